@@ -1,0 +1,95 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every target of the program: Swift 6 language mode, warnings are errors.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+]
+
+func system(_ name: String, pkgConfig: String, apt: String...) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt(apt)])
+}
+
+func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func test(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
+
+let package = Package(
+    name: "beamroom",
+    products: [.executable(name: "beamroom", targets: ["beamroom"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    ],
+    targets: [
+        // The program.
+        .executableTarget(
+            name: "beamroom",
+            dependencies: [
+                "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
+                "BeamProtocol", "BeamMedia", "BeamClock",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        library(
+            "BeamHost", "BeamCapture", "BeamCodec", "BeamDiscovery", "BeamNetwork", "BeamProtocol", "BeamMedia",
+            "BeamClock"),
+        library(
+            "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamProtocol", "BeamMedia",
+            "BeamClock"),
+
+        // Adapters: each meets one part of the world, and none imports another.
+        library("BeamCapture", "BeamMedia", "BeamClock", "CXCB", "CAVCodec"),
+        library("BeamCodec", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec"),
+        library("BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec"),
+        library("BeamDiscovery", "CAvahi"),
+        library("BeamNetwork", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"), nio("NIOPosix")),
+
+        // The core: no sockets, no threads but the slot's and the queue's, no clock.
+        library("BeamProtocol", "BeamMedia"),
+        library("BeamMedia"),
+        library("BeamClock", "BeamMedia"),
+
+        // Kernels that every pixel goes through, in C for its vector instructions.
+        library("BeamPixels", "BeamMedia", "CBeamPixels"),
+        .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
+        .target(
+            name: "Shaders", path: "Shaders",
+            resources: [
+                .embedInCode("video.vert"), .embedInCode("video.frag"), .embedInCode("scale.frag"),
+                .embedInCode("layer.frag"),
+            ],
+            swiftSettings: strict),
+
+        // System libraries.
+        system(
+            "CXCB", pkgConfig: "xcb", apt: "libxcb1-dev", "libxcb-shm0-dev", "libxcb-damage0-dev", "libxcb-xfixes0-dev",
+            "libxcb-randr0-dev", "libxcb-composite0-dev", "libxcb-xinput-dev"),
+        system("CAVCodec", pkgConfig: "libavformat", apt: "libavcodec-dev", "libavformat-dev", "libswscale-dev"),
+        system("CSDL2", pkgConfig: "sdl2", apt: "libsdl2-dev"),
+        system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
+        system("CPango", pkgConfig: "pangocairo", apt: "libpango1.0-dev"),
+
+        // Tests: one folder for each target, and the real program on a real X server.
+        test("BeamMediaTests", "BeamMedia"),
+        test("BeamProtocolTests", "BeamProtocol", "BeamMedia"),
+        test("BeamPixelsTests", "BeamPixels", "BeamMedia"),
+        test("BeamCaptureTests", "BeamCapture", "BeamMedia", "BeamClock", "CXCB"),
+        test("BeamCodecTests", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
+        test("BeamDisplayTests", "BeamDisplay", "BeamMedia", "BeamClock"),
+        test("BeamDiscoveryTests", "BeamDiscovery"),
+        test(
+            "BeamNetworkTests", "BeamNetwork", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"), nio("NIOPosix")
+        ),
+        test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
+        test("BeamroomTests", "beamroom", "BeamNetwork", "BeamMedia"),
+        test("EndToEndTests", "CXCB"),
+    ]
+)

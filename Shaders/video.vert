@@ -1,0 +1,6 @@
+// A triangle twice the viewport's size: its visible part is the whole viewport. Fragments know their place by
+// gl_FragCoord, so nothing is handed on.
+void main() {
+    vec2 corner = vec2((gl_VertexID << 1) & 2, gl_VertexID & 2);
+    gl_Position = vec4(corner * 2.0 - 1.0, 0.0, 1.0);
+}

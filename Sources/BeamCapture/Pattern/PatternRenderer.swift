@@ -1,0 +1,73 @@
+import BeamMedia
+import Synchronization
+
+/// Draws the test pattern: 75 % colour bars, greys, fine detail, things that move, words, and the frame's number and capture time as
+/// blocks that `PatternCode` reads back. I420, BT.709 limited range.
+///
+/// A frame depends on options, number and time only, and is the same bit for bit on every machine. What stands still is drawn
+/// once; a frame costs what moves in it. Used by one thread.
+public final class PatternRenderer {
+    public let options: PatternOptions
+    private let scene: PatternScene
+    private let memory: KeptBuffers
+    /// Where the moving parts of the picture made last are.
+    private var last: DamageRegion?
+
+    /// - Throws: `unusablePattern`.
+    public init(_ options: PatternOptions) throws(CaptureError) {
+        try options.validate()
+        self.options = options
+        scene = PatternScene(options)
+        memory = KeptBuffers(size: options.size)
+    }
+
+    /// Draws the whole of frame `number` (0 or more, its low 32 bits count) into `buffer`, an i420 one of the options' size.
+    public func draw(_ number: Int, time: MediaTime, into buffer: PixelBuffer) {
+        precondition(buffer.format == .i420 && buffer.size == options.size)
+        _ = scene.draw(number, time: time, into: buffer, over: nil)
+    }
+
+    /// Frame `number`, as taken at `number` / frame rate. Its damage is what differs from the picture made before.
+    public func picture(_ number: Int) -> Picture { picture(number, time: options.time(of: number)) }
+
+    /// Frame `number`, as taken at `time`. Its damage is what differs from the picture made before.
+    public func picture(_ number: Int, time: MediaTime) -> Picture {
+        let kept = memory.take()
+        let moving = scene.draw(number, time: time, into: kept.buffer, over: kept.drawn)
+        var damage = moving
+        if let last { damage.formUnion(last) } else { damage = DamageRegion(PixelRect(options.size)) }
+        last = moving
+        return Picture(
+            buffer: memory.lend(kept.buffer, drawn: moving), time: time, damage: damage, number: UInt64(max(0, number)))
+    }
+}
+
+/// Buffers that hold the background, and each some frame's moving parts.
+private final class KeptBuffers: Sendable {
+    struct Kept: Sendable {
+        var buffer: PixelBuffer
+        /// Where it differs from the background; nil: everywhere.
+        var drawn: DamageRegion?
+    }
+
+    private let size: PixelSize
+    private let idle = Mutex<[Kept]>([])
+    private let limit = 4
+
+    init(size: PixelSize) { self.size = size }
+
+    func take() -> Kept {
+        idle.withLock { $0.popLast() } ?? Kept(buffer: PixelBuffer(format: .i420, size: size), drawn: nil)
+    }
+
+    /// The buffer to hand on: when nobody reads it any more, it comes back by itself.
+    func lend(_ buffer: PixelBuffer, drawn: DamageRegion) -> PixelBuffer {
+        PixelBuffer(format: .i420, size: size, planes: buffer.planes) { [weak self] in
+            self?.takeBack(Kept(buffer: buffer, drawn: drawn))
+        }
+    }
+
+    private func takeBack(_ kept: Kept) {
+        idle.withLock { if $0.count < limit { $0.append(kept) } }
+    }
+}

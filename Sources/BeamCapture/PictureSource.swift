@@ -1,0 +1,112 @@
+import BeamMedia
+
+/// Where pictures come from. One thread, the capture stage, calls `run`; the others may be called from any thread.
+public protocol PictureSource: AnyObject, Sendable {
+    var info: SourceInfo { get }
+
+    /// Hands pictures to `deliver` until `stop()`; throws when the source ends by itself (a window closed, the X server
+    /// gone, a file unreadable).
+    func run(deliver: (Picture) -> Void) throws(CaptureError)
+
+    /// Nobody watches: nothing is captured. Somebody does: the whole picture is delivered at once, then what changes.
+    /// A source starts inactive.
+    func setActive(_ active: Bool)
+
+    /// `run` returns soon.
+    func stop()
+}
+
+/// What a source is, as it stands when opened.
+public struct SourceInfo: Sendable {
+    /// In words for a person: "display :0, monitor HDMI-1".
+    public var description: String
+    public var size: PixelSize
+    /// Pictures a second, at most.
+    public var frameRate: Double
+    /// Things to know that stop nothing.
+    public var warnings: [String]
+
+    public init(description: String, size: PixelSize, frameRate: Double, warnings: [String] = []) {
+        self.description = description
+        self.size = size
+        self.frameRate = frameRate
+        self.warnings = warnings
+    }
+}
+
+/// Why there are no pictures (any more). Each description is what the person reads: what happened, about what, what to do.
+public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
+    /// No X server to capture from; `name` is the display asked for, or the environment's.
+    case noDisplay(name: String?, reason: String)
+    /// The display is there, but its pixels can't be read in any way that this program knows.
+    case unsupportedDisplay(name: String, reason: String)
+    /// The X server has gone away in mid-stream.
+    case serverGone(display: String)
+    case noSuchMonitor(String, available: [String])
+    /// The monitor was unplugged or switched off in mid-stream.
+    case monitorGone(String)
+    case noSuchWindow(UInt32)
+    /// The window can't be captured as it is.
+    case unusableWindow(UInt32, reason: String)
+    case windowClosed(UInt32)
+    /// No part of the region lies on the screen, or none does any more.
+    case regionOffScreen(PixelRect, screen: PixelSize)
+    /// There is no memory for pictures of this size.
+    case noMemory(PixelSize, reason: String)
+    /// The X server refuses what it granted before, time and again.
+    case grabFailed(display: String, reason: String)
+    /// The process has no file descriptor left.
+    case noFileDescriptors
+    /// A recording can't be opened or read on.
+    case unreadableFile(path: String, reason: String)
+    /// There is no test pattern with these options.
+    case unusablePattern(reason: String)
+
+    public var description: String {
+        switch self {
+        case .noDisplay(nil, _):
+            "There is no display to share: DISPLAY isn't set. Name one with --display (for example --display :0), "
+                + "or share a test pattern with --source pattern."
+        case .noDisplay(let name?, let reason):
+            "The display \(name) can't be opened: \(reason). Name another one with --display; where the display belongs to "
+                + "another person or machine, xauth has to know its key first."
+        case .unsupportedDisplay(let name, let reason):
+            "The display \(name) can't be captured: \(reason). Share another one with --display."
+        case .serverGone(let display):
+            "The X server of display \(display) has gone away: it ended, or the connection to it was lost. "
+                + "Share again when it is back."
+        case .noSuchMonitor(let name, let available) where available.isEmpty:
+            "There is no monitor \(name): this display knows no monitors at all. Leave --monitor out to share the whole screen."
+        case .noSuchMonitor(let name, let available):
+            "There is no monitor \(name). Choose one of these with --monitor, by name or by number: "
+                + available.joined(separator: "; ") + "."
+        case .monitorGone(let name):
+            "The monitor \(name) has gone: it was unplugged or switched off. "
+                + "Plug it in again, or share another one with --monitor."
+        case .noSuchWindow(let id):
+            "There is no window \(hexadecimal(id)). Find a window's id with xwininfo (click on the window, take the "
+                + "“Window id”), then name it with --window."
+        case .unusableWindow(let id, let reason):
+            "The window \(hexadecimal(id)) can't be captured: \(reason). Choose another one with --window, or leave it "
+                + "out to share the whole screen."
+        case .windowClosed(let id):
+            "The shared window \(hexadecimal(id)) was closed."
+        case .regionOffScreen(let region, let screen):
+            "The region \(region) doesn't lie on the screen, which is \(screen). Choose one inside it with --region."
+        case .noMemory(let size, let reason):
+            "There is no memory for pictures of \(size): \(reason). Close other programs, or share a smaller region with --region."
+        case .grabFailed(let display, let reason):
+            "The display \(display) no longer hands out its picture (\(reason)). Share again; if that doesn't help, "
+                + "share a part of the screen with --monitor or --region."
+        case .noFileDescriptors:
+            "The display can't be captured: this program has too many files open. Raise the limit with ulimit -n."
+        case .unreadableFile(let path, let reason):
+            "The file \(path) can't be shared: \(reason). Choose a video file that can be read with --source."
+        case .unusablePattern(let reason):
+            "The test pattern can't be made: \(reason)."
+        }
+    }
+}
+
+/// As xwininfo writes a window's id.
+private func hexadecimal(_ id: UInt32) -> String { "0x" + String(id, radix: 16) }

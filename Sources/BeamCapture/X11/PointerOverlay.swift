@@ -1,0 +1,130 @@
+import BeamMedia
+import CXCB
+
+/// The pointer, which isn't part of what the server hands out as the screen's image: its looks, its place, and how to draw it.
+final class PointerOverlay {
+    /// How the pointer stands in a picture. Two that are equal look the same.
+    struct Appearance: Equatable {
+        /// In the picture's coordinates; may reach out of it.
+        var frame: PixelRect
+        /// One more with each new image.
+        var image: UInt64
+    }
+
+    private struct Image {
+        var size: PixelSize
+        var hotspot: (x: Int, y: Int)
+        /// Blue, green, red and alpha from the lowest byte up; colours already multiplied by alpha.
+        var pixels: [UInt32]
+    }
+
+    private let connection: XConnection
+    private let usesEvents: Bool
+    private var image: Image?
+    private var imageNumber: UInt64 = 0
+    private var isImageOutdated = true
+    private var questions: (place: UInt32, image: UInt32?)?
+
+    /// True: nothing tells of its movements; it has to be asked for its place now and then.
+    var isPolled: Bool { !usesEvents }
+
+    /// Needs XFixes. `usesEvents`: takes XInput 2's word for movements, where the server has that.
+    init(_ connection: XConnection, usesEvents: Bool) {
+        self.connection = connection
+        self.usesEvents = usesEvents && connection.extensions.input != nil
+    }
+
+    /// While nobody watches, the server isn't to tell of the pointer at all.
+    func setWatched(_ isWatched: Bool) {
+        xcb_xfixes_select_cursor_input(
+            connection.raw, connection.root, isWatched ? XCB_XFIXES_CURSOR_NOTIFY_MASK_DISPLAY_CURSOR.rawValue : 0)
+        isImageOutdated = true
+        guard usesEvents else { return }
+        // Raw motion tells of every device wherever the pointer is, but not of programs that put the pointer somewhere;
+        // ordinary motion does, where no window takes it first.
+        let mask = XCB_INPUT_XI_EVENT_MASK_RAW_MOTION.rawValue | XCB_INPUT_XI_EVENT_MASK_MOTION.rawValue
+        let header = xcb_input_event_mask_t(
+            deviceid: xcb_input_device_id_t(XCB_INPUT_DEVICE_ALL_MASTER.rawValue), mask_len: 1)
+        // One record for the request: the header, then as many words of mask as it says.
+        withUnsafeBytes(of: (header, isWatched ? mask : 0)) { bytes in
+            _ = xcb_input_xi_select_events(
+                connection.raw, connection.root, 1, bytes.baseAddress?.assumingMemoryBound(to: xcb_input_event_mask_t.self))
+        }
+    }
+
+    /// It looks different from now on.
+    func imageChanged() { isImageOutdated = true }
+
+    /// Sends the questions, without waiting.
+    func ask(_ target: CaptureTarget) {
+        questions = (
+            xcb_query_pointer(connection.raw, target.pointerWindow).sequence,
+            isImageOutdated ? xcb_xfixes_get_cursor_image(connection.raw).sequence : nil
+        )
+        isImageOutdated = false
+    }
+
+    /// How it stands in the picture; nil when it isn't in it.
+    func answer(for target: CaptureTarget) throws(XFailure) -> Appearance? {
+        guard let questions else { return nil }
+        self.questions = nil
+        if let sequence = questions.image { try takeImage(sequence) }
+        let pointer = try connection.reply(questions.place, as: xcb_query_pointer_reply_t.self).body
+        guard let image, pointer.same_screen != 0 else { return nil }
+        let x = Int(pointer.win_x) - target.pointerOrigin.x
+        let y = Int(pointer.win_y) - target.pointerOrigin.y
+        let frame = PixelRect(
+            x: x - image.hotspot.x, y: y - image.hotspot.y, width: image.size.width, height: image.size.height)
+        // Its tip decides: a pointer beside the window or monitor isn't of it.
+        let tip = PixelRect(x: x, y: y, width: 1, height: 1)
+        guard PixelRect(target.size).contains(tip) else { return nil }
+        return Appearance(frame: frame, image: imageNumber)
+    }
+
+    private func takeImage(_ sequence: UInt32) throws(XFailure) {
+        imageNumber += 1
+        image = nil
+        do throws(XFailure) {
+            let reply = try connection.reply(sequence, as: xcb_xfixes_get_cursor_image_reply_t.self)
+            let size = PixelSize(width: Int(reply.body.width), height: Int(reply.body.height))
+            let pixels = UnsafeBufferPointer(
+                start: xcb_xfixes_get_cursor_image_cursor_image(reply.pointer),
+                count: Int(xcb_xfixes_get_cursor_image_cursor_image_length(reply.pointer)))
+            // Nothing but transparent pixels: programs hide the pointer so.
+            guard size.area > 0, pixels.count >= size.area, pixels.contains(where: { $0 != 0 }) else { return }
+            image = Image(
+                size: size, hotspot: (Int(reply.body.xhot), Int(reply.body.yhot)), pixels: Array(pixels.prefix(size.area)))
+        } catch .refused {
+            // The server shows none.
+        }
+    }
+
+    /// Draws it over what the frame holds.
+    func draw(_ appearance: Appearance, into frame: Frame) {
+        guard let image, appearance.image == imageNumber else { return }
+        let visible = appearance.frame.intersection(PixelRect(frame.size))
+        guard !visible.isEmpty else { return }
+        for y in visible.y..<visible.maxY {
+            let row = (y - appearance.frame.y) * image.size.width
+            for x in visible.x..<visible.maxX {
+                let source = image.pixels[row + x - appearance.frame.x]
+                guard source != 0 else { continue }
+                let pixel = frame.pixel(x: x, y: y)
+                pixel.storeBytes(of: Self.over(source, pixel.load(as: UInt32.self)), as: UInt32.self)
+            }
+        }
+    }
+
+    /// Porter and Duff's "over", for a premultiplied source; each channel rounded to the nearest.
+    static func over(_ source: UInt32, _ destination: UInt32) -> UInt32 {
+        let rest = 255 - (source >> 24)
+        if rest == 0 { return source }
+        var result: UInt32 = 0
+        for shift in stride(from: UInt32(0), through: 16, by: 8) {
+            let behind = (destination >> shift & 0xff) * rest
+            let sum = (source >> shift & 0xff) + (behind + 127) / 255
+            result |= min(255, sum) << shift
+        }
+        return result
+    }
+}

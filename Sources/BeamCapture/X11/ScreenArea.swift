@@ -1,0 +1,130 @@
+import BeamMedia
+import CXCB
+import Glibc
+
+/// The screen, one of its monitors, or a region of it.
+final class ScreenArea: CaptureArea {
+    private enum Part {
+        case whole
+        /// By name: a number may be another monitor's tomorrow.
+        case monitor(String)
+        case region(PixelRect)
+    }
+
+    private let connection: XConnection
+    private let part: Part
+    private let layout: PixelLayout
+
+    let warnings: [String] = []
+    var damageWindow: xcb_window_t { connection.root }
+
+    /// `.window` isn't for this type, and is taken as the whole screen.
+    init(_ connection: XConnection, _ area: X11Options.Area) throws(CaptureError) {
+        self.connection = connection
+        layout = try PixelLayout(connection, visual: connection.screen.root_visual)
+        // Asked for before anything is read, so that no change goes unnoticed.
+        xcb_change_window_attributes(
+            connection.raw, connection.root, XCB_CW_EVENT_MASK.rawValue, [XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue])
+        if connection.extensions.randr != nil {
+            let changes: [xcb_randr_notify_mask_t] = [
+                XCB_RANDR_NOTIFY_MASK_SCREEN_CHANGE, XCB_RANDR_NOTIFY_MASK_CRTC_CHANGE, XCB_RANDR_NOTIFY_MASK_OUTPUT_CHANGE,
+            ]
+            xcb_randr_select_input(
+                connection.raw, connection.root, changes.reduce(0) { $0 | UInt16(truncatingIfNeeded: $1.rawValue) })
+        }
+        do throws(XFailure) {
+            switch area {
+            case .screen, .window:
+                part = .whole
+            case .monitor(let wanted):
+                let monitors = try connection.monitors()
+                guard
+                    let monitor = monitors.first(where: { $0.name == wanted })
+                        ?? Int(wanted).flatMap({ number in monitors.first { $0.number == number } })
+                else { throw CaptureError.noSuchMonitor(wanted, available: monitors.map(\.description)) }
+                part = .monitor(monitor.name)
+            case .region(let region):
+                let screen = try connection.screenSize()
+                guard !region.isEmpty, PixelRect(screen).contains(region) else {
+                    throw CaptureError.regionOffScreen(region, screen: screen)
+                }
+                part = .region(region)
+            }
+        } catch {
+            throw connection.captureError(error)
+        }
+    }
+
+    var description: String {
+        switch part {
+        case .whole: "the whole screen"
+        case .monitor(let name): "monitor \(name)"
+        case .region(let region): "region \(region)"
+        }
+    }
+
+    func isMoved(by event: XEvent) throws(AreaFailure) -> Bool {
+        switch event {
+        case .screenChanged: true
+        case .configured(let window): window == connection.root
+        default: false
+        }
+    }
+
+    func resolve() throws(AreaFailure) -> CaptureTarget {
+        let frame: PixelRect
+        do throws(XFailure) {
+            let screen = try connection.screenSize()
+            switch part {
+            case .whole:
+                frame = PixelRect(screen)
+            case .monitor(let name):
+                guard let monitor = try connection.monitors().first(where: { $0.name == name }) else {
+                    throw AreaFailure.absent(.monitorGone(name))
+                }
+                // While the arrangement changes, monitors may reach out of the screen for a moment.
+                frame = monitor.frame.intersection(PixelRect(screen))
+                if frame.isEmpty { throw AreaFailure.absent(.monitorGone(name)) }
+            case .region(let region):
+                // A screen that has shrunk leaves a part of the region.
+                frame = region.intersection(PixelRect(screen))
+                if frame.isEmpty { throw AreaFailure.absent(.regionOffScreen(region, screen: screen)) }
+            }
+        } catch {
+            throw .x(error)
+        }
+        return CaptureTarget(
+            drawable: connection.root, origin: (frame.x, frame.y), size: frame.size, readable: PixelRect(frame.size),
+            damageOrigin: (frame.x, frame.y), pointerWindow: connection.root, pointerOrigin: (frame.x, frame.y),
+            layout: layout)
+    }
+}
+
+extension XConnection {
+    /// The monitors in the server's order; none where it doesn't speak XRandR 1.5.
+    func monitors() throws(XFailure) -> [Monitor] {
+        guard extensions.randr != nil else { return [] }
+        let reply = try reply(
+            xcb_randr_get_monitors(raw, root, 1).sequence, as: xcb_randr_get_monitors_reply_t.self)
+        var entries: [(monitor: Monitor, name: UInt32)] = []
+        var monitors = xcb_randr_get_monitors_monitors_iterator(reply.pointer)
+        while monitors.rem > 0 {
+            let info = monitors.data.pointee
+            let monitor = Monitor(
+                number: entries.count, name: "",
+                frame: PixelRect(x: Int(info.x), y: Int(info.y), width: Int(info.width), height: Int(info.height)),
+                isPrimary: info.primary != 0)
+            entries.append((monitor, xcb_get_atom_name(raw, info.name).sequence))
+            xcb_randr_monitor_info_next(&monitors)
+        }
+        var named: [Monitor] = []
+        for var (monitor, sequence) in entries {
+            let reply = try self.reply(sequence, as: xcb_get_atom_name_reply_t.self)
+            let bytes = UnsafeRawBufferPointer(
+                start: xcb_get_atom_name_name(reply.pointer), count: Int(xcb_get_atom_name_name_length(reply.pointer)))
+            monitor.name = String(decoding: bytes, as: UTF8.self)
+            named.append(monitor)
+        }
+        return named
+    }
+}

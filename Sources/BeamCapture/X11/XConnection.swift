@@ -1,0 +1,155 @@
+import BeamMedia
+import CXCB
+import Glibc
+
+/// Why a request to the X server has no reply.
+enum XFailure: Error, Equatable {
+    /// The connection is gone.
+    case connectionLost
+    /// The server answers with an error.
+    case refused(code: UInt8)
+    /// The capture was stopped while it waited.
+    case interrupted
+
+    /// For a sentence in brackets: "BadMatch".
+    var reason: String {
+        switch self {
+        case .connectionLost: "the connection is lost"
+        case .interrupted: "interrupted"
+        case .refused(let code):
+            switch Int32(code) {
+            case XCB_WINDOW: "BadWindow"
+            case XCB_MATCH: "BadMatch"
+            case XCB_DRAWABLE: "BadDrawable"
+            case XCB_ACCESS: "BadAccess"
+            case XCB_ALLOC: "BadAlloc"
+            default: "X error \(code)"
+            }
+        }
+    }
+}
+
+/// A reply from the X server, freed with this value.
+struct XReply<Body>: ~Copyable {
+    let pointer: UnsafeMutablePointer<Body>
+
+    var body: Body { pointer.pointee }
+
+    deinit { free(pointer) }
+}
+
+/// The one owner of a connection to an X server.
+final class XConnection: @unchecked Sendable {
+    // Sendable: everything here is immutable, and libxcb has a lock of its own for each connection.
+
+    let raw: OpaquePointer
+    /// The display's name, as the person or the environment has it.
+    let name: String
+    let screen: xcb_screen_t
+    let extensions: XExtensions
+    let control: CaptureControl
+
+    var root: xcb_window_t { screen.root }
+    var descriptor: CInt { xcb_get_file_descriptor(raw) }
+    var isBroken: Bool { xcb_connection_has_error(raw) != 0 }
+
+    /// Opens `display`, or the environment's where it is nil.
+    init(display: String?, control: CaptureControl) throws(CaptureError) {
+        let environment = getenv("DISPLAY").map { String(cString: $0) }
+        guard let name = display ?? environment, !name.isEmpty else {
+            throw .noDisplay(name: nil, reason: "DISPLAY isn't set")
+        }
+        var screenNumber: CInt = 0
+        guard let raw = xcb_connect(name, &screenNumber) else { throw .noDisplay(name: name, reason: "out of memory") }
+        let error = xcb_connection_has_error(raw)
+        guard error == 0 else {
+            xcb_disconnect(raw)
+            throw .noDisplay(name: name, reason: Self.reason(error))
+        }
+        var screens = xcb_setup_roots_iterator(xcb_get_setup(raw))
+        for _ in 0..<screenNumber { xcb_screen_next(&screens) }
+        guard let screen = screens.data else {
+            xcb_disconnect(raw)
+            throw .noDisplay(name: name, reason: "it has no screen \(screenNumber)")
+        }
+        self.raw = raw
+        self.name = name
+        self.screen = screen.pointee
+        self.control = control
+        extensions = XExtensions(raw)
+    }
+
+    deinit { xcb_disconnect(raw) }
+
+    private static func reason(_ error: CInt) -> String {
+        switch error {
+        case XCB_CONN_CLOSED_PARSE_ERR: "that isn't a display's name (they look like :0)"
+        case XCB_CONN_CLOSED_INVALID_SCREEN: "it has no such screen"
+        case XCB_CONN_CLOSED_MEM_INSUFFICIENT: "out of memory"
+        default: "no X server answers there, or it refuses this program"
+        }
+    }
+
+    /// Whether the server runs on this machine, as far as the connection tells (a socket of the local kind).
+    var isLocal: Bool {
+        var address = sockaddr_storage()
+        var length = socklen_t(MemoryLayout.size(ofValue: address))
+        let result = withUnsafeMutableBytes(of: &address) { bytes in
+            getpeername(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
+        }
+        return result == 0 && address.ss_family == sa_family_t(AF_UNIX)
+    }
+
+    /// A fresh id for a resource of this connection.
+    func makeID() -> UInt32 { xcb_generate_id(raw) }
+
+    func flush() { xcb_flush(raw) }
+
+    /// Waits for the reply to the request of this sequence number. `stop()` ends the wait.
+    func reply<Body>(_ sequence: UInt32, as type: Body.Type) throws(XFailure) -> XReply<Body> {
+        flush()
+        while true {
+            var reply: UnsafeMutableRawPointer?
+            var error: UnsafeMutablePointer<xcb_generic_error_t>?
+            if xcb_poll_for_reply(raw, sequence, &reply, &error) != 0 {
+                if let error {
+                    defer { free(error) }
+                    throw .refused(code: error.pointee.error_code)
+                }
+                guard let reply else { throw .connectionLost }
+                return XReply(pointer: reply.assumingMemoryBound(to: type))
+            }
+            if control.isStopped {
+                xcb_discard_reply(raw, sequence)
+                throw .interrupted
+            }
+            control.wait(server: descriptor, until: nil)
+        }
+    }
+
+    /// Waits until a request without a reply is done.
+    func check(_ cookie: xcb_void_cookie_t) throws(XFailure) {
+        // The round trip is waited for here, where `stop()` can end it; libxcb then has the answer already.
+        _ = try reply(xcb_get_input_focus(raw).sequence, as: xcb_get_input_focus_reply_t.self)
+        guard let error = xcb_request_check(raw, cookie) else { return }
+        defer { free(error) }
+        throw .refused(code: error.pointee.error_code)
+    }
+
+    func geometry(of drawable: xcb_drawable_t) throws(XFailure) -> xcb_get_geometry_reply_t {
+        try reply(xcb_get_geometry(raw, drawable).sequence, as: xcb_get_geometry_reply_t.self).body
+    }
+
+    func screenSize() throws(XFailure) -> PixelSize {
+        let geometry = try geometry(of: root)
+        return PixelSize(width: Int(geometry.width), height: Int(geometry.height))
+    }
+
+    /// The error that the person reads when a request fails for good.
+    func captureError(_ failure: XFailure) -> CaptureError {
+        switch failure {
+        case .connectionLost, .interrupted: .serverGone(display: name)
+        case .refused: isBroken ? .serverGone(display: name) : .grabFailed(display: name, reason: failure.reason)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import BeamMedia
+
+/// What can go wrong between pictures and H.264, and with the files that hold them.
+public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// libavcodec has no encoder of this name. `working` are the H.264 encoders that start on this machine.
+    case unknownEncoder(name: String, working: [String])
+    /// The encoder makes something else than H.264 from 8-bit 4:2:0 pictures.
+    case notAnH264Encoder(name: String, working: [String])
+    /// The encoder is there, but could not be opened.
+    case encoderDoesNotStart(name: String, size: PixelSize, reason: String, working: [String])
+    /// A size that H.264 cannot code, or that is beyond what BeamRoom takes (1…8192 pixels a side).
+    case unsupportedSize(PixelSize)
+    /// A picture of another format or size than agreed was handed in.
+    case unexpectedPicture(String)
+    case encodingFailed(reason: String)
+    /// The scaler or the format converter refused.
+    case conversionFailed(reason: String)
+    /// libavcodec has no H.264 decoder, or it could not be opened.
+    case decoderDoesNotStart(reason: String)
+    /// An access unit that is damaged or hostile. Nothing more can be shown before the next keyframe.
+    case damagedFrame(reason: String)
+    /// A frame that isn't a keyframe came first, or first after damage.
+    case keyframeNeeded
+    /// A stream that is decodable, but not showable here.
+    case unsupportedStream(reason: String)
+    /// A file name whose ending names no known container.
+    case unknownFileEnding(path: String, known: [String])
+    case fileExists(path: String)
+    case cannotCreateFile(path: String, reason: String)
+    case cannotWriteFile(path: String, reason: String)
+
+    /// A sentence for the person.
+    public var description: String {
+        switch self {
+        case .unknownEncoder(let name, let working):
+            "There is no video encoder \"\(name)\" on this machine. \(Self.offer(working))"
+        case .notAnH264Encoder(let name, let working):
+            "The encoder \"\(name)\" does not make H.264 video of the kind that viewers take. \(Self.offer(working))"
+        case .encoderDoesNotStart(let name, let size, let reason, let working):
+            "The video encoder \"\(name)\" does not start for \(size): \(reason). "
+                + Self.offer(working.filter { $0 != name })
+        case .unsupportedSize(let size):
+            "A picture of \(size) cannot be coded: each side has to be between 1 and 8192 pixels. "
+                + "Choose a smaller part of the screen, or scale it down with --max-size."
+        case .unexpectedPicture(let what):
+            "A picture of an unexpected kind came: \(what)."
+        case .encodingFailed(let reason):
+            "The video encoder failed: \(reason). Another one can be named with --video-encoder."
+        case .conversionFailed(let reason):
+            "The picture could not be converted: \(reason)."
+        case .decoderDoesNotStart(let reason):
+            "The H.264 decoder does not start: \(reason). Check the installation of libavcodec."
+        case .damagedFrame(let reason):
+            "A frame is damaged: \(reason)."
+        case .keyframeNeeded:
+            "The picture cannot be built before the next keyframe."
+        case .unsupportedStream(let reason):
+            "The video stream cannot be shown: \(reason)."
+        case .unknownFileEnding(let path, let known):
+            "\"\(path)\": the kind of file is not known by its ending. Use \(known.joined(separator: " or "))."
+        case .fileExists(let path):
+            "\"\(path)\" exists already and is left as it is. Choose another name, or remove it first."
+        case .cannotCreateFile(let path, let reason):
+            "\"\(path)\" cannot be created: \(reason)."
+        case .cannotWriteFile(let path, let reason):
+            "\"\(path)\" cannot be written on: \(reason). What was written before is kept."
+        }
+    }
+
+    private static func offer(_ working: [String]) -> String {
+        guard !working.isEmpty else {
+            return "No H.264 encoder works here: install libavcodec with libx264 (on Debian, libavcodec-extra)."
+        }
+        return "These work here: \(working.joined(separator: ", "))."
+    }
+}

@@ -1,0 +1,201 @@
+import BeamMedia
+import CAVCodec
+import Glibc
+
+/// One file with one H.264 stream, written by libavformat through a file descriptor that this object owns.
+final class ContainerFile {
+    /// The containers, by their files' ending.
+    enum Kind: String, CaseIterable {
+        case mkv
+        case mp4
+
+        var format: String { self == .mkv ? "matroska" : "mp4" }
+
+        /// Half a second at most waits in memory, whatever the keyframes' distance.
+        var options: Options {
+            switch self {
+            case .mkv: Options(["cluster_time_limit": "500", "reserve_index_space": "16384"])
+            case .mp4:
+                Options(["movflags": "+empty_moov+default_base_moof+frag_keyframe", "frag_duration": "500000"])
+            }
+        }
+    }
+
+    let size: PixelSize
+    private let path: String
+    private let sets: ParameterSets
+    private let start: MediaTime
+    private let output: FileOutput
+    private let packet: Packet
+    private var context: UnsafeMutablePointer<AVFormatContext>
+    /// In the container's own unit.
+    private var lastTimestamp: Int64 = -1
+    private var isOpen = true
+
+    /// Writes the head of the file. `descriptor` is this object's from here on, whatever happens.
+    init(
+        descriptor: CInt, path: String, kind: Kind, sets: ParameterSets, size: PixelSize, start: MediaTime
+    ) throws(CodecError) {
+        _ = LibAV.quietened
+        let output = FileOutput(descriptor)
+        guard let record = NALUnits.configurationRecord(sets) else {
+            throw .cannotWriteFile(path: path, reason: "the stream's parameter sets are unusable")
+        }
+        var made: UnsafeMutablePointer<AVFormatContext>?
+        avformat_alloc_output_context2(&made, nil, kind.format, nil)
+        guard let context = made, let packet = Packet(), let stream = avformat_new_stream(context, nil),
+            let io = output.makeContext()
+        else {
+            avformat_free_context(made)
+            throw .cannotWriteFile(path: path, reason: "libavformat cannot write \(kind.format), or memory is short")
+        }
+        self.context = context
+        self.packet = packet
+        self.output = output
+        self.path = path
+        self.sets = sets
+        self.size = size
+        self.start = start
+        context.pointee.pb = io
+        context.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS | AVFMT_FLAG_CUSTOM_IO
+        stream.pointee.time_base = AVRational(num: 1, den: 90_000)
+        try Self.describe(stream.pointee.codecpar, record: record, size: size, path: path)
+        var options = kind.options
+        try check(avformat_write_header(context, &options.dictionary))
+    }
+
+    deinit { avformat_free_context(context) }
+
+    private static func describe(
+        _ parameters: UnsafeMutablePointer<AVCodecParameters>, record: [UInt8], size: PixelSize, path: String
+    ) throws(CodecError) {
+        guard let extradata = av_mallocz(record.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
+            throw .cannotWriteFile(path: path, reason: "there is not enough memory")
+        }
+        record.withUnsafeBytes {
+            if let base = $0.baseAddress { extradata.copyMemory(from: base, byteCount: $0.count) }
+        }
+        parameters.pointee.extradata = extradata.assumingMemoryBound(to: UInt8.self)
+        parameters.pointee.extradata_size = CInt(record.count)
+        parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
+        parameters.pointee.codec_id = AV_CODEC_ID_H264
+        parameters.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+        parameters.pointee.width = CInt(size.width)
+        parameters.pointee.height = CInt(size.height)
+        parameters.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
+    }
+
+    func write(_ unit: AccessUnit) throws(CodecError) {
+        guard isOpen else { throw .cannotWriteFile(path: path, reason: "it is closed already") }
+        let inBand = unit.parameterSets.map { $0 == sets ? [] : $0.sps + $0.pps } ?? []
+        let total = inBand.reduce(unit.avcc.count) { $0 + 4 + $1.count }
+        av_packet_unref(packet.pointer)
+        guard av_new_packet(packet.pointer, CInt(total)) >= 0, let data = packet.pointer.pointee.data else {
+            throw .cannotWriteFile(path: path, reason: "there is not enough memory")
+        }
+        var bytes: [UInt8] = []
+        for set in inBand {
+            NALUnits.appendLength(set.count, to: &bytes)
+            bytes += set
+        }
+        UnsafeMutableBufferPointer(start: data, count: total).baseAddress?.update(from: bytes, count: bytes.count)
+        unit.avcc.withUnsafeBufferPointer { source in
+            if let base = source.baseAddress { (data + bytes.count).update(from: base, count: source.count) }
+        }
+        let unitOfTime = context.pointee.streams[0]?.pointee.time_base ?? AVRational(num: 1, den: 90_000)
+        let elapsed = max(0, (unit.time - start).inNanoseconds)
+        lastTimestamp = max(
+            lastTimestamp + 1, av_rescale_q(elapsed, AVRational(num: 1, den: 1_000_000_000), unitOfTime))
+        packet.pointer.pointee.pts = lastTimestamp
+        packet.pointer.pointee.dts = lastTimestamp
+        packet.pointer.pointee.flags = unit.isKeyframe ? AV_PKT_FLAG_KEY : 0
+        try check(av_write_frame(context, packet.pointer))
+    }
+
+    func finish() throws(CodecError) {
+        guard isOpen else { return }
+        isOpen = false
+        try check(av_write_trailer(context))
+        if let io = context.pointee.pb { avio_flush(io) }
+        try check(0)
+        try output.close(path)
+    }
+
+    /// Whether the library, or the file behind its back, has failed.
+    private func check(_ result: CInt) throws(CodecError) {
+        if let code = output.failure {
+            throw .cannotWriteFile(path: path, reason: OutputFile.systemMessage(code))
+        }
+        guard result >= 0 else { throw .cannotWriteFile(path: path, reason: LibAV.message(result)) }
+    }
+}
+
+/// A file descriptor as libavformat's output: the one owner of both.
+private final class FileOutput {
+    private var descriptor: CInt
+    private var context: UnsafeMutablePointer<AVIOContext>?
+    /// The first `errno` that a write ended with.
+    private(set) var failure: CInt?
+
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit {
+        if let context {
+            av_freep(&context.pointee.buffer)
+            var context: UnsafeMutablePointer<AVIOContext>? = context
+            avio_context_free(&context)
+        }
+        if descriptor >= 0 { Glibc.close(descriptor) }
+    }
+
+    /// The library's view of the file; lives as long as this object. Nil when there is no memory.
+    func makeContext() -> UnsafeMutablePointer<AVIOContext>? {
+        let length = 1 << 16
+        guard let buffer = av_malloc(length) else { return nil }
+        // Unretained: this object outlives the context, which it frees.
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        context = avio_alloc_context(
+            buffer.assumingMemoryBound(to: UInt8.self), CInt(length), 1, me, nil,
+            { me, bytes, count in
+                guard let me, let bytes else { return beam_averror_invaliddata }
+                return Unmanaged<FileOutput>.fromOpaque(me).takeUnretainedValue().write(bytes, Int(count))
+            },
+            { me, offset, whence in
+                guard let me else { return -1 }
+                return Unmanaged<FileOutput>.fromOpaque(me).takeUnretainedValue().seek(offset, whence)
+            })
+        if context == nil { av_free(buffer) }
+        // A pipe can't go back to mend its head.
+        if let context, lseek(descriptor, 0, SEEK_CUR) < 0 { context.pointee.seekable = 0 }
+        return context
+    }
+
+    private func write(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+        var done = 0
+        while done < count {
+            let written = Glibc.write(descriptor, bytes + done, count - done)
+            if written < 0 {
+                if errno == EINTR { continue }
+                failure = failure ?? errno
+                return -errno
+            }
+            done += written
+        }
+        return CInt(count)
+    }
+
+    private func seek(_ offset: Int64, _ whence: CInt) -> Int64 {
+        if whence & CInt(AVSEEK_SIZE) != 0 {
+            var status = stat()
+            return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : -1
+        }
+        return Int64(lseek(descriptor, off_t(offset), whence & ~CInt(AVSEEK_FORCE)))
+    }
+
+    func close(_ path: String) throws(CodecError) {
+        guard descriptor >= 0 else { return }
+        let result = Glibc.close(descriptor)
+        descriptor = -1
+        guard result == 0 else { throw .cannotWriteFile(path: path, reason: OutputFile.systemMessage(errno)) }
+    }
+}

@@ -1,0 +1,90 @@
+import BeamMedia
+import CAVCodec
+
+/// Pictures from decoded frames: the frame's own memory where its format is one of ours, else a converted copy.
+final class DecodedPictures {
+    private let pool = PixelBufferPool()
+    private var scaler: PlaneScaler?
+
+    /// Takes the picture out of `frame` and leaves it empty.
+    func picture(takingFrom frame: Frame, _ unit: AccessUnit) throws(CodecError) -> Picture {
+        let decoded = frame.pointer.pointee
+        let coded = PixelSize(width: Int(decoded.width), height: Int(decoded.height))
+        guard LibAV.isSupported(coded) else {
+            throw .unsupportedStream(
+                reason: "its pictures are \(coded), more than 8192 pixels a side or too many in all")
+        }
+        let size = Self.visibleSize(coded: coded, said: unit.size)
+        let format = AVPixelFormat(decoded.format)
+        let colour = try Self.colour(of: decoded, format)
+        let buffer =
+            switch format {
+            case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: try Self.wrap(frame, .i420, size)
+            case AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P: try Self.wrap(frame, .i444, size)
+            default: try convert(frame, format, coded: coded, size: size, colour)
+            }
+        return Picture(buffer: buffer, colour: colour, time: unit.time, number: UInt64(unit.number))
+    }
+
+    /// What the sender says, if the coding explains the difference (an odd column or row that 4:2:0 cannot code); else what is
+    /// coded.
+    private static func visibleSize(coded: PixelSize, said: PixelSize) -> PixelSize {
+        (0...1).contains(coded.width - said.width) && (0...1).contains(coded.height - said.height)
+            && said.width > 0 && said.height > 0 ? said : coded
+    }
+
+    /// What the stream says of its samples (its VUI, H.264 annex E); where it says nothing, what BeamRoom sends.
+    private static func colour(of frame: AVFrame, _ format: AVPixelFormat) throws(CodecError) -> ColourDescription {
+        let matrix: ColourDescription.Matrix =
+            switch frame.colorspace {
+            case AVCOL_SPC_BT470BG, AVCOL_SPC_SMPTE170M, AVCOL_SPC_FCC: .bt601
+            case AVCOL_SPC_BT2020_NCL, AVCOL_SPC_BT2020_CL: .bt2020
+            case AVCOL_SPC_RGB, AVCOL_SPC_YCGCO:
+                throw .unsupportedStream(reason: "its samples are neither BT.709 nor BT.601 nor BT.2020 colours")
+            default: .bt709
+            }
+        let isFull =
+            frame.color_range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ444P
+            || format == AV_PIX_FMT_YUVJ422P
+        return ColourDescription(matrix: matrix, isFullRange: isFull)
+    }
+
+    /// Moves the frame's reference into a buffer that gives it back when nobody shows the picture any more.
+    private static func wrap(_ frame: Frame, _ format: PixelFormat, _ size: PixelSize) throws(CodecError) -> PixelBuffer
+    {
+        guard let holder = Frame() else { throw .damagedFrame(reason: "there is not enough memory") }
+        av_frame_move_ref(holder.pointer, frame.pointer)
+        let fields = holder.pointer.pointee
+        guard let y = fields.data.0, let u = fields.data.1, let v = fields.data.2,
+            fields.linesize.0 > 0, fields.linesize.1 > 0, fields.linesize.2 > 0
+        else { throw .damagedFrame(reason: "it has no picture") }
+        let planes = [
+            Plane(base: y, stride: Int(fields.linesize.0)), Plane(base: u, stride: Int(fields.linesize.1)),
+            Plane(base: v, stride: Int(fields.linesize.2)),
+        ]
+        // Touched again only by `release`, which runs once; freeing a frame is safe on any thread.
+        nonisolated(unsafe) let kept = holder
+        return PixelBuffer(format: format, size: size, planes: planes) { av_frame_unref(kept.pointer) }
+    }
+
+    /// 4:2:0 of 8 bits in the same colours, from the semi-planar and deeper formats that some decoders give.
+    private func convert(
+        _ frame: Frame, _ format: AVPixelFormat, coded: PixelSize, size: PixelSize, _ colour: ColourDescription
+    ) throws(CodecError) -> PixelBuffer {
+        let from = PlaneScaler.End(format: format, size: coded, colour: colour)
+        let to = PlaneScaler.End(format: AV_PIX_FMT_YUV420P, size: coded, colour: colour)
+        if scaler?.from != from || scaler?.to != to { scaler = PlaneScaler(from: from, to: to) }
+        guard let scaler, let target = Frame() else {
+            let name = av_get_pix_fmt_name(format).map { String(cString: $0) } ?? "an unknown format"
+            throw .unsupportedStream(reason: "its pictures are \(name)")
+        }
+        let whole = pool.buffer(format: .i420, size: coded)
+        guard target.lend(whole, format: to.format, size: coded) else {
+            throw .damagedFrame(reason: "there is not enough memory")
+        }
+        try scaler.scale(frame, into: target)
+        av_frame_unref(frame.pointer)
+        guard size != coded else { return whole }
+        return PixelBuffer(format: .i420, size: size, planes: whole.planes) { _ = whole }
+    }
+}

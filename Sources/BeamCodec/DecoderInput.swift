@@ -1,0 +1,84 @@
+import BeamMedia
+import CAVCodec
+
+/// Access units in the form that the decoder reads: Annex B with the parameter sets in front, in one buffer that is used again
+/// and again and ends in the zero bytes that libavcodec's readers run into.
+final class DecoderInput {
+    let packet: Packet
+    private var buffer: UnsafeMutablePointer<AVBufferRef>?
+
+    /// More than any frame of 8192 × 4352 pixels takes; protects from units that are nonsense.
+    private static let mostBytes = 64 << 20
+    private static let padding = Int(AV_INPUT_BUFFER_PADDING_SIZE)
+
+    /// Nil when there is no memory.
+    init?() {
+        guard let packet = Packet() else { return nil }
+        self.packet = packet
+    }
+
+    deinit { av_buffer_unref(&buffer) }
+
+    /// Puts `unit` into the packet.
+    func fill(_ unit: AccessUnit) throws(CodecError) {
+        let sets = unit.parameterSets.map { $0.sps + $0.pps } ?? []
+        let header = sets.reduce(0) { $0 + 4 + $1.count }
+        let total = header + unit.avcc.count
+        guard !unit.avcc.isEmpty else { throw .damagedFrame(reason: "it is empty") }
+        guard total <= Self.mostBytes else { throw .damagedFrame(reason: "it has \(total) bytes") }
+        // The packet's own reference goes first, so that the buffer may be written again.
+        av_packet_unref(packet.pointer)
+        let bytes = try reserve(total + Self.padding)
+        var offset = 0
+        for set in sets {
+            Self.putStartCode(bytes, at: offset)
+            set.withUnsafeBytes {
+                if let base = $0.baseAddress { (bytes + offset + 4).copyMemory(from: base, byteCount: $0.count) }
+            }
+            offset += 4 + set.count
+        }
+        unit.avcc.withUnsafeBytes { source in
+            if let base = source.baseAddress { (bytes + offset).copyMemory(from: base, byteCount: source.count) }
+        }
+        (bytes + total).initializeMemory(as: UInt8.self, repeating: 0, count: Self.padding)
+        try Self.replaceLengths(bytes, from: offset, to: total)
+        guard let reference = av_buffer_ref(buffer) else { throw .damagedFrame(reason: "there is not enough memory") }
+        packet.pointer.pointee.buf = reference
+        packet.pointer.pointee.data = reference.pointee.data
+        packet.pointer.pointee.size = CInt(total)
+    }
+
+    private static func putStartCode(_ bytes: UnsafeMutableRawPointer, at offset: Int) {
+        bytes.storeBytes(of: UInt32(1).bigEndian, toByteOffset: offset, as: UInt32.self)
+    }
+
+    /// Start codes in the place of the lengths, which are as long.
+    private static func replaceLengths(_ bytes: UnsafeMutableRawPointer, from start: Int, to end: Int)
+        throws(CodecError)
+    {
+        var offset = start
+        while offset < end {
+            guard end - offset > 4 else { throw .damagedFrame(reason: "a NAL unit's length is cut off") }
+            let length = Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+            guard length > 0, length <= end - offset - 4 else {
+                throw .damagedFrame(reason: "a NAL unit of \(length) bytes where \(end - offset - 4) are left")
+            }
+            putStartCode(bytes, at: offset)
+            offset += 4 + length
+        }
+    }
+
+    /// The buffer with room for `count` bytes, and nobody else's.
+    private func reserve(_ count: Int) throws(CodecError) -> UnsafeMutableRawPointer {
+        if let buffer, buffer.pointee.size >= count, av_buffer_is_writable(buffer) == 1 {
+            return UnsafeMutableRawPointer(buffer.pointee.data)
+        }
+        av_buffer_unref(&buffer)
+        // Some more, so that a slightly larger frame finds room again.
+        guard let fresh = av_buffer_alloc(count + count / 2) else {
+            throw .damagedFrame(reason: "there is not enough memory for its \(count) bytes")
+        }
+        buffer = fresh
+        return UnsafeMutableRawPointer(fresh.pointee.data)
+    }
+}

@@ -1,0 +1,130 @@
+import BeamMedia
+
+/// Follows `frame_num` from picture to picture (H.264 clause 7.4.3), because libavcodec builds on whatever it has when a frame is
+/// missing, and says nothing.
+///
+/// Looks only at what it needs, and lets pass what it doesn't understand: the decoder itself judges that.
+struct FrameNumbers {
+    /// What a sequence parameter set says of frame numbers.
+    private struct Sequence {
+        var bits: Int
+        var isColourPlaneSeparate: Bool
+    }
+
+    private var sequences: [UInt32: Sequence] = [:]
+    /// Which sequence parameter set each picture parameter set belongs to.
+    private var pictures: [UInt32: UInt32] = [:]
+    /// The number of the last picture that others may refer to.
+    private var lastReference: UInt32?
+
+    mutating func reset() { lastReference = nil }
+
+    /// Takes a keyframe's parameter sets in.
+    mutating func take(_ sets: ParameterSets) {
+        for set in sets.sps {
+            guard let (id, sequence) = Self.sequence(set) else { continue }
+            sequences[id] = sequence
+        }
+        for set in sets.pps {
+            var bits = BitReader(set.dropFirst())
+            guard let picture = bits.unsigned(), let sequence = bits.unsigned(), picture < 256, sequence < 32 else {
+                continue
+            }
+            pictures[picture] = sequence
+        }
+    }
+
+    /// Whether the picture that the NAL unit `slice` begins follows the one before without a gap.
+    mutating func follows(_ slice: ArraySlice<UInt8>) -> Bool {
+        guard let header = slice.first else { return true }
+        var bits = BitReader(slice.dropFirst().prefix(32))
+        guard bits.unsigned() != nil, bits.unsigned() != nil, let picture = bits.unsigned(),
+            let sequence = pictures[picture].flatMap({ sequences[$0] }),
+            !sequence.isColourPlaneSeparate || bits.bits(2) != nil, let number = bits.bits(sequence.bits)
+        else {
+            lastReference = nil
+            return true
+        }
+        let isKeyframe = NALUnits.Kind(header: header) == .keyframeSlice
+        let isReference = header & 0x60 != 0
+        defer { if isReference { lastReference = number } }
+        guard !isKeyframe, let last = lastReference else { return true }
+        return number == last || number == (last + 1) & ((1 << UInt32(sequence.bits)) - 1)
+    }
+
+    /// Nil for a set whose numbers may have gaps or count fields, and for one that cannot be read.
+    private static func sequence(_ set: [UInt8]) -> (UInt32, Sequence)? {
+        guard set.count > 4 else { return nil }
+        var bits = BitReader(set.dropFirst(4))
+        guard let id = bits.unsigned(), id < 32 else { return nil }
+        var isColourPlaneSeparate = false
+        // The profiles with more than 4:2:0 of 8 bits say so here (clause 7.3.2.1.1).
+        if [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135].contains(set[1]) {
+            guard let chroma = bits.unsigned() else { return nil }
+            if chroma == 3 { isColourPlaneSeparate = bits.bits(1) == 1 }
+            // Scaling matrices would have to be read through; no screen encoder sends them.
+            guard bits.unsigned() != nil, bits.unsigned() != nil, bits.bits(1) != nil, bits.bits(1) == 0 else {
+                return nil
+            }
+        }
+        guard let length = bits.unsigned(), length <= 12, let countType = bits.unsigned() else { return nil }
+        if countType == 0 {
+            guard bits.unsigned() != nil else { return nil }
+        } else if countType == 1 {
+            guard bits.bits(1) != nil, bits.unsigned() != nil, bits.unsigned() != nil, let cycle = bits.unsigned(),
+                cycle < 256
+            else { return nil }
+            for _ in 0..<cycle where bits.unsigned() == nil { return nil }
+        }
+        // max_num_ref_frames, gaps_in_frame_num_value_allowed_flag, the size, frame_mbs_only_flag.
+        guard bits.unsigned() != nil, bits.bits(1) == 0, bits.unsigned() != nil, bits.unsigned() != nil,
+            bits.bits(1) == 1
+        else { return nil }
+        return (id, Sequence(bits: Int(length) + 4, isColourPlaneSeparate: isColourPlaneSeparate))
+    }
+}
+
+/// Reads the bits of a NAL unit's payload, over its emulation prevention bytes (H.264 clause 7.4.1). Nil behind the end.
+private struct BitReader {
+    private var bytes: ArraySlice<UInt8>.Iterator
+    private var current: UInt8 = 0
+    private var left = 0
+    private var zeros = 0
+
+    init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes.makeIterator() }
+
+    private mutating func bit() -> UInt32? {
+        if left == 0 {
+            guard var byte = bytes.next() else { return nil }
+            if zeros >= 2, byte == 3 {
+                guard let next = bytes.next() else { return nil }
+                byte = next
+                zeros = 0
+            }
+            zeros = byte == 0 ? zeros + 1 : 0
+            (current, left) = (byte, 8)
+        }
+        left -= 1
+        return UInt32(current >> UInt8(left)) & 1
+    }
+
+    mutating func bits(_ count: Int) -> UInt32? {
+        var value: UInt32 = 0
+        for _ in 0..<count {
+            guard let bit = bit() else { return nil }
+            value = value << 1 | bit
+        }
+        return value
+    }
+
+    /// ue(v), and as well as that the place of an se(v) (clause 9.1).
+    mutating func unsigned() -> UInt32? {
+        var zeros = 0
+        while let bit = bit() {
+            if bit == 1 { return bits(zeros).map { $0 + (1 << UInt32(zeros)) - 1 } }
+            zeros += 1
+            guard zeros < 32 else { return nil }
+        }
+        return nil
+    }
+}

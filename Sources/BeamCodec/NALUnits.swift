@@ -1,0 +1,111 @@
+import BeamMedia
+
+/// H.264's NAL units (ITU-T H.264 clause 7.3.1) in their two framings: Annex B, start codes before each, and AVCC
+/// (ISO/IEC 14496-15), a 4-byte big-endian length before each.
+enum NALUnits {
+    /// `nal_unit_type` (table 7-1), as far as it matters here.
+    enum Kind: UInt8 {
+        case slice = 1
+        case partitionA = 2
+        case partitionB = 3
+        case partitionC = 4
+        case keyframeSlice = 5
+        case sequenceParameterSet = 7
+        case pictureParameterSet = 8
+
+        init?(header: UInt8) { self.init(rawValue: header & 0x1f) }
+
+        /// Whether the unit holds a part of the picture itself.
+        var isPicture: Bool { rawValue <= 5 }
+    }
+
+    /// The places of the NAL units in an Annex B byte stream, without start codes and trailing zeros.
+    static func annexB(_ bytes: UnsafeBufferPointer<UInt8>) -> [Range<Int>] {
+        var units: [Range<Int>] = []
+        var start: Int?
+        let count = bytes.count
+        func close(at end: Int) {
+            guard let first = start else { return }
+            // A NAL unit never ends in a zero byte (clause 7.4.1); what stands there belongs to the framing.
+            var end = end
+            while end > first, bytes[end - 1] == 0 { end -= 1 }
+            if end > first { units.append(first..<end) }
+        }
+        var index = 0
+        while index + 2 < count {
+            // Only where the third byte is 0 or 1 can a start code begin at one of these three.
+            let third = bytes[index + 2]
+            if third > 1 {
+                index += 3
+            } else if third == 1, bytes[index] == 0, bytes[index + 1] == 0 {
+                close(at: index)
+                start = index + 3
+                index += 3
+            } else {
+                index += 1
+            }
+        }
+        close(at: count)
+        return units
+    }
+
+    /// An encoder's output, sorted: the picture's own units in AVCC form, and the parameter sets apart. Delimiters, filler and
+    /// supplemental information are left out.
+    struct Sorted {
+        var avcc: [UInt8] = []
+        var parameterSets = ParameterSets(sps: [], pps: [])
+        var isKeyframe = false
+    }
+
+    static func sorted(annexB bytes: UnsafeBufferPointer<UInt8>) -> Sorted {
+        let units = annexB(bytes)
+        var result = Sorted()
+        result.avcc.reserveCapacity(bytes.count + units.count)
+        for unit in units {
+            guard let kind = Kind(header: bytes[unit.lowerBound]) else { continue }
+            switch kind {
+            case .sequenceParameterSet: result.parameterSets.sps.append([UInt8](bytes[unit]))
+            case .pictureParameterSet: result.parameterSets.pps.append([UInt8](bytes[unit]))
+            case .slice, .partitionA, .partitionB, .partitionC, .keyframeSlice:
+                if kind == .keyframeSlice { result.isKeyframe = true }
+                appendLength(unit.count, to: &result.avcc)
+                result.avcc.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[unit]))
+            }
+        }
+        return result
+    }
+
+    /// The first NAL unit with a part of the picture, in bytes whose framing is sound.
+    static func firstPicture(avcc bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        var rest = bytes
+        while rest.count > 4 {
+            let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            let unit = rest.dropFirst(4).prefix(length)
+            if let header = unit.first, Kind(header: header)?.isPicture == true { return unit }
+            rest = rest.dropFirst(4 + length)
+        }
+        return nil
+    }
+
+    static func appendLength(_ length: Int, to bytes: inout [UInt8]) {
+        withUnsafeBytes(of: UInt32(truncatingIfNeeded: length).bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// An `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15 clause 5.3.3.1) with 4-byte lengths; nil without usable sets.
+    static func configurationRecord(_ sets: ParameterSets) -> [UInt8]? {
+        guard let first = sets.sps.first, first.count >= 4, !sets.pps.isEmpty, sets.sps.count < 32, sets.pps.count < 256
+        else { return nil }
+        var record: [UInt8] = [1, first[1], first[2], first[3], 0xff, 0xe0 | UInt8(sets.sps.count)]
+        func append(_ units: [[UInt8]]) -> Bool {
+            for unit in units {
+                guard unit.count <= Int(UInt16.max) else { return false }
+                record += [UInt8(unit.count >> 8), UInt8(unit.count & 0xff)] + unit
+            }
+            return true
+        }
+        guard append(sets.sps) else { return nil }
+        record.append(UInt8(sets.pps.count))
+        guard append(sets.pps) else { return nil }
+        return record
+    }
+}

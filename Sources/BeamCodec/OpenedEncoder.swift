@@ -1,0 +1,174 @@
+import BeamMedia
+import CAVCodec
+
+/// An encoder of libavcodec, opened with the options that a screen stream needs.
+final class OpenedEncoder {
+    let name: String
+    let context: CodecContext
+    /// How the encoder takes its pictures: planar or semi-planar 4:2:0, in main memory or, after an upload, in the device's.
+    let softwareFormat: AVPixelFormat
+    let device: EncoderDevice?
+    private let isX264: Bool
+
+    /// The standard one: best at this speed, and everywhere.
+    static let standardName = "libx264"
+
+    convenience init(_ settings: EncoderSettings) throws(CodecError) {
+        _ = LibAV.quietened
+        let name = settings.name ?? Self.standardName
+        guard LibAV.isSupported(settings.size) else { throw .unsupportedSize(settings.size) }
+        guard let codec = avcodec_find_encoder_by_name(name) else {
+            throw .unknownEncoder(name: name, working: EncoderProbe.working)
+        }
+        guard codec.pointee.id == AV_CODEC_ID_H264, let format = InputFormat(codec) else {
+            throw .notAnH264Encoder(name: name, working: EncoderProbe.working)
+        }
+        do {
+            try self.init(codec, name: name, format: format, settings)
+        } catch {
+            throw .encoderDoesNotStart(
+                name: name, size: settings.size, reason: error.reason, working: EncoderProbe.working)
+        }
+    }
+
+    /// Why an encoder could not be opened.
+    struct Failure: Error {
+        let reason: String
+    }
+
+    /// What goes into an encoder.
+    struct InputFormat {
+        let software: AVPixelFormat
+        /// The device's format and kind, for an encoder that takes nothing from main memory.
+        let hardware: (format: AVPixelFormat, kind: AVHWDeviceType)?
+
+        /// Nil for an encoder that takes no 8-bit 4:2:0 pictures.
+        init?(_ codec: UnsafePointer<AVCodec>) {
+            let formats = Self.formats(codec)
+            // An encoder that doesn't say (one that asks its device first) takes the usual one.
+            if formats.isEmpty || formats.contains(AV_PIX_FMT_YUV420P) {
+                (software, hardware) = (AV_PIX_FMT_YUV420P, nil)
+            } else if formats.contains(AV_PIX_FMT_NV12) {
+                (software, hardware) = (AV_PIX_FMT_NV12, nil)
+            } else if let device = EncoderDevice.kind(codec, formats: formats) {
+                (software, hardware) = (AV_PIX_FMT_NV12, device)
+            } else {
+                return nil
+            }
+        }
+
+        private static func formats(_ codec: UnsafePointer<AVCodec>) -> [AVPixelFormat] {
+            guard var next = codec.pointee.pix_fmts else { return [] }
+            var formats: [AVPixelFormat] = []
+            while next.pointee != AV_PIX_FMT_NONE {
+                formats.append(next.pointee)
+                next += 1
+            }
+            return formats
+        }
+    }
+
+    init(
+        _ codec: UnsafePointer<AVCodec>, name: String, format: InputFormat, _ settings: EncoderSettings
+    ) throws(Failure) {
+        guard let context = CodecContext(codec) else { throw Failure(reason: "there is not enough memory") }
+        self.name = name
+        self.context = context
+        softwareFormat = format.software
+        isX264 = name == Self.standardName
+        let coded = settings.size.codedSize
+        if let hardware = format.hardware {
+            device = try EncoderDevice(
+                kind: hardware.kind, format: hardware.format, software: format.software, size: coded)
+        } else {
+            device = nil
+        }
+        Self.describe(context.pointer, coded: coded, settings)
+        context.pointer.pointee.pix_fmt = format.hardware?.format ?? format.software
+        if let frames = device?.frames {
+            context.pointer.pointee.hw_frames_ctx = av_buffer_ref(frames)
+        }
+        setBitRate(settings.boundedBitRate, nominal: settings.boundedBitRate)
+        var options = Self.options(name)
+        let result = avcodec_open2(context.pointer, codec, &options.dictionary)
+        guard result >= 0 else { throw Failure(reason: LibAV.message(result)) }
+    }
+
+    /// What every encoder is told.
+    private static func describe(
+        _ context: UnsafeMutablePointer<AVCodecContext>, coded: PixelSize, _ settings: EncoderSettings
+    ) {
+        context.pointee.width = CInt(coded.width)
+        context.pointee.height = CInt(coded.height)
+        context.pointee.time_base = AVRational(num: 1, den: 90_000)
+        context.pointee.framerate = av_d2q(settings.boundedFrameRate, 100_000)
+        context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
+        context.pointee.profile = FF_PROFILE_H264_MAIN
+        context.pointee.max_b_frames = 0
+        context.pointee.gop_size = Self.longestGroup
+        context.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
+        context.pointee.thread_count = LibAV.sliceThreads
+        context.pointee.thread_type = FF_THREAD_SLICE
+        context.pointee.colorspace = ColourDescription.bt709Limited.space
+        context.pointee.color_primaries = AVCOL_PRI_BT709
+        context.pointee.color_trc = AVCOL_TRC_BT709
+        context.pointee.color_range = AVCOL_RANGE_MPEG
+        context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
+    }
+
+    /// Frames from one keyframe to the next where nobody asks for one: none for hours.
+    private static let longestGroup: CInt = 1 << 20
+
+    /// The quality that libx264 keeps to as long as the bit rate allows (its rate factor; smaller is better).
+    private static let rateFactor = "18"
+
+    /// An encoder's own options, by the names that libavcodec gives them.
+    private static func options(_ name: String) -> Options {
+        switch name {
+        case standardName:
+            // The preset's CAVLC stays: CABAC would win 0.5 to 2 dB where the rate is short, and cost 1.5 to 2.5 ms in the encoder
+            // and up to 3.5 ms in the decoder of a moving 1080p picture.
+            Options([
+                "preset": "ultrafast", "tune": "zerolatency", "profile": "main", "crf": rateFactor, "forced-idr": "1",
+                "x264-params": "keyint=infinite:scenecut=0:chromaloc=1:ref=1",
+            ])
+        case "h264_nvenc":
+            Options(["preset": "p2", "tune": "ull", "zerolatency": "1", "delay": "0", "forced-idr": "1"])
+        case "h264_vaapi": Options(["async_depth": "1"])
+        case "h264_qsv": Options(["async_depth": "1", "forced_idr": "1", "preset": "veryfast"])
+        case "libopenh264": Options(["allow_skip_frames": "0"])
+        default: Options([:])
+        }
+    }
+
+    /// Bounds the rate to `bitRate` bits a second over half a second: room for a keyframe that is worth looking at.
+    ///
+    /// `nominal` is the same bound in the time of the encoder, which believes that pictures come at the frame rate it was
+    /// opened with.
+    func setBitRate(_ bitRate: Int, nominal: Int) {
+        let fields = context.pointer
+        if isX264 {
+            // An average rate would take the place of the constant quality.
+            fields.pointee.rc_max_rate = Int64(nominal)
+        } else {
+            fields.pointee.bit_rate = Int64(bitRate)
+            fields.pointee.rc_max_rate = Int64(bitRate)
+        }
+        fields.pointee.rc_buffer_size = CInt(Double(bitRate) * RateFollower.bufferSeconds)
+    }
+
+    /// The parameter sets that the encoder gives beside its frames, if it does.
+    var headerParameterSets: ParameterSets? {
+        guard let extradata = context.pointer.pointee.extradata, context.pointer.pointee.extradata_size > 0 else {
+            return nil
+        }
+        let bytes = UnsafeBufferPointer(start: extradata, count: Int(context.pointer.pointee.extradata_size))
+        let sets = NALUnits.sorted(annexB: bytes).parameterSets
+        return sets.sps.isEmpty || sets.pps.isEmpty ? nil : sets
+    }
+}
+
+extension PixelSize {
+    /// What 4:2:0 codes this size as: the next even one.
+    var codedSize: PixelSize { PixelSize(width: (width + 1) & ~1, height: (height + 1) & ~1) }
+}

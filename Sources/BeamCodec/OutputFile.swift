@@ -1,0 +1,50 @@
+import BeamMedia
+import Glibc
+
+/// Names and first steps of the files that are written.
+enum OutputFile {
+    /// `path` for the first part, then `NAME-2.ending`, `NAME-3.ending` beside it.
+    static func path(_ path: String, part: Int) -> String {
+        guard part > 1 else { return path }
+        let nameStart = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+        guard let dot = path.lastIndex(of: "."), dot > nameStart else { return "\(path)-\(part)" }
+        return "\(path[..<dot])-\(part)\(path[dot...])"
+    }
+
+    /// The ending behind the last dot of the name, in small letters.
+    static func ending(_ path: String) -> String {
+        let name = path.split(separator: "/").last ?? ""
+        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return "" }
+        return name[name.index(after: dot)...].lowercased()
+    }
+
+    /// Makes a new file, never an existing one; a pipe or a device is opened as it is.
+    ///
+    /// - Returns: its file descriptor, the caller's to close.
+    static func create(_ path: String) throws(CodecError) -> CInt {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        if descriptor >= 0 { return descriptor }
+        guard errno == EEXIST else { throw .cannotCreateFile(path: path, reason: systemMessage(errno)) }
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG, status.st_mode & S_IFMT != S_IFDIR else {
+            throw .fileExists(path: path)
+        }
+        let existing = open(path, O_WRONLY | O_CLOEXEC)
+        guard existing >= 0 else { throw .cannotCreateFile(path: path, reason: systemMessage(errno)) }
+        return existing
+    }
+
+    /// The system's words for an `errno`, as they go into a sentence.
+    static func systemMessage(_ code: CInt) -> String {
+        var text = [CChar](repeating: 0, count: 256)
+        guard strerror_r(code, &text, text.count) == 0 else { return "error \(code)" }
+        return words(text)
+    }
+
+    /// A library's message as it goes on inside a sentence: "no space left on device", but "I/O error".
+    static func words(_ text: [CChar]) -> String {
+        let words = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard words.dropFirst().first?.isLowercase == true else { return words }
+        return words.prefix(1).lowercased() + words.dropFirst()
+    }
+}

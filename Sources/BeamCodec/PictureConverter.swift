@@ -1,0 +1,95 @@
+import BeamMedia
+import BeamPixels
+import CAVCodec
+
+/// Brings any picture into the encoder's form: i420 of the coded size, BT.709 limited range. Used by one thread.
+///
+/// A picture that has that form already goes through untouched. An RGB picture of the right size is converted into a kept
+/// picture, and only where it is damaged; this relies on seeing each of a source's pictures, or one that stands for several
+/// (`Picture.replacing`).
+public final class PictureConverter {
+    private var kept: PixelBuffer?
+    /// What `kept` was converted from: damage says what to convert only for a picture of the same kind.
+    private var keptFormat: PixelFormat?
+    private var scaler: PlaneScaler?
+    private var source: Frame?
+    private var target: Frame?
+
+    public init() {}
+
+    /// Returns `picture` as i420 at `size`, BT.709 limited.
+    ///
+    /// As long as the caller (or an encoder that still reads) holds on to the picture returned, its memory is left alone: the next
+    /// conversion then is a whole one, into fresh memory. Let go of it after encoding, and memory and pixels are used again.
+    ///
+    /// - Throws: `unsupportedSize` or `conversionFailed`.
+    public func convert(_ picture: Picture, to size: PixelSize) throws(CodecError) -> Picture {
+        guard LibAV.isSupported(size), LibAV.isSupported(picture.size) else {
+            throw .unsupportedSize(LibAV.isSupported(size) ? picture.size : size)
+        }
+        if picture.size == size {
+            if picture.format == .i420, picture.colour == .bt709Limited { return picture }
+            if picture.format == .bgrx { return convertDamage(picture) }
+        }
+        return try scale(picture, to: size)
+    }
+
+    private func convertDamage(_ picture: Picture) -> Picture {
+        let (buffer, isKept) = writableBuffer(picture.size)
+        let whole = DamageRegion(PixelRect(picture.size))
+        PixelConversion.bgrxToI420(
+            picture.buffer, into: buffer, rects: isKept && keptFormat == .bgrx ? picture.damage : whole)
+        keptFormat = .bgrx
+        return result(picture, buffer)
+    }
+
+    private func scale(_ picture: Picture, to size: PixelSize) throws(CodecError) -> Picture {
+        let from = PlaneScaler.End(
+            format: picture.format.libAVFormat, size: picture.size,
+            colour: picture.format == .bgrx ? .bt709Limited : picture.colour)
+        let to = PlaneScaler.End(format: AV_PIX_FMT_YUV420P, size: size, colour: .bt709Limited)
+        if scaler?.from != from || scaler?.to != to { scaler = PlaneScaler(from: from, to: to) }
+        source = source ?? Frame()
+        target = target ?? Frame()
+        guard let scaler, let source, let target else {
+            throw .conversionFailed(reason: "\(picture.format) of \(picture.size) does not scale to \(size)")
+        }
+        let (buffer, _) = writableBuffer(size)
+        keptFormat = nil
+        // The frames' references to the pictures end with this call.
+        defer {
+            av_frame_unref(source.pointer)
+            av_frame_unref(target.pointer)
+        }
+        guard source.lend(picture.buffer, format: from.format, size: from.size),
+            target.lend(buffer, format: to.format, size: to.size)
+        else { throw .conversionFailed(reason: "there is not enough memory") }
+        try scaler.scale(source, into: target)
+        return result(picture, buffer)
+    }
+
+    /// The kept buffer, if nobody else holds it and it fits, else a fresh one in its place.
+    private func writableBuffer(_ size: PixelSize) -> (buffer: PixelBuffer, isKept: Bool) {
+        if isKnownUniquelyReferenced(&kept), let kept, kept.size == size { return (kept, true) }
+        let fresh = PixelBuffer(format: .i420, size: size)
+        kept = fresh
+        return (fresh, false)
+    }
+
+    private func result(_ picture: Picture, _ buffer: PixelBuffer) -> Picture {
+        Picture(
+            buffer: buffer, colour: .bt709Limited, time: picture.time,
+            damage: picture.size == buffer.size ? picture.damage : nil, number: picture.number)
+    }
+}
+
+extension PixelFormat {
+    /// libavutil's name of the format.
+    var libAVFormat: AVPixelFormat {
+        switch self {
+        case .bgrx: AV_PIX_FMT_BGR0
+        case .i420: AV_PIX_FMT_YUV420P
+        case .i444: AV_PIX_FMT_YUV444P
+        }
+    }
+}

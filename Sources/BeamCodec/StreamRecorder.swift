@@ -1,0 +1,72 @@
+import BeamMedia
+import Glibc
+
+/// The stream as it is, in a Matroska (`.mkv`) or MP4 (`.mp4`) file that any player plays, also after a crash: what is older than
+/// about half a second is on the disk in whole clusters or fragments.
+///
+/// Recording starts with the first keyframe. New parameter sets for pictures of the same size go into the stream; for another
+/// size the file ends and the next goes on in `NAME-2.mkv`, then `NAME-3.mkv`. Used by one thread.
+public final class StreamRecorder {
+    private let path: String
+    private let container: ContainerFile.Kind
+    private var file: ContainerFile?
+    /// The descriptor that holds the first file's name until the stream starts.
+    private var reserved: CInt?
+    private var part = 1
+    private var isFinished = false
+    /// The file that is being written.
+    public private(set) var currentPath: String
+
+    /// Creates the file, which must not exist.
+    ///
+    /// - Throws: `unknownFileEnding`, `fileExists` or `cannotCreateFile`.
+    public init(path: String) throws(CodecError) {
+        guard let container = ContainerFile.Kind(rawValue: OutputFile.ending(path)) else {
+            throw .unknownFileEnding(path: path, known: ContainerFile.Kind.allCases.map { ".\($0.rawValue)" })
+        }
+        self.path = path
+        self.container = container
+        currentPath = path
+        reserved = try OutputFile.create(path)
+    }
+
+    deinit { if let reserved { close(reserved) } }
+
+    /// Appends `unit`; units before the first keyframe are left out.
+    ///
+    /// - Throws: `cannotWriteFile` (a full disk, for instance), `fileExists` or `cannotCreateFile` (for a next file).
+    public func write(_ unit: AccessUnit) throws(CodecError) {
+        guard !isFinished else { throw .cannotWriteFile(path: currentPath, reason: "the recording has ended already") }
+        if unit.isKeyframe, let sets = unit.parameterSets {
+            if let current = file, current.size != unit.size {
+                try current.finish()
+                file = nil
+                part += 1
+                currentPath = OutputFile.path(path, part: part)
+                reserved = try OutputFile.create(currentPath)
+            }
+            if file == nil { file = try start(unit, sets) }
+        }
+        try file?.write(unit)
+    }
+
+    /// Ends the file properly. Nothing can be written afterwards.
+    ///
+    /// A recording in which no keyframe came leaves an empty file.
+    ///
+    /// - Throws: `cannotWriteFile`.
+    public func finish() throws(CodecError) {
+        isFinished = true
+        defer { file = nil }
+        try file?.finish()
+    }
+
+    private func start(_ unit: AccessUnit, _ sets: ParameterSets) throws(CodecError) -> ContainerFile {
+        guard let descriptor = reserved else {
+            throw .cannotWriteFile(path: currentPath, reason: "it is closed already")
+        }
+        reserved = nil
+        return try ContainerFile(
+            descriptor: descriptor, path: currentPath, kind: container, sets: sets, size: unit.size, start: unit.time)
+    }
+}

@@ -1,0 +1,122 @@
+import BeamMedia
+import BeamPixels
+import Glibc
+
+/// Pictures as they are, in a YUV4MPEG2 file (`.y4m`): `C420jpeg` (chroma in the centre) or `C444`, of any size, with the range
+/// in `XCOLORRANGE`. RGB pictures become BT.709 limited 4:2:0.
+///
+/// When the size, the format or the range changes, the file ends and the next goes on in `NAME-2.y4m`, then `NAME-3.y4m`. A path
+/// of `-` is standard output; there, and into a pipe, only the first part can go. Used by one thread.
+public final class Y4MWriter {
+    private struct Header: Equatable {
+        var format: PixelFormat
+        var size: PixelSize
+        var isFullRange: Bool
+    }
+
+    private let path: String
+    private let frameRate: Double
+    private let pool = PixelBufferPool(limit: 1)
+    private var file: UnsafeMutablePointer<FILE>?
+    private var header: Header?
+    private var part = 1
+    /// The file that is being written.
+    public private(set) var currentPath: String
+
+    /// Creates the file, which must not exist; the header follows with the first picture. `frameRate` is what the header says.
+    ///
+    /// - Throws: `fileExists` or `cannotCreateFile`.
+    public init(path: String, frameRate: Double) throws(CodecError) {
+        self.path = path
+        self.frameRate = frameRate.isFinite && frameRate > 0 ? frameRate : 30
+        currentPath = path
+        file = try Self.open(path)
+    }
+
+    deinit { if let file { fclose(file) } }
+
+    /// Appends `picture`.
+    ///
+    /// - Throws: `cannotWriteFile`, `fileExists` or `cannotCreateFile` (for a next part).
+    public func write(_ picture: Picture) throws(CodecError) {
+        let (buffer, colour) = yuv(picture)
+        let header = Header(format: buffer.format, size: buffer.size, isFullRange: colour.isFullRange)
+        if header != self.header {
+            if self.header != nil { try startNextPart() }
+            self.header = header
+            try put(text: line(header))
+        }
+        try put(text: "FRAME\n")
+        for index in 0..<3 {
+            let (rowBytes, rows) = buffer.format.plane(index, of: buffer.size)
+            let plane = buffer.planes[index]
+            if plane.stride == rowBytes {
+                try put(plane.base, rowBytes * rows)
+            } else {
+                for row in 0..<rows { try put(plane.base + row * plane.stride, rowBytes) }
+            }
+        }
+    }
+
+    /// Writes what is still held back, and closes the file. Nothing can be written afterwards.
+    ///
+    /// - Throws: `cannotWriteFile`.
+    public func finish() throws(CodecError) {
+        guard let file else { return }
+        self.file = nil
+        guard fclose(file) == 0 else {
+            throw .cannotWriteFile(path: currentPath, reason: OutputFile.systemMessage(errno))
+        }
+    }
+
+    private static func open(_ path: String) throws(CodecError) -> UnsafeMutablePointer<FILE> {
+        let descriptor = path == "-" ? dup(STDOUT_FILENO) : try OutputFile.create(path)
+        guard descriptor >= 0, let file = fdopen(descriptor, "w") else {
+            let reason = OutputFile.systemMessage(errno)
+            if descriptor >= 0 { close(descriptor) }
+            throw .cannotCreateFile(path: path, reason: reason)
+        }
+        setvbuf(file, nil, Int32(_IOFBF), 1 << 20)
+        return file
+    }
+
+    private func startNextPart() throws(CodecError) {
+        let next = OutputFile.path(path, part: part + 1)
+        guard path != "-" else {
+            throw .cannotWriteFile(path: "standard output", reason: "the picture's size or format has changed")
+        }
+        try finish()
+        file = try Self.open(next)
+        part += 1
+        currentPath = next
+    }
+
+    private func line(_ header: Header) -> String {
+        // As thousandths, like 29.97 × 1000, unless it is a whole number.
+        let isWhole = frameRate == frameRate.rounded()
+        let rate = isWhole ? "\(Int(frameRate)):1" : "\(Int((frameRate * 1000).rounded())):1000"
+        let chroma = header.format == .i444 ? "444" : "420jpeg"
+        let range = header.isFullRange ? "FULL" : "LIMITED"
+        return
+            "YUV4MPEG2 W\(header.size.width) H\(header.size.height) F\(rate) Ip A1:1 C\(chroma) XCOLORRANGE=\(range)\n"
+    }
+
+    private func yuv(_ picture: Picture) -> (PixelBuffer, ColourDescription) {
+        guard picture.format == .bgrx else { return (picture.buffer, picture.colour) }
+        let buffer = pool.buffer(format: .i420, size: picture.size)
+        PixelConversion.bgrxToI420(picture.buffer, into: buffer, rects: DamageRegion(PixelRect(picture.size)))
+        return (buffer, .bt709Limited)
+    }
+
+    private func put(text: String) throws(CodecError) {
+        let bytes = Array(text.utf8)
+        try put(bytes, bytes.count)
+    }
+
+    private func put(_ bytes: UnsafeRawPointer, _ count: Int) throws(CodecError) {
+        guard let file else { throw .cannotWriteFile(path: currentPath, reason: "it is closed already") }
+        guard fwrite(bytes, 1, count, file) == count else {
+            throw .cannotWriteFile(path: currentPath, reason: OutputFile.systemMessage(errno))
+        }
+    }
+}

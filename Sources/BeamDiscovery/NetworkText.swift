@@ -1,0 +1,77 @@
+/// Text that comes from the network, or goes there.
+enum NetworkText {
+    /// A DNS label: the name of an instance.
+    static let longestName = 63
+    /// One string of a TXT record.
+    static let longestEntry = 255
+    /// More pairs than any peer of ours sends.
+    static let mostEntries = 32
+
+    /// What may be shown in a terminal: no control characters, nothing that turns the direction of writing or starts a
+    /// new line; at most `bytes` of UTF-8, cut between characters.
+    static func printable(_ text: String, bytes: Int) -> String {
+        var scalars = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars { scalars.append(isPrintable(scalar) ? scalar : "\u{FFFD}") }
+        return truncated(String(scalars), bytes: bytes)
+    }
+
+    private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: return false
+        // The joiners make one emoji of several; the other invisible ones turn text around or hide in it.
+        case .format: return scalar == "\u{200C}" || scalar == "\u{200D}"
+        default: return true
+        }
+    }
+
+    /// The longest beginning of `text` that takes at most `bytes` of UTF-8, cut between characters.
+    static func truncated(_ text: String, bytes: Int) -> String {
+        guard text.utf8.count > bytes else { return text }
+        var kept = 0
+        var end = text.startIndex
+        while end < text.endIndex {
+            let next = text.index(after: end)
+            kept += text[end..<next].utf8.count
+            if kept > bytes { break }
+            end = next
+        }
+        return String(text[..<end])
+    }
+
+    /// A name as it can be announced: one line of 1…63 bytes. Nil when nothing of it can.
+    static func instanceName(_ name: String) -> String? {
+        let words = name.unicodeScalars.split { !isPrintable($0) || $0.properties.isWhitespace }
+        let line = words.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ")
+        let fitting = truncated(line, bytes: longestName)
+        let name = fitting.last == " " ? String(fitting.dropLast()) : fitting
+        return name.isEmpty ? nil : name
+    }
+
+    /// The strings of a TXT record: what doesn't fit 255 bytes loses its end; keys that a record can't have are left out
+    /// (RFC 6763, 6.4: printable ASCII without "=").
+    static func entries(_ pairs: [(key: String, value: String)]) -> [String] {
+        pairs.compactMap { key, value in
+            guard isKey(key.utf8), key.utf8.count < longestEntry else { return nil }
+            return "\(key)=" + truncated(value.filter { $0 != "\0" }, bytes: longestEntry - key.utf8.count - 1)
+        }
+    }
+
+    /// The pairs of a TXT record that came from the network. The first of several with one key counts (RFC 6763, 6.4).
+    static func pairs(_ entries: [[UInt8]]) -> [String: String] {
+        var pairs: [String: String] = [:]
+        var seen: Set<String> = []
+        for entry in entries.prefix(mostEntries) {
+            let parts = entry.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let first = parts.first, isKey(first) else { continue }
+            let key = String(decoding: first, as: UTF8.self)
+            guard seen.insert(key.lowercased()).inserted else { continue }
+            let value = parts.count > 1 ? String(decoding: parts[1], as: UTF8.self) : ""
+            pairs[key] = printable(value, bytes: longestEntry)
+        }
+        return pairs
+    }
+
+    private static func isKey(_ bytes: some Collection<UInt8>) -> Bool {
+        !bytes.isEmpty && bytes.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") }
+    }
+}

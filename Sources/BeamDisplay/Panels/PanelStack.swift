@@ -1,0 +1,90 @@
+import BeamMedia
+
+/// The panels that stand in the window. Each is drawn again only when something about it has changed.
+@MainActor final class PanelStack {
+    var message: WindowMessage?
+    /// Nil while nobody is to choose.
+    var picker: Picker?
+    var statistics: [String] = []
+    var showsStatistics = false
+
+    /// What the panels are drawn for.
+    struct Setting: Hashable {
+        var canvas: PixelSize
+        /// Of the screen's density.
+        var textScale: Double
+        var isOverPicture: Bool
+
+        /// Smaller in a small window.
+        var scale: Double {
+            max(0.5, min(textScale, Double(canvas.width) / 480, Double(canvas.height) / 330))
+        }
+    }
+
+    private enum Central: Hashable {
+        case message(WindowMessage)
+        case picker(Picker)
+    }
+
+    private var drawnCentral: (what: Central, setting: Setting, layer: Layer)?
+    private var drawnStatistics: (lines: [String], setting: Setting, layer: Layer)?
+    private var rows: [PickerPanel.Row] = []
+
+    /// Whether words stand in the middle of the window.
+    var hasWords: Bool { message != nil || picker != nil }
+
+    /// From back to front.
+    func layers(_ setting: Setting) -> [Layer] {
+        guard setting.canvas.area > 0 else { return [] }
+        return [statisticsLayer(setting), centralLayer(setting)].compactMap(\.self)
+    }
+
+    /// The entry of the list at a place of the window, in pixels.
+    func entry(x: Int, y: Int) -> Int? {
+        guard picker != nil else { return nil }
+        return rows.first { $0.rect.contains(PixelRect(x: x, y: y, width: 1, height: 1)) }?.index
+    }
+
+    private func centralLayer(_ setting: Setting) -> Layer? {
+        picker?.scroll(toFit: PickerPanel.capacity(canvas: setting.canvas, scale: setting.scale))
+        guard let wanted = central else {
+            drawnCentral = nil
+            rows = []
+            return nil
+        }
+        if let drawn = drawnCentral, drawn.what == wanted, drawn.setting == setting { return drawn.layer }
+        let layer: Layer
+        switch wanted {
+        case .message(let message):
+            layer = MessagePanel.layer(
+                message, canvas: setting.canvas, scale: setting.scale, isOverPicture: setting.isOverPicture)
+            rows = []
+        case .picker(let picker):
+            (layer, rows) = PickerPanel.layer(
+                picker, canvas: setting.canvas, scale: setting.scale, isOverPicture: setting.isOverPicture)
+        }
+        drawnCentral = (wanted, setting, layer)
+        return layer
+    }
+
+    private var central: Central? {
+        guard let picker else { return message.map { .message($0) } }
+        guard picker.entries.isEmpty else { return .picker(picker) }
+        return .message(
+            message
+                ?? WindowMessage(
+                    headline: "Looking for hosts…",
+                    detail: "Start “beamroom share” on a computer, or BeamRoom on a phone, in the same network."))
+    }
+
+    private func statisticsLayer(_ setting: Setting) -> Layer? {
+        guard showsStatistics, !statistics.isEmpty else {
+            drawnStatistics = nil
+            return nil
+        }
+        if let drawn = drawnStatistics, drawn.lines == statistics, drawn.setting == setting { return drawn.layer }
+        let layer = StatisticsPanel.layer(statistics, canvas: setting.canvas, scale: setting.scale)
+        drawnStatistics = (statistics, setting, layer)
+        return layer
+    }
+}

@@ -1,0 +1,88 @@
+import BeamMedia
+import CPango
+import Synchronization
+
+/// The owner of a paragraph that Pango has laid out: any script, any direction, wrapped to a width.
+final class TextBlock {
+    enum Alignment { case left, centre, right }
+
+    private let layout: OpaquePointer
+    /// In pixels, rounded up.
+    let width: Double
+    let height: Double
+
+    /// - Parameters:
+    ///   - scale: multiplies the font's size.
+    ///   - maxWidth: in pixels. Longer lines are wrapped, and after `maxLines` an ellipsis ends the text.
+    init(
+        _ text: String, _ font: Theme.Font, scale: Double, maxWidth: Double, maxLines: Int = 1,
+        alignment: Alignment = .left
+    ) {
+        // A context for measuring; the layout is shown later on a context of the same kind.
+        let surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, 1, 1)
+        let context = cairo_create(surface)
+        layout = pango_cairo_create_layout(context)
+        cairo_destroy(context)
+        cairo_surface_destroy(surface)
+
+        let description = pango_font_description_new()
+        pango_font_description_set_family(description, font.family)
+        pango_font_description_set_absolute_size(description, (font.size * scale).rounded() * Double(PANGO_SCALE))
+        if font.isBold { pango_font_description_set_weight(description, PANGO_WEIGHT_SEMIBOLD) }
+        pango_layout_set_font_description(layout, description)
+        pango_font_description_free(description)
+
+        pango_layout_set_text(layout, text, -1)
+        let limit = Int32(max(1, maxWidth)) * PANGO_SCALE
+        pango_layout_set_width(layout, limit)
+        pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
+        pango_layout_set_ellipsize(layout, PANGO_ELLIPSIZE_END)
+        // A negative height counts lines.
+        pango_layout_set_height(layout, Int32(-maxLines))
+        switch alignment {
+        case .left: pango_layout_set_alignment(layout, PANGO_ALIGN_LEFT)
+        case .centre: pango_layout_set_alignment(layout, PANGO_ALIGN_CENTER)
+        case .right: pango_layout_set_alignment(layout, PANGO_ALIGN_RIGHT)
+        }
+        var extent = PangoRectangle()
+        pango_layout_get_pixel_extents(layout, nil, &extent)
+        // Now that the width is known it is the box, so that alignment happens inside it.
+        pango_layout_set_width(layout, min(limit, (extent.width + 1) * PANGO_SCALE))
+        width = Double(extent.width + 1)
+        height = Double(extent.height)
+    }
+
+    deinit { g_object_unref(UnsafeMutableRawPointer(layout)) }
+
+    func show(on context: OpaquePointer) {
+        pango_cairo_update_layout(context, layout)
+        pango_cairo_show_layout(context, layout)
+    }
+}
+
+/// Makes the fonts ready in the background. Reading the system's font configuration takes milliseconds, and seconds when
+/// its cache is stale; no picture waits for that, and words appear when it is done.
+final class FontLoader: Sendable {
+    private let isDone: Done
+    private let thread: StageThread
+
+    private final class Done: Sendable {
+        let flag = Atomic<Bool>(false)
+    }
+
+    /// `whenReady` runs on the loader's thread.
+    init(whenReady: @escaping @Sendable () -> Void) {
+        let done = Done()
+        isDone = done
+        thread = StageThread("fonts") {
+            // The configuration belongs to the process, the font map to a thread: this reads the former for everyone.
+            _ = TextBlock("BeamRoom 0123456789…", .headline, scale: 1, maxWidth: 1000)
+            done.flag.store(true, ordering: .releasing)
+            whenReady()
+        }
+    }
+
+    var isReady: Bool { isDone.flag.load(ordering: .acquiring) }
+
+    func wait() { thread.join() }
+}

@@ -1,0 +1,41 @@
+/// The colours, sizes and letters of everything that isn't the picture. Sizes are pixels at 96 dots an inch.
+enum Theme {
+    struct Colour {
+        var red: Double
+        var green: Double
+        var blue: Double
+        var alpha = 1.0
+
+        func opacity(_ alpha: Double) -> Colour { Colour(red: red, green: green, blue: blue, alpha: alpha) }
+    }
+
+    static let text = Colour(red: 0.94, green: 0.95, blue: 0.97)
+    static let muted = Colour(red: 0.62, green: 0.66, blue: 0.72)
+    static let accent = Colour(red: 0.36, green: 0.62, blue: 0.98)
+    static let panel = Colour(red: 0.06, green: 0.07, blue: 0.10, alpha: 0.80)
+    static let tile = Colour(red: 1, green: 1, blue: 1, alpha: 0.07)
+    static let tileBorder = Colour(red: 1, green: 1, blue: 1, alpha: 0.10)
+
+    /// How dark the last picture gets under a message.
+    static let dimming = 0.55
+
+    enum Font {
+        case headline, detail, code, row, rowDetail, small, statistics
+
+        /// The height of an em in pixels.
+        var size: Double {
+            switch self {
+            case .headline: 26
+            case .detail: 16
+            case .code: 52
+            case .row: 17
+            case .rowDetail: 13
+            case .small: 13
+            case .statistics: 13
+            }
+        }
+
+        var isBold: Bool { self == .headline || self == .code }
+        var family: String { "Sans" }
+    }
+}

@@ -1,0 +1,90 @@
+import BeamMedia
+
+/// All that stands in the window, from back to front.
+struct Scene {
+    /// The window's inner size in pixels.
+    var canvas: PixelSize
+    var background: Background
+    /// The picture and where it goes, inside the canvas.
+    var picture: (picture: Picture, viewport: PixelRect)?
+    /// How much darker the picture is than it came, from 0 (not at all) to 1 (black).
+    var dimming: Double
+    /// Words and panels.
+    var layers: [Layer]
+
+    enum Background: Hashable {
+        /// Around a picture.
+        case black
+        /// Behind words, where there is no picture.
+        case calm
+
+        /// Red, green and blue.
+        var colour: (UInt8, UInt8, UInt8) { self == .black ? (0, 0, 0) : (0x14, 0x18, 0x1f) }
+    }
+
+    /// How the picture's size relates to its viewport's.
+    var fit: Fit? {
+        guard let (picture, viewport) = picture else { return nil }
+        return Fit(picture: picture.size, viewport: viewport.size)
+    }
+}
+
+/// A bitmap at a place of the canvas.
+struct Layer {
+    var bitmap: Bitmap
+    /// Of the bitmap's top left pixel.
+    var x: Int
+    var y: Int
+
+    var rect: PixelRect { PixelRect(x: x, y: y, width: bitmap.size.width, height: bitmap.size.height) }
+}
+
+/// What has to be drawn again.
+enum SceneChange {
+    case everything
+    /// The picture alone is new, and it differs from the one before by this, in its own pixels.
+    case picture(DamageRegion)
+}
+
+/// How a picture gets its size in the window.
+enum Fit: Hashable {
+    /// Each pixel becomes a square of this many pixels a side; 1 is the picture as it is.
+    case exact(Int)
+    /// Between the pixels, Catmull-Rom.
+    case enlarged
+    /// The mean of the pixels under each.
+    case reduced
+
+    init(picture: PixelSize, viewport: PixelSize) {
+        let times = max(1, viewport.width / max(1, picture.width))
+        if picture.width * times == viewport.width, picture.height * times == viewport.height {
+            self = .exact(times)
+        } else {
+            self = viewport.width > picture.width ? .enlarged : .reduced
+        }
+    }
+}
+
+extension PixelSize {
+    /// The place of a picture of this size in `canvas`: as large as fits, its aspect kept, in the middle.
+    ///
+    /// When a whole multiple of the size is within 2 % of that, it is taken: sharp pixels are worth a thin border.
+    func viewport(in canvas: PixelSize) -> PixelRect {
+        guard width > 0, height > 0, canvas.width > 0, canvas.height > 0 else {
+            return PixelRect(x: 0, y: 0, width: 0, height: 0)
+        }
+        let scale = min(Double(canvas.width) / Double(width), Double(canvas.height) / Double(height))
+        let size: PixelSize
+        if scale >= 1, scale / scale.rounded(.down) < 1.02 {
+            let times = Int(scale)
+            size = PixelSize(width: width * times, height: height * times)
+        } else {
+            size = PixelSize(
+                width: min(canvas.width, max(1, Int((Double(width) * scale).rounded()))),
+                height: min(canvas.height, max(1, Int((Double(height) * scale).rounded()))))
+        }
+        return PixelRect(
+            x: (canvas.width - size.width) / 2, y: (canvas.height - size.height) / 2, width: size.width,
+            height: size.height)
+    }
+}

@@ -1,0 +1,25 @@
+import BeamClock
+import BeamMedia
+import CSDL2
+
+/// Hides the mouse pointer that rests in fullscreen.
+@MainActor struct PointerHider {
+    private static let rest = Duration.seconds(2)
+    private var isHidden = false
+    /// When to hide it, if it doesn't move until then.
+    private(set) var deadline: MediaTime?
+
+    /// To be called when the pointer moves, and when `mayHide` changes.
+    mutating func stir(mayHide: Bool) {
+        if isHidden { SDL_ShowCursor(SDL_ENABLE) }
+        isHidden = false
+        deadline = mayHide ? .now + Self.rest : nil
+    }
+
+    mutating func hideIfDue() {
+        guard let deadline, deadline <= .now else { return }
+        self.deadline = nil
+        isHidden = true
+        SDL_ShowCursor(SDL_DISABLE)
+    }
+}

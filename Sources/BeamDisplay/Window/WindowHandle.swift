@@ -1,0 +1,75 @@
+import BeamMedia
+import CSDL2
+
+/// The owner of SDL's window.
+@MainActor final class WindowHandle {
+    /// In the display's units.
+    static let smallest = PixelSize(width: 160, height: 90)
+
+    let raw: OpaquePointer
+    let video: SDLVideo
+
+    /// Opens a hidden, resizable window of `size` in the middle of the screen.
+    init(video: SDLVideo, title: String, size: PixelSize, flags: SDL_WindowFlags...) throws(DisplayError) {
+        let centred = Int32(bitPattern: UInt32(SDL_WINDOWPOS_CENTERED_MASK))
+        let all = [SDL_WINDOW_RESIZABLE, SDL_WINDOW_ALLOW_HIGHDPI, SDL_WINDOW_HIDDEN] + flags
+        guard
+            let raw = SDL_CreateWindow(
+                title, centred, centred, Int32(size.width), Int32(size.height), all.reduce(0) { $0 | $1.rawValue })
+        else { throw .noWindow(reason: SDLVideo.error) }
+        self.raw = raw
+        self.video = video
+        SDL_SetWindowMinimumSize(raw, Int32(Self.smallest.width), Int32(Self.smallest.height))
+    }
+
+    isolated deinit {
+        if !video.isLost { SDL_DestroyWindow(raw) }
+    }
+
+    /// The inner size in the display's own units, which are pixels on X11.
+    var size: PixelSize {
+        var (width, height) = (Int32(0), Int32(0))
+        SDL_GetWindowSize(raw, &width, &height)
+        return PixelSize(width: Int(width), height: Int(height))
+    }
+
+    /// The inner size in pixels.
+    var pixelSize: PixelSize {
+        var (width, height) = (Int32(0), Int32(0))
+        SDL_GetWindowSizeInPixels(raw, &width, &height)
+        return PixelSize(width: Int(width), height: Int(height))
+    }
+
+    /// The place of the inner part on the desktop.
+    var position: (x: Int, y: Int) {
+        var (x, y) = (Int32(0), Int32(0))
+        SDL_GetWindowPosition(raw, &x, &y)
+        return (Int(x), Int(y))
+    }
+
+    /// The number of the display that the window is on.
+    var displayIndex: Int32 { max(0, SDL_GetWindowDisplayIndex(raw)) }
+
+    /// Moves and resizes the window; in fullscreen, what it will be afterwards.
+    func place(_ rect: PixelRect) {
+        SDL_SetWindowSize(raw, Int32(rect.width), Int32(rect.height))
+        SDL_SetWindowPosition(raw, Int32(rect.x), Int32(rect.y))
+    }
+
+    /// Pixels for each of the display's units.
+    var pixelRatio: Double {
+        let units = size.width
+        return units > 0 ? Double(pixelSize.width) / Double(units) : 1
+    }
+
+    /// How much larger than at 96 dots an inch words are to be, in quarters, at most 3.
+    var textScale: Double {
+        var dpi: Float = 0
+        let isKnown = SDL_GetDisplayDPI(displayIndex, &dpi, nil, nil) == 0
+        let density = isKnown ? (Double(dpi) / 96 * 4).rounded() / 4 : 1
+        return min(max(density, pixelRatio, 1), 3)
+    }
+
+    /// A combination of `SDL_WindowFlags`.
+    func has(_ flag: SDL_WindowFlags) -> Bool { SDL_GetWindowFlags(raw) & flag.rawValue != 0 }
+}

@@ -1,0 +1,69 @@
+import BeamMedia
+import CSDL2
+
+/// Where the window is and how large: fullscreen or not, and fitted to the picture until a person resizes it.
+@MainActor final class WindowPlacement {
+    private let window: WindowHandle
+    private let x11: X11Connection?
+    private(set) var isFullscreen = false
+    /// The size that the window was last given by the program: while it still has it, nobody has resized it.
+    private var fitted: PixelSize
+    /// What to return to, where no window manager does fullscreen for us.
+    private var windowed: PixelRect?
+
+    init(_ window: WindowHandle, _ x11: X11Connection?) {
+        self.window = window
+        self.x11 = x11
+        fitted = window.size
+    }
+
+    /// The size for a window that has no picture yet.
+    static func initialSize(_ video: SDLVideo) -> PixelSize {
+        limited(PixelSize(width: 960, height: 540), by: video.usableBounds(0).size)
+    }
+
+    /// Covers the whole display, or gives the window its former place back.
+    func setFullscreen(_ wanted: Bool) {
+        guard wanted != isFullscreen else { return }
+        isFullscreen = wanted
+        if wanted, let x11, !x11.hasWindowManager {
+            // SDL only asks the window manager. Where there is none (a kiosk), nobody else places windows either.
+            let (x, y) = window.position
+            windowed = PixelRect(x: x, y: y, width: window.size.width, height: window.size.height)
+            window.place(window.video.fullBounds(window.displayIndex))
+        } else if let rect = windowed {
+            windowed = nil
+            window.place(rect)
+        } else {
+            SDL_SetWindowFullscreen(window.raw, wanted ? SDL_WINDOW_FULLSCREEN_DESKTOP.rawValue : 0)
+        }
+    }
+
+    /// Gives the window the picture's size, at most 90 % of the screen, unless a person has resized it. In fullscreen that
+    /// is the size it will return to.
+    func fit(to picture: PixelSize) {
+        guard isFullscreen || (window.size == fitted && !window.has(SDL_WINDOW_MAXIMIZED)) else { return }
+        let screen = window.video.usableBounds(window.displayIndex)
+        let ratio = window.pixelRatio
+        let wanted = PixelSize(
+            width: Int((Double(picture.width) / ratio).rounded()), height: Int((Double(picture.height) / ratio).rounded()))
+        let size = Self.limited(wanted, by: screen.size)
+        let (x, y) = windowed.map { ($0.x, $0.y) } ?? window.position
+        // The middle stays where it is, as far as the screen allows.
+        let old = windowed?.size ?? (isFullscreen ? fitted : window.size)
+        let rect = PixelRect(
+            x: min(max(screen.x, x + (old.width - size.width) / 2), max(screen.x, screen.maxX - size.width)),
+            y: min(max(screen.y, y + (old.height - size.height) / 2), max(screen.y, screen.maxY - size.height)),
+            width: size.width, height: size.height)
+        fitted = size
+        if windowed != nil { windowed = rect } else { window.place(rect) }
+    }
+
+    private static func limited(_ size: PixelSize, by screen: PixelSize) -> PixelSize {
+        let scale = min(
+            1, Double(screen.width) * 0.9 / Double(size.width), Double(screen.height) * 0.9 / Double(size.height))
+        return PixelSize(
+            width: max(WindowHandle.smallest.width, Int(Double(size.width) * scale)),
+            height: max(WindowHandle.smallest.height, Int(Double(size.height) * scale)))
+    }
+}

@@ -1,0 +1,171 @@
+import BeamCapture
+import BeamCodec
+import BeamDiscovery
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import Synchronization
+
+/// Shares a screen: capture → newest picture → encoder → session → network.
+public final class Host: Sendable {
+    public let description: HostDescription
+    /// Things to know that came up at the start.
+    public let warnings: [String]
+
+    private let server: HostServer
+    private let slot: LatestSlot<Picture>
+    private let capture: CaptureStage
+    private let encode: EncodeStage
+    private let publisher: ServicePublisher?
+    private let isStopped = Atomic<Bool>(false)
+    private let relay: Relay
+
+    /// Opens source, encoder and ports, and shares from then on. `onNotice` is called on threads of the host's own.
+    public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
+        let source = try Self.open(options.source)
+        let info = source.info
+        let settings = EncodeStage.Settings(
+            encoder: options.encoder, maxSize: options.maxSize, frameRate: info.frameRate, bitRate: options.bitRate)
+        let size = settings.outputSize(for: info.size)
+        let encoderSettings = settings.encoderSettings(for: size)
+        let encoder = try VideoEncoder(encoderSettings)
+        let encoderName = encoder.name
+
+        // The stages are wired from the network backwards; the relay lets the first speak to the last.
+        let relay = Relay(onNotice)
+        let server = try HostServer(
+            options.server,
+            handlers: HostServer.Handlers(
+                onEvent: { relay.handle($0) }, requestKeyframe: { relay.requestKeyframe() }))
+        let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
+        let encode = EncodeStage(
+            settings, encoder: encoder, size: size, from: slot,
+            handlers: EncodeStage.Handlers(
+                onAccessUnit: { server.submit($0) },
+                onResize: { onNotice(.resized($0)) },
+                onFailure: { onNotice(.ended(reason: $0.description)) }))
+        let capture = CaptureStage(source, into: slot) { onNotice(.ended(reason: $0.description)) }
+        relay.connect(capture: capture, encode: encode)
+        server.setBroadcast(true)
+
+        self.relay = relay
+        self.server = server
+        self.slot = slot
+        self.encode = encode
+        self.capture = capture
+        publisher =
+            options.isAnnounced
+            ? Self.announce(options.name, port: server.controlPort, onNotice: onNotice) : nil
+        warnings = info.warnings
+        description = HostDescription(
+            name: options.name, source: info.description, size: size, frameRate: info.frameRate,
+            bitRate: encoderSettings.bitRate, encoder: encoderName, controlPort: server.controlPort,
+            mediaPort: server.mediaPort)
+    }
+
+    /// The person's answer to `HostEvent.viewerAsks`.
+    public func decide(_ connection: ConnectionID, accept: Bool) { server.decide(connection, accept: accept) }
+
+    /// Totals, with the stages' times since the last report, or since the start.
+    public func report(sinceStart: Bool = false) -> HostReport {
+        let encoded = encode.report(sinceStart: sinceStart)
+        return HostReport(
+            session: server.statistics, captured: capture.captured, encoded: encoded.encoded, replaced: slot.replaced,
+            size: encoded.size, capture: encoded.capture, encode: encoded.encode)
+    }
+
+    /// Ends in order: broadcast off, viewers told, stages stopped, service withdrawn. Returns when all of it is done.
+    public func stop() {
+        guard !isStopped.exchange(true, ordering: .relaxed) else { return }
+        server.setBroadcast(false)
+        capture.stop()
+        slot.close()
+        encode.join()
+        server.shutdown()
+        publisher?.withdraw()
+        relay.disconnect()
+    }
+
+    private static func open(_ source: HostOptions.Source) throws(CaptureError) -> any PictureSource {
+        switch source {
+        case .x11(let options): try X11Source(options)
+        case .pattern(let options): try PatternSource(options)
+        case .file(let path): try FileSource(path: path)
+        }
+    }
+
+    private static func announce(
+        _ name: String, port: UInt16, onNotice: @escaping @Sendable (HostNotice) -> Void
+    ) -> ServicePublisher {
+        ServicePublisher(
+            name: name, type: ServiceType.control, port: port,
+            txt: [(key: "deviceName", value: name), (key: "beam", value: "1")]
+        ) { event in
+            switch event {
+            case .published(let name): onNotice(.announced(name: name))
+            case .renamed(let from, let to):
+                onNotice(.warning("Another machine here is called “\(from)”; viewers find this one as “\(to)”."))
+            case .unavailable(let reason), .failed(let reason):
+                onNotice(.warning(reason))
+            }
+        }
+    }
+}
+
+/// Lets the network, which starts first, speak to the stages in front of it, which start last.
+private final class Relay: Sendable {
+    private struct Stages {
+        var capture: CaptureStage?
+        var encode: EncodeStage?
+        var isWatched = false
+        var needsKeyframe = false
+    }
+
+    private let stages = Mutex(Stages())
+    private let onNotice: @Sendable (HostNotice) -> Void
+
+    init(_ onNotice: @escaping @Sendable (HostNotice) -> Void) { self.onNotice = onNotice }
+
+    /// What was asked for before the stages stood is done now.
+    func connect(capture: CaptureStage, encode: EncodeStage) {
+        let needsKeyframe = stages.withLock { stages in
+            stages.capture = capture
+            stages.encode = encode
+            return stages.needsKeyframe
+        }
+        if needsKeyframe { encode.requestKeyframe() }
+        applyAudience()
+    }
+
+    func disconnect() {
+        stages.withLock { stages in
+            stages.capture = nil
+            stages.encode = nil
+        }
+    }
+
+    func requestKeyframe() {
+        let encode = stages.withLock { stages in
+            stages.needsKeyframe = stages.encode == nil
+            return stages.encode
+        }
+        encode?.requestKeyframe()
+    }
+
+    func handle(_ event: HostEvent) {
+        if case .audience(let count) = event {
+            let hasChanged = stages.withLock { stages in
+                defer { stages.isWatched = count > 0 }
+                return stages.isWatched != (count > 0)
+            }
+            if hasChanged { applyAudience() }
+        }
+        onNotice(.session(event))
+    }
+
+    private func applyAudience() {
+        let stages = stages.withLock { $0 }
+        stages.encode?.setWatched(stages.isWatched)
+        stages.capture?.setActive(stages.isWatched)
+    }
+}

@@ -1,0 +1,79 @@
+import BeamCapture
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+
+/// What to share, how, and with whom.
+public struct HostOptions: Sendable {
+    public enum Source: Sendable {
+        case x11(X11Options)
+        case pattern(PatternOptions)
+        /// Anything that libavformat opens, in a loop.
+        case file(path: String)
+    }
+
+    public var source: Source
+    /// The longer side of what is sent, at most, in pixels; nil: as large as the source.
+    public var maxSize: Int?
+    /// In bits a second; nil: what suits size and frame rate.
+    public var bitRate: Int?
+    /// One of libavcodec's H.264 encoders; nil: libx264.
+    public var encoder: String?
+    /// What people see in their list of hosts.
+    public var name: String
+    public var server: HostServer.Options
+    /// Whether to announce the service through Avahi.
+    public var isAnnounced: Bool
+
+    public init(
+        source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil, name: String,
+        server: HostServer.Options, isAnnounced: Bool = true
+    ) {
+        self.source = source
+        self.maxSize = maxSize
+        self.bitRate = bitRate
+        self.encoder = encoder
+        self.name = name
+        self.server = server
+        self.isAnnounced = isAnnounced
+    }
+}
+
+/// What a host tells whoever runs it. Delivered on threads of the host's own: hand on, don't wait.
+public enum HostNotice: Sendable {
+    case session(HostEvent)
+    /// What viewers find in their list: the name may have been changed to be unique.
+    case announced(name: String)
+    /// Something to know, that stops nothing.
+    case warning(String)
+    /// The picture has another size from here on.
+    case resized(PixelSize)
+    /// The source has ended, or nothing can be encoded any more: the host is to be stopped. In words for a person.
+    case ended(reason: String)
+}
+
+/// What a person needs to know to watch.
+public struct HostDescription: Sendable {
+    public var name: String
+    public var source: String
+    public var size: PixelSize
+    public var frameRate: Double
+    /// In bits a second.
+    public var bitRate: Int
+    public var encoder: String
+    public var controlPort: UInt16
+    public var mediaPort: UInt16
+}
+
+/// Totals since the start, and times since the last report.
+public struct HostReport: Sendable {
+    public var session: HostStatistics
+    /// Pictures taken from the source, frames encoded, pictures replaced by newer ones before anybody looked.
+    public var captured: UInt64
+    public var encoded: UInt64
+    public var replaced: UInt64
+    public var size: PixelSize
+    /// From the screen's change to the encoder's taking it, and the conversion and encoding.
+    public var capture: LatencyHistogram.Summary?
+    public var encode: LatencyHistogram.Summary?
+}

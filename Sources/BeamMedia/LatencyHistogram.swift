@@ -1,0 +1,80 @@
+/// How long something took, many times over: median, 95th percentile and maximum in bounded memory.
+///
+/// Buckets grow by 2 %, so a percentile is right to within 1 % of its value; the maximum is exact.
+public struct LatencyHistogram: Sendable {
+    /// In milliseconds.
+    public struct Summary: Sendable, Equatable {
+        public var median: Double
+        public var p95: Double
+        public var max: Double
+    }
+
+    private static let smallest = 1_000.0  // 1 µs, in nanoseconds
+    private static let growth = 1.02
+    private static let bucketCount = 931  // up to 100 s
+
+    private var counts = [UInt32](repeating: 0, count: bucketCount)
+    private static let bounds: [Double] = {
+        var bound = smallest
+        return (0..<bucketCount).map { _ in
+            defer { bound *= growth }
+            return bound
+        }
+    }()
+
+    private var longest = Duration.zero
+    public private(set) var count = 0
+
+    public init() {}
+
+    public mutating func record(_ duration: Duration) {
+        let nanoseconds = Double(max(0, duration.inNanoseconds))
+        var low = 0
+        var high = Self.bucketCount - 1
+        while low < high {
+            let middle = (low + high) / 2
+            if Self.bounds[middle] < nanoseconds { low = middle + 1 } else { high = middle }
+        }
+        counts[low] += 1
+        count += 1
+        longest = max(longest, duration)
+    }
+
+    /// Nil while nothing was recorded.
+    public var summary: Summary? {
+        guard count > 0 else { return nil }
+        return Summary(median: percentile(0.5), p95: percentile(0.95), max: longest.inMilliseconds)
+    }
+
+    private func percentile(_ share: Double) -> Double {
+        let wanted = Int((Double(count) * share).rounded(.up))
+        var seen = 0
+        for (index, bucket) in counts.enumerated() {
+            seen += Int(bucket)
+            if seen >= wanted {
+                // The middle of the bucket, but never more than was ever seen.
+                return min(Self.bounds[index] / Self.growth.squareRoot() / 1_000_000, longest.inMilliseconds)
+            }
+        }
+        return longest.inMilliseconds
+    }
+}
+
+/// One stage's time, over the last report's interval and since the beginning.
+public struct LatencyTrack: Sendable {
+    public private(set) var total = LatencyHistogram()
+    private var recent = LatencyHistogram()
+
+    public init() {}
+
+    public mutating func record(_ duration: Duration) {
+        total.record(duration)
+        recent.record(duration)
+    }
+
+    /// What was recorded since the last call.
+    public mutating func takeRecent() -> LatencyHistogram.Summary? {
+        defer { recent = LatencyHistogram() }
+        return recent.summary
+    }
+}

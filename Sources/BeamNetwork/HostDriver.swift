@@ -1,0 +1,294 @@
+import BeamClock
+import BeamMedia
+import BeamProtocol
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// Does what a `HostSession` decides. Confined to its event loop.
+final class HostDriver {
+    private let loop: any EventLoop
+    private let handlers: HostServer.Handlers
+    private let timer: DeadlineTimer
+    private var session: HostSession
+    private var isPumping = false
+    private var isShuttingDown = false
+
+    private var listener: (any Channel)?
+    private var media: (any Channel)?
+    private var mediaIsV6 = false
+    private var connections: [ConnectionID: any Channel] = [:]
+    private var lastConnection: UInt64 = 0
+    private var allConnectionsClosed: EventLoopPromise<Void>?
+
+    /// Connections that may be open while they are being closed; beyond that, an end is an end.
+    private static let closingLimit = 128
+
+    init(loop: any EventLoop, session: HostSession.Configuration, handlers: HostServer.Handlers) {
+        self.loop = loop
+        self.handlers = handlers
+        self.session = HostSession(configuration: session, random: SystemRandomNumberGenerator())
+        timer = DeadlineTimer(loop: loop)
+        timer.onDeadline { [unowned self] in self.pump() }
+    }
+
+    var statistics: HostStatistics { session.statistics }
+
+    // MARK: Start and end
+
+    func start(_ options: HostServer.Options) -> EventLoopFuture<(control: UInt16, media: UInt16)> {
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        // Without an address: one IPv6 socket that serves IPv4 too; IPv4 alone where the machine has no IPv6.
+        let addresses = options.bindAddress.map { [$0] } ?? ["::", "0.0.0.0"]
+        return bindControl(addresses[...], port: options.controlPort).flatMap { listener in
+            bound.value.listener = listener
+            guard let local = listener.localAddress else {
+                return listener.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+            }
+            return bound.value.bindMedia(local.with(port: options.mediaPort)).map { mediaPort in
+                (UInt16(clamping: local.port ?? 0), mediaPort)
+            }
+        }.flatMapErrorThrowing { error in
+            bound.value.listener?.close(promise: nil)
+            throw error
+        }
+    }
+
+    func shutdown() -> EventLoopFuture<Void> {
+        isShuttingDown = true
+        let done = loop.makePromise(of: Void.self)
+        allConnectionsClosed = done
+        listener?.close(promise: nil)
+        handle(.shutdown)
+        // Viewers that don't close their side are left behind.
+        let timeout = loop.scheduleTask(in: .seconds(2)) { done.succeed() }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        completeShutdownIfDone()
+        return done.futureResult.map {
+            timeout.cancel()
+            bound.value.timer.cancel()
+            bound.value.media?.close(promise: nil)
+        }
+    }
+
+    private func completeShutdownIfDone() {
+        guard connections.isEmpty else { return }
+        allConnectionsClosed?.succeed()
+    }
+
+    // MARK: What happens
+
+    func handle(_ input: HostSession.Input) {
+        session.handle(input, now: .now)
+        pump()
+    }
+
+    func submit(_ unit: AccessUnit) {
+        session.handleFrame(unit, now: .now)
+        pump()
+    }
+
+    fileprivate func datagram(_ envelope: AddressedEnvelope<ByteBuffer>) {
+        guard let from = NetworkAddress(envelope.remoteAddress) else { return }
+        envelope.data.withUnsafeReadableBytes { session.handleDatagram($0, from: from, now: .now) }
+    }
+
+    fileprivate func datagramsRead() { pump() }
+
+    // MARK: Control connections
+
+    private func bindControl(_ addresses: ArraySlice<String>, port: UInt16) -> EventLoopFuture<any Channel> {
+        guard let address = addresses.first else {
+            return loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+        }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        var bootstrap = ServerBootstrap(group: loop)
+            .serverChannelOption(.backlog, value: 64)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: 64 << 10))
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try bound.value.accept(channel) }
+            }
+        for (option, value) in SocketOptions.control {
+            bootstrap = bootstrap.childChannelOption(option, value: value)
+        }
+        if address == "::" {
+            bootstrap = bootstrap.serverChannelOption(SocketOptions.onlyV6, value: 0)
+        }
+        let rest = addresses.dropFirst()
+        return bootstrap.bind(host: address, port: Int(port)).flatMapError { error in
+            let failure = NetworkError(binding: address, port: Int(port), error)
+            guard !rest.isEmpty, case .cannotBind = failure else { return bound.eventLoop.makeFailedFuture(failure) }
+            return bound.value.bindControl(rest, port: port)
+        }
+    }
+
+    private func accept(_ channel: any Channel) throws {
+        guard let remote = channel.remoteAddress.flatMap(IPAddress.init), !isShuttingDown,
+            connections.count < Self.closingLimit
+        else {
+            channel.close(promise: nil)
+            return
+        }
+        lastConnection += 1
+        let id = ConnectionID(lastConnection)
+        connections[id] = channel
+        try channel.pipeline.syncOperations.addHandler(
+            ControlConnection(
+                ControlConnection.Events(
+                    onBytes: { [unowned self] bytes in self.handle(.connectionBytes(id, bytes)) },
+                    onEnd: { [unowned self] _ in self.ended(id) })))
+        handle(.connectionOpened(id, from: remote))
+    }
+
+    private func ended(_ id: ConnectionID) {
+        guard connections.removeValue(forKey: id) != nil else { return }
+        handle(.connectionClosed(id))
+        completeShutdownIfDone()
+    }
+
+    private func send(_ bytes: [UInt8], on id: ConnectionID) {
+        guard let channel = connections[id] else { return }
+        // Somebody who lets 64 KiB of small messages wait isn't reading.
+        guard channel.isWritable else { return channel.close(promise: nil) }
+        channel.writeAndFlush(channel.allocator.buffer(bytes: bytes), promise: nil)
+    }
+
+    // MARK: Media
+
+    private func bindMedia(_ address: SocketAddress) -> EventLoopFuture<UInt16> {
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        return makeMediaBootstrap(isV6: address.isV6).bind(to: address).flatMapError { error in
+            guard (error as? IOError)?.errnoCode == EADDRINUSE else {
+                return bound.eventLoop.makeFailedFuture(error)
+            }
+            return bound.value.makeMediaBootstrap(isV6: address.isV6).bind(to: address.with(port: 0))
+        }.map { channel in
+            bound.value.mediaBound(channel)
+        }
+    }
+
+    private func makeMediaBootstrap(isV6: Bool) -> DatagramBootstrap {
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let bootstrap = SocketOptions.makeMediaBootstrap(on: loop) { channel in
+            try channel.pipeline.syncOperations.addHandler(HostMediaHandler(bound.value))
+        }
+        guard isV6 else { return bootstrap }
+        return bootstrap.channelOption(SocketOptions.onlyV6, value: 0)
+    }
+
+    private func mediaBound(_ channel: any Channel) -> UInt16 {
+        media = channel
+        mediaIsV6 = channel.localAddress?.isV6 ?? false
+        SocketOptions.enlargeBuffers(of: channel)
+        let port = UInt16(clamping: channel.localAddress?.port ?? 0)
+        handle(.mediaPort(port))
+        return port
+    }
+
+    /// The system closes a UDP socket of ours only for an error of the machine's network. Take a fresh one, at the same
+    /// port if possible.
+    fileprivate func mediaClosed(_ channel: any Channel) {
+        guard !isShuttingDown, media === channel, let address = channel.localAddress ?? listener?.localAddress else {
+            return
+        }
+        media = nil
+        rebindMedia(address)
+    }
+
+    private func rebindMedia(_ address: SocketAddress) {
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        bindMedia(address).whenComplete { result in
+            switch result {
+            case .success:
+                bound.value.handlers.requestKeyframe()
+            case .failure:
+                bound.eventLoop.scheduleTask(in: .milliseconds(500)) {
+                    guard !bound.value.isShuttingDown else { return }
+                    bound.value.rebindMedia(address)
+                }
+            }
+        }
+    }
+
+    private func transmit(_ burst: MediaBurst) {
+        guard let media else { return }
+        let datagrams: [ByteBuffer]
+        let segmentSize: Int?
+        if System.supportsUDPSegmentationOffload, burst.range.count > burst.segmentSize {
+            // The kernel cuts the burst (UDP_SEGMENT): one system call for all of it.
+            datagrams = [media.allocator.buffer(bytes: burst.bytes[burst.range])]
+            segmentSize = burst.segmentSize
+        } else {
+            datagrams = stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: burst.segmentSize).map {
+                media.allocator.buffer(bytes: burst.bytes[$0..<min($0 + burst.segmentSize, burst.range.upperBound)])
+            }
+            segmentSize = nil
+        }
+        for address in burst.addresses {
+            send(datagrams, segmentSize: segmentSize, to: address, on: media)
+        }
+    }
+
+    private func send(_ datagrams: [ByteBuffer], segmentSize: Int?, to address: NetworkAddress, on media: any Channel) {
+        let destination = address.ip.socketAddress(port: address.port, onV6Socket: mediaIsV6)
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        for datagram in datagrams {
+            let metadata = segmentSize.map {
+                AddressedEnvelope<ByteBuffer>.Metadata(ecnState: .transportNotCapable, packetInfo: nil, segmentSize: $0)
+            }
+            let sent = loop.makePromise(of: Void.self)
+            sent.futureResult.whenFailure { error in bound.value.sendFailed(error, to: address) }
+            media.write(
+                AddressedEnvelope(remoteAddress: destination, data: datagram, metadata: metadata), promise: sent)
+        }
+        // One flush an address, so that an error is known to be this address's.
+        media.flush()
+    }
+
+    private func sendFailed(_ error: any Error, to address: NetworkAddress) {
+        // What was written to a socket that another address's error has closed says nothing of this address.
+        if let error = error as? ChannelError, error == .ioOnClosedChannel || error == .alreadyClosed { return }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute { bound.value.handle(.sendFailed(address)) }
+    }
+
+    // MARK: What the session decides
+
+    /// Does everything that the session has decided, then sleeps until its next deadline.
+    private func pump() {
+        guard !isPumping else { return }
+        isPumping = true
+        defer { isPumping = false }
+        while true {
+            switch session.pollOutput(now: .now) {
+            case .send(let id, let bytes): send(bytes, on: id)
+            case .close(let id): connections[id]?.closeAfterFlushing()
+            case .transmit(let burst): transmit(burst)
+            case .requestKeyframe: handlers.requestKeyframe()
+            case .event(let event): handlers.onEvent(event)
+            case .wait(let deadline): return timer.arm(deadline)
+            }
+        }
+    }
+}
+
+/// The end of the media socket's pipeline.
+private final class HostMediaHandler: ChannelInboundHandler {
+    typealias InboundIn = AddressedEnvelope<ByteBuffer>
+
+    private unowned let driver: HostDriver
+
+    init(_ driver: HostDriver) { self.driver = driver }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { driver.datagram(Self.unwrapInboundIn(data)) }
+
+    func channelReadComplete(context: ChannelHandlerContext) { driver.datagramsRead() }
+
+    func channelInactive(context: ChannelHandlerContext) { driver.mediaClosed(context.channel) }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // Errors that come back for datagrams sent long ago; the stream's own timeouts deal with what they mean.
+    }
+}

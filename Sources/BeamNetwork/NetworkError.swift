@@ -1,0 +1,46 @@
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// What keeps a host or viewer off the network, in words for a person.
+public enum NetworkError: Error, CustomStringConvertible, Equatable {
+    case portInUse(port: Int, address: String)
+    case cannotBind(address: String, port: Int, reason: String)
+    case notAllowed(port: Int)
+
+    public var description: String {
+        switch self {
+        case .portInUse(let port, let address):
+            "TCP port \(port) on \(address) is in use, perhaps by another `beamroom share`. End that one, or choose another port with --port."
+        case .cannotBind(let address, let port, let reason):
+            "Cannot listen on \(address), port \(port): \(reason). Give an address of this machine with --bind, or leave --bind out."
+        case .notAllowed(let port):
+            "This user may not listen on port \(port). Choose one above 1023 with --port."
+        }
+    }
+
+    init(binding address: String, port: Int, _ error: any Error) {
+        switch (error as? IOError)?.errnoCode {
+        case EADDRINUSE: self = .portInUse(port: port, address: address)
+        case EACCES: self = .notAllowed(port: port)
+        default: self = .cannotBind(address: address, port: port, reason: networkReason(error))
+        }
+    }
+}
+
+/// Why something on the network failed, as the system words it.
+func networkReason(_ error: any Error) -> String {
+    if let error = error as? IOError { return String(cString: strerror(error.errnoCode)) }
+    if let error = error as? NIOConnectionError {
+        if let failure = error.connectionErrors.first { return networkReason(failure.error) }
+        return "the name \(error.host) is not known here"
+    }
+    if let error = error as? ChannelError {
+        switch error {
+        case .connectTimeout: return "no answer"
+        case .eof, .inputClosed, .outputClosed, .ioOnClosedChannel, .alreadyClosed: return "the connection has ended"
+        default: break
+        }
+    }
+    return String(describing: error)
+}

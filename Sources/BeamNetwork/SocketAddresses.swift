@@ -1,0 +1,67 @@
+import BeamProtocol
+import Glibc
+import NIOCore
+
+extension NetworkAddress {
+    /// Nil for anything but IPv4 and IPv6.
+    init?(_ address: SocketAddress) {
+        guard let ip = IPAddress(address) else { return nil }
+        self.init(ip: ip, port: UInt16(clamping: address.port ?? 0))
+    }
+}
+
+extension IPAddress {
+    init?(_ address: SocketAddress) {
+        switch address {
+        case .v4(let v4):
+            self = .v4(UInt32(bigEndian: v4.address.sin_addr.s_addr))
+        case .v6(let v6):
+            var bits = v6.address.sin6_addr
+            let bytes = withUnsafeBytes(of: &bits) { Array($0) }
+            self.init(v6Bytes: bytes, scope: v6.address.sin6_scope_id)
+        case .unixDomainSocket:
+            return nil
+        }
+    }
+
+    /// This address for a socket of the given family: an IPv6 socket that serves both reaches IPv4 through mapped addresses.
+    func socketAddress(port: UInt16, onV6Socket: Bool) -> SocketAddress {
+        switch self {
+        case .v4(let bits) where !onV6Socket:
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = bits.bigEndian
+            return SocketAddress(address, host: "")
+        case .v4(let bits):
+            return Self.v6Address(high: 0, low: 0xFFFF << 32 | UInt64(bits), scope: 0, port: port)
+        case .v6(let high, let low, let scope):
+            return Self.v6Address(high: high, low: low, scope: scope, port: port)
+        }
+    }
+
+    private static func v6Address(high: UInt64, low: UInt64, scope: UInt32, port: UInt16) -> SocketAddress {
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_port = port.bigEndian
+        address.sin6_scope_id = scope
+        withUnsafeMutableBytes(of: &address.sin6_addr) { bytes in
+            bytes.storeBytes(of: high.bigEndian, toByteOffset: 0, as: UInt64.self)
+            bytes.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+        }
+        return SocketAddress(address, host: "")
+    }
+}
+
+extension SocketAddress {
+    /// The same address with another port.
+    func with(port: UInt16) -> SocketAddress {
+        var copy = self
+        copy.port = Int(port)
+        return copy
+    }
+
+    var isV6: Bool {
+        if case .v6 = self { true } else { false }
+    }
+}

@@ -1,0 +1,95 @@
+import BeamMedia
+import BeamProtocol
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Where a host's control plane may be reached.
+public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+    /// A name, or a numeric IPv4 or IPv6 address (link-local ones with `%interface`).
+    public var host: String
+    public var port: UInt16
+
+    public init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
+
+/// A viewer on the network: a control connection and a media socket, driven by a `ViewerSession` on one event loop.
+///
+/// Its methods may be called from any thread but the event loop's own.
+public final class ViewerClient: Sendable {
+    /// Called on the event loop: hand on, don't wait.
+    public struct Handlers: Sendable {
+        public var onEvent: @Sendable (ViewerEvent) -> Void
+        /// The next frame to decode.
+        public var onAccessUnit: @Sendable (AccessUnit) -> Void
+        /// Where the host is now, most promising first; asked before each attempt. Empty: not known at the moment.
+        public var locate: @Sendable () -> [Endpoint]
+
+        public init(
+            onEvent: @escaping @Sendable (ViewerEvent) -> Void,
+            onAccessUnit: @escaping @Sendable (AccessUnit) -> Void,
+            locate: @escaping @Sendable () -> [Endpoint]
+        ) {
+            self.onEvent = onEvent
+            self.onAccessUnit = onAccessUnit
+            self.locate = locate
+        }
+    }
+
+    private let group: MultiThreadedEventLoopGroup
+    private let loop: any EventLoop
+    private let driver: NIOLoopBound<ViewerDriver>
+    private let lastStatistics = Mutex(ViewerStatistics())
+    private let isShutDown = Mutex(false)
+
+    /// Starts to connect at once.
+    public init(session: ViewerSession.Configuration, handlers: Handlers) {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop = group.next()
+        self.group = group
+        self.loop = loop
+        let driver = ViewerDriver.makeBound(loop: loop, session: session, handlers: handlers)
+        self.driver = driver
+        loop.execute { driver.value.start() }
+    }
+
+    /// Discovery has seen the host: don't wait for the next try.
+    public func hostAppeared() {
+        perform { $0.handle(.hostAppeared) }
+    }
+
+    /// What was delivered could not be decoded, or was thrown away: go on with the next keyframe.
+    public func decoderFailed() {
+        perform { $0.handle(.decoderFailed) }
+    }
+
+    /// On the event loop, as long as it runs.
+    private func perform(_ action: @escaping @Sendable (ViewerDriver) -> Void) {
+        guard !isShutDown.withLock({ $0 }) else { return }
+        loop.execute { [driver] in action(driver.value) }
+    }
+
+    /// Totals at this moment, or at the end once the client is shut down.
+    public var statistics: ViewerStatistics {
+        if !isShutDown.withLock({ $0 }),
+            let fresh = try? loop.submit({ [driver] in driver.value.statistics }).wait()
+        {
+            lastStatistics.withLock { $0 = fresh }
+        }
+        return lastStatistics.withLock { $0 }
+    }
+
+    /// Closes everything; returns when it is closed.
+    public func shutdown() {
+        _ = statistics
+        guard !isShutDown.exchange(true) else { return }
+        // A failure to close is the system's; there is nothing left to be done about it.
+        try? loop.submit { [driver] in driver.value.shutdown() }.wait()
+        try? group.syncShutdownGracefully()
+    }
+}

@@ -1,0 +1,233 @@
+import BeamClock
+import BeamMedia
+import BeamProtocol
+import NIOCore
+import NIOPosix
+
+/// Does what a `ViewerSession` decides. Confined to its event loop.
+final class ViewerDriver {
+    private let loop: any EventLoop
+    private let handlers: ViewerClient.Handlers
+    private let timer: DeadlineTimer
+    private var session: ViewerSession
+    private var isPumping = false
+
+    private var control: (any Channel)?
+    /// Counts attempts, so that the outcome of one that was given up is told from the present one's.
+    private var attempt: UInt64 = 0
+    /// Where the control connection went last: media comes from there, also after it is lost.
+    private var hostAddress: SocketAddress?
+    private var media: (any Channel)?
+    private var mediaGeneration: UInt64 = 0
+
+    private static let connectTimeout = TimeAmount.seconds(3)
+
+    static func makeBound(
+        loop: any EventLoop, session: ViewerSession.Configuration, handlers: ViewerClient.Handlers
+    ) -> NIOLoopBound<ViewerDriver> {
+        NIOLoopBound(ViewerDriver(loop: loop, session: session, handlers: handlers), eventLoop: loop)
+    }
+
+    init(loop: any EventLoop, session: ViewerSession.Configuration, handlers: ViewerClient.Handlers) {
+        self.loop = loop
+        self.handlers = handlers
+        self.session = ViewerSession(configuration: session)
+        timer = DeadlineTimer(loop: loop)
+        timer.onDeadline { [unowned self] in self.pump() }
+    }
+
+    var statistics: ViewerStatistics { session.statistics }
+
+    func start() { pump() }
+
+    func handle(_ input: ViewerSession.Input) {
+        session.handle(input, now: .now)
+        pump()
+    }
+
+    func shutdown() {
+        handle(.shutdown)
+        timer.cancel()
+        closeControl()
+        closeMedia()
+    }
+
+    // MARK: Control connection
+
+    private func connectControl() {
+        closeControl()
+        attempt += 1
+        connect(to: handlers.locate()[...], attempt: attempt, failure: "it isn't on the network at the moment")
+    }
+
+    /// Tries one endpoint after the other.
+    private func connect(to endpoints: ArraySlice<Endpoint>, attempt: UInt64, failure: String) {
+        guard attempt == self.attempt else { return }
+        guard let endpoint = endpoints.first else {
+            // Not from within the session's own decision.
+            let bound = NIOLoopBound(self, eventLoop: loop)
+            return loop.execute { bound.value.controlEnded(attempt: attempt, reason: failure) }
+        }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        var bootstrap = ClientBootstrap(group: loop)
+            .connectTimeout(Self.connectTimeout)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel, attempt: attempt) }
+            }
+        for (option, value) in SocketOptions.control {
+            bootstrap = bootstrap.channelOption(option, value: value)
+        }
+        bootstrap.connect(host: endpoint.host, port: Int(endpoint.port)).whenComplete { result in
+            switch result {
+            case .success(let channel):
+                bound.value.connected(channel, attempt: attempt)
+            case .failure(let error):
+                let rest = endpoints.dropFirst()
+                bound.value.connect(to: rest, attempt: attempt, failure: "\(endpoint): \(networkReason(error))")
+            }
+        }
+    }
+
+    private func prepare(_ channel: any Channel, attempt: UInt64) throws {
+        let events = ControlConnection.Events(
+            onBytes: { [weak self] bytes in
+                guard let self, attempt == self.attempt else { return }
+                self.handle(.controlBytes(bytes))
+            },
+            onEnd: { [weak self] reason in
+                // Attempts that never connected are reported by the bootstrap.
+                guard let self, attempt == self.attempt, self.control != nil else { return }
+                self.controlEnded(attempt: attempt, reason: reason)
+            })
+        try channel.pipeline.syncOperations.addHandler(ControlConnection(events))
+    }
+
+    private func connected(_ channel: any Channel, attempt: UInt64) {
+        guard attempt == self.attempt else { return channel.close(promise: nil) }
+        control = channel
+        hostAddress = channel.remoteAddress
+        handle(.controlConnected)
+        // It may have ended before it was known to have begun.
+        if !channel.isActive { controlEnded(attempt: attempt, reason: "the other side has closed the connection") }
+    }
+
+    private func controlEnded(attempt: UInt64, reason: String) {
+        guard attempt == self.attempt else { return }
+        control = nil
+        self.attempt += 1
+        handle(.controlClosed(reason: reason))
+    }
+
+    private func closeControl() {
+        attempt += 1
+        control?.closeAfterFlushing()
+        control = nil
+    }
+
+    private func sendControl(_ bytes: [UInt8]) {
+        guard let control else { return }
+        control.writeAndFlush(control.allocator.buffer(bytes: bytes), promise: nil)
+    }
+
+    // MARK: Media
+
+    private func openMedia(port: UInt16) {
+        closeMedia()
+        mediaGeneration += 1
+        let generation = mediaGeneration
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        guard let address = hostAddress?.with(port: port) else { return }
+        // A connected socket: the system drops what comes from anywhere else.
+        SocketOptions.makeMediaBootstrap(on: loop) { channel in
+            try channel.pipeline.syncOperations.addHandler(ViewerMediaHandler(bound.value, generation: generation))
+        }.connect(to: address).whenComplete { result in
+            switch result {
+            case .success(let channel): bound.value.mediaOpened(channel, generation: generation)
+            case .failure(let error): bound.value.mediaFailed(error, generation: generation)
+            }
+        }
+    }
+
+    private func mediaOpened(_ channel: any Channel, generation: UInt64) {
+        guard generation == mediaGeneration else { return channel.close(promise: nil) }
+        media = channel
+        SocketOptions.enlargeBuffers(of: channel)
+        handle(.mediaOpened(localPort: UInt16(clamping: channel.localAddress?.port ?? 0)))
+    }
+
+    fileprivate func mediaFailed(_ error: any Error, generation: UInt64) {
+        guard generation == mediaGeneration else { return }
+        // Not from within the session's own decision: sending may fail at once.
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let reason = networkReason(error)
+        loop.execute {
+            guard generation == bound.value.mediaGeneration else { return }
+            bound.value.handle(.mediaFailed(reason: reason))
+        }
+    }
+
+    private func closeMedia() {
+        mediaGeneration += 1
+        media?.close(promise: nil)
+        media = nil
+    }
+
+    private func sendMedia(_ bytes: [UInt8]) {
+        guard let media else { return }
+        media.writeAndFlush(media.allocator.buffer(bytes: bytes), promise: nil)
+    }
+
+    fileprivate func datagram(_ data: ByteBuffer, generation: UInt64) {
+        guard generation == mediaGeneration else { return }
+        data.withUnsafeReadableBytes { session.handleDatagram($0, now: .now) }
+    }
+
+    fileprivate func datagramsRead() { pump() }
+
+    // MARK: What the session decides
+
+    /// Does everything that the session has decided, then sleeps until its next deadline.
+    private func pump() {
+        guard !isPumping else { return }
+        isPumping = true
+        defer { isPumping = false }
+        while true {
+            switch session.pollOutput(now: .now) {
+            case .connectControl: connectControl()
+            case .sendControl(let bytes): sendControl(bytes)
+            case .closeControl: closeControl()
+            case .openMedia(let port): openMedia(port: port)
+            case .closeMedia: closeMedia()
+            case .sendMedia(let bytes): sendMedia(bytes)
+            case .deliver(let unit): handlers.onAccessUnit(unit)
+            case .event(let event): handlers.onEvent(event)
+            case .wait(let deadline): return timer.arm(deadline)
+            }
+        }
+    }
+}
+
+/// The end of the media socket's pipeline.
+private final class ViewerMediaHandler: ChannelInboundHandler {
+    typealias InboundIn = AddressedEnvelope<ByteBuffer>
+
+    // Unretained by the pipeline's owner: the driver may go before the channel has closed.
+    private weak var driver: ViewerDriver?
+    private let generation: UInt64
+
+    init(_ driver: ViewerDriver, generation: UInt64) {
+        self.driver = driver
+        self.generation = generation
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        driver?.datagram(Self.unwrapInboundIn(data).data, generation: generation)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { driver?.datagramsRead() }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        driver?.mediaFailed(error, generation: generation)
+    }
+}

@@ -1,0 +1,33 @@
+import BeamMedia
+import CBeamPixels
+import Glibc
+
+/// How close one picture is to another, plane by plane.
+public enum PictureQuality {
+    /// Peak signal-to-noise ratio of plane `plane` (0 is luma) in dB, with 255 as the peak; infinite for equal planes.
+    ///
+    /// Both buffers have the same format and size.
+    public static func psnr(_ a: PixelBuffer, _ b: PixelBuffer, plane: Int = 0) -> Double {
+        let size = commonPlaneSize(a, b, plane)
+        let difference = beam_squared_difference(a.planes[plane].constant, b.planes[plane].constant, size)
+        guard difference > 0 else { return .infinity }
+        let mean = Double(difference) / (Double(size.width) * Double(size.height))
+        return 10 * log10(255 * 255 / mean)
+    }
+
+    /// Mean structural similarity of plane `plane` (0 is luma): 1 for equal planes. Uniform windows of 8 × 8 samples, 4
+    /// samples apart, with the constants of Wang, Bovik, Sheikh and Simoncelli (2004).
+    ///
+    /// Both buffers have the same format and size.
+    public static func ssim(_ a: PixelBuffer, _ b: PixelBuffer, plane: Int = 0) -> Double {
+        let size = commonPlaneSize(a, b, plane)
+        return beam_structural_similarity(a.planes[plane].constant, b.planes[plane].constant, size)
+    }
+
+    /// The size of the plane in bytes, which both have.
+    private static func commonPlaneSize(_ a: PixelBuffer, _ b: PixelBuffer, _ plane: Int) -> beam_size {
+        precondition(a.format == b.format && a.size == b.size && !PixelRect(a.size).isEmpty)
+        let (rowBytes, rows) = a.format.plane(plane, of: a.size)
+        return beam_size(width: Int32(rowBytes), height: Int32(rows))
+    }
+}

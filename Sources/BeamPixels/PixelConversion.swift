@@ -1,0 +1,117 @@
+import BeamMedia
+import CBeamPixels
+
+/// Conversions that every pixel goes through. Each runs on the calling thread and allocates nothing that lasts.
+///
+/// Chroma of 4:2:0 pictures sits in the centre of its 2 × 2 pixels (H.273's chroma sample location type 1): a Cb or Cr
+/// sample is the mean of the four pixels, and the way back interpolates bilinearly. Chroma sample `i` thus lies at
+/// `2i + 0.5` in pixels; beyond the outermost samples the outermost repeats. In an OpenGL shader that is a linear-filtered
+/// texture, clamped to its edges, read at `(x + 0.5) / (2 × chroma width)` for the pixel column `x`, rows alike. (For an odd
+/// width this isn't the luma's texture coordinate.)
+public enum PixelConversion {
+    /// Which of the compiled variants does the work. They agree to the bit.
+    package enum Kernel: Sendable {
+        /// The fastest that this processor has.
+        case best
+        /// Plain C, as on processors without a variant of their own.
+        case portable
+
+        var raw: beam_kernel { self == .best ? BEAM_KERNEL_BEST : BEAM_KERNEL_PORTABLE }
+    }
+
+    /// Converts the `rects` of `source` (bgrx) to BT.709 limited range, into the same places of `destination` (i420).
+    ///
+    /// Both have the same size, odd ones included: the missing column and row of the last chroma samples are the outermost
+    /// pixels again. Rectangles are clipped to the picture and widened to even boundaries; nothing outside is touched.
+    /// Every sample is the real-valued formula's, rounded to the nearest (at most 1 off at ties).
+    public static func bgrxToI420(_ source: PixelBuffer, into destination: PixelBuffer, rects: DamageRegion) {
+        bgrxToI420(source, into: destination, rects: rects, kernel: .best)
+    }
+
+    package static func bgrxToI420(
+        _ source: PixelBuffer, into destination: PixelBuffer, rects: DamageRegion, kernel: Kernel
+    ) {
+        precondition(source.format == .bgrx && destination.format == .i420 && source.size == destination.size)
+        var coefficients = toYUVCoefficients(.bt709Limited)
+        let bounds = PixelRect(source.size)
+        for rect in rects.rects {
+            let clipped = rect.intersection(bounds)
+            guard !clipped.isEmpty else { continue }
+            let raw = beam_rect(
+                x0: Int32(clipped.x & ~1), y0: Int32(clipped.y & ~1),
+                x1: Int32(min(source.size.width, (clipped.maxX + 1) & ~1)),
+                y1: Int32(min(source.size.height, (clipped.maxY + 1) & ~1)))
+            beam_bgrx_to_i420(
+                source.planes[0].constant, destination.planes[0].raw, destination.planes[1].raw,
+                destination.planes[2].raw, raw, &coefficients, kernel.raw)
+        }
+    }
+
+    /// Converts the part `rect` of `source` (i420 or i444) to bgrx (the fourth byte is 255).
+    ///
+    /// - Parameters:
+    ///   - colour: what the samples mean.
+    ///   - destination: where the rectangle's top left pixel goes, with room for `rect.height` rows of `rect.width` × 4 bytes.
+    ///   - stride: bytes from one destination row to the next.
+    ///   - rect: which pixels; inside the picture, any odd or even place and size.
+    ///
+    /// Every byte is within 1 of the real-valued formula: `ColourMatrix` on bilinearly interpolated chroma.
+    public static func toBGRX(
+        _ source: PixelBuffer, colour: ColourDescription, into destination: UnsafeMutableRawPointer, stride: Int,
+        rect: PixelRect
+    ) {
+        toBGRX(source, colour: colour, into: destination, stride: stride, rect: rect, kernel: .best)
+    }
+
+    package static func toBGRX(
+        _ source: PixelBuffer, colour: ColourDescription, into destination: UnsafeMutableRawPointer, stride: Int,
+        rect: PixelRect, kernel: Kernel
+    ) {
+        precondition(source.format != .bgrx && PixelRect(source.size).contains(rect))
+        guard !rect.isEmpty else { return }
+        var coefficients = toRGBCoefficients(colour)
+        let raw = beam_rect(x0: Int32(rect.x), y0: Int32(rect.y), x1: Int32(rect.maxX), y1: Int32(rect.maxY))
+        let output = beam_plane(base: destination.assumingMemoryBound(to: UInt8.self), stride: stride)
+        let (y, u, v) = (source.planes[0].constant, source.planes[1].constant, source.planes[2].constant)
+        if source.format == .i444 {
+            beam_i444_to_bgrx(y, u, v, output, raw, &coefficients, kernel.raw)
+        } else {
+            let size = beam_size(width: Int32(source.size.width), height: Int32(source.size.height))
+            beam_i420_to_bgrx(y, u, v, size, output, raw, &coefficients, kernel.raw)
+        }
+    }
+
+    /// The kernels' fixed-point form of the matrix: 13 bits of fraction for the factors, 5 for the sums.
+    private static func toRGBCoefficients(_ colour: ColourDescription) -> beam_to_rgb {
+        let matrix = ColourMatrix(colour)
+        let (black, _, _) = ColourMatrix.quantisation(isFullRange: colour.isFullRange)
+        func factor(_ value: Double) -> Int16 { Int16((value * 8192).rounded()) }
+        return beam_to_rgb(
+            luma: factor(matrix.red.y), red_v: factor(matrix.red.cr), green_u: factor(matrix.green.cb),
+            green_v: factor(matrix.green.cr), blue_u: factor(matrix.blue.cb),
+            // The kernels subtract 128 from the chroma themselves; black's luma is left, and the half that rounds.
+            offset: Int16((-matrix.red.y * black * 32 + 16).rounded()))
+    }
+
+    /// RGB to YCbCr with 15 bits of fraction, from the same weights as `ColourMatrix`.
+    private static func toYUVCoefficients(_ colour: ColourDescription) -> beam_to_yuv {
+        let weight = ColourMatrix.lumaWeights(colour.matrix)
+        let (black, lumaSpan, chromaSpan) = ColourMatrix.quantisation(isFullRange: colour.isFullRange)
+        func factor(_ value: Double) -> Int16 { Int16((value * 32768).rounded()) }
+        let luma = lumaSpan / 255
+        let cb = chromaSpan / 255 / (2 * (1 - weight.blue))
+        let cr = chromaSpan / 255 / (2 * (1 - weight.red))
+        return beam_to_yuv(
+            y_b: factor(weight.blue * luma), y_g: factor(weight.green * luma), y_r: factor(weight.red * luma),
+            u_b: factor((1 - weight.blue) * cb), u_g: factor(-weight.green * cb), u_r: factor(-weight.red * cb),
+            v_b: factor(-weight.blue * cr), v_g: factor(-weight.green * cr), v_r: factor((1 - weight.red) * cr),
+            y_offset: Int32(black * 32768) + (1 << 14))
+    }
+}
+
+extension Plane {
+    var raw: beam_plane { beam_plane(base: base.assumingMemoryBound(to: UInt8.self), stride: stride) }
+    var constant: beam_const_plane {
+        beam_const_plane(base: UnsafePointer(base.assumingMemoryBound(to: UInt8.self)), stride: stride)
+    }
+}

@@ -1,0 +1,72 @@
+import BeamMedia
+
+/// A session's timers: one table of what is due when.
+///
+/// A purpose has one deadline at most. What is due together comes out in the order it was first set.
+struct Deadlines<Purpose: Hashable & Sendable>: Sendable {
+    private var entries: [(purpose: Purpose, time: MediaTime)] = []
+    /// When the first of them is due; `.distantFuture` if there are none.
+    private(set) var next = MediaTime.distantFuture
+
+    /// Sets the deadline, or moves it.
+    mutating func set(_ purpose: Purpose, at time: MediaTime) {
+        if let index = entries.firstIndex(where: { $0.purpose == purpose }) {
+            let old = entries[index].time
+            entries[index].time = time
+            if old == next, time > old { findNext() }
+        } else {
+            entries.append((purpose, time))
+        }
+        next = min(next, time)
+    }
+
+    mutating func cancel(_ purpose: Purpose) {
+        guard let index = entries.firstIndex(where: { $0.purpose == purpose }) else { return }
+        let time = entries.remove(at: index).time
+        if time == next { findNext() }
+    }
+
+    mutating func cancelAll() {
+        entries.removeAll()
+        next = .distantFuture
+    }
+
+    func isSet(_ purpose: Purpose) -> Bool { entries.contains { $0.purpose == purpose } }
+
+    /// Takes one out that is due.
+    mutating func popDue(_ now: MediaTime) -> Purpose? {
+        guard next <= now, let index = entries.firstIndex(where: { $0.time <= now }) else { return nil }
+        let purpose = entries.remove(at: index).purpose
+        findNext()
+        return purpose
+    }
+
+    private mutating func findNext() {
+        next = entries.reduce(.distantFuture) { min($0, $1.time) }
+    }
+}
+
+/// First in, first out: what a session has decided and nobody has fetched yet.
+struct OutputQueue<Output: Sendable>: Sendable {
+    private var items: [Output?] = []
+    private var head = 0
+
+    mutating func append(_ output: Output) { items.append(output) }
+
+    mutating func popFirst() -> Output? {
+        guard head < items.count else { return nil }
+        let output = items[head]
+        items[head] = nil
+        head += 1
+        if head == items.count {
+            items.removeAll(keepingCapacity: true)
+            head = 0
+        }
+        return output
+    }
+
+    mutating func removeAll() {
+        items.removeAll()
+        head = 0
+    }
+}

@@ -1,0 +1,35 @@
+/// What a host bears from strangers, and how long it waits.
+enum HostLimits {
+    /// Control connections in all; and of one address, those that haven't been let in.
+    static let connections = 64
+    static let strangersPerAddress = 16
+    /// Viewers let in at a time; those without a connection included.
+    static let viewers = 64
+    /// How long a connection may go without having been let in.
+    static let strangerTime = Duration.seconds(30)
+    /// Lines that a connection may send before it is let in.
+    static let strangerLines = 64
+    /// Malformed lines that a viewer may send.
+    static let strikes = 16
+
+    /// Questions to the person at a time; and of one address.
+    static let questions = 8
+    static let questionsPerAddress = 3
+    /// How long a question outlives its connection: longer than a viewer's longest pause between two attempts.
+    static let questionAfterlife = Duration.seconds(15)
+    /// How long an answer is good for a viewer that wasn't there to hear it.
+    static let verdictTime = Duration.seconds(60)
+    static let verdicts = 16
+
+    static let firstHeartbeat = Duration.seconds(2)
+    static let heartbeat = Duration.seconds(5)
+    /// Without a line or a hello for so long, a viewer has left.
+    static let viewerSilence = Duration.seconds(15)
+    /// Without a hello for so long, the stream to a viewer ends.
+    static let streamSilence = Duration.seconds(20)
+    /// Without a hello for so long, a viewer's stream may move to another port of its address: two hellos are missing.
+    static let moveSilence = Duration.milliseconds(2200)
+    /// For so long a hello is awaited from the port that a viewer has named. After that an address translator may
+    /// stand in between, and any port of its address will do.
+    static let announcementTime = Duration.milliseconds(900)
+}

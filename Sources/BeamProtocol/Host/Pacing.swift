@@ -1,0 +1,74 @@
+import BeamMedia
+
+/// How fast datagrams may leave, and how much may wait for it.
+public struct Pacing: Sendable, Hashable {
+    /// Bytes that may leave at once after a pause, towards each viewer. A single datagram is always let through.
+    public var bucketBytes: Int
+    /// After that, in bits a second towards each viewer.
+    public var bitsPerSecond: Int
+    /// Datagrams of one frame that leave in one go, at most.
+    public var burstDatagrams: Int
+    /// Bytes of encoded frames that may wait for their first datagram to leave, and for how long.
+    public var queueBytes: Int
+    public var queueTime: Duration
+
+    /// What suits an Ethernet switch: far above a stream's own rate, gentle enough for the queue of one of its ports.
+    public init(
+        bucketBytes: Int = 48_000, bitsPerSecond: Int = 200_000_000, burstDatagrams: Int = 16,
+        queueBytes: Int = 4_000_000, queueTime: Duration = .milliseconds(500)
+    ) {
+        self.bucketBytes = bucketBytes
+        self.bitsPerSecond = bitsPerSecond
+        self.burstDatagrams = burstDatagrams
+        self.queueBytes = queueBytes
+        self.queueTime = queueTime
+    }
+
+    /// The longest burst, in bytes: it fits into the bucket, and is one datagram at least.
+    var burstBytes: Int {
+        let datagrams = min(burstDatagrams, bucketBytes / MediaLimits.datagramLength)
+        return max(1, datagrams) * MediaLimits.datagramLength
+    }
+}
+
+/// Lets bytes through at a rate, with room for a burst.
+struct TokenBucket: Sendable {
+    private let capacity: Int64
+    private let nanosecondsPerByte: Double
+    /// In bytes; negative only while a burst larger than the bucket is paid off.
+    private var tokens: Int64
+    private var filledAt: MediaTime?
+
+    init(capacity: Int, bitsPerSecond: Int) {
+        self.capacity = Int64(max(1, capacity))
+        nanosecondsPerByte = 8e9 / Double(max(1, bitsPerSecond))
+        tokens = self.capacity
+    }
+
+    /// Takes `count` bytes out and returns nil; or says when they will be there.
+    mutating func take(_ count: Int, now: MediaTime) -> MediaTime? {
+        fill(now)
+        let missing = min(Int64(count), capacity) - tokens
+        guard missing > 0 else {
+            tokens -= Int64(count)
+            return nil
+        }
+        return now + .nanoseconds(Int64((Double(missing) * nanosecondsPerByte).rounded(.up)))
+    }
+
+    private mutating func fill(_ now: MediaTime) {
+        guard let last = filledAt, last < now else {
+            filledAt = filledAt ?? now
+            return
+        }
+        let gained = (Double((now - last).inNanoseconds) / nanosecondsPerByte).rounded(.down)
+        if gained >= Double(capacity - tokens) {
+            tokens = capacity
+            filledAt = now
+        } else {
+            // Whole bytes only; the time of the fraction counts next time.
+            tokens += Int64(gained)
+            filledAt = min(now, last + .nanoseconds(Int64((gained * nanosecondsPerByte).rounded(.up))))
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import BeamMedia
+
+/// Who waits for the person's decision, and what the person has decided.
+///
+/// A question belongs to a viewer's address and code, not to a connection: a viewer that gives up after a few seconds
+/// and comes back is not asked about twice, and an answer given in between still counts.
+struct PairingDesk: Sendable {
+    private struct Question: Sendable {
+        /// The connection by which the person knows the question.
+        let id: ConnectionID
+        let address: IPAddress
+        let code: PairingCode
+        /// The one that waits for the answer now; nil since `goneAt`.
+        var connection: ConnectionID?
+        var goneAt: MediaTime?
+
+        var expiry: MediaTime? { goneAt.map { $0 + HostLimits.questionAfterlife } }
+    }
+
+    private struct Verdict: Sendable {
+        let address: IPAddress
+        let code: PairingCode
+        let accept: Bool
+        let expiry: MediaTime
+    }
+
+    /// What to do with a viewer that has come.
+    enum Arrival: Hashable, Sendable {
+        case accept
+        case decline
+        /// Too many wait already.
+        case busy
+        /// Put the question; those of `withdrawn` are void.
+        case ask(withdrawn: [ConnectionID])
+        /// The question has been put before, when the viewer came by another connection.
+        case wait(instead: ConnectionID?)
+    }
+
+    private var questions: [Question] = []
+    private var verdicts: [Verdict] = []
+    /// When questions were put about which address, for a while.
+    private var history: [(address: IPAddress, time: MediaTime)] = []
+
+    /// When to call `expire`.
+    var deadline: MediaTime? { questions.compactMap(\.expiry).min() }
+
+    mutating func arrive(
+        _ connection: ConnectionID, from address: IPAddress, code: PairingCode, now: MediaTime
+    ) -> Arrival {
+        verdicts.removeAll { $0.expiry <= now }
+        if let index = verdicts.firstIndex(where: { $0.address == address && $0.code == code }) {
+            return verdicts.remove(at: index).accept ? .accept : .decline
+        }
+        if let index = questions.firstIndex(where: { $0.address == address && $0.code == code }) {
+            defer {
+                questions[index].connection = connection
+                questions[index].goneAt = nil
+            }
+            return .wait(instead: questions[index].connection)
+        }
+        history.removeAll { now - $0.time > HostLimits.questionAfterlife }
+        guard history.count(where: { $0.address == address }) < HostLimits.questionsPerAddress + 1,
+            history.count < HostLimits.questions * 4
+        else { return .busy }
+        // The same machine with another code: what it showed before is shown no more.
+        let withdrawn = questions.filter { $0.address == address && $0.connection == nil }.map(\.id)
+        questions.removeAll { withdrawn.contains($0.id) }
+        guard questions.count < HostLimits.questions,
+            questions.count(where: { $0.address == address }) < HostLimits.questionsPerAddress
+        else { return .busy }
+        questions.append(
+            Question(id: connection, address: address, code: code, connection: connection, goneAt: nil))
+        history.append((address, now))
+        return .ask(withdrawn: withdrawn)
+    }
+
+    /// The person has decided. Answers the connection that waits for it; without one, the answer is kept for a while.
+    mutating func decide(_ id: ConnectionID, accept: Bool, now: MediaTime) -> (ConnectionID, PairingCode)? {
+        guard let index = questions.firstIndex(where: { $0.id == id }) else { return nil }
+        let question = questions.remove(at: index)
+        if let connection = question.connection { return (connection, question.code) }
+        if verdicts.count == HostLimits.verdicts { verdicts.removeFirst() }
+        verdicts.append(
+            Verdict(
+                address: question.address, code: question.code, accept: accept,
+                expiry: now + HostLimits.verdictTime))
+        return nil
+    }
+
+    /// A connection has ended.
+    mutating func connectionEnded(_ connection: ConnectionID, now: MediaTime) {
+        guard let index = questions.firstIndex(where: { $0.connection == connection }) else { return }
+        questions[index].connection = nil
+        questions[index].goneAt = now
+    }
+
+    /// Drops the questions whose viewers haven't come back.
+    mutating func expire(now: MediaTime) -> [ConnectionID] {
+        let expired = questions.filter { $0.expiry.map { $0 <= now } ?? false }.map(\.id)
+        questions.removeAll { expired.contains($0.id) }
+        return expired
+    }
+}

@@ -1,0 +1,163 @@
+import BeamMedia
+
+/// A viewer's control connection: when to connect, when to give up, when to try again.
+struct ViewerControl: Sendable {
+    enum State: Sendable {
+        /// Before the first attempt.
+        case idle
+        case connecting(giveUp: MediaTime)
+        /// The handshake is out.
+        case deciding(giveUp: MediaTime)
+        case paired(nextHeartbeat: MediaTime, lastLine: MediaTime)
+        /// Between two attempts.
+        case waiting(until: MediaTime)
+        /// Refused, or shut down.
+        case ended
+    }
+
+    enum Action: Hashable, Sendable {
+        case connect(attempt: Int)
+        case close
+        case sendHandshake
+        case sendHeartbeat
+        /// A paired connection is gone.
+        case lost(reason: String)
+        case retry(after: Duration, reason: String)
+    }
+
+    private(set) var state = State.idle
+    private var attempts = 0
+    /// Attempts that the host's person may have been bothered by.
+    private var unanswered = 0
+    /// A host has let us in before.
+    private var wasPaired = false
+
+    var isPaired: Bool {
+        if case .paired = state { true } else { false }
+    }
+
+    /// The connection stands: lines come and go.
+    var isConnected: Bool {
+        switch state {
+        case .deciding, .paired: true
+        default: false
+        }
+    }
+
+    var deadline: MediaTime? {
+        switch state {
+        case .idle, .ended: nil
+        case .connecting(let time), .deciding(let time), .waiting(let time): time
+        case .paired(let nextHeartbeat, let lastLine): min(nextHeartbeat, lastLine + ViewerTiming.controlSilence)
+        }
+    }
+
+    // MARK: What happens
+
+    mutating func start(now: MediaTime) -> [Action] {
+        guard case .idle = state else { return [] }
+        return connect(now: now)
+    }
+
+    mutating func connected(now: MediaTime) -> [Action] {
+        guard case .connecting = state else { return [] }
+        state = .deciding(giveUp: now + ViewerTiming.decision)
+        return [.sendHandshake]
+    }
+
+    /// The connection could not be made, or has ended.
+    mutating func closed(reason: String, now: MediaTime) -> [Action] {
+        switch state {
+        case .idle, .waiting, .ended: []
+        case .connecting, .deciding: retry(reason: reason, now: now)
+        case .paired: lose(reason: reason, now: now)
+        }
+    }
+
+    mutating func hostAppeared(now: MediaTime) -> [Action] {
+        guard case .waiting = state else { return [] }
+        return connect(now: now)
+    }
+
+    /// A line has come, whatever it says.
+    mutating func lineCame(now: MediaTime) {
+        guard case .paired(let nextHeartbeat, _) = state else { return }
+        state = .paired(nextHeartbeat: nextHeartbeat, lastLine: now)
+    }
+
+    /// The host has let us in. False if that is no news.
+    mutating func accepted(now: MediaTime) -> Bool {
+        guard case .deciding = state else { return false }
+        state = .paired(nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: now)
+        attempts = 0
+        unanswered = 0
+        wasPaired = true
+        return true
+    }
+
+    /// The host speaks nonsense.
+    mutating func violated(reason: String, now: MediaTime) -> [Action] {
+        switch state {
+        case .deciding: [.close] + retry(reason: reason, now: now)
+        case .paired: [.close] + lose(reason: reason, now: now)
+        default: []
+        }
+    }
+
+    /// Nothing more is tried.
+    mutating func end() -> [Action] {
+        defer { state = .ended }
+        switch state {
+        case .connecting, .deciding, .paired: return [.close]
+        case .idle, .waiting, .ended: return []
+        }
+    }
+
+    mutating func deadlineReached(now: MediaTime) -> [Action] {
+        guard let deadline, deadline <= now else { return [] }
+        switch state {
+        case .idle, .ended:
+            return []
+        case .waiting:
+            return connect(now: now)
+        case .connecting:
+            return [.close] + retry(reason: "it doesn't answer", now: now)
+        case .deciding:
+            let pause = scheduledPause()
+            state = .waiting(until: now + pause)
+            let seconds = Int(ViewerTiming.decision.inSeconds)
+            return [.close, .retry(after: pause, reason: "nobody has decided within \(seconds) s")]
+        case .paired(_, let lastLine):
+            if lastLine + ViewerTiming.controlSilence <= now {
+                let seconds = Int(ViewerTiming.controlSilence.inSeconds)
+                return [.close] + lose(reason: "it has said nothing for \(seconds) s", now: now)
+            }
+            state = .paired(nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: lastLine)
+            return [.sendHeartbeat]
+        }
+    }
+
+    // MARK: Steps
+
+    private mutating func connect(now: MediaTime) -> [Action] {
+        attempts += 1
+        state = .connecting(giveUp: now + ViewerTiming.connection)
+        return [.connect(attempt: attempts)]
+    }
+
+    private mutating func retry(reason: String, now: MediaTime) -> [Action] {
+        let pause = wasPaired ? ViewerTiming.mending : scheduledPause()
+        state = .waiting(until: now + pause)
+        return [.retry(after: pause, reason: reason)]
+    }
+
+    private mutating func lose(reason: String, now: MediaTime) -> [Action] {
+        state = .waiting(until: now + ViewerTiming.firstMending)
+        return [.lost(reason: reason)]
+    }
+
+    private mutating func scheduledPause() -> Duration {
+        defer { unanswered += 1 }
+        return ViewerTiming.schedule[min(unanswered, ViewerTiming.schedule.count - 1)]
+    }
+}

@@ -1,0 +1,30 @@
+/// How long a viewer waits for what.
+enum ViewerTiming {
+    /// Pauses before the next attempt, the last one again and again (the wire's own schedule).
+    static let schedule: [Duration] = [1, 2, 3, 5, 8, 10].map { .seconds($0) }
+    /// To the host's decision.
+    static let decision = Duration.seconds(8)
+    /// To a connection, or the word that there is none.
+    static let connection = Duration.seconds(10)
+    /// Before a host that has let us in is tried again. A connection that it refuses bothers nobody there.
+    static let firstMending = Duration.milliseconds(300)
+    static let mending = Duration.seconds(1)
+    static let heartbeat = Duration.seconds(5)
+    /// Without a line from the host for so long, the control connection is lost.
+    static let controlSilence = Duration.seconds(15)
+    /// Malformed lines that a host may send on one connection.
+    static let strikes = 16
+
+    static let hello = Duration.seconds(1)
+    /// Without a datagram for so long, the media socket is replaced: after data, and before any.
+    static let silenceAfterData = Duration.seconds(4)
+    static let silenceBeforeData = Duration.seconds(6)
+    /// Before the fresh one is opened; and after the system has refused the old one.
+    static let reopening = Duration.milliseconds(500)
+    static let reopeningAfterFailure = Duration.seconds(1)
+    /// Data so recent prove that an error of the socket is nothing to act on.
+    static let recentData = Duration.seconds(1)
+    /// Silence that is worth a word. A screen that stands still sends a keyframe every two seconds.
+    static let stall = Duration.milliseconds(2500)
+    static let stallReport = Duration.seconds(1)
+}

@@ -1,0 +1,100 @@
+/// One line of the control plane: a JSON object that is known by its keys.
+enum ControlMessage: Hashable, Sendable {
+    /// A viewer introduces itself. What it says is judged by the host, not by the parser.
+    struct Handshake: Hashable, Sendable {
+        static let app = "beamroom"
+        static let version = 1
+        static let viewerRole = "viewer"
+
+        var app: String
+        var version: Int?
+        var role: String?
+        var code: String?
+
+        init(app: String, version: Int?, role: String?, code: String?) {
+            self.app = app
+            self.version = version
+            self.role = role
+            self.code = code
+        }
+
+        init(code: PairingCode) {
+            self.init(app: Self.app, version: Self.version, role: Self.viewerRole, code: code.description)
+        }
+    }
+
+    struct Reply: Hashable, Sendable {
+        var isAccepted: Bool
+        var session: String?
+        var mediaPort: UInt16?
+        var message: String?
+        /// Our own key: what people call the host.
+        var deviceName: String?
+    }
+
+    case handshake(Handshake)
+    case reply(Reply)
+    case mediaPort(UInt16)
+    case broadcast(Bool)
+    case heartbeat
+    /// Our own line: the local port of a viewer's media socket, so that the host knows whose a hello is.
+    case mediaSource(UInt16)
+    /// A line of the future: to be ignored.
+    case unknown
+}
+
+// MARK: - To bytes
+
+extension ControlMessage {
+    /// The line, with its `\n`; keys in the order of the wire's description.
+    var line: [UInt8] {
+        let text =
+            switch self {
+            case .handshake(let handshake): Self.text(handshake)
+            case .reply(let reply): Self.text(reply)
+            case .mediaPort(let port): #"{"udpPort":\#(port)}"#
+            case .broadcast(let isOn): #"{"on":\#(isOn)}"#
+            case .heartbeat: #"{"hb":1}"#
+            case .mediaSource(let port): #"{"mediaSource":\#(port)}"#
+            case .unknown: "{}"
+            }
+        return Array(text.utf8) + [0x0A]
+    }
+
+    private static func text(_ handshake: Handshake) -> String {
+        var fields = [#""app":"# + quoted(handshake.app)]
+        if let version = handshake.version { fields.append(#""ver":\#(version)"#) }
+        if let role = handshake.role { fields.append(#""role":"# + quoted(role)) }
+        if let code = handshake.code { fields.append(#""code":"# + quoted(code)) }
+        return "{" + fields.joined(separator: ",") + "}"
+    }
+
+    private static func text(_ reply: Reply) -> String {
+        var fields = [#""ok":\#(reply.isAccepted)"#]
+        if let session = reply.session { fields.append(#""sessionID":"# + quoted(session)) }
+        if let port = reply.mediaPort { fields.append(#""udpPort":\#(port)"#) }
+        if let message = reply.message {
+            fields.append(#""message":"# + quoted(message))
+        } else if reply.isAccepted {
+            fields.append(#""message":null"#)
+        }
+        if let name = reply.deviceName { fields.append(#""deviceName":"# + quoted(name)) }
+        return "{" + fields.joined(separator: ",") + "}"
+    }
+
+    /// A JSON string (RFC 8259, 7).
+    private static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\u{0}"..."\u{1F}":
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+}

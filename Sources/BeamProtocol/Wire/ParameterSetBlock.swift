@@ -1,0 +1,57 @@
+import BeamMedia
+
+/// The block of parameter sets in a keyframe's part 0: u8 number of SPS, u8 number of PPS, then for each, SPS first,
+/// u16 length and the bytes, without start code or length prefix of their own.
+enum ParameterSetBlock {
+    /// Nil if there are too many of them, none, or one too long to be written.
+    static func encode(_ sets: ParameterSets) -> [UInt8]? {
+        guard let spsCount = UInt8(exactly: sets.sps.count), let ppsCount = UInt8(exactly: sets.pps.count),
+            spsCount > 0, ppsCount > 0
+        else { return nil }
+        let all = sets.sps + sets.pps
+        var block = [spsCount, ppsCount]
+        block.reserveCapacity(2 + all.reduce(0) { $0 + 2 + $1.count })
+        for set in all {
+            guard !set.isEmpty, let length = UInt16(exactly: set.count) else { return nil }
+            block.append(UInt8(length >> 8))
+            block.append(UInt8(length & 0xFF))
+            block.append(contentsOf: set)
+        }
+        return block
+    }
+
+    /// Nil unless the block holds at least one SPS and one PPS, none is empty, and nothing is left over.
+    static func decode(_ block: UnsafeRawBufferPointer) -> ParameterSets? {
+        guard block.count >= 2, block[0] > 0, block[1] > 0 else { return nil }
+        var rest = UnsafeRawBufferPointer(rebasing: block[2...])
+        func take(_ count: UInt8) -> [[UInt8]]? {
+            var sets: [[UInt8]] = []
+            for _ in 0..<count {
+                guard rest.count >= 2 else { return nil }
+                let length = Int(rest[0]) << 8 | Int(rest[1])
+                guard length > 0, length <= rest.count - 2 else { return nil }
+                sets.append(Array(rest[2..<2 + length]))
+                rest = UnsafeRawBufferPointer(rebasing: rest[(2 + length)...])
+            }
+            return sets
+        }
+        guard let sps = take(block[0]), let pps = take(block[1]), rest.isEmpty else { return nil }
+        return ParameterSets(sps: sps, pps: pps)
+    }
+}
+
+/// An access unit's AVCC form: 4-byte big-endian length before each NAL unit (ISO/IEC 14496-15, 5.3.4.2).
+enum AVCC {
+    /// At least one NAL unit, none empty, and their lengths add up to all of `bytes`.
+    static func isWellFormed(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var offset = 0
+        repeat {
+            guard bytes.count - offset > 4 else { return false }
+            let length = Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+            offset += 4
+            guard length > 0, length <= bytes.count - offset else { return false }
+            offset += length
+        } while offset < bytes.count
+        return true
+    }
+}

@@ -1,0 +1,155 @@
+import BeamClock
+import BeamCodec
+import BeamMedia
+import Foundation
+import Synchronization
+
+/// Decodes each frame that the session delivers, in order, on a thread of its own; the newest picture waits in the slot.
+final class DecodeStage: Sendable {
+    struct Handlers: Sendable {
+        /// A picture waits in the slot.
+        var onPicture: @Sendable () -> Void
+        /// The first picture, or the first of another size.
+        var onSize: @Sendable (PixelSize) -> Void
+        /// A frame could not be decoded: the next keyframe mends it.
+        var onBrokenFrame: @Sendable () -> Void
+        /// A file cannot be written any more.
+        var onFailure: @Sendable (CodecError) -> Void
+    }
+
+    /// Files that are written beside the picture's way; opened before anything runs, used by the stage's thread alone.
+    struct Files: ~Copyable {
+        var recorder: StreamRecorder?
+        var frames: Y4MWriter?
+    }
+
+    private struct Shared: Sendable {
+        var decoded: UInt64 = 0
+        var size: PixelSize?
+        var decode = LatencyTrack()
+    }
+
+    private final class State: Sendable {
+        let shared = Mutex(Shared())
+    }
+
+    /// Slices of one frame are decoded side by side, which adds no delay. A frame arrives whole or not at all, so that
+    /// the lesser care of libavcodec's slice threads with missing slices costs nothing here.
+    private static let sliceThreads = min(4, ProcessInfo.processInfo.activeProcessorCount)
+
+    private let state = State()
+    private let queue: BoundedQueue<AccessUnit>
+    private let thread: StageThread
+
+    /// `slot` is nil where nobody looks.
+    init(
+        queue: BoundedQueue<AccessUnit>, slot: LatestSlot<Picture>?, files: consuming sending Files,
+        handlers: Handlers
+    ) throws(CodecError) {
+        self.queue = queue
+        let state = self.state
+        let parcel = Parcel(
+            Worker(
+                state: state, slot: slot, handlers: handlers, decoder: try VideoDecoder(threads: Self.sliceThreads), recorder: files.recorder,
+                frames: files.frames))
+        thread = StageThread("beam-decode") {
+            guard var worker = parcel.take() else { return }
+            worker.run(queue)
+        }
+    }
+
+    struct Report: Sendable {
+        var decoded: UInt64
+        var size: PixelSize?
+        var decode: LatencyHistogram.Summary?
+    }
+
+    func report(sinceStart: Bool) -> Report {
+        state.shared.withLock { shared in
+            Report(
+                decoded: shared.decoded, size: shared.size,
+                decode: sinceStart ? shared.decode.total.summary : shared.decode.takeRecent())
+        }
+    }
+
+    /// Returns when what is queued is decoded, the files are complete and the thread has ended.
+    func stop() {
+        queue.close()
+        thread.join()
+    }
+
+    /// Carries the worker to its thread.
+    private final class Parcel: Sendable {
+        private let content: Mutex<Worker?>
+        init(_ worker: sending Worker) { content = Mutex(worker) }
+        func take() -> sending Worker? {
+            content.withLock { content in
+                let worker = content
+                content = nil
+                return worker
+            }
+        }
+    }
+
+    /// The stage's thread's own.
+    private struct Worker {
+        let state: State
+        let slot: LatestSlot<Picture>?
+        let handlers: Handlers
+        let decoder: VideoDecoder
+        let recorder: StreamRecorder?
+        let frames: Y4MWriter?
+        var size: PixelSize?
+
+        init(
+            state: State, slot: LatestSlot<Picture>?, handlers: Handlers, decoder: VideoDecoder,
+            recorder: StreamRecorder?, frames: Y4MWriter?
+        ) {
+            self.state = state
+            self.slot = slot
+            self.handlers = handlers
+            self.decoder = decoder
+            self.recorder = recorder
+            self.frames = frames
+        }
+
+        mutating func run(_ queue: BoundedQueue<AccessUnit>) {
+            do throws(CodecError) {
+                while let unit = queue.take() { try handle(unit) }
+                try recorder?.finish()
+                try frames?.finish()
+            } catch {
+                handlers.onFailure(error)
+            }
+        }
+
+        private mutating func handle(_ unit: AccessUnit) throws(CodecError) {
+            let picture: Picture?
+            do throws(CodecError) {
+                picture = try decoder.decode(unit)
+            } catch {
+                handlers.onBrokenFrame()
+                return
+            }
+            if let picture { show(picture, of: unit) }
+            // Files come after the window: they have time.
+            try recorder?.write(unit)
+            if let picture { try frames?.write(picture) }
+        }
+
+        private mutating func show(_ picture: Picture, of unit: AccessUnit) {
+            let end = MediaTime.now
+            slot?.put(picture)
+            handlers.onPicture()
+            state.shared.withLock { shared in
+                shared.decoded += 1
+                shared.size = picture.size
+                shared.decode.record(end - unit.time)
+            }
+            if picture.size != size {
+                size = picture.size
+                handlers.onSize(picture.size)
+            }
+        }
+    }
+}

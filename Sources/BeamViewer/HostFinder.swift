@@ -1,0 +1,148 @@
+import BeamDiscovery
+import BeamNetwork
+import Synchronization
+
+/// Knows which hosts are on the network, and where the one to watch is at the moment.
+final class HostFinder: Sendable {
+    struct Handlers: Sendable {
+        /// The list of hosts has changed, while none is chosen yet.
+        var onChoices: @Sendable ([HostChoice]) -> Void
+        /// A host is chosen (by name, by the person, or because it is the only one).
+        var onChosen: @Sendable (String) -> Void
+        /// The chosen host has appeared or has moved, or is worth a try.
+        var onReachable: @Sendable () -> Void
+        /// The host of this name is not there yet.
+        var onSearching: @Sendable (String?) -> Void
+        var onWarning: @Sendable (String) -> Void
+    }
+
+    private struct State {
+        var hosts: [String: DiscoveredHost] = [:]
+        var chosen: String?
+        var isSettled = false
+    }
+
+    private let target: ViewerOptions.Target
+    private let handlers: Handlers
+    private let state: Mutex<State>
+    private let browser = Mutex<ServiceBrowser?>(nil)
+
+    init(_ target: ViewerOptions.Target, handlers: Handlers) {
+        self.target = target
+        self.handlers = handlers
+        var state = State()
+        if case .name(let name, _) = target { state.chosen = name }
+        self.state = Mutex(state)
+    }
+
+    /// Starts to look around, where the target needs it.
+    func start() {
+        if case .endpoint = target { return handlers.onReachable() }
+        let browser = ServiceBrowser(type: ServiceType.control) { [weak self] event in self?.handle(event) }
+        self.browser.withLock { $0 = browser }
+    }
+
+    func stop() {
+        let browser = browser.withLock { browser in
+            defer { browser = nil }
+            return browser
+        }
+        browser?.stop()
+    }
+
+    /// The person's choice.
+    func choose(_ choice: HostChoice) {
+        let isNew = state.withLock { state in
+            guard state.chosen == nil else { return false }
+            state.chosen = choice.name
+            return true
+        }
+        guard isNew else { return }
+        handlers.onChosen(choice.name)
+        handlers.onReachable()
+    }
+
+    /// Where the host is now, most promising first.
+    func endpoints() -> [Endpoint] {
+        switch target {
+        case .endpoint(let endpoint):
+            return [endpoint]
+        case .name(let name, let port):
+            let found = discovered()
+            // Not announced: perhaps a name that the system knows.
+            return found.isEmpty ? [Endpoint(host: name, port: port)] : found
+        case .anyHost:
+            return discovered()
+        }
+    }
+
+    private func discovered() -> [Endpoint] {
+        state.withLock { state in
+            guard let chosen = state.chosen, let host = Self.host(named: chosen, in: state.hosts) else { return [] }
+            return host.addresses.map { Endpoint(host: $0, port: host.port) }
+        }
+    }
+
+    /// By its full name, else without regard to case.
+    private static func host(named name: String, in hosts: [String: DiscoveredHost]) -> DiscoveredHost? {
+        hosts[name] ?? hosts.values.first { $0.name.lowercased() == name.lowercased() }
+    }
+
+    private func handle(_ event: BrowserEvent) {
+        switch event {
+        case .found(let host):
+            state.withLock { $0.hosts[host.name] = host }
+            listChanged(appeared: host.name)
+        case .lost(let name):
+            state.withLock { _ = $0.hosts.removeValue(forKey: name) }
+            listChanged(appeared: nil)
+        case .settled:
+            state.withLock { $0.isSettled = true }
+            if case .name(let name, _) = target, discovered().isEmpty { tryAsSystemName(name) }
+            listChanged(appeared: nil)
+        case .available:
+            break
+        case .unavailable(let reason):
+            handlers.onWarning(reason)
+            if case .name(let name, _) = target { tryAsSystemName(name) }
+        }
+    }
+
+    /// Nobody announces that name: it may be one that the system can look up.
+    private func tryAsSystemName(_ name: String) {
+        handlers.onSearching(name)
+        handlers.onReachable()
+    }
+
+    private enum Change {
+        case none
+        case chosen(String)
+        case appeared
+        case choices([HostChoice])
+    }
+
+    private func listChanged(appeared: String?) {
+        let change = state.withLock { state -> Change in
+            if let chosen = state.chosen {
+                return appeared?.lowercased() == chosen.lowercased() ? .appeared : .none
+            }
+            // The first look around has to be complete before "the only one" means anything.
+            guard state.isSettled else { return .none }
+            let choices = state.hosts.values
+                .filter { !$0.addresses.isEmpty }
+                .map { HostChoice(name: $0.name, addresses: $0.addresses, port: $0.port) }
+                .sorted { $0.name < $1.name }
+            guard choices.count == 1, let only = choices.first else { return .choices(choices) }
+            state.chosen = only.name
+            return .chosen(only.name)
+        }
+        switch change {
+        case .none: break
+        case .appeared: handlers.onReachable()
+        case .choices(let choices): handlers.onChoices(choices)
+        case .chosen(let name):
+            handlers.onChosen(name)
+            handlers.onReachable()
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import BeamClock
+import BeamCodec
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import Synchronization
+
+/// Watches a screen: network → session → decoder → newest picture → window.
+public final class Viewer: Sendable {
+    /// Frames between network and decoder: a third of a second at 60 frames a second.
+    private static let queueCapacity = 20
+
+    let options: ViewerOptions
+    let shared: ViewerState
+    /// The newest decoded picture, for the window.
+    let slot: LatestSlot<Picture>
+    private let onNotice: @Sendable (ViewerNotice) -> Void
+    private let queue: BoundedQueue<AccessUnit>
+    private let decode: DecodeStage
+    private let finder: HostFinder
+
+    /// Opens the files; nothing is on the network before `start`. `onNotice` is called on threads of the viewer's own.
+    public init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
+        let shared = ViewerState(Self.firstStatus(options.target))
+        let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
+        let queue = BoundedQueue<AccessUnit>(capacity: Self.queueCapacity)
+        let files = DecodeStage.Files(
+            recorder: try options.recordPath.map { path throws in try StreamRecorder(path: path) },
+            frames: try options.framesPath.map { path throws in try Y4MWriter(path: path) })
+        decode = try DecodeStage(
+            queue: queue, slot: options.window == nil ? nil : slot, files: files,
+            handlers: DecodeStage.Handlers(
+                onPicture: { shared.pictureArrived() },
+                onSize: { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) },
+                onBrokenFrame: { shared.client?.decoderFailed() },
+                onFailure: { onNotice(.failed(reason: $0.description)) }))
+        self.options = options
+        self.onNotice = onNotice
+        self.shared = shared
+        self.slot = slot
+        self.queue = queue
+        finder = HostFinder(
+            options.target,
+            handlers: HostFinder.Handlers(
+                onChoices: { choices in
+                    shared.update { state in
+                        state.choices = choices
+                        if choices.isEmpty { state.status.searching() } else { state.status.picking() }
+                    }
+                    onNotice(choices.isEmpty ? .searching(name: nil) : .pick(choices))
+                },
+                onChosen: { name in
+                    shared.update { state in
+                        state.choices = nil
+                        state.status.chosen(name)
+                    }
+                    onNotice(.chosen(name: name))
+                },
+                onReachable: { shared.hostAppeared() },
+                onSearching: { name in onNotice(.searching(name: name)) },
+                onWarning: { onNotice(.warning($0)) }))
+    }
+
+    /// Looks for the host, or connects at once where its address is given.
+    public func start() {
+        let finder = self.finder
+        let queue = self.queue
+        let shared = self.shared
+        let onNotice = self.onNotice
+        let configuration = ViewerSession.Configuration(code: options.code)
+        let handlers = ViewerClient.Handlers(
+            onEvent: { event in
+                shared.update { $0.status.handle(event) }
+                onNotice(.session(event))
+            },
+            onAccessUnit: { unit in
+                guard queue.put(unit) == .full else { return }
+                // The decoder doesn't keep up: what waits is old already. Start afresh with a keyframe.
+                queue.flush()
+                shared.client?.decoderFailed()
+            },
+            locate: { finder.endpoints() })
+        shared.setClientMaker { ViewerClient(session: configuration, handlers: handlers) }
+        finder.start()
+    }
+
+    /// The person's choice among several hosts.
+    public func choose(_ choice: HostChoice) { finder.choose(choice) }
+
+    /// Everything known up to now, with rates and times since the last call: to be called about once a second. The
+    /// window's overlay shows what the last call found.
+    public func takeReport() -> ViewerReport {
+        let report = makeReport(sinceStart: false)
+        shared.update { $0.report = report }
+        return report
+    }
+
+    /// Totals, and times since the start.
+    public func summary() -> ViewerReport { makeReport(sinceStart: true) }
+
+    /// Why the host has refused, if it has.
+    public var refusal: String? { shared.read { $0.status.refusal } }
+
+    /// `ViewerWindow.run` returns; from any thread.
+    public func endWindow() { shared.endWindow() }
+
+    /// Leaves the network, decodes what has arrived, completes the files.
+    public func stop() {
+        finder.stop()
+        shared.stop()?.shutdown()
+        decode.stop()
+        slot.close()
+    }
+
+    private func makeReport(sinceStart: Bool) -> ViewerReport {
+        let decoded = decode.report(sinceStart: sinceStart)
+        let session = shared.client?.statistics ?? shared.read { $0.lastStatistics }
+        let replaced = slot.replaced
+        return shared.change { state in
+            let window = state.presentation.report(sinceStart: sinceStart)
+            let rates = state.rates.measure(
+                frames: decoded.decoded, bytes: session.bytes, now: .now, sinceStart: sinceStart)
+            return ViewerReport(
+                session: session, decoded: decoded.decoded, shown: window.shown, replaced: replaced,
+                size: decoded.size, framesPerSecond: rates.frames, bitsPerSecond: rates.bits,
+                decode: decoded.decode, present: window.present, total: window.total)
+        }
+    }
+
+    private static func firstStatus(_ target: ViewerOptions.Target) -> ViewerStatus {
+        switch target {
+        case .endpoint(let endpoint): ViewerStatus(connectingTo: endpoint.description)
+        case .name(let name, _): ViewerStatus(searchingFor: name)
+        case .anyHost: ViewerStatus(searchingFor: nil)
+        }
+    }
+}

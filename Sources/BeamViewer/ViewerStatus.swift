@@ -1,0 +1,112 @@
+import BeamMedia
+import BeamProtocol
+
+/// What a person is told about where things stand: a headline and a line of detail, nil while the picture speaks for itself.
+struct ViewerStatus: Sendable {
+    struct Words: Sendable, Equatable {
+        var headline: String
+        var detail: String?
+        /// To be compared with what the host shows.
+        var code: PairingCode?
+    }
+
+    private enum Phase: Sendable {
+        case searching(name: String?)
+        case picking
+        case connecting
+        case waitingForDecision(PairingCode)
+        case waitingForPicture
+        case retrying(reason: String)
+        case notSharing
+        case playing
+        case stalled(seconds: Int)
+        case reconnecting
+        case refused(reason: String)
+    }
+
+    private var phase: Phase
+    /// What the host is called, as far as known.
+    private(set) var hostName: String?
+    private(set) var refusal: String?
+    private var hasPicture = false
+
+    init(searchingFor name: String?) {
+        phase = .searching(name: name)
+        hostName = name
+    }
+
+    init(connectingTo host: String) {
+        phase = .connecting
+        hostName = host
+    }
+
+    mutating func picking() { phase = .picking }
+
+    mutating func searching() { phase = .searching(name: nil) }
+
+    mutating func chosen(_ name: String) {
+        hostName = name
+        phase = .connecting
+    }
+
+    /// A picture has been decoded.
+    mutating func pictureArrived() {
+        hasPicture = true
+        if case .refused = phase { return }
+        phase = .playing
+    }
+
+    mutating func handle(_ event: ViewerEvent) {
+        switch event {
+        case .connecting:
+            if !hasPicture { phase = .connecting }
+        case .waitingForDecision(let code):
+            if case .playing = phase { break }
+            phase = .waitingForDecision(code)
+        case .paired(_, let deviceName, let isNewSession):
+            hostName = deviceName ?? hostName
+            if isNewSession || !hasPicture { phase = .waitingForPicture }
+        case .refused(let reason):
+            refusal = reason
+            phase = .refused(reason: reason)
+        case .retrying(_, let reason):
+            // While the picture moves, mending goes on behind it.
+            if case .playing = phase { break }
+            phase = .retrying(reason: reason)
+        case .broadcast(let isOn):
+            if !isOn { phase = .notSharing } else if case .notSharing = phase { phase = .waitingForPicture }
+        case .stalled(let duration):
+            if case .notSharing = phase { break }
+            phase = .stalled(seconds: Int(duration.inSeconds))
+        case .mediaReconnecting:
+            if case .notSharing = phase { break }
+            phase = .reconnecting
+        case .mediaResumed:
+            phase = .playing
+        case .controlLost, .controlRestored:
+            break
+        }
+    }
+
+    var words: Words? {
+        let host = hostName ?? "the host"
+        return switch phase {
+        case .searching(let name?):
+            Words(headline: "Looking for \(name)…", detail: "It appears here as soon as it shares its screen.")
+        case .searching(nil):
+            Words(headline: "Looking for hosts…", detail: "Run `beamroom share` on the machine to watch.")
+        case .picking: nil
+        case .connecting: Words(headline: "Connecting to \(host)…")
+        case .waitingForDecision(let code):
+            Words(headline: "Waiting for \(host)", detail: "The person there compares this code.", code: code)
+        case .waitingForPicture: Words(headline: "Waiting for the picture…", detail: "\(host) has accepted.")
+        case .retrying(let reason): Words(headline: "Reconnecting to \(host)…", detail: reason)
+        case .notSharing:
+            Words(headline: "\(host) isn't sharing", detail: "The picture returns when sharing starts again.")
+        case .playing: nil
+        case .stalled(let seconds): Words(headline: "No picture for \(seconds) s", detail: "Waiting for \(host).")
+        case .reconnecting: Words(headline: "Reconnecting to \(host)…", detail: "Nothing has come for a while.")
+        case .refused(let reason): Words(headline: "\(host) has refused", detail: reason)
+        }
+    }
+}

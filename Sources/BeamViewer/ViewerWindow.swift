@@ -1,0 +1,118 @@
+import BeamClock
+import BeamDisplay
+import BeamMedia
+
+/// Shows what a viewer has: the newest picture, words while there is none, the hosts to pick from, figures on request.
+///
+/// Lives on the main thread, as SDL wants it.
+@MainActor
+public final class ViewerWindow {
+    private let viewer: Viewer
+    private let window: VideoWindow
+    /// What the window shows already, so that it is told changes only.
+    private var shownWords: ViewerStatus.Words?
+    private var shownChoices: [HostChoice]?
+    private var shownName: String?
+
+    /// Opens the window that `viewer`'s options ask for.
+    public init(_ viewer: Viewer) throws(DisplayError) {
+        let options = viewer.options.window ?? WindowOptions(title: Self.program)
+        self.viewer = viewer
+        window = try VideoWindow(options)
+        let window = self.window
+        viewer.shared.setWindow { window.wake() }
+    }
+
+    private static let program = "BeamRoom"
+
+    /// Why `run` has returned.
+    public enum Outcome: Sendable {
+        /// By the person, or by `Viewer.endWindow`.
+        case closed
+        /// The display that the window stood on is gone.
+        case displayLost
+    }
+
+    /// Shows what there is until the window is closed.
+    public func run() -> Outcome {
+        defer { viewer.shared.setWindow(nil) }
+        showState()
+        while !viewer.shared.read({ $0.isWindowEnded }) {
+            for event in window.waitForEvents(timeout: nil) {
+                switch event {
+                case .quit: return .closed
+                case .displayLost: return .displayLost
+                case .chosen(let index): choose(index)
+                case .wake, .statistics, .resized, .fullscreen: break
+                }
+            }
+            showState()
+            showPicture()
+        }
+        return .closed
+    }
+
+    private func showPicture() {
+        guard let picture = viewer.slot.takeIfPresent() else { return }
+        let begin = MediaTime.now
+        window.show(picture)
+        let end = MediaTime.now
+        viewer.shared.change { $0.presentation.record(present: end - begin, total: end - picture.time) }
+    }
+
+    private func choose(_ index: Int) {
+        guard let choices = shownChoices, choices.indices.contains(index) else { return }
+        viewer.choose(choices[index])
+    }
+
+    private func showState() {
+        let (words, choices, name, report) = viewer.shared.read {
+            ($0.status.words, $0.choices, $0.status.hostName, $0.report)
+        }
+        if choices != shownChoices {
+            shownChoices = choices
+            window.setPicker(
+                choices.map { choices in
+                    choices.map { PickerEntry(name: $0.name, detail: $0.addresses.first ?? "") }
+                })
+        }
+        if words != shownWords {
+            shownWords = words
+            window.setMessage(
+                words.map { WindowMessage(headline: $0.headline, detail: $0.detail, code: $0.code?.description) })
+        }
+        if name != shownName {
+            shownName = name
+            window.title = name.map { "\($0) – \(Self.program)" } ?? Self.program
+        }
+        window.setOverlay(StatisticsOverlay.lines(report, renderer: window.rendererName))
+    }
+}
+
+/// The figures that the overlay shows.
+enum StatisticsOverlay {
+    static func lines(_ report: ViewerReport?, renderer: String) -> [String] {
+        guard let report, let size = report.size else { return ["No picture yet"] }
+        let session = report.session
+        let expected = session.datagrams + session.lost
+        let loss = expected == 0 ? 0 : Double(session.lost) * 100 / Double(expected)
+        return [
+            "Picture\t\(size.width) × \(size.height), \(renderer)",
+            "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
+            "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), \(session.dropped) frames",
+            "Decode\t\(times(report.decode))",
+            "Draw\t\(times(report.present))",
+            "Arrival to window\t\(times(report.total))",
+        ]
+    }
+
+    private static func times(_ summary: LatencyHistogram.Summary?) -> String {
+        guard let summary else { return "–" }
+        return "\(rounded(summary.median, 1)) ms, 95 %: \(rounded(summary.p95, 1)) ms"
+    }
+
+    private static func rounded(_ value: Double, _ digits: Int) -> String {
+        let scale = digits == 1 ? 10.0 : 100.0
+        return String((value * scale).rounded() / scale)
+    }
+}

@@ -1,0 +1,159 @@
+// The colour kernels for x86-64 processors with AVX2 (picked at run time, so only these functions are compiled for it).
+#include "variants.h"
+
+#if BEAM_HAS_AVX2
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2")))
+
+static inline AVX2 __m256i pair16(int16_t low, int16_t high) {
+    return _mm256_set1_epi32((int32_t)((uint32_t)(uint16_t)low | (uint32_t)(uint16_t)high << 16));
+}
+
+static inline AVX2 __m256i load(const void *from) { return _mm256_loadu_si256((const __m256i *)from); }
+
+static inline AVX2 void store(void *to, __m256i value) { _mm256_storeu_si256((__m256i *)to, value); }
+
+// Four registers of eight 32-bit values 0…255 to 32 bytes in order.
+static inline AVX2 __m256i pack_bytes(__m256i a, __m256i b, __m256i c, __m256i d) {
+    __m256i bytes = _mm256_packus_epi16(_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d));
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+static AVX2 void rows_to_i420(const uint8_t *row0, const uint8_t *row1, uint8_t *y0, uint8_t *y1, uint8_t *u, uint8_t *v,
+                              int pixels, const beam_to_yuv *k) {
+    // Each pixel is a 32-bit lane: its blue and red as two 16-bit halves, its green (and the unused byte) as two more.
+    const __m256i even_bytes = _mm256_set1_epi16(0xff);
+    const __m256i y_br = pair16(k->y_b, k->y_r), y_g = pair16(k->y_g, 0), y_offset = _mm256_set1_epi32(k->y_offset);
+    const __m256i u_br = pair16(k->u_b, k->u_r), u_g = pair16(k->u_g, 0);
+    const __m256i v_br = pair16(k->v_b, k->v_r), v_g = pair16(k->v_g, 0);
+    const __m256i c_offset = _mm256_set1_epi32((128 << 17) + (1 << 16));
+    for (int x = 0; x < pixels; x += BEAM_BLOCK) {
+        __m256i luma0[4], luma1[4], br[4], g[4];
+        for (int i = 0; i < 4; i++) {
+            __m256i p = load(row0 + 4 * x + 32 * i), q = load(row1 + 4 * x + 32 * i);
+            __m256i p_br = _mm256_and_si256(p, even_bytes), p_g = _mm256_srli_epi16(p, 8);
+            __m256i q_br = _mm256_and_si256(q, even_bytes), q_g = _mm256_srli_epi16(q, 8);
+            luma0[i] = _mm256_add_epi32(_mm256_madd_epi16(p_br, y_br), _mm256_madd_epi16(p_g, y_g));
+            luma0[i] = _mm256_srli_epi32(_mm256_add_epi32(luma0[i], y_offset), 15);
+            luma1[i] = _mm256_add_epi32(_mm256_madd_epi16(q_br, y_br), _mm256_madd_epi16(q_g, y_g));
+            luma1[i] = _mm256_srli_epi32(_mm256_add_epi32(luma1[i], y_offset), 15);
+            br[i] = _mm256_add_epi16(p_br, q_br);
+            g[i] = _mm256_add_epi16(p_g, q_g);
+        }
+        store(y0 + x, pack_bytes(luma0[0], luma0[1], luma0[2], luma0[3]));
+        store(y1 + x, pack_bytes(luma1[0], luma1[1], luma1[2], luma1[3]));
+        __m256i u_sums[2], v_sums[2];
+        for (int i = 0; i < 2; i++) {
+            // Neighbours' sums; no half exceeds 1020, so the 32-bit addition carries nothing over.
+            __m256i br_sum = _mm256_hadd_epi32(br[2 * i], br[2 * i + 1]), g_sum = _mm256_hadd_epi32(g[2 * i], g[2 * i + 1]);
+            u_sums[i] = _mm256_add_epi32(_mm256_madd_epi16(br_sum, u_br), _mm256_madd_epi16(g_sum, u_g));
+            u_sums[i] = _mm256_srli_epi32(_mm256_add_epi32(u_sums[i], c_offset), 17);
+            v_sums[i] = _mm256_add_epi32(_mm256_madd_epi16(br_sum, v_br), _mm256_madd_epi16(g_sum, v_g));
+            v_sums[i] = _mm256_srli_epi32(_mm256_add_epi32(v_sums[i], c_offset), 17);
+        }
+        __m256i both = _mm256_packus_epi16(_mm256_packus_epi32(u_sums[0], u_sums[1]), _mm256_packus_epi32(v_sums[0], v_sums[1]));
+        // The low half holds samples 0 1 4 5 8 9 12 13 of U, then of V; the high half 2 3 6 7 10 11 14 15.
+        __m128i low = _mm256_castsi256_si128(both), high = _mm256_extracti128_si256(both, 1);
+        __m128i u_v_low = _mm_unpacklo_epi16(low, high), u_v_high = _mm_unpackhi_epi16(low, high);
+        _mm_storeu_si128((__m128i *)(u + x / 2), u_v_low);
+        _mm_storeu_si128((__m128i *)(v + x / 2), u_v_high);
+    }
+}
+
+static AVX2 void mix_rows(const uint8_t *near_row, const uint8_t *far_row, int16_t *mixed, int count) {
+    const __m256i weights = _mm256_set1_epi16(0x0103);
+    int x = 0;
+    for (; x + 16 <= count; x += 16) {
+        __m128i near_bytes = _mm_loadu_si128((const __m128i *)(near_row + x));
+        __m128i far_bytes = _mm_loadu_si128((const __m128i *)(far_row + x));
+        __m256i pairs = _mm256_set_m128i(_mm_unpackhi_epi8(near_bytes, far_bytes), _mm_unpacklo_epi8(near_bytes, far_bytes));
+        store(mixed + x, _mm256_maddubs_epi16(pairs, weights));
+    }
+    for (; x < count; x++) mixed[x] = (int16_t)(3 * near_row[x] + far_row[x]);
+}
+
+typedef struct rgb_registers {
+    __m256i luma, red_v, green_u, green_v, blue_u, offset;
+} rgb_registers;
+
+static inline AVX2 rgb_registers rgb_broadcast(const beam_to_rgb *k) {
+    return (rgb_registers){_mm256_set1_epi16(k->luma),    _mm256_set1_epi16(k->red_v),  _mm256_set1_epi16(k->green_u),
+                           _mm256_set1_epi16(k->green_v), _mm256_set1_epi16(k->blue_u), _mm256_set1_epi16(k->offset)};
+}
+
+// Even pixels' and odd pixels' values (5 bits of fraction, 16 each) to 32 bytes in order, clamped.
+static inline AVX2 __m256i weave(__m256i even, __m256i odd) {
+    const __m256i zero = _mm256_setzero_si256(), most = _mm256_set1_epi16(255);
+    even = _mm256_min_epi16(_mm256_max_epi16(_mm256_srai_epi16(even, 5), zero), most);
+    odd = _mm256_min_epi16(_mm256_max_epi16(_mm256_srai_epi16(odd, 5), zero), most);
+    return _mm256_or_si256(even, _mm256_slli_epi16(odd, 8));
+}
+
+// 32 pixels: `y` as bytes in order; chroma as (sample − 128) × 128, even and odd pixels apart.
+static inline AVX2 void store_block(uint8_t *output, __m256i y, __m256i u_even, __m256i u_odd, __m256i v_even, __m256i v_odd,
+                                    const rgb_registers *k) {
+    // (y & 0xff) << 7 and (y >> 8) << 7.
+    __m256i y_even = _mm256_srli_epi16(_mm256_slli_epi16(y, 8), 1);
+    __m256i y_odd = _mm256_slli_epi16(_mm256_srli_epi16(y, 8), 7);
+    y_even = _mm256_add_epi16(_mm256_mulhrs_epi16(y_even, k->luma), k->offset);
+    y_odd = _mm256_add_epi16(_mm256_mulhrs_epi16(y_odd, k->luma), k->offset);
+    __m256i blue = weave(_mm256_add_epi16(y_even, _mm256_mulhrs_epi16(u_even, k->blue_u)),
+                         _mm256_add_epi16(y_odd, _mm256_mulhrs_epi16(u_odd, k->blue_u)));
+    __m256i red = weave(_mm256_add_epi16(y_even, _mm256_mulhrs_epi16(v_even, k->red_v)),
+                        _mm256_add_epi16(y_odd, _mm256_mulhrs_epi16(v_odd, k->red_v)));
+    y_even = _mm256_add_epi16(y_even, _mm256_mulhrs_epi16(u_even, k->green_u));
+    y_odd = _mm256_add_epi16(y_odd, _mm256_mulhrs_epi16(u_odd, k->green_u));
+    __m256i green = weave(_mm256_add_epi16(y_even, _mm256_mulhrs_epi16(v_even, k->green_v)),
+                          _mm256_add_epi16(y_odd, _mm256_mulhrs_epi16(v_odd, k->green_v)));
+    const __m256i full = _mm256_set1_epi8(-1);
+    __m256i bg_low = _mm256_unpacklo_epi8(blue, green), bg_high = _mm256_unpackhi_epi8(blue, green);
+    __m256i rx_low = _mm256_unpacklo_epi8(red, full), rx_high = _mm256_unpackhi_epi8(red, full);
+    // Pixels 0…3 | 16…19, then 4…7 | 20…23, and so on.
+    __m256i p0 = _mm256_unpacklo_epi16(bg_low, rx_low), p4 = _mm256_unpackhi_epi16(bg_low, rx_low);
+    __m256i p8 = _mm256_unpacklo_epi16(bg_high, rx_high), p12 = _mm256_unpackhi_epi16(bg_high, rx_high);
+    store(output, _mm256_permute2x128_si256(p0, p4, 0x20));
+    store(output + 32, _mm256_permute2x128_si256(p8, p12, 0x20));
+    store(output + 64, _mm256_permute2x128_si256(p0, p4, 0x31));
+    store(output + 96, _mm256_permute2x128_si256(p8, p12, 0x31));
+}
+
+// 3 × `here` + `beside` (sixteenths of a sample) to (sample − 128) × 128.
+static inline AVX2 __m256i interpolate(__m256i here, __m256i beside) {
+    __m256i sum = _mm256_add_epi16(_mm256_add_epi16(here, _mm256_slli_epi16(here, 1)), beside);
+    return _mm256_sub_epi16(_mm256_slli_epi16(sum, 3), _mm256_set1_epi16(128 << 7));
+}
+
+static AVX2 void mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t *v, uint8_t *output, int pixels,
+                               const beam_to_rgb *coefficients) {
+    const rgb_registers k = rgb_broadcast(coefficients);
+    for (int x = 0; x < pixels; x += BEAM_BLOCK) {
+        const int16_t *u_here = u + x / 2, *v_here = v + x / 2;
+        __m256i u_mid = load(u_here), v_mid = load(v_here);
+        store_block(output + 4 * x, load(y + x), interpolate(u_mid, load(u_here - 1)), interpolate(u_mid, load(u_here + 1)),
+                    interpolate(v_mid, load(v_here - 1)), interpolate(v_mid, load(v_here + 1)), &k);
+    }
+}
+
+static inline AVX2 __m256i centred_even(__m256i samples) {
+    return _mm256_sub_epi16(_mm256_srli_epi16(_mm256_slli_epi16(samples, 8), 1), _mm256_set1_epi16(128 << 7));
+}
+
+static inline AVX2 __m256i centred_odd(__m256i samples) {
+    return _mm256_sub_epi16(_mm256_slli_epi16(_mm256_srli_epi16(samples, 8), 7), _mm256_set1_epi16(128 << 7));
+}
+
+static AVX2 void i444_row_to_bgrx(const uint8_t *y, const uint8_t *u, const uint8_t *v, uint8_t *output, int pixels,
+                                  const beam_to_rgb *coefficients) {
+    const rgb_registers k = rgb_broadcast(coefficients);
+    for (int x = 0; x < pixels; x += BEAM_BLOCK) {
+        __m256i u_bytes = load(u + x), v_bytes = load(v + x);
+        store_block(output + 4 * x, load(y + x), centred_even(u_bytes), centred_odd(u_bytes), centred_even(v_bytes),
+                    centred_odd(v_bytes), &k);
+    }
+}
+
+const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx};
+#else
+typedef int beam_no_avx2;
+#endif

@@ -1,0 +1,68 @@
+// Kernels that every pixel goes through: colour conversion and picture comparison, 8 bits a sample.
+//
+// All of them work on rows of bytes, `stride` bytes from one row to the next, read nothing outside the picture's rows, and
+// write nothing outside the rectangle that they are given. BEAM_KERNEL_BEST picks the fastest variant that this processor has
+// at run time; the variants agree to the bit.
+#ifndef C_BEAM_PIXELS_H
+#define C_BEAM_PIXELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum beam_kernel { BEAM_KERNEL_BEST, BEAM_KERNEL_PORTABLE } beam_kernel;
+
+typedef struct beam_plane {
+    uint8_t *base;
+    ptrdiff_t stride;
+} beam_plane;
+
+typedef struct beam_const_plane {
+    const uint8_t *base;
+    ptrdiff_t stride;
+} beam_const_plane;
+
+typedef struct beam_size {
+    int width, height;
+} beam_size;
+
+// Pixels x0 ≤ x < x1, y0 ≤ y < y1. Never empty.
+typedef struct beam_rect {
+    int x0, y0, x1, y1;
+} beam_rect;
+
+// RGB to YCbCr: factors × 32768. `y_offset` holds black's code value and the half that rounds, × 32768.
+typedef struct beam_to_yuv {
+    int16_t y_b, y_g, y_r;
+    int16_t u_b, u_g, u_r;
+    int16_t v_b, v_g, v_r;
+    int32_t y_offset;
+} beam_to_yuv;
+
+// YCbCr to RGB: factors × 8192. `offset` holds black's code value times −`luma` and the half that rounds, × 32.
+typedef struct beam_to_rgb {
+    int16_t luma, red_v, green_u, green_v, blue_u;
+    int16_t offset;
+} beam_to_rgb;
+
+// Converts `rect` (x0 and y0 even; x1 and y1 even, or the picture's own odd edge) of a BGRX picture into the same places of
+// a 4:2:0 one. Chroma is the mean of 2 × 2 pixels; an odd edge's pixels stand for their missing neighbours.
+void beam_bgrx_to_i420(beam_const_plane source, beam_plane y, beam_plane u, beam_plane v, beam_rect rect,
+                       const beam_to_yuv *coefficients, beam_kernel kernel);
+
+// Converts `rect` of a 4:2:0 picture of `size` to BGRX (X is 255); `output` begins with the rectangle's top left pixel.
+// Chroma, sited in the centre of 2 × 2 pixels, is interpolated bilinearly.
+void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_size size, beam_plane output,
+                       beam_rect rect, const beam_to_rgb *coefficients, beam_kernel kernel);
+
+// The same for a 4:4:4 picture.
+void beam_i444_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_plane output, beam_rect rect,
+                       const beam_to_rgb *coefficients, beam_kernel kernel);
+
+// The sum of squared differences of two planes of `size`.
+uint64_t beam_squared_difference(beam_const_plane a, beam_const_plane b, beam_size size);
+
+// The mean structural similarity (Wang et al. 2004, uniform 8 × 8 windows, each 4 pixels from the last) of two planes of
+// `size`. A side under 8 makes the window smaller.
+double beam_structural_similarity(beam_const_plane a, beam_const_plane b, beam_size size);
+
+#endif

@@ -1,0 +1,30 @@
+#pragma once
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/ipc.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <time.h>
+#include <xcb/composite.h>
+#include <xcb/damage.h>
+#include <xcb/randr.h>
+#include <xcb/shm.h>
+#include <xcb/xcb.h>
+#include <xcb/xcbext.h>
+#include <xcb/xfixes.h>
+#include <xcb/xinput.h>
+
+// The extensions' records are global variables, which Swift can't prove safe to share; libxcb only ever reads them.
+static inline xcb_extension_t *beam_xcb_shm(void) { return &xcb_shm_id; }
+static inline xcb_extension_t *beam_xcb_damage(void) { return &xcb_damage_id; }
+static inline xcb_extension_t *beam_xcb_xfixes(void) { return &xcb_xfixes_id; }
+static inline xcb_extension_t *beam_xcb_randr(void) { return &xcb_randr_id; }
+static inline xcb_extension_t *beam_xcb_composite(void) { return &xcb_composite_id; }
+static inline xcb_extension_t *beam_xcb_input(void) { return &xcb_input_id; }
+
+// Variadic: how late the kernel may wake the calling thread from a timed wait, in nanoseconds.
+static inline int beam_set_timer_slack(unsigned long nanoseconds) {
+    return prctl(PR_SET_TIMERSLACK, nanoseconds, 0UL, 0UL, 0UL);
+}

@@ -1,0 +1,103 @@
+import Dispatch
+import Foundation
+import Glibc
+import Synchronization
+
+/// Why the program ends; the first reason counts.
+enum Ending: Sendable, Equatable {
+    /// The time limit, Ctrl-C, or the window's closing.
+    case done
+    case failed(String)
+    case peerLost(String)
+}
+
+/// Waits for the program's end, whoever brings it about.
+final class EndingLatch: Sendable {
+    private let ending = Mutex<Ending?>(nil)
+    private let semaphore = DispatchSemaphore(value: 0)
+    private let onEnd = Mutex<(@Sendable () -> Void)?>(nil)
+
+    /// Called once with the first ending, on the thread that brought it.
+    func whenEnded(_ action: @escaping @Sendable () -> Void) {
+        onEnd.withLock { $0 = action }
+        if current != nil { runAction() }
+    }
+
+    func end(_ reason: Ending) {
+        let isFirst = ending.withLock { ending in
+            guard ending == nil else { return false }
+            ending = reason
+            return true
+        }
+        guard isFirst else { return }
+        semaphore.signal()
+        runAction()
+    }
+
+    var current: Ending? { ending.withLock { $0 } }
+
+    func wait() -> Ending {
+        semaphore.wait()
+        semaphore.signal()
+        return current ?? .done
+    }
+
+    private func runAction() {
+        let action = onEnd.withLock { action in
+            defer { action = nil }
+            return action
+        }
+        action?()
+    }
+}
+
+/// Ctrl-C and its like, and the time limit, end the program in order; a second Ctrl-C ends it at once.
+final class EndingSources: Sendable {
+    private let queue = DispatchQueue(label: "beam-ending")
+    private let sources: [any DispatchSourceProtocol]
+
+    init(_ latch: EndingLatch, timeLimit: Double?) {
+        // Writing to a peer or reader that has gone is an error to handle, not a signal to die of.
+        signal(SIGPIPE, SIG_IGN)
+        var sources: [any DispatchSourceProtocol] = []
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler {
+                if latch.current != nil { exit(128 + number) }
+                latch.end(.done)
+            }
+            source.resume()
+            sources.append(source)
+        }
+        if let timeLimit {
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            timer.schedule(deadline: .now() + timeLimit)
+            timer.setEventHandler { latch.end(.done) }
+            timer.resume()
+            sources.append(timer)
+        }
+        self.sources = sources
+    }
+}
+
+/// Does something once a second until it is cancelled.
+final class EverySecond: Sendable {
+    private let timer: any DispatchSourceTimer
+    private let queue: DispatchQueue
+
+    init(_ action: @escaping @Sendable () -> Void) {
+        let queue = DispatchQueue(label: "beam-report")
+        timer = DispatchSource.makeTimerSource(queue: queue)
+        self.queue = queue
+        timer.schedule(deadline: .now() + 1, repeating: 1)
+        timer.setEventHandler(handler: action)
+        timer.resume()
+    }
+
+    /// Returns when the action doesn't run and will not run again.
+    func cancel() {
+        timer.cancel()
+        queue.sync {}
+    }
+}

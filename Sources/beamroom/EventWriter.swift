@@ -1,0 +1,78 @@
+import BeamClock
+import BeamMedia
+import Foundation
+import Synchronization
+
+/// One JSON object a line on standard output, each with `event` and `t` (seconds since the start).
+final class EventWriter: Sendable {
+    /// A JSON value (RFC 8259).
+    enum Value: Encodable, Sendable {
+        case string(String)
+        case integer(Int)
+        case number(Double)
+        case bool(Bool)
+        case object([String: Value])
+        case array([Value])
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .string(let value): try container.encode(value)
+            case .integer(let value): try container.encode(value)
+            case .number(let value): try container.encode(value)
+            case .bool(let value): try container.encode(value)
+            case .object(let value): try container.encode(value)
+            case .array(let value): try container.encode(value)
+            }
+        }
+    }
+
+    private let start: MediaTime
+    private let isEnabled: Bool
+    /// Held while a line is written, so that lines of several threads don't mix.
+    private let output = Mutex(())
+
+    /// Writes nothing unless `isEnabled`.
+    init(isEnabled: Bool, start: MediaTime) {
+        self.isEnabled = isEnabled
+        self.start = start
+    }
+
+    func write(_ event: String, _ fields: [String: Value?] = [:]) {
+        guard isEnabled else { return }
+        var object = fields.compactMapValues { $0 }
+        object["event"] = .string(event)
+        object["t"] = .milliseconds((MediaTime.now - start).inMilliseconds / 1000)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Every number is finite and every key a string: encoding cannot fail.
+        guard var line = try? encoder.encode(object) else { return }
+        line.append(UInt8(ascii: "\n"))
+        output.withLock { _ in
+            // Whoever read has gone: the events have nobody to go to, and the program goes on.
+            try? FileHandle.standardOutput.write(contentsOf: line)
+        }
+    }
+
+    /// Milliseconds since the start, for `first-frame`.
+    var millisecondsSinceStart: Double { (MediaTime.now - start).inMilliseconds }
+}
+
+extension EventWriter.Value {
+    /// Three decimals are enough for anything that is measured here.
+    static func milliseconds(_ value: Double) -> Self { .number((value * 1000).rounded() / 1000) }
+
+    static func count(_ value: UInt64) -> Self { .integer(Int(clamping: value)) }
+
+    /// Each stage's median, 95th percentile and maximum in milliseconds; nil where no stage has any.
+    static func latencies(_ stages: [String: LatencyHistogram.Summary?]) -> Self? {
+        let known = stages.compactMapValues { $0 }
+        guard !known.isEmpty else { return nil }
+        return .object(
+            known.mapValues {
+                .object([
+                    "median": .milliseconds($0.median), "p95": .milliseconds($0.p95), "max": .milliseconds($0.max),
+                ])
+            })
+    }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import BeamDiscovery
+import Foundation
+import Synchronization
+
+/// `beamroom hosts`.
+struct Hosts: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Lists the hosts on this network.")
+
+    @Option(help: ArgumentHelp("Look for so many seconds.", valueName: "seconds"))
+    var wait = 2.0
+    @Flag(help: "Write one JSON object a line on standard output.")
+    var json = false
+
+    func validate() throws {
+        guard wait > 0, wait <= 3600 else { throw ValidationError("--wait takes a number of seconds from 0 to 3600.") }
+    }
+
+    func run() throws {
+        let context = CommandContext(json: json)
+        let endings = EndingSources(context.latch, timeLimit: wait)
+        defer { withExtendedLifetime(endings) {} }
+        let hosts = HostList()
+        let browser = ServiceBrowser(type: ServiceType.control) { event in
+            switch event {
+            case .found(let host): hosts.add(host)
+            case .lost(let name): hosts.remove(name)
+            case .unavailable(let reason): hosts.setProblem(reason)
+            case .available: hosts.setProblem(nil)
+            case .settled: break
+            }
+        }
+        _ = context.latch.wait()
+        browser.stop()
+        try list(hosts, context)
+    }
+
+    private func list(_ hosts: HostList, _ context: CommandContext) throws {
+        if let problem = hosts.problem {
+            return try context.conclude(.failed(problem))
+        }
+        for host in hosts.sorted {
+            context.events.write(
+                "host",
+                [
+                    "name": .string(host.name), "port": .integer(Int(host.port)),
+                    "hostName": .string(host.hostName), "address": host.addresses.first.map { .string($0) },
+                    "addresses": .array(host.addresses.map { .string($0) }),
+                ])
+            if !json {
+                let place = host.addresses.first ?? host.hostName
+                print(Console.printable("\(host.name)\t\(place)\t\(host.port)"))
+            }
+        }
+        if hosts.sorted.isEmpty {
+            let seconds = ShareReporter.number(wait)
+            context.console.say("No host found in \(seconds) s. Run `beamroom share` on the machine to watch.")
+        }
+    }
+}
+
+/// What has been found so far; filled on discovery's thread.
+private final class HostList: Sendable {
+    private struct State {
+        var hosts: [String: DiscoveredHost] = [:]
+        var problem: String?
+    }
+
+    private let state = Mutex(State())
+
+    var sorted: [DiscoveredHost] { state.withLock { $0.hosts.values.sorted { $0.name < $1.name } } }
+    var problem: String? { state.withLock { $0.problem } }
+
+    func add(_ host: DiscoveredHost) { state.withLock { $0.hosts[host.name] = host } }
+    func remove(_ name: String) { state.withLock { _ = $0.hosts.removeValue(forKey: name) } }
+    func setProblem(_ problem: String?) { state.withLock { $0.problem = problem } }
+}

@@ -1,0 +1,109 @@
+import ArgumentParser
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+
+/// Bits a second, as scrcpy and ffmpeg write it: `8M`, `800k`, `2500000`.
+struct BitRate: ExpressibleByArgument {
+    var bitsPerSecond: Int
+
+    init?(argument: String) {
+        let scale: Double
+        switch argument.last {
+        case "k", "K": scale = 1_000
+        case "m", "M": scale = 1_000_000
+        case "g", "G": scale = 1_000_000_000
+        default: scale = 1
+        }
+        let number = scale == 1 ? argument : String(argument.dropLast())
+        guard let value = Double(number), value.isFinite else { return nil }
+        let bits = value * scale
+        guard (10_000...1_000_000_000).contains(bits) else { return nil }
+        bitsPerSecond = Int(bits)
+    }
+}
+
+/// `1280x720`.
+extension PixelSize: @retroactive ExpressibleByArgument {
+    public init?(argument: String) {
+        let parts = argument.split(separator: "x", omittingEmptySubsequences: false)
+        guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
+            (2...8192).contains(width), (2...8192).contains(height)
+        else { return nil }
+        self.init(width: width, height: height)
+    }
+}
+
+/// `800x600+10+20`, as X11 writes a geometry.
+extension PixelRect: @retroactive ExpressibleByArgument {
+    public init?(argument: String) {
+        let parts = argument.split(separator: "+", omittingEmptySubsequences: false)
+        guard parts.count == 3, let size = PixelSize(argument: String(parts[0])), let x = Int(parts[1]),
+            let y = Int(parts[2]), (0...65535).contains(x), (0...65535).contains(y)
+        else { return nil }
+        self.init(x: x, y: y, width: size.width, height: size.height)
+    }
+}
+
+/// An X11 window's number, decimal or `0x…` as xwininfo prints it.
+struct WindowID: ExpressibleByArgument {
+    var number: UInt32
+
+    init?(argument: String) {
+        let isHex = argument.lowercased().hasPrefix("0x")
+        guard let number = isHex ? UInt32(argument.dropFirst(2), radix: 16) : UInt32(argument), number != 0 else {
+            return nil
+        }
+        self.number = number
+    }
+}
+
+extension PairingCode: @retroactive ExpressibleByArgument {
+    public init?(argument: String) { self.init(argument) }
+}
+
+extension HostSession.Acceptance: @retroactive ExpressibleByArgument {}
+
+/// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as discovery shows it.
+struct WatchTarget: ExpressibleByArgument {
+    enum Kind: Equatable {
+        case endpoint(Endpoint)
+        case name(String)
+    }
+
+    static let defaultPort: UInt16 = 52345
+    var kind: Kind
+
+    init?(argument: String) {
+        guard !argument.isEmpty, argument.utf8.count <= 255 else { return nil }
+        if argument.hasPrefix("[") {
+            guard let close = argument.firstIndex(of: "]") else { return nil }
+            let host = String(argument[argument.index(after: argument.startIndex)..<close])
+            let rest = argument[argument.index(after: close)...]
+            guard Self.isV6(host), let port = rest.isEmpty ? Self.defaultPort : Self.port(rest) else { return nil }
+            kind = .endpoint(Endpoint(host: host, port: port))
+        } else if Self.isV6(argument) {
+            kind = .endpoint(Endpoint(host: argument, port: Self.defaultPort))
+        } else if let colon = argument.lastIndex(of: ":"), let port = Self.port(argument[colon...]) {
+            guard colon != argument.startIndex else { return nil }
+            kind = .endpoint(Endpoint(host: String(argument[..<colon]), port: port))
+        } else if argument == "localhost" || argument.contains(".") && !argument.contains(" ") {
+            kind = .endpoint(Endpoint(host: argument, port: Self.defaultPort))
+        } else {
+            kind = .name(argument)
+        }
+    }
+
+    /// `:52345`.
+    private static func port(_ text: Substring) -> UInt16? {
+        guard text.first == ":", let port = UInt16(text.dropFirst()), port != 0 else { return nil }
+        return port
+    }
+
+    /// Two colons or more, and nothing but hexadecimal digits, dots and a scope: an IPv6 address.
+    private static func isV6(_ text: String) -> Bool {
+        let address = text.prefix { $0 != "%" }
+        return address.filter { $0 == ":" }.count >= 2
+            && address.allSatisfy { $0 == ":" || $0 == "." || $0.isHexDigit }
+    }
+}

@@ -1,0 +1,40 @@
+import ArgumentParser
+import BeamCapture
+import BeamCodec
+import BeamMedia
+
+/// `beamroom pattern`.
+struct PatternCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pattern", abstract: "Writes the test pattern into a file, the same bit for bit everywhere.")
+
+    @Argument(help: ArgumentHelp("The file to write (.y4m).", valueName: "out.y4m"))
+    var path: String
+    @Option(help: ArgumentHelp("Width and height in pixels.", valueName: "WxH"))
+    var size = PixelSize(width: 1280, height: 720)
+    @Option(help: ArgumentHelp("Frames a second.", valueName: "fps"))
+    var fps = 30.0
+    @Option(help: ArgumentHelp("How long.", valueName: "seconds"))
+    var seconds = 10.0
+
+    func validate() throws {
+        guard (1...240).contains(fps) else { throw ValidationError("--fps takes a number from 1 to 240.") }
+        guard seconds > 0, seconds <= 3600 else {
+            throw ValidationError("--seconds takes a number above 0, up to 3600.")
+        }
+    }
+
+    func run() throws {
+        let context = CommandContext(json: false)
+        do {
+            let renderer = try PatternRenderer(PatternOptions(size: size, frameRate: fps))
+            let writer = try Y4MWriter(path: path, frameRate: fps)
+            for number in 0..<max(1, Int((seconds * fps).rounded())) {
+                try writer.write(renderer.picture(number))
+            }
+            try writer.finish()
+        } catch {
+            try context.conclude(.failed("\(error)"))
+        }
+    }
+}

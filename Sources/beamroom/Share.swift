@@ -1,0 +1,137 @@
+import ArgumentParser
+import BeamCapture
+import BeamHost
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import Glibc
+
+/// `beamroom share`.
+struct Share: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Shares this machine's screen.")
+
+    @Option(help: "x11, pattern (a generated test pattern), or a video file, which is played in a loop.")
+    var source = "x11"
+    @Option(help: ArgumentHelp("The X display to share. (default: $DISPLAY)", valueName: "display"))
+    var display: String?
+    @Option(help: ArgumentHelp("One monitor, by its name or number.", valueName: "name|n"))
+    var monitor: String?
+    @Option(help: ArgumentHelp("One window, by the id that xwininfo prints.", valueName: "id"))
+    var window: WindowID?
+    @Option(help: ArgumentHelp("A part of the screen.", valueName: "WxH+X+Y"))
+    var region: PixelRect?
+    @Flag(help: "Leave the pointer out.")
+    var noCursor = false
+    @Option(help: ArgumentHelp("The test pattern's size.", valueName: "WxH"))
+    var size = PixelSize(width: 1280, height: 720)
+
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("Scale down so that the longer side has at most so many pixels.", valueName: "pixels"))
+    var maxSize: Int?
+    @Option(help: ArgumentHelp("At most so many frames a second.", valueName: "fps"))
+    var maxFps = 60.0
+    @Option(
+        name: [.customShort("b"), .long],
+        help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: what suits the size)", valueName: "rate"))
+    var videoBitRate: BitRate?
+    @Option(help: ArgumentHelp("Another of libavcodec's H.264 encoders. (default: libx264)", valueName: "name"))
+    var videoEncoder: String?
+
+    @Option(help: ArgumentHelp("What viewers see in their list. (default: this machine's name)", valueName: "name"))
+    var name: String?
+    @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
+    var bind: String?
+    @Option(help: "The TCP port that viewers connect to.")
+    var port: UInt16 = 52345
+    @Option(help: "The UDP port of the pictures; another is taken if it is in use.")
+    var mediaPort: UInt16 = 52346
+    @Flag(help: "Don't announce the host on the network.")
+    var noDiscovery = false
+    @Option(
+        help: "Viewers: ask about each, take all, or take none. (default: ask, or none where there is no terminal)")
+    var accept: HostSession.Acceptance?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        let areas = [monitor != nil, window != nil, region != nil].filter { $0 }.count
+        guard areas <= 1 else {
+            throw ValidationError("--monitor, --window and --region exclude each other.")
+        }
+        guard areas == 0 || source == "x11" else {
+            throw ValidationError("--monitor, --window and --region go with --source x11 only.")
+        }
+        guard (1...240).contains(maxFps) else { throw ValidationError("--max-fps takes a number from 1 to 240.") }
+        if let maxSize, !(16...8192).contains(maxSize) {
+            throw ValidationError("--max-size takes a number of pixels from 16 to 8192.")
+        }
+        if let name, name.isEmpty || name.utf8.count > 200 {
+            throw ValidationError("--name takes 1 to 200 bytes.")
+        }
+    }
+
+    func run() throws {
+        let context = CommandContext(json: common.json)
+        let acceptance = accept ?? (isatty(STDIN_FILENO) == 1 ? .ask : .none)
+        let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
+        defer { withExtendedLifetime(endings) {} }
+        let prompt = PairingPrompt(context.console)
+        let reporter = ShareReporter(context, prompt: prompt)
+        let host: Host
+        do {
+            host = try Host(options(acceptance)) { reporter.handle($0) }
+        } catch {
+            return try context.conclude(.failed("\(error)"))
+        }
+        prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
+        common.warnOfEncryption(context.console)
+        reporter.ready(host, acceptance: acceptance)
+        let ticker = EverySecond { reporter.tick(host) }
+        let ending = context.latch.wait()
+        ticker.cancel()
+        host.stop()
+        reporter.summarise(host)
+        try context.conclude(ending)
+    }
+
+    private func options(_ acceptance: HostSession.Acceptance) -> HostOptions {
+        let name = self.name ?? Self.machineName
+        return HostOptions(
+            source: pictureSource, maxSize: maxSize, bitRate: videoBitRate?.bitsPerSecond, encoder: videoEncoder,
+            name: name,
+            server: HostServer.Options(
+                bindAddress: bind, controlPort: port, mediaPort: mediaPort,
+                session: HostSession.Configuration(acceptance: acceptance, deviceName: name)),
+            isAnnounced: !noDiscovery)
+    }
+
+    private var pictureSource: HostOptions.Source {
+        switch source {
+        case "x11":
+            let area: X11Options.Area =
+                if let monitor {
+                    .monitor(monitor)
+                } else if let window {
+                    .window(window.number)
+                } else if let region {
+                    .region(region)
+                } else {
+                    .screen
+                }
+            return .x11(
+                X11Options(display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps))
+        case "pattern":
+            return .pattern(PatternOptions(size: size, frameRate: maxFps))
+        default:
+            return .file(path: source)
+        }
+    }
+
+    private static var machineName: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard gethostname(&buffer, buffer.count - 1) == 0 else { return "BeamRoom" }
+        let name = String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return name.isEmpty ? "BeamRoom" : name
+    }
+}

@@ -1,0 +1,105 @@
+import ArgumentParser
+import BeamDisplay
+import BeamMedia
+import BeamProtocol
+import BeamViewer
+
+/// `beamroom watch`.
+struct Watch: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Watches a shared screen.",
+        discussion: """
+            Without a host it looks for one: the only one is watched, of several you pick.
+            In the window: f or F11 or a double click for full screen, i for statistics, q to end.
+            """)
+
+    @Argument(help: ArgumentHelp("An address, a name, or address:port.", valueName: "host"))
+    var host: WatchTarget?
+    @Option(help: ArgumentHelp("The six digits to show at the host. (default: made up)", valueName: "digits"))
+    var code: PairingCode?
+
+    @Flag(name: [.short, .long], help: "Fill the screen.")
+    var fullscreen = false
+    @Flag(help: "No window: for recording, or for measuring.")
+    var noWindow = false
+    @Option(help: ArgumentHelp("The X display for the window. (default: $DISPLAY)", valueName: "display"))
+    var display: String?
+    @Option(help: "How the window is drawn: automatic, opengl or software.")
+    var renderer = RendererChoice.automatic
+    @Flag(help: "Show statistics in the window.")
+    var stats = false
+
+    @Option(help: ArgumentHelp("Record the stream as it is (.mkv or .mp4).", valueName: "file"))
+    var record: String?
+    @Option(help: ArgumentHelp("Write the decoded pictures (.y4m).", valueName: "file"))
+    var frames: String?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if noWindow, fullscreen || stats || display != nil {
+            throw ValidationError("--fullscreen, --stats and --display need a window: leave --no-window out.")
+        }
+    }
+
+    func run() throws {
+        let context = CommandContext(json: common.json)
+        let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
+        defer { withExtendedLifetime(endings) {} }
+        common.warnOfEncryption(context.console)
+        let reporter = WatchReporter(context, hasWindow: !noWindow)
+        let viewer: Viewer
+        do {
+            viewer = try Viewer(options) { reporter.handle($0) }
+        } catch {
+            return try context.conclude(.failed("\(error)"))
+        }
+        reporter.choose = { [viewer] choice in viewer.choose(choice) }
+        let ticker = EverySecond { reporter.tick(viewer) }
+        let ending = runToEnd(viewer, context)
+        ticker.cancel()
+        viewer.stop()
+        reporter.summarise(viewer)
+        try context.conclude(reporter.verdict(ending, viewer))
+    }
+
+    /// Returns when the person, the time limit or the host has ended it.
+    private func runToEnd(_ viewer: Viewer, _ context: CommandContext) -> Ending {
+        guard !noWindow else {
+            viewer.start()
+            return context.latch.wait()
+        }
+        // The command runs on the main thread, where SDL wants its window.
+        return MainActor.assumeIsolated {
+            do throws(DisplayError) {
+                let window = try ViewerWindow(viewer)
+                context.latch.whenEnded { viewer.endWindow() }
+                viewer.start()
+                switch window.run() {
+                case .closed: context.latch.end(.done)
+                case .displayLost: context.latch.end(.failed("The display that the window stood on is gone."))
+                }
+            } catch {
+                context.latch.end(.failed("\(error)"))
+            }
+            return context.latch.wait()
+        }
+    }
+
+    private var options: ViewerOptions {
+        var generator = SystemRandomNumberGenerator()
+        let target: ViewerOptions.Target =
+            switch host?.kind {
+            case .endpoint(let endpoint): .endpoint(endpoint)
+            case .name(let name): .name(name, port: WatchTarget.defaultPort)
+            case nil: .anyHost
+            }
+        let window = WindowOptions(
+            title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, display: display, showsStatistics: stats)
+        return ViewerOptions(
+            target: target, code: code ?? .random(using: &generator), window: noWindow ? nil : window,
+            recordPath: record, framesPath: frames)
+    }
+}
+
+extension RendererChoice: @retroactive ExpressibleByArgument {}

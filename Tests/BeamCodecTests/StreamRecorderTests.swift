@@ -1,0 +1,112 @@
+import BeamCodec
+import BeamMedia
+import Foundation
+import Testing
+
+@Suite(.enabled(if: Probe.isThere, "ffprobe is not installed")) struct StreamRecorderTests {
+    private let content = MovingContent(PixelSize(width: 320, height: 180))
+
+    private func record(_ units: [AccessUnit], to path: String) throws {
+        let recorder = try StreamRecorder(path: path)
+        for unit in units { try recorder.write(unit) }
+        try recorder.finish()
+    }
+
+    @Test(arguments: ["mkv", "mp4"]) func playsEveryFrame(_ ending: String) throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.file("a.\(ending)")
+        // The first two have no keyframe before them and are left out.
+        let units = try content.coded(32, keyframes: [2, 20])
+        try record(Array(units[1...]), to: file)
+        let frames = try Probe.run(file, "-show_frames", "-show_entries", "frame=pts_time,pict_type")
+        #expect(frames.errors.isEmpty, "\(frames.errors)")
+        #expect(frames.lines.count == 30)
+        let times = frames.lines.compactMap { $0.split(separator: ",").first.flatMap { Double($0) } }
+        #expect(times.first == 0)
+        for (number, time) in times.enumerated() { #expect(abs(time - Double(number) / 30) < 0.002) }
+        let stream = try Probe.run(file, "-show_entries", "stream=codec_name,profile,width,height")
+        #expect(stream.lines == ["h264,Main,320,180"])
+    }
+
+    /// What a crash leaves: the file as it is at some moment, without an end.
+    @Test(arguments: ["mkv", "mp4"]) func playsAfterACrash(_ ending: String) throws {
+        let directory = try TemporaryDirectory()
+        let (file, copy) = (directory.file("b.\(ending)"), directory.file("crashed.\(ending)"))
+        let recorder = try StreamRecorder(path: file)
+        for unit in try content.coded(90) { try recorder.write(unit) }
+        try FileManager.default.copyItem(atPath: file, toPath: copy)
+        let frames = try Probe.run(copy, "-show_frames", "-show_entries", "frame=pict_type")
+        // 3 s were recorded; at most about half a second is missing.
+        #expect(frames.lines.count >= 70)
+        // Cut anywhere, it still plays up to there. (The first frame takes most of the bytes.)
+        let handle = try #require(FileHandle(forWritingAtPath: copy))
+        let length = try handle.seekToEnd()
+        try handle.truncate(atOffset: length * 2 / 3)
+        try handle.close()
+        let cut = try Probe.run(copy, "-show_frames", "-show_entries", "frame=pict_type")
+        #expect(cut.lines.count >= 20)
+        try recorder.finish()
+    }
+
+    @Test(arguments: ["mkv", "mp4"]) func newParameterSetsOfTheSameSizeGoOn(_ ending: String) throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.file("c.\(ending)")
+        let first = try content.coded(5)
+        var second = try content.coded(5, bitRate: 200_000_000)
+        for index in second.indices { second[index].time = MovingContent.time(5 + index) }
+        #expect(first[0].parameterSets != second[0].parameterSets)
+        try record(first + second, to: file)
+        let frames = try Probe.run(file, "-show_frames", "-show_entries", "frame=pict_type")
+        #expect(frames.errors.isEmpty)
+        #expect(frames.lines.count == 10)
+    }
+
+    @Test func anotherSizeGoesIntoTheNextFile() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.file("d.mkv")
+        let other = try MovingContent(PixelSize(width: 401, height: 203)).coded(4)
+        try record(try content.coded(5) + other, to: file)
+        #expect(try Probe.run(file, "-show_frames", "-show_entries", "frame=pict_type").lines.count == 5)
+        let next = directory.file("d-2.mkv")
+        #expect(try Probe.run(next, "-show_frames", "-show_entries", "frame=pict_type").lines.count == 4)
+        #expect(try Probe.run(next, "-show_entries", "stream=width,height").errors.isEmpty)
+    }
+
+    @Test func timesThatStandStillOrGoBackGrow() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.file("e.mkv")
+        var units = try content.coded(5)
+        units[2].time = units[1].time
+        units[3].time = .zero
+        try record(units, to: file)
+        #expect(
+            try Probe.run(file, "-show_packets", "-show_entries", "packet=pts").lines.compactMap { Int($0) }.count == 5)
+    }
+
+    @Test func filesAreNeverOverwritten() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.file("f.mkv")
+        try Data("precious".utf8).write(to: URL(fileURLWithPath: file))
+        #expect(throws: CodecError.fileExists(path: file)) { try StreamRecorder(path: file) }
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "precious")
+    }
+
+    @Test func namesThatCannotBeAreRefused() throws {
+        for name in ["x.avi", "x", ".mkv", "/tmp.mkv/x"] {
+            #expect(throws: CodecError.self) { try StreamRecorder(path: name) }
+        }
+        #expect(throws: CodecError.self) { try StreamRecorder(path: "/nonexistent/x.mkv") }
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full"), "there is no /dev/full"))
+    func aFullDiskIsAnError() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.file("full.mkv")
+        try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: "/dev/full")
+        let recorder = try StreamRecorder(path: file)
+        #expect(throws: CodecError.cannotWriteFile(path: file, reason: "no space left on device")) {
+            for unit in try content.coded(60) { try recorder.write(unit) }
+            try recorder.finish()
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+@testable import BeamDiscovery
+
+struct NetworkTextTests {
+    @Test(arguments: [
+        ("Studio", "Studio"), ("  two\t words\r\n", "two words"), ("a\u{202E}b", "a b"), ("👩‍👩‍👧", "👩‍👩‍👧"),
+        (String(repeating: "a", count: 62) + "é", String(repeating: "a", count: 62)),
+        (String(repeating: "a", count: 62) + " b", String(repeating: "a", count: 62)),
+    ])
+    func `A name is announced as one line of at most 63 bytes`(name: String, expected: String) {
+        #expect(NetworkText.instanceName(name) == expected)
+    }
+
+    @Test(arguments: ["", " \n\t", "\u{1B}", "\u{200B}"])
+    func `Nothing of these can be announced`(name: String) {
+        #expect(NetworkText.instanceName(name) == nil)
+    }
+
+    @Test func `TXT strings fit 255 bytes and have keys that a record can have`() {
+        let entries = NetworkText.entries([
+            (key: "deviceName", value: String(repeating: "ü", count: 200)), (key: "a=b", value: "x"), (key: "", value: "x"),
+            (key: "ключ", value: "x"), (key: String(repeating: "k", count: 255), value: "x"), (key: "beam", value: "1\0"),
+        ])
+        #expect(entries == ["deviceName=" + String(repeating: "ü", count: 122), "beam=1"])
+        #expect(entries.allSatisfy { $0.utf8.count <= 255 })
+    }
+
+    @Test func `TXT pairs from the network`() {
+        let entries = ["beam=1", "BEAM=2", "flag", "=x", "equation=a=b", "", "bell=\u{07}"].map { Array($0.utf8) }
+        #expect(
+            NetworkText.pairs(entries) == ["beam": "1", "flag": "", "equation": "a=b", "bell": "\u{FFFD}"])
+        #expect(NetworkText.pairs([[0x6B, 0x3D, 0xFF, 0xFE]]) == ["k": "\u{FFFD}\u{FFFD}"])
+        #expect(NetworkText.pairs((0..<500).map { Array("k\($0)=".utf8) }).count == NetworkText.mostEntries)
+    }
+
+    /// Fuzz body: whatever comes from the network, what is passed on fits and can be shown.
+    @Test func `Fuzz: text from the network`() {
+        let iterations = ProcessInfo.processInfo.environment["BEAMROOM_FUZZ_ITERATIONS"].flatMap { Int($0) } ?? 2000
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<iterations {
+            let entries = (0..<Int.random(in: 0...40, using: &random)).map { _ in
+                (0..<Int.random(in: 0...300, using: &random)).map { _ in
+                    // Mostly what matters to the parser.
+                    [0x00, 0x1B, 0x3D, 0x61, 0xC3, 0xE2, 0xF0, UInt8.random(in: 0...255, using: &random)]
+                        .randomElement(using: &random) ?? 0
+                }
+            }
+            for (key, value) in NetworkText.pairs(entries) {
+                #expect(key.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "\(entries)")
+                #expect(value.utf8.count <= NetworkText.longestEntry, "\(entries)")
+                #expect(
+                    value.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "\(entries)")
+            }
+            let text = String(decoding: entries.first ?? [], as: UTF8.self)
+            if let name = NetworkText.instanceName(text) {
+                #expect((1...NetworkText.longestName).contains(name.utf8.count), "\(entries)")
+                #expect(NetworkText.instanceName(name) == name, "\(entries)")
+            }
+        }
+    }
+}

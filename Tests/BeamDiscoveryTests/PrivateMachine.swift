@@ -1,0 +1,131 @@
+import Foundation
+import Testing
+
+/// A machine of the tests' own (`Scripts/lib/private-avahi`): bus, Avahi daemon and network apart from the real ones.
+///
+/// libdbus reads the bus's address once in a process, and other tests' libraries use it as well. So what uses a machine
+/// runs in an exit test, a process of its own, which calls `use` first.
+struct PrivateMachine: Codable, Sendable {
+    let folder: String
+
+    /// What the machine lacks to run these tests; nil if nothing.
+    static let obstacle: String? = {
+        let checked = command(script, ["check"])
+        guard checked.status == 0 else { return checked.output }
+        let utilities = ["avahi-publish", "avahi-browse"].filter { command("/usr/bin/env", ["which", $0]).status != 0 }
+        return utilities.isEmpty ? nil : "missing: \(utilities.joined(separator: ", "))"
+    }()
+
+    private static let script = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().appendingPathComponent("../../Scripts/lib/private-avahi").standardized.path
+
+    /// Runs `body` with a machine, or with two on one cable, and takes them down.
+    static func with(
+        _ count: Int = 1, options: [String] = [], _ body: ([PrivateMachine]) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("beam-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let machines = (1...count).map { PrivateMachine(folder: folder.appendingPathComponent("\($0)").path) }
+        defer { for machine in machines { machine.perform("stop") } }
+        for (index, machine) in machines.enumerated() {
+            let started = command(
+                script, ["start", machine.folder] + (index > 0 ? ["--beside", machines[0].folder] : []) + options)
+            try #require(started.status == 0, "\(started.output)")
+        }
+        try await body(machines)
+    }
+
+    /// Makes this the machine that the process talks to.
+    func use() { setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=\(folder)/bus", 1) }
+
+    /// `stop-daemon`, `start-daemon`, `restart-daemon`, `stop-bus`, `start-bus`, `stop`.
+    func perform(_ action: String) {
+        let done = Self.command(Self.script, [action, folder])
+        #expect(done.status == 0, "\(action): \(done.output)")
+    }
+
+    /// Runs a command on the machine, and gives what it says.
+    func run(_ arguments: String...) -> String { Self.command(Self.script, ["run", folder] + arguments).output }
+
+    /// Starts a command on the machine, which goes on until it is ended.
+    func start(_ arguments: String...) throws -> RunningCommand {
+        try RunningCommand(Self.script, ["run", folder] + arguments)
+    }
+
+    /// The process of the Avahi daemon.
+    var daemon: pid_t? {
+        (try? String(contentsOfFile: "\(folder)/avahi.pid", encoding: .utf8))
+            .flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+    }
+
+    private static func command(_ path: String, _ arguments: [String]) -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: path)
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        process.standardInput = FileHandle.nullDevice
+        do { try process.run() } catch { return (127, "\(path): \(error)") }
+        let output = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+}
+
+/// Ended when it goes.
+final class RunningCommand {
+    private let process = Process()
+
+    init(_ path: String, _ arguments: [String]) throws {
+        process.executableURL = URL(fileURLWithPath: path)
+        process.arguments = arguments
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+    }
+
+    deinit { end() }
+
+    func end() {
+        guard process.isRunning else { return }
+        process.terminate()
+        process.waitUntilExit()
+    }
+}
+
+/// Events in the order in which they came.
+final class EventLog<Event: Sendable>: @unchecked Sendable {
+    // Sendable: `events` is read and written under `condition`'s lock only.
+    private let condition = NSCondition()
+    private var events: [Event] = []
+
+    func add(_ event: Event) {
+        condition.withLock {
+            events.append(event)
+            condition.broadcast()
+        }
+    }
+
+    var all: [Event] { condition.withLock { events } }
+
+    /// Waits until there is an event after the first `skipping` that fits; what there was instead, if none comes.
+    func wait(_ what: String, skipping: Int = 0, _ fits: (Event) -> Bool) throws -> Event {
+        // Far beyond what anything here takes: a hang, not a slow machine.
+        let deadline = Date(timeIntervalSinceNow: 60)
+        return try condition.withLock {
+            while true {
+                if let event = events.dropFirst(skipping).first(where: fits) { return event }
+                guard condition.wait(until: deadline) else {
+                    throw Missing(description: "\(what) hasn't come; what has: \(events)")
+                }
+            }
+        }
+    }
+
+    struct Missing: Error, CustomStringConvertible {
+        var description: String
+    }
+}

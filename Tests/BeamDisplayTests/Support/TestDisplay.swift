@@ -1,0 +1,105 @@
+import CSDL2
+import Foundation
+
+/// An X server without a screen anyone sees. It ends with the process: it is told to go with its last client, and one
+/// connection is held until then.
+@MainActor final class TestDisplay {
+    nonisolated static let isAvailable = Tool.exists("Xvfb")
+
+    /// The one that most tests share. 1280 × 720, 24 bits.
+    static let shared = Result { try TestDisplay() }
+
+    let name: String
+    let size: (width: Int, height: Int)
+    private let process = Process()
+    private let connection: OpaquePointer
+    private var isKilled = false
+
+    init(width: Int = 1280, height: Int = 720, depth: Int = 24) throws {
+        size = (width, height)
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [
+            "Xvfb", "-displayfd", "1", "-screen", "0", "\(width)x\(height)x\(depth)", "-nolisten", "tcp", "-terminate",
+        ]
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        // The server writes the number of the display it has found free once it takes connections.
+        var line = Data()
+        while !line.contains(10) {
+            let part = output.fileHandleForReading.availableData
+            if part.isEmpty { break }
+            line += part
+        }
+        name = ":" + String(decoding: line, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard let connection = XOpenDisplay(name) else { throw TestFailure("Xvfb doesn't start") }
+        self.connection = connection
+    }
+
+    isolated deinit {
+        if !isKilled { XCloseDisplay(connection) }
+    }
+
+    /// Ends the server under its clients' feet.
+    func kill() {
+        // Xlib ends the process when it finds a connection broken: this one isn't used any more.
+        isKilled = true
+        Foundation.kill(process.processIdentifier, SIGKILL)
+    }
+
+    /// Presses keys and moves the mouse, as a person does: `xdotool` with these arguments.
+    func xdotool(_ arguments: String...) throws { try Tool.run("xdotool", arguments, display: name) }
+
+    /// The root window's children that are seen: the place and size of each.
+    func windows() throws -> [(x: Int, y: Int, width: Int, height: Int)] {
+        var (root, parent) = (Window(0), Window(0))
+        var children: UnsafeMutablePointer<Window>?
+        var count: UInt32 = 0
+        XQueryTree(connection, XDefaultRootWindow(connection), &root, &parent, &children, &count)
+        defer { if let children { XFree(children) } }
+        return UnsafeBufferPointer(start: children, count: Int(count)).compactMap { window in
+            var attributes = XWindowAttributes()
+            XGetWindowAttributes(connection, window, &attributes)
+            guard attributes.map_state == IsViewable else { return nil }
+            return (Int(attributes.x), Int(attributes.y), Int(attributes.width), Int(attributes.height))
+        }
+    }
+
+    /// What the X server itself shows of the screen at a pixel: red, green and blue. 24-bit screens only.
+    func screenPixel(x: Int, y: Int) -> [Int] {
+        guard
+            let image = XGetImage(
+                connection, XDefaultRootWindow(connection), Int32(x), Int32(y), 1, 1, ~0, ZPixmap)
+        else { return [] }
+        let pixel = image.pointee.f.get_pixel(image, 0, 0)
+        _ = image.pointee.f.destroy_image(image)
+        return [16, 8, 0].map { Int(pixel >> $0) & 0xff }
+    }
+}
+
+struct TestFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// Programs that tests use.
+enum Tool {
+    static func exists(_ name: String) -> Bool {
+        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+            .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+    }
+
+    static func run(_ name: String, _ arguments: [String], display: String) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [name] + arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(["DISPLAY": display]) { $1 }
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw TestFailure("\(name) \(arguments.joined(separator: " ")) ends with \(process.terminationStatus)")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import BeamMedia
+import BeamPixels
+
+/// Pictures to show.
+enum TestPictures {
+    /// Noise in every plane: the hardest edges there are.
+    static func noise(
+        _ format: PixelFormat, _ size: PixelSize, colour: ColourDescription = .bt709Limited, seed: UInt64 = 1,
+        number: UInt64 = 0
+    ) -> Picture {
+        var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
+        return make(format, size, colour, number) { _, _, _ in
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return UInt8(truncatingIfNeeded: state >> 32)
+        }
+    }
+
+    /// Eight bars of the corners of the RGB cube, as BT.709 limited range has them (about).
+    static func bars(_ size: PixelSize, colour: ColourDescription = .bt709Limited) -> Picture {
+        let bars: [(UInt8, UInt8, UInt8)] = [
+            (235, 128, 128), (219, 16, 138), (188, 154, 16), (173, 42, 26), (78, 214, 230), (63, 102, 240),
+            (32, 240, 118), (16, 128, 128),
+        ]
+        return make(.i420, size, colour, 0) { plane, x, _ in
+            let width = plane == 0 ? size.width : (size.width + 1) / 2
+            let bar = bars[x * 8 / width]
+            return plane == 0 ? bar.0 : plane == 1 ? bar.1 : bar.2
+        }
+    }
+
+    /// One colour all over.
+    static func plain(_ size: PixelSize, y: UInt8, format: PixelFormat = .i420, number: UInt64 = 0) -> Picture {
+        make(format, size, .bt709Limited, number) { plane, _, _ in plane == 0 ? y : 128 }
+    }
+
+    /// A picture whose samples come from `sample(plane, x, y)`, row by row.
+    static func make(
+        _ format: PixelFormat, _ size: PixelSize, _ colour: ColourDescription, _ number: UInt64,
+        _ sample: (Int, Int, Int) -> UInt8
+    ) -> Picture {
+        let buffer = PixelBuffer(format: format, size: size)
+        for index in 0..<format.planeCount {
+            let (rowBytes, rows) = format.plane(index, of: size)
+            let plane = buffer.planes[index]
+            for y in 0..<rows {
+                for x in 0..<rowBytes { plane[x, y] = sample(index, x, y) }
+            }
+        }
+        return Picture(buffer: buffer, colour: colour, time: .zero, number: number)
+    }
+
+    /// Red, green and blue of a pixel as the formulas have it, chroma between its samples interpolated linearly.
+    static func reference(_ picture: Picture, x: Int, y: Int) -> [Double] {
+        let buffer = picture.buffer
+        let luma = Double(buffer.planes[0][x, y])
+        func chroma(_ index: Int) -> Double {
+            let plane = buffer.planes[index]
+            guard picture.format == .i420 else { return Double(plane[x, y]) }
+            let (width, height) = ((picture.size.width + 1) / 2, (picture.size.height + 1) / 2)
+            let (column, row) = (Double(x) / 2 - 0.25, Double(y) / 2 - 0.25)
+            let (left, top) = (column.rounded(.down), row.rounded(.down))
+            func at(_ dx: Int, _ dy: Int) -> Double {
+                Double(plane[min(max(0, Int(left) + dx), width - 1), min(max(0, Int(top) + dy), height - 1)])
+            }
+            let (right, bottom) = (column - left, row - top)
+            return (at(0, 0) * (1 - right) + at(1, 0) * right) * (1 - bottom)
+                + (at(0, 1) * (1 - right) + at(1, 1) * right) * bottom
+        }
+        let (cb, cr) = (chroma(1), chroma(2))
+        let matrix = ColourMatrix(picture.colour)
+        let offsets = [matrix.offsets.red, matrix.offsets.green, matrix.offsets.blue]
+        return zip([matrix.red, matrix.green, matrix.blue], offsets).map { row, offset in
+            min(max(0, row.y * luma + row.cb * cb + row.cr * cr + offset * 255), 255)
+        }
+    }
+}
+
+extension Plane {
+    subscript(x: Int, y: Int) -> UInt8 {
+        get { base.load(fromByteOffset: y * stride + x, as: UInt8.self) }
+        nonmutating set { base.storeBytes(of: newValue, toByteOffset: y * stride + x, as: UInt8.self) }
+    }
+}
+
+extension PixelBuffer {
+    /// Red, green and blue of a bgrx picture.
+    func rgb(_ x: Int, _ y: Int) -> [Int] { [2, 1, 0].map { Int(planes[0][x * 4 + $0, y]) } }
+
+    /// The largest difference of any colour of any pixel; nil when the sizes differ.
+    func largestDifference(_ other: PixelBuffer) -> Int? {
+        guard size == other.size else { return nil }
+        var largest = 0
+        for y in 0..<size.height {
+            for x in 0..<size.width * 4 where x & 3 != 3 {
+                largest = max(largest, abs(Int(planes[0][x, y]) - Int(other.planes[0][x, y])))
+            }
+        }
+        return largest
+    }
+
+    /// How many pixels differ from the one in the upper left corner.
+    var paintedPixels: Int {
+        let corner = rgb(0, 0)
+        var count = 0
+        for y in 0..<size.height {
+            for x in 0..<size.width where rgb(x, y) != corner { count += 1 }
+        }
+        return count
+    }
+}

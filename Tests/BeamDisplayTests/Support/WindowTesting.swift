@@ -1,0 +1,48 @@
+import BeamDisplay
+import BeamMedia
+import CPango
+import Foundation
+import Testing
+
+/// Everything about a real window: one after the other, on the main thread, on one X server.
+@Suite(.serialized, .enabled(if: TestDisplay.isAvailable, "Xvfb isn't installed")) @MainActor struct WindowTests {}
+
+extension WindowTests {
+    /// Opens a window on the shared display.
+    static func open(
+        _ renderer: RendererChoice = .software, title: String = "BeamRoom", fullscreen: Bool = false,
+        statistics: Bool = false
+    ) throws -> VideoWindow {
+        try VideoWindow(
+            WindowOptions(
+                title: title, isFullscreen: fullscreen, renderer: renderer, display: TestDisplay.shared.get().name,
+                showsStatistics: statistics))
+    }
+
+    /// Handles events until `condition` holds for those of one round, or ten seconds have passed.
+    static func wait(_ window: VideoWindow, until condition: ([WindowEvent]) throws -> Bool) rethrows -> Bool {
+        let end = Date(timeIntervalSinceNow: 10)
+        while Date() < end {
+            if try condition(window.waitForEvents(timeout: .milliseconds(50))) { return true }
+        }
+        return false
+    }
+
+    /// Handles events until nothing has happened for a tenth of a second.
+    static func settle(_ window: VideoWindow) {
+        while !window.waitForEvents(timeout: .milliseconds(100)).isEmpty {}
+    }
+
+    /// Writes what the window shows to a file, where the environment asks for it.
+    static func keep(_ window: VideoWindow, as name: String) {
+        guard let folder = ProcessInfo.processInfo.environment["BEAMROOM_SCREENSHOTS"],
+            let buffer = window.readBack()
+        else { return }
+        let plane = buffer.planes[0]
+        let surface = cairo_image_surface_create_for_data(
+            plane.base.assumingMemoryBound(to: UInt8.self), CAIRO_FORMAT_RGB24, Int32(buffer.size.width),
+            Int32(buffer.size.height), Int32(plane.stride))
+        cairo_surface_write_to_png(surface, "\(folder)/\(name).png")
+        cairo_surface_destroy(surface)
+    }
+}

@@ -1,0 +1,195 @@
+import BeamMedia
+import CSDL2
+import Foundation
+import Testing
+
+@testable import BeamDisplay
+
+extension WindowTests {
+    @Suite(.serialized) @MainActor struct Life {
+        @Test func softwareIsChosenWhereNothingElseDraws() throws {
+            let window = try WindowTests.open(.automatic)
+            let isLikely = GraphicsHardware.isLikely(driver: "x11", display: ":0")
+            #expect(isLikely || window.rendererName == "software")
+        }
+
+        @Test func emulatedOpenGLIsThereWhenAskedFor() throws {
+            let window = try WindowTests.open(.opengl)
+            #expect(window.rendererName.hasPrefix("OpenGL ("))
+        }
+
+        @Test func theFirstPictureGivesTheWindowItsSize() throws {
+            let display = try TestDisplay.shared.get()
+            let window = try WindowTests.open()
+            #expect(try display.windows().first.map { [$0.width, $0.height] } == [960, 540])
+            window.show(TestPictures.plain(PixelSize(width: 400, height: 300), y: 100))
+            WindowTests.settle(window)
+            #expect(try display.windows().first.map { [$0.width, $0.height] } == [400, 300])
+            // In the middle of the screen, as before.
+            #expect(try display.windows().first.map { [$0.x, $0.y] } == [440, 210])
+            // At most 90 % of the screen: 648 of 720 rows.
+            window.show(TestPictures.plain(PixelSize(width: 1080, height: 1920), y: 100))
+            WindowTests.settle(window)
+            #expect(try display.windows().first.map { [$0.width, $0.height] } == [364, 648])
+        }
+
+        @Test("A window that a person has resized keeps its size", .enabled(if: Tool.exists("xdotool")))
+        func resizedByHand() throws {
+            let display = try TestDisplay.shared.get()
+            let window = try WindowTests.open(title: "resized by hand")
+            window.show(TestPictures.plain(PixelSize(width: 400, height: 300), y: 100))
+            WindowTests.settle(window)
+            try display.xdotool("search", "--name", "resized by hand", "windowsize", "700", "500")
+            #expect(WindowTests.wait(window) { $0.contains(.resized(PixelSize(width: 700, height: 500))) })
+            window.show(TestPictures.plain(PixelSize(width: 300, height: 400), y: 200))
+            WindowTests.settle(window)
+            let buffer = try #require(window.readBack())
+            #expect(buffer.size == PixelSize(width: 700, height: 500))
+            #expect(buffer.rgb(350, 250)[0] > 200)
+            #expect(buffer.rgb(10, 250) == [0, 0, 0])
+        }
+
+        @Test func anotherThreadWakesIt() throws {
+            let window = try WindowTests.open()
+            WindowTests.settle(window)
+            #expect(window.waitForEvents(timeout: .zero).isEmpty)
+            Thread.detachNewThread {
+                Thread.sleep(forTimeInterval: 0.1)
+                for _ in 0..<1000 { window.wake() }
+            }
+            #expect(window.waitForEvents(timeout: .seconds(20)) == [.wake])
+            Thread.sleep(forTimeInterval: 0.1)
+            // The thousand calls were one, or two where the first was taken in between.
+            _ = window.waitForEvents(timeout: .zero)
+            #expect(window.waitForEvents(timeout: .zero).isEmpty)
+        }
+
+        @Test func waitingTakesNoProcessorTime() throws {
+            let window = try WindowTests.open()
+            window.show(TestPictures.plain(PixelSize(width: 400, height: 300), y: 100))
+            WindowTests.settle(window)
+            func used() -> Double {
+                var time = timespec()
+                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+                return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+            }
+            let before = used()
+            #expect(window.waitForEvents(timeout: .seconds(1)).isEmpty)
+            #expect(used() - before < 0.1)
+        }
+
+        @Test("Words are seen, with and without a picture", arguments: [RendererChoice.software, .opengl])
+        func words(renderer: RendererChoice) throws {
+            let window = try WindowTests.open(renderer)
+            window.setMessage(WindowMessage(headline: "Connecting to Anna’s iPhone…", detail: "192.168.1.23"))
+            #expect(try #require(window.readBack()).paintedPixels > 2000)
+            WindowTests.keep(window, as: "connecting-\(renderer.rawValue)")
+            window.setMessage(
+                WindowMessage(
+                    headline: "Compare this code", detail: "Accept on Anna’s iPhone if it shows the same digits.",
+                    code: "482913"))
+            #expect(try #require(window.readBack()).paintedPixels > 2000)
+            WindowTests.keep(window, as: "code-\(renderer.rawValue)")
+
+            let picture = TestPictures.bars(PixelSize(width: 960, height: 540))
+            window.setMessage(nil)
+            window.show(picture)
+            let bright = try #require(window.readBack()).rgb(10, 10)
+            window.setMessage(WindowMessage(headline: "No data for 3 s", detail: "Reconnecting…"))
+            let stalled = try #require(window.readBack())
+            WindowTests.keep(window, as: "stall-\(renderer.rawValue)")
+            for (dim, full) in zip(stalled.rgb(10, 10), bright) { #expect(abs(dim - full * 45 / 100) <= 2) }
+            #expect(stalled.rgb(480, 270) != stalled.rgb(480, 10))
+            window.setMessage(nil)
+            #expect(try #require(window.readBack()).rgb(480, 270) == window.readBack()?.rgb(480, 10))
+        }
+
+        @Test("Both renderers lay the same panels over the same pictures")
+        func panelsAgree() throws {
+            var shown: [PixelBuffer] = []
+            for renderer in [RendererChoice.software, .opengl] {
+                let window = try WindowTests.open(renderer, statistics: true)
+                window.show(TestPictures.bars(PixelSize(width: 960, height: 540)))
+                window.setOverlay(["Size\t960×540", "Rate\t60 fps", "Bit rate\t7.9 Mbit/s", "Loss\t0.0 %"])
+                window.setMessage(WindowMessage(headline: "Reconnecting…"))
+                shown.append(try #require(window.readBack()))
+                window.setMessage(nil)
+                WindowTests.keep(window, as: "statistics-\(renderer.rawValue)")
+            }
+            #expect(try #require(shown[0].largestDifference(shown[1])) <= 2)
+        }
+
+        @Test("Statistics stay legible while only parts of the picture are drawn")
+        func statisticsOverDamage() throws {
+            let size = PixelSize(width: 640, height: 360)
+            let window = try WindowTests.open(statistics: true)
+            window.show(TestPictures.plain(size, y: 120))
+            window.setOverlay(["Size\t640×360"])
+            let before = try #require(window.readBack())
+            var picture = TestPictures.plain(size, y: 120)
+            for part in [PixelRect(x: 20, y: 20, width: 10, height: 10), PixelRect(x: 400, y: 200, width: 40, height: 40)] {
+                picture.damage = DamageRegion(part)
+                for _ in 0..<5 { window.show(picture) }
+            }
+            // Were the panel laid over itself it would darken.
+            #expect(try #require(window.readBack()).largestDifference(before) == 0)
+        }
+
+        @Test func nobodyElseMayReadTheWindowsMemory() throws {
+            let window = try WindowTests.open()
+            window.show(TestPictures.plain(PixelSize(width: 400, height: 300), y: 100))
+            WindowTests.settle(window)
+            let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+            let segments = maps.split(separator: "\n").filter { $0.contains("/SYSV") }
+            #expect(!segments.isEmpty)
+            for line in segments {
+                let address = try #require(UInt(line.prefix { $0 != "-" }, radix: 16))
+                let start = try #require(UnsafeRawPointer(bitPattern: address))
+                let id = try #require(SharedMemory.identifier(at: start))
+                var segment = shmid_ds()
+                #expect(shmctl(id, IPC_STAT, &segment) == 0)
+                #expect(segment.shm_perm.mode & 0o777 == 0o600)
+            }
+        }
+
+        @Test func aDisplayThatIsNotThereIsAClearError() {
+            #expect {
+                try VideoWindow(WindowOptions(display: ":987"))
+            } throws: { error in
+                let text = "\(error)"
+                return text.contains(":987") && text.contains("--display") && text.contains("--no-window")
+            }
+        }
+
+        // Each in a process of its own: SDL can't begin anew after that.
+        @Test func aLostDisplayDoesNotEndTheProcess() async {
+            await #expect(processExitsWith: .success) { try await Self.loseDisplay(.software) }
+        }
+
+        @Test func aLostDisplayDoesNotEndTheProcessWithOpenGL() async {
+            await #expect(processExitsWith: .success) { try await Self.loseDisplay(.opengl) }
+        }
+
+        /// Throws unless the loss is an event, after which everything can still be called.
+        static func loseDisplay(_ renderer: RendererChoice) throws {
+            let display = try TestDisplay(width: 800, height: 600)
+            let window = try VideoWindow(WindowOptions(renderer: renderer, display: display.name))
+            let picture = TestPictures.plain(PixelSize(width: 400, height: 300), y: 100)
+            window.show(picture)
+            WindowTests.settle(window)
+            display.kill()
+            window.show(picture)
+            guard WindowTests.wait(window, until: { $0.contains(.displayLost) }) else {
+                throw TestFailure("no event says that the display is lost")
+            }
+            window.show(picture)
+            window.setMessage(WindowMessage(headline: "Nobody sees this"))
+            window.title = "Nor this"
+            guard window.readBack() == nil else { throw TestFailure("there is something to read back") }
+            window.wake()
+            guard window.waitForEvents(timeout: .seconds(5)) == [.wake] else {
+                throw TestFailure("waiting doesn't work any more")
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import BeamMedia
+import BeamProtocol
+import Foundation
+import Testing
+
+@testable import BeamNetwork
+
+/// Host and viewer over real sockets on loopback.
+@Suite(.serialized)
+struct LoopbackTests {
+    @Test func aViewerGetsTheFramesAsTheyAre() throws {
+        let host = try TestHost()
+        defer { host.server.shutdown() }
+        let endpoint = host.endpoint()
+        let viewer = TestViewer { [endpoint] }
+        defer { viewer.client.shutdown() }
+
+        let first = try #require(viewer.frames.wait { $0.isKeyframe })
+        #expect(Array(first.avcc) == Array(TestFrame.keyframe(bytes: 50_000).avcc))
+        #expect(first.size == PixelSize(width: 640, height: 360))
+        let delta = TestFrame.delta(bytes: 3000)
+        host.server.submit(delta)
+        let second = try #require(viewer.frames.wait { !$0.isKeyframe })
+        #expect(Array(second.avcc) == Array(delta.avcc))
+        #expect(second.number == first.number &+ 1)
+        #expect(host.server.statistics.watching == 1)
+        #expect(viewer.client.statistics.frames >= 2)
+    }
+
+    @Test func bothFamiliesReachAHostThatListensEverywhere() throws {
+        let host = try TestHost(bind: nil)
+        defer { host.server.shutdown() }
+        for address in ["127.0.0.1", "::1"] {
+            let endpoint = host.endpoint(address)
+            let viewer = TestViewer { [endpoint] }
+            #expect(viewer.frames.wait { $0.isKeyframe } != nil, "over \(address)")
+            viewer.client.shutdown()
+        }
+    }
+
+    @Test func theFirstEndpointThatAnswersIsTaken() throws {
+        let host = try TestHost()
+        defer { host.server.shutdown() }
+        let endpoints = [Endpoint(host: "127.0.0.1", port: 1), host.endpoint()]
+        let viewer = TestViewer { endpoints }
+        defer { viewer.client.shutdown() }
+        #expect(viewer.frames.wait { $0.isKeyframe } != nil)
+    }
+
+    @Test func aPortInUseIsSaid() throws {
+        let host = try TestHost()
+        defer { host.server.shutdown() }
+        let port = host.server.controlPort
+        #expect(throws: NetworkError.portInUse(port: Int(port), address: "127.0.0.1")) {
+            _ = try TestHost(port: port)
+        }
+    }
+
+    @Test func aMediaPortInUseIsReplaced() throws {
+        let first = try TestHost()
+        defer { first.server.shutdown() }
+        let second = try TestHost(mediaPort: first.server.mediaPort)
+        defer { second.server.shutdown() }
+        #expect(second.server.mediaPort != first.server.mediaPort)
+        let endpoint = second.endpoint()
+        let viewer = TestViewer { [endpoint] }
+        defer { viewer.client.shutdown() }
+        #expect(viewer.frames.wait { $0.isKeyframe } != nil)
+    }
+
+    @Test func anAddressOfAnotherMachineIsSaid() {
+        #expect {
+            _ = try TestHost(bind: "192.0.2.1")
+        } throws: { error in
+            guard case .cannotBind(let address, _, let reason)? = error as? NetworkError else { return false }
+            return address == "192.0.2.1" && !reason.isEmpty
+        }
+    }
+
+    @Test func aRefusedViewerIsToldWhyAndGetsNothing() throws {
+        let host = try TestHost(acceptance: .none)
+        defer { host.server.shutdown() }
+        let endpoint = host.endpoint()
+        let viewer = TestViewer { [endpoint] }
+        defer { viewer.client.shutdown() }
+        #expect(viewer.events.wait { $0 == .refused(reason: "Declined") } != nil)
+        #expect(host.server.statistics.datagrams == 0)
+    }
+
+    @Test func aDecisionLetsTheViewerIn() throws {
+        let host = try TestHost(acceptance: .ask)
+        defer { host.server.shutdown() }
+        let endpoint = host.endpoint()
+        let viewer = TestViewer({ [endpoint] }, code: "135790")
+        defer { viewer.client.shutdown() }
+        let asked = host.events.wait { if case .viewerAsks = $0 { true } else { false } }
+        guard case .viewerAsks(let connection, let code, _)? = asked else {
+            Issue.record("nobody was asked")
+            return
+        }
+        #expect(code == "135790")
+        #expect(viewer.frames.all.isEmpty)
+        host.server.decide(connection, accept: true)
+        #expect(viewer.frames.wait { $0.isKeyframe } != nil)
+    }
+
+    @Test func shutdownTellsTheViewers() throws {
+        let host = try TestHost()
+        let endpoint = host.endpoint()
+        let viewer = TestViewer { [endpoint] }
+        defer { viewer.client.shutdown() }
+        #expect(viewer.frames.wait { $0.isKeyframe } != nil)
+        host.server.shutdown()
+        #expect(viewer.events.wait { $0 == .broadcast(false) } != nil)
+        #expect(host.server.statistics.frames > 0, "totals outlive the server")
+    }
+
+    @Test func aHostThatRestartsElsewhereIsFoundAgain() throws {
+        let first = try TestHost()
+        let port = first.server.controlPort
+        let endpoint = first.endpoint()
+        let viewer = TestViewer { [endpoint] }
+        defer { viewer.client.shutdown() }
+        #expect(viewer.frames.wait { $0.isKeyframe } != nil)
+        first.server.shutdown()
+        let framesBefore = viewer.frames.all.count
+        let second = try TestHost(port: port)
+        defer { second.server.shutdown() }
+        #expect(second.server.mediaPort != 0)
+        #expect(second.events.wait { if case .mediaStarted = $0 { true } else { false } } != nil)
+        let deadline = Date(timeIntervalSinceNow: 20)
+        while viewer.frames.all.count <= framesBefore, Date() < deadline { Thread.sleep(forTimeInterval: 0.01) }
+        #expect(viewer.frames.all.count > framesBefore)
+    }
+
+    @Test func aFloodOfConnectionsLeavesThePairedViewerAlone() throws {
+        let host = try TestHost()
+        defer { host.server.shutdown() }
+        let endpoint = host.endpoint()
+        let viewer = TestViewer { [endpoint] }
+        defer { viewer.client.shutdown() }
+        #expect(viewer.frames.wait { $0.isKeyframe } != nil)
+        let flood = (0..<200).map { _ in RawConnection(port: host.server.controlPort) }
+        #expect(host.events.wait { if case .connectionRefused = $0 { true } else { false } } != nil)
+        host.server.submit(TestFrame.delta(bytes: 100))
+        #expect(viewer.frames.wait { !$0.isKeyframe } != nil)
+        for connection in flood { connection.close() }
+    }
+}

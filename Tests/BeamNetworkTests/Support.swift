@@ -1,0 +1,111 @@
+import BeamClock
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import Foundation
+import Synchronization
+
+/// Collects what happens on other threads, and waits for it.
+final class Log<Element: Sendable>: @unchecked Sendable {
+    // Sendable: `elements` is read and written under `condition`'s lock only.
+    private let condition = NSCondition()
+    private var elements: [Element] = []
+
+    func append(_ element: Element) {
+        condition.withLock {
+            elements.append(element)
+            condition.broadcast()
+        }
+    }
+
+    var all: [Element] { condition.withLock { elements } }
+
+    /// The first element that fits; nil after `seconds`, which no healthy run comes near.
+    func wait(seconds: Double = 20, for isIt: (Element) -> Bool) -> Element? {
+        let deadline = Date(timeIntervalSinceNow: seconds)
+        return condition.withLock {
+            while true {
+                if let found = elements.first(where: isIt) { return found }
+                guard condition.wait(until: deadline) else { return elements.first(where: isIt) }
+            }
+        }
+    }
+}
+
+/// A host on loopback that answers each request for a keyframe with a frame of made-up bytes.
+final class TestHost: Sendable {
+    let events = Log<HostEvent>()
+    let server: HostServer
+    private let requests: Log<Void>
+
+    init(
+        port: UInt16 = 0, mediaPort: UInt16 = 0, bind: String? = "127.0.0.1",
+        acceptance: HostSession.Acceptance = .all
+    ) throws {
+        let events = self.events
+        let requests = Log<Void>()
+        let parcel = Parcel()
+        server = try HostServer(
+            HostServer.Options(
+                bindAddress: bind, controlPort: port, mediaPort: mediaPort,
+                session: HostSession.Configuration(acceptance: acceptance)),
+            handlers: HostServer.Handlers(
+                onEvent: { events.append($0) },
+                requestKeyframe: {
+                    requests.append(())
+                    parcel.server?.submit(TestFrame.keyframe(bytes: 50_000))
+                }))
+        self.requests = requests
+        parcel.server = server
+        server.setBroadcast(true)
+    }
+
+    var keyframeRequests: Int { requests.all.count }
+
+    func endpoint(_ host: String = "127.0.0.1") -> Endpoint { Endpoint(host: host, port: server.controlPort) }
+
+    private final class Parcel: Sendable {
+        private let content = Mutex<HostServer?>(nil)
+        var server: HostServer? {
+            get { content.withLock { $0 } }
+            set { content.withLock { $0 = newValue } }
+        }
+    }
+}
+
+/// A viewer that collects what it is told and what it gets.
+final class TestViewer: Sendable {
+    let events = Log<ViewerEvent>()
+    let frames = Log<AccessUnit>()
+    let client: ViewerClient
+
+    init(_ locate: @escaping @Sendable () -> [Endpoint], code: String = "482913") {
+        let events = self.events
+        let frames = self.frames
+        client = ViewerClient(
+            session: ViewerSession.Configuration(code: PairingCode(code)!),
+            handlers: ViewerClient.Handlers(
+                onEvent: { events.append($0) }, onAccessUnit: { frames.append($0) }, locate: locate))
+    }
+}
+
+/// Frames whose bytes are a valid AVCC form and otherwise made up.
+enum TestFrame {
+    static func keyframe(bytes count: Int) -> AccessUnit {
+        make(count, type: 0x65, isKeyframe: true)
+    }
+
+    static func delta(bytes count: Int) -> AccessUnit {
+        make(count, type: 0x41, isKeyframe: false)
+    }
+
+    private static func make(_ count: Int, type: UInt8, isKeyframe: Bool) -> AccessUnit {
+        var bytes = withUnsafeBytes(of: UInt32(count).bigEndian) { Array($0) }
+        bytes.append(type)
+        bytes.append(contentsOf: (1..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        return AccessUnit(
+            bytes: bytes, isKeyframe: isKeyframe,
+            parameterSets: isKeyframe ? ParameterSets(sps: [[0x67, 77, 0, 31]], pps: [[0x68, 0xEE]]) : nil,
+            size: PixelSize(width: 640, height: 360), time: .now)
+    }
+}

@@ -1,0 +1,140 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Questions to the person at the host.
+struct PairingTests {
+    private func asks(_ id: UInt64, code: String = "482913", from address: IPAddress = HostBench.viewer) -> HostEvent {
+        .viewerAsks(ConnectionID(id), code: code, from: address)
+    }
+
+    @Test func nothingIsAnsweredBeforeTheDecision() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        #expect(host.takeEvents() == [asks(1)])
+        host.say(1, HostBench.handshake)
+        host.advance(to: .at(20))
+        #expect(host.take(1).isEmpty)
+        host.handle(.decision(ConnectionID(1), accept: true))
+        #expect(host.take(1).count == 3)
+        // Once decided is decided.
+        host.handle(.decision(ConnectionID(1), accept: false))
+        #expect(host.closed.isEmpty && host.take(1).isEmpty)
+    }
+
+    @Test func noIsSaidAsTheWireSays() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.handle(.decision(ConnectionID(1), accept: false))
+        #expect(host.take(1) == [#"{"ok":false,"message":"Declined"}"#])
+        #expect(host.isClosed(1))
+        #expect(host.takeEvents().last == .viewerRefused(from: HostBench.viewer, reason: "Declined"))
+    }
+
+    @Test func aViewerThatComesAgainIsNotAskedAboutAgain() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.advance(to: .at(8))
+        host.handle(.connectionClosed(ConnectionID(1)))
+        host.advance(to: .at(9))
+        host.introduce(2)
+        // Not even where the old connection hasn't ended yet.
+        host.introduce(3)
+        #expect(host.isClosed(2))
+        #expect(host.takeEvents() == [asks(1)])
+        host.handle(.decision(ConnectionID(1), accept: true))
+        #expect(host.take(3).count == 3)
+        #expect(host.take(2).isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func anAnswerToAViewerThatIsAwayCountsWhenItComesBack(accept: Bool) {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.handle(.connectionClosed(ConnectionID(1)))
+        host.advance(to: .at(5))
+        host.handle(.decision(ConnectionID(1), accept: accept))
+        host.advance(to: .at(64))
+        // Not for another code, nor from elsewhere.
+        host.introduce(2, code: "000000")
+        host.introduce(3, from: .v4(1))
+        #expect(host.take(2).isEmpty && host.take(3).isEmpty)
+        host.introduce(4)
+        #expect(host.take(4).first?.hasPrefix(accept ? #"{"ok":true"# : #"{"ok":false"#) == true)
+    }
+
+    @Test func anAnswerIsForgottenAfterAMinute() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.handle(.connectionClosed(ConnectionID(1)))
+        host.handle(.decision(ConnectionID(1), accept: true))
+        host.advance(to: .at(61))
+        _ = host.takeEvents()
+        host.introduce(2)
+        #expect(host.takeEvents() == [asks(2)])
+        #expect(host.take(2).isEmpty)
+    }
+
+    @Test func aQuestionIsWithdrawnWhenTheViewerStaysAway() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.advance(to: .at(4))
+        host.handle(.connectionClosed(ConnectionID(1)))
+        host.advance(to: .at(18.9))
+        #expect(host.takeEvents() == [asks(1)])
+        host.advance(to: .at(19))
+        #expect(host.takeEvents() == [.askWithdrawn(ConnectionID(1))])
+        host.handle(.decision(ConnectionID(1), accept: true))
+        host.introduce(2)
+        #expect(host.takeEvents() == [asks(2)])
+    }
+
+    @Test func anotherCodeFromTheSameMachineReplacesTheQuestion() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.handle(.connectionClosed(ConnectionID(1)))
+        host.introduce(2, code: "000000")
+        #expect(host.takeEvents() == [asks(1), .askWithdrawn(ConnectionID(1)), asks(2, code: "000000")])
+        // While both wait, both are asked about.
+        host.introduce(3, code: "111111")
+        #expect(host.takeEvents() == [asks(3, code: "111111")])
+    }
+
+    @Test func nobodyWaitsLongerThanThirtySeconds() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.advance(to: .at(30))
+        #expect(host.isClosed(1))
+        #expect(
+            host.takeEvents() == [
+                asks(1), .connectionRefused(from: HostBench.viewer, reason: "nobody answered within 30 s"),
+            ])
+        host.introduce(2)
+        host.handle(.decision(ConnectionID(1), accept: true))
+        #expect(host.take(2).count == 3)
+    }
+
+    @Test func thePersonIsNotFloodedWithQuestions() {
+        var host = HostBench(.ask)
+        for id: UInt64 in 0..<12 { host.introduce(id, from: .v4(UInt32(id))) }
+        #expect(host.takeEvents().count { if case .viewerAsks = $0 { true } else { false } } == 8)
+        #expect(host.take(11) == [#"{"ok":false,"message":"Too many requests"}"#])
+        #expect(host.isClosed(11))
+        host.handle(.decision(ConnectionID(0), accept: false))
+        host.introduce(20, from: .v4(100))
+        #expect(host.takeEvents().last == asks(20, from: .v4(100)))
+    }
+
+    @Test func oneMachineAsksOnlyNowAndThen() {
+        var host = HostBench(.ask)
+        var questions = 0
+        for id: UInt64 in 0..<300 {
+            host.introduce(id, code: String(100_000 + id))
+            host.handle(.connectionClosed(ConnectionID(id)))
+            host.advance(by: .milliseconds(100))
+            questions += host.takeEvents().count { if case .viewerAsks = $0 { true } else { false } }
+        }
+        #expect((4...9).contains(questions), "\(questions) questions in 30 s")
+    }
+}

@@ -1,0 +1,181 @@
+import BeamMedia
+
+@testable import BeamProtocol
+
+/// A host's session in a test's hands: collects what it puts out.
+struct HostBench {
+    var session: HostSession
+    var now = MediaTime.zero
+    private(set) var outputs: [HostSession.Output] = []
+    private(set) var deadline = MediaTime.distantFuture
+    /// The lines sent to each connection that weren't taken yet.
+    private var lines: [ConnectionID: [String]] = [:]
+    private(set) var closed: Set<ConnectionID> = []
+    private(set) var events: [HostEvent] = []
+    private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
+    private(set) var keyframeRequests: [MediaTime] = []
+
+    static let viewer = IPAddress.v4(0xC000_0207)
+    static let handshake = #"{"app":"beamroom","ver":1,"role":"viewer","code":"482913"}"#
+
+    init(_ acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(), name: String? = nil, seed: UInt64 = 1)
+    {
+        session = HostSession(
+            configuration: HostSession.Configuration(acceptance: acceptance, deviceName: name, pacing: pacing),
+            random: SeededGenerator(seed: seed))
+        handle(.mediaPort(52346))
+        handle(.broadcast(true))
+    }
+
+    mutating func handle(_ input: HostSession.Input) {
+        session.handle(input, now: now)
+        drain()
+    }
+
+    mutating func open(_ id: UInt64, from address: IPAddress = viewer) {
+        handle(.connectionOpened(ConnectionID(id), from: address))
+    }
+
+    mutating func say(_ id: UInt64, _ line: String) { handle(.connectionBytes(ConnectionID(id), Array((line + "\n").utf8))) }
+
+    /// Opens a connection and shakes hands on it.
+    mutating func introduce(_ id: UInt64, from address: IPAddress = viewer, code: String = "482913") {
+        open(id, from: address)
+        say(id, #"{"app":"beamroom","ver":1,"role":"viewer","code":"\#(code)"}"#)
+    }
+
+    mutating func hello(_ port: UInt16, from address: IPAddress = viewer, bytes: [UInt8] = Array("BRHI!".utf8)) {
+        bytes.withUnsafeBytes {
+            session.handleDatagram($0, from: NetworkAddress(ip: address, port: port), now: now)
+        }
+        drain()
+    }
+
+    mutating func frame(_ unit: AccessUnit) {
+        session.handleFrame(unit, now: now)
+        drain()
+    }
+
+    /// Lets time go by, stopping at each deadline.
+    mutating func advance(by duration: Duration) { advance(to: now + duration) }
+
+    mutating func advance(to end: MediaTime) {
+        while deadline <= end {
+            now = max(now, deadline)
+            drain()
+        }
+        now = end
+    }
+
+    mutating func drain() {
+        while true {
+            let output = session.pollOutput(now: now)
+            switch output {
+            case .wait(let time):
+                deadline = time
+                return
+            case .send(let id, let bytes):
+                let text = String(decoding: bytes, as: UTF8.self)
+                lines[id, default: []] += text.split(separator: "\n").map(String.init)
+            case .close(let id): closed.insert(id)
+            case .event(let event): events.append(event)
+            case .transmit(let burst): bursts.append((now, burst))
+            case .requestKeyframe: keyframeRequests.append(now)
+            }
+            outputs.append(output)
+        }
+    }
+
+    /// What was sent to a connection since the last call.
+    mutating func take(_ id: UInt64) -> [String] { lines.removeValue(forKey: ConnectionID(id)) ?? [] }
+
+    mutating func takeEvents() -> [HostEvent] {
+        defer { events = [] }
+        return events
+    }
+
+    mutating func takeBursts() -> [(time: MediaTime, burst: MediaBurst)] {
+        defer { bursts = [] }
+        return bursts
+    }
+
+    func isClosed(_ id: UInt64) -> Bool { closed.contains(ConnectionID(id)) }
+}
+
+/// A viewer's session in a test's hands.
+struct ViewerBench {
+    var session: ViewerSession
+    var now = MediaTime.zero
+    private(set) var deadline = MediaTime.distantFuture
+    private var outputs: [String] = []
+    private(set) var delivered: [AccessUnit] = []
+
+    init(code: String = "482913") {
+        session = ViewerSession(configuration: ViewerSession.Configuration(code: PairingCode(code)!))
+        drain()
+    }
+
+    mutating func handle(_ input: ViewerSession.Input) {
+        session.handle(input, now: now)
+        drain()
+    }
+
+    /// Lines from the host.
+    mutating func hear(_ lines: String...) {
+        handle(.controlBytes(lines.flatMap { Array(($0 + "\n").utf8) }))
+    }
+
+    mutating func datagram(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { session.handleDatagram($0, now: now) }
+        drain()
+    }
+
+    mutating func advance(by duration: Duration) { advance(to: now + duration) }
+
+    mutating func advance(to end: MediaTime) {
+        while deadline <= end {
+            now = max(now, deadline)
+            drain()
+        }
+        now = end
+    }
+
+    mutating func drain() {
+        while true {
+            switch session.pollOutput(now: now) {
+            case .wait(let time):
+                deadline = time
+                return
+            case .connectControl: note("connect")
+            case .sendControl(let bytes): note(String(decoding: bytes.dropLast(), as: UTF8.self))
+            case .closeControl: note("close control")
+            case .openMedia(let port): note("open media \(port)")
+            case .closeMedia: note("close media")
+            case .sendMedia(let bytes): note(String(decoding: bytes, as: UTF8.self))
+            case .deliver(let unit): delivered.append(unit)
+            case .event(let event): note("\(event)")
+            }
+        }
+    }
+
+    private mutating func note(_ text: String) { outputs.append("\(now.seconds): \(text)") }
+
+    /// What was put out since the last call, each with its time in seconds.
+    mutating func take() -> [String] {
+        defer { outputs = [] }
+        return outputs
+    }
+
+    /// Pairs, and opens the media socket.
+    mutating func pair(session: String = "S1", port: UInt16 = 52346, localPort: UInt16 = 40000) {
+        handle(.controlConnected)
+        hear(#"{"ok":true,"sessionID":"\#(session)","udpPort":\#(port),"message":null}"#, #"{"on":true}"#)
+        handle(.mediaOpened(localPort: localPort))
+    }
+}
+
+/// A frame's datagrams, each by itself.
+func datagrams(_ unit: AccessUnit, _ sequence: UInt32) throws -> [[UInt8]] {
+    let bytes = try Fragmenter.datagrams(of: unit, sequence: SequenceNumber(sequence))
+    return stride(from: 0, to: bytes.count, by: 1200).map { Array(bytes[$0..<min($0 + 1200, bytes.count)]) }
+}

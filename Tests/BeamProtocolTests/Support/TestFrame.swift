@@ -1,0 +1,61 @@
+import BeamMedia
+
+/// Frames that a test can tell apart, and whose decodability a test can judge: one NAL unit with the frame's own index,
+/// the index of the frame it refers to, and bytes that follow from the index.
+enum TestFrame {
+    static let parameterSets = ParameterSets(
+        sps: [[0x67, 0x4D, 0x00, 0x1F, 0xAA]], pps: [[0x68, 0xEE, 0x3C, 0x80]])
+
+    /// `count` bytes of AVCC form, at least 13. A keyframe refers to nothing.
+    static func make(
+        _ index: UInt32, reference: UInt32? = nil, bytes count: Int = 200, time: MediaTime = .zero,
+        size: PixelSize = PixelSize(width: 1366, height: 767)
+    ) -> AccessUnit {
+        var bytes = big(UInt32(count - 4)) + [reference == nil ? 0x65 : 0x41] + big(index) + big(reference ?? index)
+        for position in bytes.count..<count { bytes.append(filler(index, position)) }
+        return AccessUnit(
+            bytes: bytes, isKeyframe: reference == nil, parameterSets: reference == nil ? parameterSets : nil,
+            size: size, time: time)
+    }
+
+    static func big(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }
+
+    private static func filler(_ index: UInt32, _ position: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: Int(index) &* 31 &+ position &* 7)
+    }
+
+    /// What a decoder would make of frames, one after the other.
+    struct Decoder {
+        private(set) var last: UInt32?
+        private(set) var decoded = 0
+        /// Sentences; empty as long as no broken picture was shown.
+        private(set) var errors: [String] = []
+
+        mutating func decode(_ unit: AccessUnit) {
+            let bytes = Array(unit.avcc)
+            func value(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
+            guard bytes.count >= 13 else { return errors.append("a frame of \(bytes.count) bytes") }
+            let index = value(5)
+            if value(0) != bytes.count - 4 { errors.append("frame \(index): the NAL unit's length is wrong") }
+            for position in 13..<bytes.count where bytes[position] != filler(index, position) {
+                errors.append("frame \(index): byte \(position) is wrong")
+                break
+            }
+            if unit.isKeyframe {
+                if unit.parameterSets != TestFrame.parameterSets { errors.append("keyframe \(index): parameter sets") }
+                if bytes[4] != 0x65 { errors.append("frame \(index) is no keyframe") }
+            } else if last != value(9) {
+                errors.append("frame \(index) refers to \(value(9)), but the last one decoded is \(last ?? 0)")
+            }
+            last = index
+            decoded += 1
+        }
+    }
+}
+
+extension MediaTime {
+    /// So many seconds after the clock's start.
+    static func at(_ seconds: Double) -> MediaTime { MediaTime(nanoseconds: Int64((seconds * 1e9).rounded())) }
+
+    var seconds: Double { Double(nanoseconds) / 1e9 }
+}

@@ -1,0 +1,143 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// A viewer's media socket, to the second.
+struct MediaLivenessTests {
+    private func isMedia(_ line: String) -> Bool { !line.contains("hb") && !line.contains("control") }
+
+    /// Lines from the host keep the control connection alive meanwhile.
+    private func advance(_ viewer: inout ViewerBench, to seconds: Double) {
+        while viewer.now < .at(seconds) {
+            viewer.hear(#"{"hb":1}"#)
+            viewer.advance(to: min(viewer.now + .seconds(1), .at(seconds)))
+        }
+    }
+
+    @Test func hellosGoOutEverySecond() {
+        var viewer = ViewerBench()
+        viewer.pair()
+        _ = viewer.take()
+        advance(&viewer, to: 4.5)
+        #expect(viewer.take() == ["1.0: BRHI!", "2.0: BRHI!", "3.0: BRHI!", "4.0: BRHI!"])
+    }
+
+    @Test func aSocketThatNothingComesToIsReplacedAfterSixSeconds() {
+        var viewer = ViewerBench()
+        viewer.pair()
+        advance(&viewer, to: 6.5)
+        viewer.handle(.mediaOpened(localPort: 40001))
+        #expect(
+            viewer.take().suffix(5) == [
+                "6.0: mediaReconnecting", "6.0: close media", "6.5: open media 52346", "6.5: BRHI!",
+                #"6.5: {"mediaSource":40001}"#,
+            ])
+        // The next time nothing new is to be told.
+        advance(&viewer, to: 13)
+        #expect(viewer.take().suffix(2) == ["12.5: close media", "13.0: open media 52346"])
+    }
+
+    @Test func afterDataFourSecondsAreEnough() throws {
+        var viewer = ViewerBench()
+        viewer.pair()
+        advance(&viewer, to: 2)
+        let parts = try datagrams(TestFrame.make(0), 0)
+        viewer.datagram(parts[0])
+        _ = viewer.take()
+        advance(&viewer, to: 6.5)
+        #expect(
+            viewer.take().filter { !$0.contains("BRHI") && isMedia($0) } == [
+                "4.5: stalled(2.5 seconds)", "5.5: stalled(3.5 seconds)", "6.0: mediaReconnecting", "6.0: close media",
+                "6.5: stalled(4.5 seconds)", "6.5: open media 52346",
+            ])
+        viewer.handle(.mediaOpened(localPort: 40001))
+        _ = viewer.take()
+        viewer.datagram(try datagrams(TestFrame.make(1), 1)[0])
+        #expect(viewer.take() == ["6.5: mediaResumed"])
+        viewer.datagram(try datagrams(TestFrame.make(2), 2)[0])
+        #expect(viewer.take().isEmpty)
+    }
+
+    /// A version 1 host sends a keyframe every two seconds, and nothing else while the screen stands still.
+    @Test func aScreenThatStandsStillIsNoStall() throws {
+        var viewer = ViewerBench()
+        viewer.pair()
+        _ = viewer.take()
+        for index in 0..<10 {
+            viewer.datagram(try datagrams(TestFrame.make(UInt32(index)), UInt32(index))[0])
+            advance(&viewer, to: viewer.now.seconds + 2)
+        }
+        #expect(viewer.take().allSatisfy { $0.contains("BRHI") || $0.contains("hb") })
+    }
+
+    @Test func nonsenseIsNoSignOfLife() {
+        var viewer = ViewerBench()
+        viewer.pair()
+        _ = viewer.take()
+        for _ in 0..<13 {
+            viewer.datagram([1, 2, 3])
+            advance(&viewer, to: viewer.now.seconds + 0.5)
+        }
+        #expect(viewer.take().contains("6.0: mediaReconnecting"))
+        #expect(viewer.session.statistics.malformed >= 12)
+    }
+
+    @Test func aHostThatDoesNotShareIsNotMissed() throws {
+        var viewer = ViewerBench()
+        viewer.pair()
+        viewer.datagram(try datagrams(TestFrame.make(0), 0)[0])
+        viewer.hear(#"{"on":false}"#)
+        _ = viewer.take()
+        advance(&viewer, to: 30)
+        #expect(viewer.take().allSatisfy { $0.contains("BRHI") || $0.contains("hb") })
+        viewer.hear(#"{"on":true}"#)
+        advance(&viewer, to: 34)
+        #expect(viewer.take().contains("34.0: mediaReconnecting"))
+    }
+
+    @Test func whenTheHostIsGoneTooTheMediaAreWatchedAgain() throws {
+        var viewer = ViewerBench()
+        viewer.pair()
+        viewer.datagram(try datagrams(TestFrame.make(0), 0)[0])
+        viewer.hear(#"{"on":false}"#)
+        viewer.handle(.controlClosed(reason: "gone"))
+        _ = viewer.take()
+        viewer.advance(to: .at(4))
+        #expect(viewer.take().contains("4.0: mediaReconnecting"))
+    }
+
+    @Test func anErrorOfTheSocketMakesForAFreshOneInASecond() throws {
+        var viewer = ViewerBench()
+        viewer.pair()
+        _ = viewer.take()
+        viewer.handle(.mediaFailed(reason: "refused"))
+        viewer.handle(.mediaFailed(reason: "refused"))
+        #expect(viewer.take() == ["0.0: mediaReconnecting", "0.0: close media"])
+        advance(&viewer, to: 1)
+        #expect(viewer.take() == ["1.0: open media 52346"])
+        // It doesn't spin, and tells it once.
+        viewer.handle(.mediaFailed(reason: "unreachable"))
+        #expect(viewer.take() == ["1.0: close media"])
+        advance(&viewer, to: 2)
+        #expect(viewer.take() == ["2.0: open media 52346"])
+        viewer.handle(.mediaOpened(localPort: 40002))
+        viewer.datagram(try datagrams(TestFrame.make(0), 0)[0])
+        _ = viewer.take()
+        // While data come, an error says nothing.
+        viewer.handle(.mediaFailed(reason: "refused"))
+        #expect(viewer.take().isEmpty)
+    }
+
+    @Test func aSocketThatNeverOpensIsAskedForAgain() {
+        var viewer = ViewerBench()
+        viewer.handle(.controlConnected)
+        viewer.hear(#"{"ok":true,"sessionID":"S1","udpPort":52346}"#)
+        _ = viewer.take()
+        advance(&viewer, to: 6.5)
+        #expect(
+            viewer.take() == [
+                #"5.0: {"hb":1}"#, "6.0: mediaReconnecting", "6.0: close media", "6.5: open media 52346",
+            ])
+    }
+}

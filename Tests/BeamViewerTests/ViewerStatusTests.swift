@@ -1,0 +1,83 @@
+import BeamProtocol
+import Testing
+
+@testable import BeamViewer
+
+/// The window is never silent: whatever happens, words or a picture.
+struct ViewerStatusTests {
+    private let code = PairingCode("482913")!
+
+    @Test func wordsStandUntilThePictureDoes() {
+        var status = ViewerStatus(connectingTo: "desk")
+        #expect(status.words?.headline == "Connecting to desk…")
+        status.handle(.waitingForDecision(code: code))
+        #expect(status.words?.code == code)
+        status.handle(.paired(session: "S", deviceName: "Anna’s desk", isNewSession: true))
+        #expect(status.words?.headline == "Waiting for the picture…")
+        #expect(status.hostName == "Anna’s desk")
+        status.pictureArrived()
+        #expect(status.words == nil)
+    }
+
+    @Test func mendingTheControlConnectionIsNotShownWhileThePictureMoves() {
+        var status = ViewerStatus(connectingTo: "desk")
+        status.pictureArrived()
+        let mending: [ViewerEvent] = [
+            .controlLost(reason: "reset"), .connecting(attempt: 1), .retrying(after: .seconds(1), reason: "refused"),
+            .waitingForDecision(code: code), .paired(session: "S", deviceName: nil, isNewSession: false),
+            .controlRestored,
+        ]
+        for event in mending {
+            status.handle(event)
+            #expect(status.words == nil, "\(event)")
+        }
+    }
+
+    @Test func aStallIsSaidAndEndsWithThePicture() {
+        var status = ViewerStatus(connectingTo: "desk")
+        status.pictureArrived()
+        status.handle(.stalled(.seconds(3)))
+        #expect(status.words?.headline == "No picture for 3 s")
+        status.handle(.mediaReconnecting)
+        #expect(status.words?.headline == "Reconnecting to desk…")
+        status.handle(.mediaResumed)
+        #expect(status.words == nil)
+    }
+
+    @Test func theEndOfSharingOutlastsTheSilenceThatFollows() {
+        var status = ViewerStatus(connectingTo: "desk")
+        status.pictureArrived()
+        status.handle(.broadcast(false))
+        status.handle(.stalled(.seconds(1)))
+        status.handle(.mediaReconnecting)
+        #expect(status.words?.headline == "desk isn't sharing")
+        status.handle(.broadcast(true))
+        #expect(status.words?.headline == "Waiting for the picture…")
+    }
+
+    @Test func aRefusalIsFinal() {
+        var status = ViewerStatus(connectingTo: "desk")
+        status.handle(.refused(reason: "Declined"))
+        status.pictureArrived()
+        #expect(status.refusal == "Declined")
+        #expect(status.words?.headline == "desk has refused")
+    }
+
+    @Test func lookingAroundSaysForWhom() {
+        #expect(ViewerStatus(searchingFor: "desk").words?.headline == "Looking for desk…")
+        #expect(ViewerStatus(searchingFor: nil).words?.headline == "Looking for hosts…")
+    }
+}
+
+struct RatesTests {
+    @Test func ratesAreOfTheIntervalAndTotalsOfTheWholeTime() {
+        var rates = Rates()
+        #expect(rates.measure(frames: 0, bytes: 0, now: .zero, sinceStart: false) == (0, 0))
+        _ = rates.measure(frames: 10, bytes: 1000, now: .zero + .seconds(1), sinceStart: false)
+        let second = rates.measure(frames: 40, bytes: 3000, now: .zero + .seconds(2), sinceStart: false)
+        #expect(second.frames == 30)
+        #expect(second.bits == 16_000)
+        let total = rates.measure(frames: 70, bytes: 5000, now: .zero + .seconds(3), sinceStart: true)
+        #expect(total.frames == 30, "60 frames in the two seconds since the first bytes")
+    }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import Testing
+
+/// What goes wrong at the start, or ends the program: its exit status, and words that help.
+extension EndToEnd {
+    @Suite(.serialized, .needsProgram) struct ErrorTests {
+        @Test(arguments: [
+            ["share", "--max-fps", "0"], ["share", "--max-fps", "fast"], ["share", "--port", "99999"],
+            ["share", "--accept", "maybe"], ["share", "--monitor", "1", "--region", "10x10+0+0"],
+            ["share", "--region", "big"], ["share", "--window", "zero"], ["share", "-b", "lots"], ["share", "--what"],
+            ["share", "--time-limit", "-1"], ["watch", "--no-window", "--fullscreen"], ["watch", "--code", "12345"],
+            ["watch", "one", "two"], ["hosts", "--wait", "0"], ["pattern"], ["nonsense"],
+        ])
+        func wrongUsageIs64(arguments: [String]) throws {
+            let (ending, output, words) = try Program.run(arguments)
+            #expect(ending == .exited(64))
+            #expect(output == "")
+            #expect(words.contains("Usage") || words.contains("--help") || words.contains("Error"))
+        }
+
+        @Test func helpAndVersionAreNoErrors() throws {
+            for arguments in [["--help"], ["share", "-h"], ["watch", "--help"], ["hosts", "--help"], ["--version"]] {
+                let (ending, output, _) = try Program.run(arguments)
+                #expect(ending == .exited(0))
+                #expect(!output.isEmpty)
+            }
+        }
+
+        @Test(
+            arguments: [
+                (["share", "--display", ":9999"], [":9999"]),
+                (["share"], ["--display"]),
+                (["share", "--source", "/nowhere/film.y4m"], ["/nowhere/film.y4m"]),
+                (["share", "--source", "/dev/null"], ["/dev/null"]),
+                (["share", "--source", "pattern", "--video-encoder", "nonsense"], ["nonsense", "libx264"]),
+                (["share", "--source", "pattern", "--bind", "203.0.113.9"], ["203.0.113.9"]),
+                (["watch", "127.0.0.1:9", "--display", ":9999"], [":9999"]),
+                (["watch", "127.0.0.1:9", "--no-window", "--record", "/nowhere/a.mkv"], ["/nowhere/a.mkv"]),
+                (["watch", "127.0.0.1:9", "--no-window", "--frames", "/nowhere/a.y4m"], ["/nowhere/a.y4m"]),
+                (["watch", "127.0.0.1:9", "--no-window", "--record", "/tmp/a.docx"], ["mkv", "mp4"]),
+                (["pattern", "/nowhere/a.y4m"], ["/nowhere/a.y4m"]),
+            ] as [([String], [String])])
+        func whatCannotStartSaysWhyAndWhatAbout(arguments: [String], words: [String]) throws {
+            let isHost = arguments[0] == "share"
+            let ports = try Ports()
+            let common =
+                isHost ? ["--no-discovery", "--port", "\(ports.control)", "--media-port", "\(ports.media)"] : []
+            let limit = arguments[0] == "pattern" ? [] : ["--allow-unencrypted", "--time-limit", "10"]
+            let (ending, _, said) = try Program.run(arguments + common + limit)
+            #expect(ending == .exited(1), "\(said)")
+            for word in words { #expect(said.contains(word), "\(said)") }
+            expectPlainWords(said)
+            #expect(said.split(separator: "\n").count <= 4, "an error is a line or two: \(said)")
+        }
+
+        @Test(.needsXServer) func aMonitorOrWindowThatIsNotThereIsNamed() throws {
+            let server = try XServer(width: 640, height: 360)
+            for (option, value) in [
+                ("--monitor", "NOPE-1"), ("--monitor", "7"), ("--window", "0x1234567"), ("--region", "400x400+600+300"),
+            ] {
+                let (ending, _, words) = try Program.run([
+                    "share", "--display", server.display, "--no-discovery", "--time-limit", "5", option, value,
+                ])
+                #expect(ending == .exited(1), "\(option) \(value): \(words)")
+                expectPlainWords(words)
+            }
+        }
+
+        @Test func aControlPortInUseIsNamed() throws {
+            let taken = try Socket.listen()
+            let port = taken.localEndpoint.port
+            let (ending, _, words) = try Program.run([
+                "share", "--source", "pattern", "--no-discovery", "--port", "\(port)", "--time-limit", "5",
+            ])
+            #expect(ending == .exited(1))
+            #expect(words.contains("\(port)") && words.contains("--port"), "\(words)")
+            expectPlainWords(words)
+        }
+
+        @Test func aMediaPortInUseIsReplacedAndAnnounced() throws {
+            let taken = try Socket.datagrams(on: Endpoint(0, on: "0.0.0.0"))
+            var ports = try Ports()
+            ports.media = taken.localEndpoint.port
+            let host = try Program.share(["--source", "pattern", "--size", "320x180"], ports: ports)
+            defer { host.end() }
+            let announced = try host.waitFor("ready").number("mediaPort")
+            #expect(announced != Double(ports.media))
+            let viewer = try IOSViewer(ports.control)
+            defer { viewer.leave() }
+            try viewer.waitForFrames(5)
+            #expect(viewer.current.mediaPort.map { Double($0) } == announced)
+        }
+
+        @Test func theTimeLimitEndsInOrder() throws {
+            let ports = try Ports()
+            let host = try Program.share(["--source", "pattern", "--time-limit", "2"], ports: ports)
+            defer { host.end() }
+            let viewer = try Program.watch([ports.target, "--time-limit", "1.5"])
+            defer { viewer.end() }
+            #expect(try viewer.waitForEnd() == .exited(0))
+            #expect(try host.waitForEnd() == .exited(0))
+            #expect(host.events.last?.name == "summary" && viewer.events.last?.name == "summary")
+        }
+
+        @Test func ctrlCTellsTheViewersFirst() throws {
+            let ports = try Ports()
+            let host = try Program.share(["--source", "pattern", "--size", "320x180"], ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let viewer = try IOSViewer(ports.control)
+            defer { viewer.leave() }
+            try viewer.waitForFrames(5)
+            let start = secondsNow()
+            host.interrupt()
+            #expect(try host.waitForEnd() == .exited(0))
+            report("Ctrl-C to the end of the host", "\(((secondsNow() - start) * 1000).short) ms")
+            try viewer.wait("the end of the broadcast") { $0.broadcast == false ? true : nil }
+            try viewer.wait("the end of the connection") { $0.controlHasEnded ? true : nil }
+            #expect(host.events.last?.name == "summary")
+
+            let lonely = try Program.watch(["127.0.0.1:\(try FreePort.stream())"])
+            defer { lonely.end() }
+            try lonely.waitFor("connecting")
+            lonely.interrupt()
+            #expect(try lonely.waitForEnd() == .exited(0))
+        }
+
+        @Test(.needsXServer) func aVanishedXServerIsAClearError() throws {
+            let server = try XServer(width: 640, height: 360)
+            let painter = try Painter(server.display, framesPerSecond: 30)
+            defer { painter.freeze() }
+            let ports = try Ports()
+            let host = try Program.share(["--display", server.display], ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let viewer = try IOSViewer(ports.control)
+            defer { viewer.leave() }
+            try viewer.waitForFrames(5)
+            server.kill()
+            #expect(try host.waitForEnd() == .exited(1))
+            #expect(host.errorText.contains(server.display), "\(host.errorText)")
+            expectPlainWords(host.errorText)
+            try viewer.wait("the end of the broadcast") { $0.broadcast == false ? true : nil }
+        }
+
+        @Test(.needsXServer) func aClosedWindowIsAClearEnd() throws {
+            let server = try XServer(width: 640, height: 360)
+            var painter: Painter? = try Painter(server.display, framesPerSecond: 30)
+            let window = try #require(XConnection(server.display).visibleWindows().last?.id)
+            let ports = try Ports()
+            let host = try Program.share(["--display", server.display, "--window", "\(window)"], ports: ports)
+            defer { host.end() }
+            let ready = try host.waitFor("ready")
+            #expect(ready.number("width") == 640 && ready.number("height") == 360)
+            let viewer = try IOSViewer(ports.control)
+            defer { viewer.leave() }
+            try viewer.waitForFrames(5)
+            painter?.freeze()
+            painter = nil
+            #expect(try host.waitForEnd() == .exited(1))
+            #expect(host.errorText.localizedCaseInsensitiveContains("window"), "\(host.errorText)")
+            expectPlainWords(host.errorText)
+        }
+    }
+}
+
+/// Words are for people: no type names, no traces, no memory addresses.
+func expectPlainWords(_ words: String, sourceLocation: SourceLocation = #_sourceLocation) {
+    for trace in [
+        "Error(", "Optional(", "Fatal error", "Swift.", "NIO", "Beam.", "BeamCapture.", "BeamCodec.", "BeamNetwork.",
+        "BeamProtocol.", ".swift:", "0x0000", "errno:", "Stack dump", "rawValue",
+    ] {
+        #expect(!words.contains(trace), "\"\(trace)\" in: \(words)", sourceLocation: sourceLocation)
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+
+/// Stands between a viewer and a host's media port, and spoils what the host sends, the same way in each run.
+final class UDPRelay: Sendable {
+    struct Weather: Sendable {
+        /// The part of the host's datagrams that never arrive, 0 to 1.
+        var loss = 0.0
+        /// The part that arrive after one to eight later ones.
+        var reorder = 0.0
+        var isMuted = false
+    }
+
+    struct State: Sendable {
+        var weather: Weather
+        var target: UInt16?
+        var passed = 0
+        var lost = 0
+        var reordered = 0
+        var stops = false
+    }
+
+    let port: UInt16
+    let state: Monitor<State>
+
+    init(_ weather: Weather = Weather(), seed: UInt64 = 1) throws {
+        let socket = try Socket.datagrams()
+        port = socket.localEndpoint.port
+        state = Monitor(State(weather: weather))
+        let state = state
+        Thread.detachNewThread { Self.run(socket, state, seed) }
+    }
+
+    deinit { state.withLock { $0.stops = true } }
+
+    func change(_ body: (inout Weather) -> Void) { state.withLock { body(&$0.weather) } }
+
+    private struct Held {
+        var bytes: [UInt8]
+        var to: Endpoint
+        var after: Int
+    }
+
+    private static func run(_ socket: Socket, _ state: Monitor<State>, _ seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        /// One socket towards the host for each of the viewer's.
+        var upstream: [Endpoint: Socket] = [:]
+        var held: [Held] = []
+        while true {
+            let (stops, target, weather) = state.withLock { ($0.stops, $0.target, $0.weather) }
+            if stops { return }
+            var entries = ([socket] + upstream.values).map {
+                pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
+            }
+            _ = poll(&entries, nfds_t(entries.count), 20)
+            while let (bytes, from) = socket.receiveWaitingDatagram() {
+                guard let target, !weather.isMuted else { continue }
+                if upstream[from] == nil { upstream[from] = try? Socket.datagrams() }
+                upstream[from]?.send(bytes, to: Endpoint(target))
+            }
+            for (viewer, towardsHost) in upstream {
+                while let (bytes, _) = towardsHost.receiveWaitingDatagram() {
+                    let isLost = weather.isMuted || Double.random(in: 0..<1, using: &random) < weather.loss
+                    let isLate = Double.random(in: 0..<1, using: &random) < weather.reorder
+                    state.withLock { state in
+                        state.lost += isLost ? 1 : 0
+                        state.reordered += isLate && !isLost ? 1 : 0
+                        state.passed += isLost ? 0 : 1
+                    }
+                    if isLost { continue }
+                    if isLate {
+                        held.append(Held(bytes: bytes, to: viewer, after: Int.random(in: 1...8, using: &random)))
+                        continue
+                    }
+                    socket.send(bytes, to: viewer)
+                    for index in held.indices { held[index].after -= 1 }
+                    for late in held where late.after <= 0 { socket.send(late.bytes, to: late.to) }
+                    held.removeAll { $0.after <= 0 }
+                }
+            }
+        }
+    }
+}
+
+/// Stands between a viewer and a host's control port: puts the media relay's port in the place of the host's, and can be cut.
+final class TCPRelay: Sendable {
+    struct State: Sendable {
+        var isCut = false
+        var open: [Socket] = []
+        var connections = 0
+        var stops = false
+    }
+
+    let port: UInt16
+    let state = Monitor(State())
+
+    init(to host: UInt16, media: UDPRelay) throws {
+        let listener = try Socket.listen()
+        port = listener.localEndpoint.port
+        let state = state
+        Thread.detachNewThread {
+            while !state.current.stops {
+                guard let viewer = listener.accept(timeout: 0.1) else { continue }
+                guard !state.current.isCut, let towardsHost = try? Socket.connect(to: Endpoint(host)) else {
+                    viewer.resetOnClose()
+                    continue
+                }
+                state.withLock { state in
+                    state.connections += 1
+                    state.open += [viewer, towardsHost]
+                }
+                Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) { $0 } }
+                Thread.detachNewThread { Self.copy(from: towardsHost, to: viewer) { Self.divert($0, media) } }
+            }
+        }
+    }
+
+    deinit {
+        state.withLock { $0.stops = true }
+        cut()
+    }
+
+    /// Ends every connection, and every new one at once, until `mend`.
+    func cut() {
+        let open = state.withLock { state in
+            state.isCut = true
+            defer { state.open = [] }
+            return state.open
+        }
+        for socket in open { socket.shut() }
+    }
+
+    func mend() { state.withLock { $0.isCut = false } }
+
+    private static func copy(from: Socket, to: Socket, _ change: (String) -> String) {
+        var splitter = LineSplitter()
+        loop: while true {
+            switch from.receive(timeout: 1) {
+            case .nothing: continue
+            case .ended: break loop
+            case .bytes(let bytes):
+                for line in splitter.append(bytes) { to.send(change(line) + "\n") }
+            }
+        }
+        to.shut()
+    }
+
+    private static func divert(_ line: String, _ media: UDPRelay) -> String {
+        guard let port = JSONValue(line)?["udpPort"]?.number,
+            let key = line.range(of: #""udpPort"\s*:\s*[0-9]+"#, options: .regularExpression)
+        else { return line }
+        media.state.withLock { $0.target = UInt16(port) }
+        return line.replacingCharacters(in: key, with: #""udpPort":\#(media.port)"#)
+    }
+}

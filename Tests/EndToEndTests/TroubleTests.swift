@@ -1,0 +1,160 @@
+import Foundation
+import Testing
+
+/// The network and the machines misbehave; host and viewer are the program itself.
+extension EndToEnd {
+    @Suite(.serialized, .needsProgram) struct TroubleTests {
+        let scratch: ScratchDirectory
+
+        init() throws { scratch = try ScratchDirectory() }
+
+        @Test func underLossAndReorderNoBrokenPictureIsShown() throws {
+            let source = try Program.pattern("640x360", seconds: 2, in: scratch)
+            let media = try UDPRelay(UDPRelay.Weather(loss: 0.02, reorder: 0.05), seed: 42)
+            let (host, viewer, _, frames) = try relayed(["--source", source], media: media, limit: 9)
+            defer {
+                host.end()
+                viewer.end()
+            }
+            #expect(try viewer.waitForEnd() == .exited(0))
+            let sent = try Y4M(source)
+            let arrived = try Y4M(frames)
+            let matches = arrived.matches(in: sent)
+            let worst = matches.map(\.psnr).min() ?? 0
+            let weather = media.state.current
+            let summary = try #require(viewer.events("summary").first)
+            report(
+                "2 % lost, 5 % out of order",
+                """
+                \(arrived.count) pictures in 9 s, the worst \(worst.short) dB; \(weather.lost) datagrams lost, \
+                \(weather.reordered) late, \(weather.passed) passed; the viewer counts \
+                \(Int(summary.number("lost") ?? -1)) lost, \(Int(summary.number("dropped") ?? -1)) frames dropped
+                """)
+            #expect(weather.lost > 0 && weather.reordered > 0)
+            #expect(arrived.count >= 5)
+            #expect(worst >= 30, "a broken picture was shown")
+        }
+
+        @Test func reorderAloneCostsNothing() throws {
+            let source = try Program.pattern("640x360", seconds: 2, in: scratch)
+            let media = try UDPRelay(UDPRelay.Weather(loss: 0, reorder: 0.1), seed: 3)
+            let (host, viewer, _, frames) = try relayed(["--source", source], media: media, limit: 4)
+            defer {
+                host.end()
+                viewer.end()
+            }
+            #expect(try viewer.waitForEnd() == .exited(0))
+            let arrived = try Y4M(frames)
+            let worst = arrived.matches(in: try Y4M(source)).map(\.psnr).min() ?? 0
+            report("10 % out of order, none lost", "\(arrived.count) pictures in 4 s, the worst \(worst.short) dB")
+            #expect(arrived.count >= (machineIsBusy() ? 30 : 75))
+            #expect(worst >= 38)
+        }
+
+        @Test func thePictureGoesOnWhileControlIsCutAndMended() throws {
+            let media = try UDPRelay()
+            let (host, viewer, control, frames) = try relayed(Self.moving, media: media)
+            defer {
+                host.end()
+                viewer.end()
+            }
+            try viewer.waitFor("first-frame")
+            control.cut()
+            for _ in 0..<3 {
+                let size = fileSize(frames)
+                pause(seconds: 0.7)
+                #expect(fileSize(frames) > size, "the picture stands though only the control connection is cut")
+            }
+            let connections = control.state.current.connections
+            control.mend()
+            let start = secondsNow()
+            #expect(eventually(timeout: 15) { control.state.current.connections > connections })
+            report("control mended after", "\((secondsNow() - start).short) s")
+            let seen = viewer.lineCount
+            let stats = try viewer.waitFor("stats", from: seen)
+            #expect((stats.number("fps") ?? 0) > 5)
+        }
+
+        @Test func thePictureIsBackWhenMutedMediaReturn() throws {
+            let media = try UDPRelay()
+            let (host, viewer, _, frames) = try relayed(Self.moving, media: media)
+            defer {
+                host.end()
+                viewer.end()
+            }
+            try viewer.waitFor("first-frame")
+            pause(seconds: 0.5)
+            media.change { $0.isMuted = true }
+            pause(seconds: 5)
+            let size = fileSize(frames)
+            media.change { $0.isMuted = false }
+            let start = secondsNow()
+            #expect(eventually(timeout: 8) { fileSize(frames) > size }, "the picture isn't back")
+            report("media muted for 5 s: picture back after", "\((secondsNow() - start).short) s")
+            #expect(!viewer.events("stall").isEmpty || !viewer.events("reconnect").isEmpty, "the stall is told")
+        }
+
+        @Test(arguments: [false, true])
+        func aKilledHostIsFoundAgain(onAnotherMediaPort: Bool) throws {
+            var ports = try Ports()
+            let first = try Program.share(Self.moving, ports: ports)
+            defer { first.end() }
+            try first.waitFor("ready")
+            let frames = scratch.file("frames.y4m")
+            let viewer = try Program.watch([ports.target, "--frames", frames])
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            pause(seconds: 0.5)
+            first.kill()
+            pause(seconds: 1)
+            let size = fileSize(frames)
+            if onAnotherMediaPort { ports.media = try FreePort.datagram() }
+            let second = try Program.share(Self.moving, ports: ports)
+            defer { second.end() }
+            try second.waitFor("ready")
+            let start = secondsNow()
+            #expect(eventually(timeout: 6) { fileSize(frames) > size }, "the picture isn't back")
+            report(
+                "host killed, restarted\(onAnotherMediaPort ? " on another media port" : ""), picture back after",
+                "\((secondsNow() - start).short) s")
+            #expect(viewer.isRunning)
+        }
+
+        @Test func aViewerThatVanishesDoesNotDisturbTheHost() throws {
+            let ports = try Ports()
+            let host = try Program.share(Self.moving, ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let first = try Program.watch([ports.target])
+            defer { first.end() }
+            try first.waitFor("first-frame")
+            first.kill()
+            let second = try Program.watch([ports.target])
+            defer { second.end() }
+            try second.waitFor("first-frame")
+            #expect(host.isRunning)
+            expectPlainWords(host.errorText)
+        }
+
+        private static let moving = ["--source", "pattern", "--size", "640x360", "--max-fps", "30"]
+
+        /// A host, and a viewer that reaches it through relays only and writes its pictures into the file named last.
+        private func relayed(_ source: [String], media: UDPRelay, limit: Double = 60) throws -> (
+            host: ProgramProcess, viewer: ProgramProcess, control: TCPRelay, frames: String
+        ) {
+            let ports = try Ports()
+            let host = try Program.share(source, ports: ports)
+            do {
+                try host.waitFor("ready")
+                let control = try TCPRelay(to: ports.control, media: media)
+                let frames = scratch.file("frames.y4m")
+                let viewer = try Program.watch(
+                    ["127.0.0.1:\(control.port)", "--frames", frames, "--time-limit", "\(limit)"])
+                return (host, viewer, control, frames)
+            } catch {
+                host.end()
+                throw error
+            }
+        }
+    }
+}
