@@ -43,7 +43,7 @@ public final class ViewerClient: Sendable {
 
     private let group: MultiThreadedEventLoopGroup
     private let loop: any EventLoop
-    private let driver: NIOLoopBound<ViewerDriver>
+    private let driver: NIOLoopBoundBox<ViewerDriver>
     private let lastStatistics = Mutex(ViewerStatistics())
     private let isShutDown = Mutex(false)
 
@@ -53,7 +53,8 @@ public final class ViewerClient: Sendable {
         let loop = group.next()
         self.group = group
         self.loop = loop
-        let driver = ViewerDriver.makeBound(loop: loop, session: session, handlers: handlers)
+        let driver = NIOLoopBoundBox.makeBoxSendingValue(
+            ViewerDriver(loop: loop, session: session, handlers: handlers), eventLoop: loop)
         self.driver = driver
         loop.execute { driver.value.start() }
     }

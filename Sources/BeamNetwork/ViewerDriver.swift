@@ -22,12 +22,6 @@ final class ViewerDriver {
 
     private static let connectTimeout = TimeAmount.seconds(3)
 
-    static func makeBound(
-        loop: any EventLoop, session: ViewerSession.Configuration, handlers: ViewerClient.Handlers
-    ) -> NIOLoopBound<ViewerDriver> {
-        NIOLoopBound(ViewerDriver(loop: loop, session: session, handlers: handlers), eventLoop: loop)
-    }
-
     init(loop: any EventLoop, session: ViewerSession.Configuration, handlers: ViewerClient.Handlers) {
         self.loop = loop
         self.handlers = handlers

@@ -10,6 +10,9 @@ public final class Viewer: Sendable {
     /// Frames between network and decoder: a third of a second at 60 frames a second.
     private static let queueCapacity = 20
 
+    /// What the header of a picture file says: pictures come when the screen changes, which its format cannot say.
+    private static let nominalFrameRate = 30.0
+
     let options: ViewerOptions
     let shared: ViewerState
     /// The newest decoded picture, for the window.
@@ -26,7 +29,9 @@ public final class Viewer: Sendable {
         let queue = BoundedQueue<AccessUnit>(capacity: Self.queueCapacity)
         let files = DecodeStage.Files(
             recorder: try options.recordPath.map { path throws in try StreamRecorder(path: path) },
-            frames: try options.framesPath.map { path throws in try Y4MWriter(path: path) })
+            frames: try options.framesPath.map { path throws in
+                try Y4MWriter(path: path, frameRate: Self.nominalFrameRate)
+            })
         decode = try DecodeStage(
             queue: queue, slot: options.window == nil ? nil : slot, files: files,
             handlers: DecodeStage.Handlers(

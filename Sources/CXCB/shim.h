@@ -24,6 +24,9 @@ static inline xcb_extension_t *beam_xcb_randr(void) { return &xcb_randr_id; }
 static inline xcb_extension_t *beam_xcb_composite(void) { return &xcb_composite_id; }
 static inline xcb_extension_t *beam_xcb_input(void) { return &xcb_input_id; }
 
+// A GNU addition, which the headers hide from Swift's importer.
+int ppoll(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+
 // Variadic: how late the kernel may wake the calling thread from a timed wait, in nanoseconds.
 static inline int beam_set_timer_slack(unsigned long nanoseconds) {
     return prctl(PR_SET_TIMERSLACK, nanoseconds, 0UL, 0UL, 0UL);

@@ -52,7 +52,7 @@ final class EndingLatch: Sendable {
 }
 
 /// Ctrl-C and its like, and the time limit, end the program in order; a second Ctrl-C ends it at once.
-final class EndingSources: Sendable {
+final class EndingSources {
     private let queue = DispatchQueue(label: "beam-ending")
     private let sources: [any DispatchSourceProtocol]
 
@@ -82,7 +82,7 @@ final class EndingSources: Sendable {
 }
 
 /// Does something once a second until it is cancelled.
-final class EverySecond: Sendable {
+final class EverySecond {
     private let timer: any DispatchSourceTimer
     private let queue: DispatchQueue
 

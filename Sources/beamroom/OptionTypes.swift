@@ -24,7 +24,7 @@ struct BitRate: ExpressibleByArgument {
 }
 
 /// `1280x720`.
-extension PixelSize: @retroactive ExpressibleByArgument {
+extension PixelSize: ExpressibleByArgument {
     public init?(argument: String) {
         let parts = argument.split(separator: "x", omittingEmptySubsequences: false)
         guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
@@ -35,7 +35,7 @@ extension PixelSize: @retroactive ExpressibleByArgument {
 }
 
 /// `800x600+10+20`, as X11 writes a geometry.
-extension PixelRect: @retroactive ExpressibleByArgument {
+extension PixelRect: ExpressibleByArgument {
     public init?(argument: String) {
         let parts = argument.split(separator: "+", omittingEmptySubsequences: false)
         guard parts.count == 3, let size = PixelSize(argument: String(parts[0])), let x = Int(parts[1]),
@@ -58,11 +58,11 @@ struct WindowID: ExpressibleByArgument {
     }
 }
 
-extension PairingCode: @retroactive ExpressibleByArgument {
+extension PairingCode: ExpressibleByArgument {
     public init?(argument: String) { self.init(argument) }
 }
 
-extension HostSession.Acceptance: @retroactive ExpressibleByArgument {}
+extension HostSession.Acceptance: ExpressibleByArgument {}
 
 /// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as discovery shows it.
 struct WatchTarget: ExpressibleByArgument {

@@ -102,4 +102,4 @@ struct Watch: ParsableCommand {
     }
 }
 
-extension RendererChoice: @retroactive ExpressibleByArgument {}
+extension RendererChoice: ExpressibleByArgument {}

@@ -139,15 +139,11 @@ extension WindowTests {
             let window = try WindowTests.open()
             window.show(TestPictures.plain(PixelSize(width: 400, height: 300), y: 100))
             WindowTests.settle(window)
-            let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
-            let segments = maps.split(separator: "\n").filter { $0.contains("/SYSV") }
+            let segments = SharedMemory.segments()
             #expect(!segments.isEmpty)
-            for line in segments {
-                let address = try #require(UInt(line.prefix { $0 != "-" }, radix: 16))
-                let start = try #require(UnsafeRawPointer(bitPattern: address))
-                let id = try #require(SharedMemory.identifier(at: start))
+            for (_, identifier) in segments {
                 var segment = shmid_ds()
-                #expect(shmctl(id, IPC_STAT, &segment) == 0)
+                #expect(shmctl(identifier, IPC_STAT, &segment) == 0)
                 #expect(segment.shm_perm.mode & 0o777 == 0o600)
             }
         }

@@ -169,8 +169,8 @@ struct PatternBackground {
         }
     }
 
-    /// A zone plate: at the distance r from the centre the brightness follows cos(r² · π / side), which is as fine as half of the
-    /// finest that pixels can show at the middle of the edge.
+    /// A zone plate: at the distance r from the centre the brightness follows cos(π · r² / side), which at the edges is as fine as
+    /// pixels can show, a wave to two of them.
     private func drawRings(_ rect: PixelRect) {
         let side = max(1, max(rect.width, rect.height))
         for y in 0..<rect.height {

@@ -14,7 +14,7 @@ final class CaptureControl: Sendable {
 
     /// Nil where the system has no file descriptor left.
     init?() {
-        descriptor = eventfd(0, CInt(EFD_CLOEXEC.rawValue | EFD_NONBLOCK.rawValue))
+        descriptor = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         if descriptor < 0 { return nil }
     }
 

@@ -119,13 +119,13 @@ final class ComparedDamage: DamageSource {
         for top in stride(from: 0, to: new.size.height, by: bandHeight) {
             var changed = PixelRect(x: 0, y: 0, width: 0, height: 0)
             for y in top..<min(top + bandHeight, new.size.height) {
-                let a = UnsafeRawBufferPointer(start: old.pixel(x: 0, y: y), count: new.stride)
-                let b = UnsafeRawBufferPointer(start: new.pixel(x: 0, y: y), count: new.stride)
-                guard memcmp(a.baseAddress, b.baseAddress, new.stride) != 0 else { continue }
-                let (p, q) = (a.bindMemory(to: UInt32.self), b.bindMemory(to: UInt32.self))
-                guard let first = p.indices.first(where: { p[$0] != q[$0] }),
-                    let last = p.indices.last(where: { p[$0] != q[$0] })
-                else { continue }
+                let (before, after) = (old.pixel(x: 0, y: y), new.pixel(x: 0, y: y))
+                guard memcmp(before, after, new.stride) != 0 else { continue }
+                func differs(_ x: Int) -> Bool {
+                    before.load(fromByteOffset: 4 * x, as: UInt32.self) != after.load(fromByteOffset: 4 * x, as: UInt32.self)
+                }
+                let columns = 0..<new.size.width
+                guard let first = columns.first(where: differs), let last = columns.last(where: differs) else { continue }
                 changed = changed.union(PixelRect(x: first, y: y, width: last - first + 1, height: 1))
             }
             region.insert(changed)

@@ -94,8 +94,9 @@ final class PointerOverlay {
             guard size.area > 0, pixels.count >= size.area, pixels.contains(where: { $0 != 0 }) else { return }
             image = Image(
                 size: size, hotspot: (Int(reply.body.xhot), Int(reply.body.yhot)), pixels: Array(pixels.prefix(size.area)))
-        } catch .refused {
-            // The server shows none.
+        } catch {
+            // Refused: the server shows none.
+            guard case .refused = error else { throw error }
         }
     }
 

@@ -32,26 +32,22 @@ final class ScreenArea: CaptureArea {
             xcb_randr_select_input(
                 connection.raw, connection.root, changes.reduce(0) { $0 | UInt16(truncatingIfNeeded: $1.rawValue) })
         }
-        do throws(XFailure) {
-            switch area {
-            case .screen, .window:
-                part = .whole
-            case .monitor(let wanted):
-                let monitors = try connection.monitors()
-                guard
-                    let monitor = monitors.first(where: { $0.name == wanted })
-                        ?? Int(wanted).flatMap({ number in monitors.first { $0.number == number } })
-                else { throw CaptureError.noSuchMonitor(wanted, available: monitors.map(\.description)) }
-                part = .monitor(monitor.name)
-            case .region(let region):
-                let screen = try connection.screenSize()
-                guard !region.isEmpty, PixelRect(screen).contains(region) else {
-                    throw CaptureError.regionOffScreen(region, screen: screen)
-                }
-                part = .region(region)
+        switch area {
+        case .screen, .window:
+            part = .whole
+        case .monitor(let wanted):
+            let monitors = try connection.orEnd { () throws(XFailure) in try connection.monitors() }
+            guard
+                let monitor = monitors.first(where: { $0.name == wanted })
+                    ?? Int(wanted).flatMap({ number in monitors.first { $0.number == number } })
+            else { throw .noSuchMonitor(wanted, available: monitors.map(\.description)) }
+            part = .monitor(monitor.name)
+        case .region(let region):
+            let screen = try connection.orEnd { () throws(XFailure) in try connection.screenSize() }
+            guard !region.isEmpty, PixelRect(screen).contains(region) else {
+                throw .regionOffScreen(region, screen: screen)
             }
-        } catch {
-            throw connection.captureError(error)
+            part = .region(region)
         }
     }
 
@@ -72,26 +68,27 @@ final class ScreenArea: CaptureArea {
     }
 
     func resolve() throws(AreaFailure) -> CaptureTarget {
-        let frame: PixelRect
+        let screen: PixelSize
+        let monitors: [Monitor]
         do throws(XFailure) {
-            let screen = try connection.screenSize()
-            switch part {
-            case .whole:
-                frame = PixelRect(screen)
-            case .monitor(let name):
-                guard let monitor = try connection.monitors().first(where: { $0.name == name }) else {
-                    throw AreaFailure.absent(.monitorGone(name))
-                }
-                // While the arrangement changes, monitors may reach out of the screen for a moment.
-                frame = monitor.frame.intersection(PixelRect(screen))
-                if frame.isEmpty { throw AreaFailure.absent(.monitorGone(name)) }
-            case .region(let region):
-                // A screen that has shrunk leaves a part of the region.
-                frame = region.intersection(PixelRect(screen))
-                if frame.isEmpty { throw AreaFailure.absent(.regionOffScreen(region, screen: screen)) }
-            }
+            screen = try connection.screenSize()
+            monitors = if case .monitor = part { try connection.monitors() } else { [] }
         } catch {
             throw .x(error)
+        }
+        let frame: PixelRect
+        switch part {
+        case .whole:
+            frame = PixelRect(screen)
+        case .monitor(let name):
+            guard let monitor = monitors.first(where: { $0.name == name }) else { throw .absent(.monitorGone(name)) }
+            // While the arrangement changes, monitors may reach out of the screen for a moment.
+            frame = monitor.frame.intersection(PixelRect(screen))
+            if frame.isEmpty { throw .absent(.monitorGone(name)) }
+        case .region(let region):
+            // A screen that has shrunk leaves a part of the region.
+            frame = region.intersection(PixelRect(screen))
+            if frame.isEmpty { throw .absent(.regionOffScreen(region, screen: screen)) }
         }
         return CaptureTarget(
             drawable: connection.root, origin: (frame.x, frame.y), size: frame.size, readable: PixelRect(frame.size),
@@ -118,10 +115,11 @@ extension XConnection {
             xcb_randr_monitor_info_next(&monitors)
         }
         var named: [Monitor] = []
-        for var (monitor, sequence) in entries {
+        for (entry, sequence) in entries {
             let reply = try self.reply(sequence, as: xcb_get_atom_name_reply_t.self)
             let bytes = UnsafeRawBufferPointer(
                 start: xcb_get_atom_name_name(reply.pointer), count: Int(xcb_get_atom_name_name_length(reply.pointer)))
+            var monitor = entry
             monitor.name = String(decoding: bytes, as: UTF8.self)
             named.append(monitor)
         }

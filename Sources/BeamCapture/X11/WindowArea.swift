@@ -20,44 +20,32 @@ final class WindowArea: CaptureArea {
     init(_ connection: XConnection, _ window: xcb_window_t) throws(CaptureError) {
         self.connection = connection
         self.window = window
-        var warnings: [String] = []
+        let attributes: xcb_get_window_attributes_reply_t
         do throws(XFailure) {
             // Asked for before anything is read, so that no change goes unnoticed.
             let mask = XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue | XCB_EVENT_MASK_VISIBILITY_CHANGE.rawValue
             try connection.check(
                 xcb_change_window_attributes_checked(connection.raw, window, XCB_CW_EVENT_MASK.rawValue, [mask]))
-            let attributes = try connection.attributes(of: window)
-            guard UInt32(attributes._class) != XCB_WINDOW_CLASS_INPUT_ONLY.rawValue else {
-                throw CaptureError.unusableWindow(window, reason: "it is one that shows nothing, for input only")
-            }
-            var isRedirected = false
-            if connection.extensions.composite != nil {
-                do throws(XFailure) {
-                    try connection.check(
-                        xcb_composite_redirect_window_checked(
-                            connection.raw, window, UInt8(XCB_COMPOSITE_REDIRECT_AUTOMATIC.rawValue)))
-                    isRedirected = true
-                } catch .refused {
-                    // The root window, for one: it can't be covered either.
-                }
-            }
-            if !isRedirected {
-                warnings.append(
-                    "The window is captured as the screen shows it, with whatever covers it: "
-                        + "the X server can't keep its pixels apart (no Composite extension).")
-            }
-            if UInt32(attributes.map_state) != XCB_MAP_STATE_VIEWABLE.rawValue {
-                warnings.append("The window is hidden at the moment: its picture comes when it is shown.")
-            }
-            self.isRedirected = isRedirected
-            layout = try PixelLayout(connection, visual: isRedirected ? attributes.visual : connection.screen.root_visual)
-            self.warnings = warnings
+            attributes = try connection.attributes(of: window)
         } catch {
-            switch error {
-            case .refused: throw .noSuchWindow(window)
-            case .connectionLost, .interrupted: throw connection.captureError(error)
-            }
+            if case .refused = error { throw .noSuchWindow(window) }
+            throw connection.captureError(error)
         }
+        guard UInt32(attributes._class) != XCB_WINDOW_CLASS_INPUT_ONLY.rawValue else {
+            throw .unusableWindow(window, reason: "it is one that shows nothing, for input only")
+        }
+        isRedirected = try connection.orEnd { () throws(XFailure) in try connection.redirect(window) }
+        layout = try PixelLayout(connection, visual: isRedirected ? attributes.visual : connection.screen.root_visual)
+        var warnings: [String] = []
+        if !isRedirected, window != connection.root {
+            warnings.append(
+                "The window is captured as the screen shows it, with whatever covers it: "
+                    + "the X server can't keep its pixels apart (no Composite extension).")
+        }
+        if UInt32(attributes.map_state) != XCB_MAP_STATE_VIEWABLE.rawValue {
+            warnings.append("The window is hidden at the moment: its picture comes when it is shown.")
+        }
+        self.warnings = warnings
     }
 
     func isMoved(by event: XEvent) throws(AreaFailure) -> Bool {
@@ -80,9 +68,10 @@ final class WindowArea: CaptureArea {
             let attributes = try connection.attributes(of: window)
             let isViewable = UInt32(attributes.map_state) == XCB_MAP_STATE_VIEWABLE.rawValue
             return isRedirected ? try redirectedTarget(isViewable) : try screenTarget(isViewable)
-        } catch .refused(let code) where code == UInt8(XCB_WINDOW) || code == UInt8(XCB_DRAWABLE) {
-            throw .ended(.windowClosed(window))
         } catch {
+            if case .refused(let code) = error, Int32(code) == XCB_WINDOW || Int32(code) == XCB_DRAWABLE {
+                throw .ended(.windowClosed(window))
+            }
             throw .x(error)
         }
     }
@@ -157,6 +146,20 @@ private final class NamedPixmap {
 }
 
 extension XConnection {
+    /// Has the server keep the window's pixels apart from the screen's. False where it can't: it has no Composite, or this
+    /// is the root window.
+    fileprivate func redirect(_ window: xcb_window_t) throws(XFailure) -> Bool {
+        guard extensions.composite != nil else { return false }
+        do throws(XFailure) {
+            try check(
+                xcb_composite_redirect_window_checked(raw, window, UInt8(XCB_COMPOSITE_REDIRECT_AUTOMATIC.rawValue)))
+            return true
+        } catch {
+            guard case .refused = error else { throw error }
+            return false
+        }
+    }
+
     fileprivate func attributes(of window: xcb_window_t) throws(XFailure) -> xcb_get_window_attributes_reply_t {
         try reply(
             xcb_get_window_attributes(raw, window).sequence, as: xcb_get_window_attributes_reply_t.self

@@ -38,11 +38,7 @@ public final class X11Source: PictureSource, @unchecked Sendable {
     public static func monitors(display: String? = nil) throws(CaptureError) -> [Monitor] {
         try withoutBrokenPipeSignal { () throws(CaptureError) in
             let connection = try XConnection(display: display, control: makeControl())
-            do throws(XFailure) {
-                return try connection.monitors()
-            } catch {
-                throw connection.captureError(error)
-            }
+            return try connection.orEnd { () throws(XFailure) in try connection.monitors() }
         }
     }
 
@@ -62,7 +58,8 @@ public final class X11Source: PictureSource, @unchecked Sendable {
         let info: SourceInfo
 
         init(_ options: X11Options) throws(CaptureError) {
-            connection = try XConnection(display: options.display, control: makeControl())
+            let connection = try XConnection(display: options.display, control: makeControl())
+            self.connection = connection
             let name = connection.name
             if case .window(let window) = options.area {
                 area = try WindowArea(connection, window)
@@ -87,11 +84,8 @@ public final class X11Source: PictureSource, @unchecked Sendable {
             grabber = Grabber(connection, isShared: obstacle == nil)
             let hasRegions = connection.extensions.xfixes != nil
             if connection.extensions.damage != nil, hasRegions {
-                do throws(XFailure) {
-                    damage = try ReportedDamage(connection, window: area.damageWindow)
-                } catch {
-                    throw connection.captureError(error)
-                }
+                let window = area.damageWindow
+                damage = try connection.orEnd { () throws(XFailure) in try ReportedDamage(connection, window: window) }
             } else {
                 warnings.append(
                     "The display \(name) doesn't tell what changes (no DAMAGE or XFIXES extension): the whole picture is "

@@ -145,6 +145,15 @@ final class XConnection: @unchecked Sendable {
         return PixelSize(width: Int(geometry.width), height: Int(geometry.height))
     }
 
+    /// Runs requests of which none may fail.
+    func orEnd<Value: ~Copyable>(_ body: () throws(XFailure) -> Value) throws(CaptureError) -> Value {
+        do throws(XFailure) {
+            return try body()
+        } catch {
+            throw captureError(error)
+        }
+    }
+
     /// The error that the person reads when a request fails for good.
     func captureError(_ failure: XFailure) -> CaptureError {
         switch failure {

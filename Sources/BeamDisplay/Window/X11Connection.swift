@@ -23,7 +23,14 @@ import Synchronization
         // set, its calls return and do nothing from then on.
         lostConnection.store(false, ordering: .relaxed)
         XSetIOErrorHandler { _ in 0 }
-        XSetIOErrorExitHandler(display, { _, _ in lostConnection.store(true, ordering: .relaxed) }, nil)
+        XSetIOErrorExitHandler(
+            display,
+            { display, _ in
+                lostConnection.store(true, ordering: .relaxed)
+                // Xlib has locked the connection and expects never to come back. Left so, libGL's own clearing up would
+                // wait for ever when the process ends from another thread.
+                XUnlockDisplay(display)
+            }, nil)
     }
 
     /// True once the server has gone.

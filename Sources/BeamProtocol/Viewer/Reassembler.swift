@@ -236,6 +236,7 @@ struct Reassembler: Sendable {
 
     private mutating func countDropped(_ frame: FrameAssembly) {
         statistics.dropped += 1
+        statistics.reordered += frame.isReordered ? 1 : 0
         if hasBegun { statistics.lost += UInt64(frame.missing) }
     }
 }

@@ -12,7 +12,7 @@ enum TestFrame {
         size: PixelSize = PixelSize(width: 1366, height: 767)
     ) -> AccessUnit {
         var bytes = big(UInt32(count - 4)) + [reference == nil ? 0x65 : 0x41] + big(index) + big(reference ?? index)
-        for position in bytes.count..<count { bytes.append(filler(index, position)) }
+        bytes += filler(index, count - bytes.count)
         return AccessUnit(
             bytes: bytes, isKeyframe: reference == nil, parameterSets: reference == nil ? parameterSets : nil,
             size: size, time: time)
@@ -20,8 +20,22 @@ enum TestFrame {
 
     static func big(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }
 
-    private static func filler(_ index: UInt32, _ position: Int) -> UInt8 {
-        UInt8(truncatingIfNeeded: Int(index) &* 31 &+ position &* 7)
+    private static let noise: [UInt8] = {
+        var random = SeededGenerator(seed: 99)
+        return random.bytes(1 << 16)
+    }()
+
+    /// Noise that begins elsewhere for each index.
+    private static func filler(_ index: UInt32, _ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        var offset = Int(index) &* 31 & 0x7FFF
+        while bytes.count < count {
+            let length = min(count - bytes.count, noise.count - offset)
+            bytes += noise[offset..<offset + length]
+            offset = 0
+        }
+        return bytes
     }
 
     /// What a decoder would make of frames, one after the other.
@@ -37,10 +51,7 @@ enum TestFrame {
             guard bytes.count >= 13 else { return errors.append("a frame of \(bytes.count) bytes") }
             let index = value(5)
             if value(0) != bytes.count - 4 { errors.append("frame \(index): the NAL unit's length is wrong") }
-            for position in 13..<bytes.count where bytes[position] != filler(index, position) {
-                errors.append("frame \(index): byte \(position) is wrong")
-                break
-            }
+            if Array(bytes[13...]) != filler(index, bytes.count - 13) { errors.append("frame \(index): wrong bytes") }
             if unit.isKeyframe {
                 if unit.parameterSets != TestFrame.parameterSets { errors.append("keyframe \(index): parameter sets") }
                 if bytes[4] != 0x65 { errors.append("frame \(index) is no keyframe") }

@@ -1,6 +1,6 @@
 import BeamMedia
 import CSDL2
-import Foundation
+import Glibc
 
 /// SDL's surface of a window: memory that the X server reads (MIT-SHM), so that showing it is one copy.
 @MainActor final class WindowSurface {
@@ -68,14 +68,27 @@ enum SharedMemory {
         shmctl(id, IPC_SET, &segment)
     }
 
-    /// The segment's identifier: the kernel shows it as the mapping's inode.
+    /// The identifier of the segment that starts at `address`.
     static func identifier(at address: UnsafeRawPointer) -> Int32? {
-        guard let maps = try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8) else { return nil }
-        let start = String(UInt(bitPattern: address), radix: 16) + "-"
-        for line in maps.split(separator: "\n") where line.hasPrefix(start) && line.contains("/SYSV") {
-            let fields = line.split(separator: " ", omittingEmptySubsequences: true)
-            return fields.count > 4 ? Int32(fields[4]) : nil
+        segments().first { $0.start == UInt(bitPattern: address) }?.identifier
+    }
+
+    /// The segments attached to this process. The kernel shows a segment's identifier as its mapping's inode.
+    static func segments() -> [(start: UInt, identifier: Int32)] {
+        guard let file = fopen("/proc/self/maps", "re") else { return [] }
+        defer { fclose(file) }
+        var found: [(start: UInt, identifier: Int32)] = []
+        var line: UnsafeMutablePointer<CChar>?
+        var capacity = 0
+        defer { free(line) }
+        while getline(&line, &capacity, file) > 0, let line {
+            let text = String(cString: line)
+            guard text.contains("/SYSV") else { continue }
+            let fields = text.split(separator: " ", omittingEmptySubsequences: true)
+            if fields.count > 4, let start = UInt(text.prefix { $0 != "-" }, radix: 16), let identifier = Int32(fields[4]) {
+                found.append((start, identifier))
+            }
         }
-        return nil
+        return found
     }
 }

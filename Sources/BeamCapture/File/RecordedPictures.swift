@@ -1,0 +1,156 @@
+import BeamMedia
+import CAVCodec
+
+/// Pictures from decoded frames: the frame's own memory where it is 4:2:0 of 8 bits, else a converted copy. Used by one thread.
+final class RecordedPictures {
+    /// In pixels.
+    static let longestSide = 8192
+
+    private let pool = PixelBufferPool()
+    private var converter: FrameConverter?
+
+    /// Why pictures of `size` can't be shared; nil: they can.
+    static func objection(_ size: PixelSize) -> String? {
+        guard size.width > 0, size.height > 0 else { return "its pictures have no size" }
+        guard size.width <= longestSide, size.height <= longestSide else {
+            return "its pictures are \(size), more than \(longestSide) pixels a side"
+        }
+        return nil
+    }
+
+    /// What can't become a picture, and why.
+    struct Refusal: Error { let reason: String }
+
+    /// Takes the picture out of `frame` and leaves it empty.
+    func picture(takingFrom frame: FrameHandle) throws(Refusal) -> (PixelBuffer, ColourDescription) {
+        let fields = frame.pointer.pointee
+        let size = PixelSize(width: Int(fields.width), height: Int(fields.height))
+        if let reason = Self.objection(size) { throw Refusal(reason: reason) }
+        let format = AVPixelFormat(fields.format)
+        let colour = try Self.colour(of: fields, format)
+        let strides = (fields.linesize.0, fields.linesize.1, fields.linesize.2)
+        if format == AV_PIX_FMT_YUV420P || format == AV_PIX_FMT_YUVJ420P, strides.0 > 0, strides.1 > 0, strides.2 > 0 {
+            return (try Self.wrap(frame, size), colour)
+        }
+        let kind = FrameConverter.Kind(format: format, size: size, colour: colour)
+        if converter?.kind != kind { converter = FrameConverter(kind) }
+        guard let converter else {
+            let name = av_get_pix_fmt_name(format).map { String(cString: $0) } ?? "unknown"
+            throw Refusal(reason: "its pixel format \(name) can't be converted")
+        }
+        let buffer = pool.buffer(format: .i420, size: size)
+        guard converter.convert(frame, into: buffer) else { throw Refusal(reason: "its pictures can't be converted") }
+        av_frame_unref(frame.pointer)
+        return (buffer, colour)
+    }
+
+    /// What the samples of the resulting picture mean: as the stream says, and where it says nothing, BT.709 and limited range.
+    /// RGB and grey pictures become that too.
+    private static func colour(of frame: AVFrame, _ format: AVPixelFormat) throws(Refusal) -> ColourDescription {
+        guard let descriptor = av_pix_fmt_desc_get(format) else {
+            throw Refusal(reason: "its pixel format isn't known")
+        }
+        if !FrameConverter.isYUV(descriptor.pointee) { return .bt709Limited }
+        let matrix: ColourDescription.Matrix =
+            switch frame.colorspace {
+            case AVCOL_SPC_BT470BG, AVCOL_SPC_SMPTE170M, AVCOL_SPC_FCC: .bt601
+            case AVCOL_SPC_BT2020_NCL, AVCOL_SPC_BT2020_CL: .bt2020
+            case AVCOL_SPC_YCGCO, AVCOL_SPC_ICTCP:
+                throw Refusal(reason: "its colours are neither RGB nor BT.709, BT.601 or BT.2020")
+            default: .bt709
+            }
+        let full = [AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ411P]
+        return ColourDescription(
+            matrix: matrix, isFullRange: frame.color_range == AVCOL_RANGE_JPEG || full.contains(format))
+    }
+
+    /// Moves the frame's reference into a buffer that gives it back when nobody reads the picture any more.
+    private static func wrap(_ frame: FrameHandle, _ size: PixelSize) throws(Refusal) -> PixelBuffer {
+        guard let holder = FrameHandle() else { throw Refusal(reason: "there is not enough memory") }
+        av_frame_move_ref(holder.pointer, frame.pointer)
+        let fields = holder.pointer.pointee
+        guard let y = fields.data.0, let u = fields.data.1, let v = fields.data.2 else {
+            throw Refusal(reason: "a decoded picture is empty")
+        }
+        let planes = [
+            Plane(base: y, stride: Int(fields.linesize.0)), Plane(base: u, stride: Int(fields.linesize.1)),
+            Plane(base: v, stride: Int(fields.linesize.2)),
+        ]
+        // Touched again only by `release`, which runs once; freeing a frame is safe on any thread.
+        nonisolated(unsafe) let kept = holder
+        return PixelBuffer(format: .i420, size: size, planes: planes) { av_frame_unref(kept.pointer) }
+    }
+}
+
+/// swscale from one kind of frame to 4:2:0 of 8 bits, of the same size and meaning; from RGB and grey to what the kind says.
+private final class FrameConverter {
+    struct Kind: Equatable {
+        var format: AVPixelFormat
+        var size: PixelSize
+        /// Of the result.
+        var colour: ColourDescription
+    }
+
+    let kind: Kind
+    private let context: OpaquePointer
+
+    static func isYUV(_ descriptor: AVPixFmtDescriptor) -> Bool {
+        descriptor.nb_components >= 3 && descriptor.flags & UInt64(AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL) == 0
+    }
+
+    /// Nil when swscale doesn't know the format.
+    init?(_ kind: Kind) {
+        guard let descriptor = av_pix_fmt_desc_get(kind.format), let context = sws_alloc_context() else { return nil }
+        self.kind = kind
+        self.context = context
+        let options = UnsafeMutableRawPointer(context)
+        func set(_ name: String, _ value: Int) { av_opt_set_int(options, name, Int64(value), 0) }
+        set("srcw", kind.size.width)
+        set("srch", kind.size.height)
+        set("src_format", Int(kind.format.rawValue))
+        set("dstw", kind.size.width)
+        set("dsth", kind.size.height)
+        set("dst_format", Int(AV_PIX_FMT_YUV420P.rawValue))
+        set("sws_flags", Int(SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INP))
+        // Chroma in the centre of its 2 × 2 pixels (128 is half a luma sample), as everywhere in BeamRoom.
+        set("src_h_chr_pos", descriptor.pointee.log2_chroma_w > 0 ? 128 : 0)
+        set("src_v_chr_pos", descriptor.pointee.log2_chroma_h > 0 ? 128 : 0)
+        set("dst_h_chr_pos", 128)
+        set("dst_v_chr_pos", 128)
+        // Samples of RGB and grey reach over the full range.
+        let toFull: CInt = kind.colour.isFullRange ? 1 : 0
+        let fromFull = Self.isYUV(descriptor.pointee) ? toFull : 1
+        set("src_range", Int(fromFull))
+        set("dst_range", Int(toFull))
+        guard sws_init_context(context, nil, nil) >= 0 else {
+            sws_freeContext(context)
+            return nil
+        }
+        let matrix =
+            switch kind.colour.matrix {
+            case .bt709: SWS_CS_ITU709
+            case .bt601: SWS_CS_ITU601
+            case .bt2020: SWS_CS_BT2020
+            }
+        let unit: CInt = 1 << 16
+        sws_setColorspaceDetails(
+            context, sws_getCoefficients(matrix), fromFull, sws_getCoefficients(matrix), toFull, 0, unit, unit)
+    }
+
+    deinit { sws_freeContext(context) }
+
+    func convert(_ frame: FrameHandle, into buffer: PixelBuffer) -> Bool {
+        let fields = frame.pointer
+        let source: [UnsafePointer<UInt8>?] = withUnsafeBytes(of: &fields.pointee.data) {
+            $0.bindMemory(to: UnsafeMutablePointer<UInt8>?.self).prefix(4).map { UnsafePointer($0) }
+        }
+        let sourceStrides = withUnsafeBytes(of: &fields.pointee.linesize) {
+            Array($0.bindMemory(to: CInt.self).prefix(4))
+        }
+        let target: [UnsafeMutablePointer<UInt8>?] =
+            buffer.planes.map { $0.base.assumingMemoryBound(to: UInt8.self) } + [nil]
+        let targetStrides = buffer.planes.map { CInt($0.stride) } + [0]
+        let height = CInt(kind.size.height)
+        return sws_scale(context, source, sourceStrides, 0, height, target, targetStrides) == height
+    }
+}

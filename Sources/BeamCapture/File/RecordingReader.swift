@@ -1,0 +1,169 @@
+import BeamMedia
+import CAVCodec
+import Glibc
+
+/// A file's best video stream, decoded from its beginning to its end, again and again. Used by one thread.
+final class RecordingReader {
+    private let path: String
+    private let control: SourceControl
+    private let packet: PacketHandle
+    private var opened: Opened
+    private var isDraining = false
+    /// Seeking doesn't lead back to the first picture in this file.
+    private var hasToReopen = false
+    /// What reading last failed with, if it wasn't the end.
+    private(set) var failure: CInt?
+
+    /// - Throws: `unreadableFile`.
+    init(path: String, control: SourceControl) throws(CaptureError) {
+        _ = LibAV.quietened
+        guard let packet = PacketHandle() else {
+            throw .unreadableFile(path: path, reason: "there is not enough memory")
+        }
+        self.path = path
+        self.control = control
+        self.packet = packet
+        opened = try Opened(path, control)
+    }
+
+    var stream: UnsafeMutablePointer<AVStream> { opened.stream }
+
+    /// Frames a second, as the file says on average.
+    var frameRate: Double {
+        for rate in [stream.pointee.avg_frame_rate, stream.pointee.r_frame_rate] where rate.num > 0 && rate.den > 0 {
+            return Double(rate.num) / Double(rate.den)
+        }
+        return 25
+    }
+
+    /// A decoded frame's time in nanoseconds, from the file's own zero on.
+    func timestamp(_ frame: FrameHandle) -> Int64? {
+        let (stamp, base) = (frame.pointer.pointee.best_effort_timestamp, stream.pointee.time_base)
+        guard stamp != beam_av_nopts_value, base.num > 0, base.den > 0 else { return nil }
+        return av_rescale_q(stamp, base, AVRational(num: 1, den: 1_000_000_000))
+    }
+
+    enum Step { case frame, end, stopped }
+
+    /// Decodes the next frame into `frame`. Packets that can't be decoded are passed over.
+    func next(into frame: FrameHandle) -> Step {
+        var failuresAtEnd = 0
+        while !control.isStopped {
+            av_frame_unref(frame.pointer)
+            let result = avcodec_receive_frame(opened.decoder.pointer, frame.pointer)
+            if result >= 0 { return .frame }
+            if result == beam_averror_eof { return .end }
+            if isDraining {
+                failuresAtEnd += 1
+                if result == beam_averror_eagain || failuresAtEnd > 64 { return .end }
+            } else {
+                feed()
+            }
+        }
+        return .stopped
+    }
+
+    /// Hands the next packet to the decoder, or tells it that none follows.
+    private func feed() {
+        av_packet_unref(packet.pointer)
+        let result = av_read_frame(opened.input.pointer, packet.pointer)
+        if result < 0 {
+            failure = result == beam_averror_eof ? nil : result
+            isDraining = true
+            avcodec_send_packet(opened.decoder.pointer, nil)
+        } else if packet.pointer.pointee.stream_index == opened.stream.pointee.index {
+            // What it refuses is damaged: the picture is missing, the next one may be there.
+            avcodec_send_packet(opened.decoder.pointer, packet.pointer)
+        }
+    }
+
+    /// Back to the first frame, whose timestamp was `first`; decodes it into `frame`.
+    ///
+    /// - Throws: `unreadableFile`, when the file has to be opened again and can't be.
+    func rewind(to first: Int64?, into frame: FrameHandle) throws(CaptureError) -> Step {
+        if let first, !hasToReopen, seek() {
+            let step = next(into: frame)
+            if step == .stopped || step == .frame && timestamp(frame) == first { return step }
+        }
+        if control.isStopped { return .stopped }
+        hasToReopen = true
+        opened = try Opened(path, control)
+        isDraining = false
+        return next(into: frame)
+    }
+
+    private func seek() -> Bool {
+        let (input, stream) = (opened.input.pointer, opened.stream)
+        let start = stream.pointee.start_time == beam_av_nopts_value ? 0 : stream.pointee.start_time
+        guard avformat_seek_file(input, stream.pointee.index, .min, start, start, 0) >= 0 else { return false }
+        avcodec_flush_buffers(opened.decoder.pointer)
+        isDraining = false
+        return true
+    }
+
+    /// The file's handles, as they are from one opening to the next.
+    private struct Opened {
+        let input: InputHandle
+        /// Belongs to `input`.
+        let stream: UnsafeMutablePointer<AVStream>
+        let decoder: DecoderHandle
+
+        init(_ path: String, _ control: SourceControl) throws(CaptureError) {
+            func failure(_ reason: String) -> CaptureError { .unreadableFile(path: path, reason: reason) }
+            if let reason = Self.objection(path) { throw failure(reason) }
+            input = try InputHandle(path: path, control: control)
+            let found = avformat_find_stream_info(input.pointer, nil)
+            guard found >= 0 else { throw failure(LibAV.message(found)) }
+            let index = av_find_best_stream(input.pointer, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
+            guard index >= 0, let streams = input.pointer.pointee.streams, let stream = streams[Int(index)],
+                let parameters = stream.pointee.codecpar
+            else { throw failure("there is no video in it") }
+            self.stream = stream
+            for other in 0..<Int(input.pointer.pointee.nb_streams) where other != Int(index) {
+                streams[other]?.pointee.discard = AVDISCARD_ALL
+            }
+            guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
+                let name = String(cString: avcodec_get_name(parameters.pointee.codec_id))
+                throw failure("its video is coded as \(name), for which there is no decoder on this machine")
+            }
+            guard let decoder = DecoderHandle(codec) else { throw failure("there is not enough memory") }
+            self.decoder = decoder
+            let context = decoder.pointer
+            let size = PixelSize(width: Int(parameters.pointee.width), height: Int(parameters.pointee.height))
+            if let reason = RecordedPictures.objection(size), size.area > 0 { throw failure(reason) }
+            context.pointee.max_pixels = Int64(RecordedPictures.longestSide * RecordedPictures.longestSide)
+            context.pointee.pkt_timebase = stream.pointee.time_base
+            context.pointee.thread_count = CInt(max(1, min(4, av_cpu_count())))
+            var result = avcodec_parameters_to_context(context, parameters)
+            if result >= 0 { result = avcodec_open2(context, codec, nil) }
+            guard result >= 0 else { throw failure("its decoder doesn't start: \(LibAV.message(result))") }
+        }
+
+        /// Why nothing can be read from `path`; nil: perhaps it can.
+        private static func objection(_ path: String) -> String? {
+            var status = Glibc.stat()
+            guard stat(path, &status) == 0 else {
+                return switch errno {
+                case ENOENT, ENOTDIR: "there is no such file"
+                case EACCES: "its directory may not be read"
+                default: system(errno)
+                }
+            }
+            switch status.st_mode & S_IFMT {
+            case S_IFDIR: return "it is a directory"
+            case S_IFREG where status.st_size == 0: return "it is empty"
+            case S_IFREG: break
+            default: return "it is a device or a pipe, not a file that can be read again from its beginning"
+            }
+            guard access(path, R_OK) == 0 else {
+                return errno == EACCES ? "you may not read it" : system(errno)
+            }
+            return nil
+        }
+
+        private static func system(_ code: CInt) -> String {
+            var text = [CChar](repeating: 0, count: 256)
+            return strerror_r(code, &text, text.count) == 0 ? LibAV.words(text) : "error \(code)"
+        }
+    }
+}

@@ -1,0 +1,226 @@
+import BeamMedia
+import CXCB
+import Foundation
+
+/// A program that draws on an X server, and knows what has to be seen. For the thread that made it.
+final class X11Painter {
+    let raw: OpaquePointer
+    let screen: xcb_screen_t
+    private let context: xcb_gcontext_t
+
+    var root: xcb_window_t { screen.root }
+    var size: PixelSize { PixelSize(width: Int(screen.width_in_pixels), height: Int(screen.height_in_pixels)) }
+
+    init(_ display: String) throws {
+        guard let raw = xcb_connect(display, nil), xcb_connection_has_error(raw) == 0,
+            let screen = xcb_setup_roots_iterator(xcb_get_setup(raw)).data
+        else { throw X11TestFailure("no X server answers at \(display)") }
+        self.raw = raw
+        self.screen = screen.pointee
+        context = xcb_generate_id(raw)
+        // Drawing on the root reaches what windows cover only so; each window is drawn on by its own name.
+        xcb_create_gc(raw, context, screen.pointee.root, 0, nil)
+        synchronise()
+    }
+
+    deinit { xcb_disconnect(raw) }
+
+    /// Waits until the server has done everything asked so far.
+    func synchronise() {
+        free(xcb_get_input_focus_reply(raw, xcb_get_input_focus(raw), nil))
+    }
+
+    /// Fills rectangles, the last on top.
+    func fill(_ rects: [(PixelRect, UInt32)], in drawable: xcb_drawable_t? = nil) {
+        for (rect, colour) in rects {
+            xcb_change_gc(raw, context, XCB_GC_FOREGROUND.rawValue, [colour])
+            let rectangle = xcb_rectangle_t(
+                x: Int16(rect.x), y: Int16(rect.y), width: UInt16(rect.width), height: UInt16(rect.height))
+            xcb_poly_fill_rectangle(raw, drawable ?? root, context, 1, [rectangle])
+        }
+        synchronise()
+    }
+
+    func fill(_ rect: PixelRect, _ colour: UInt32, in drawable: xcb_drawable_t? = nil) {
+        fill([(rect, colour)], in: drawable)
+    }
+
+    /// A window of one colour, shown.
+    func window(_ frame: PixelRect, _ colour: UInt32, border: Int = 0) -> xcb_window_t {
+        let window = xcb_generate_id(raw)
+        xcb_create_window(
+            raw, UInt8(XCB_COPY_FROM_PARENT), window, root, Int16(frame.x), Int16(frame.y), UInt16(frame.width),
+            UInt16(frame.height), UInt16(border), UInt16(XCB_WINDOW_CLASS_INPUT_OUTPUT.rawValue), screen.root_visual,
+            XCB_CW_BACK_PIXEL.rawValue | XCB_CW_BORDER_PIXEL.rawValue, [colour, 0xff_ffff])
+        xcb_map_window(raw, window)
+        synchronise()
+        return window
+    }
+
+    func resize(_ window: xcb_window_t, to size: PixelSize) {
+        xcb_configure_window(
+            raw, window, UInt16(XCB_CONFIG_WINDOW_WIDTH.rawValue | XCB_CONFIG_WINDOW_HEIGHT.rawValue),
+            [UInt32(size.width), UInt32(size.height)])
+        synchronise()
+    }
+
+    func show(_ window: xcb_window_t) {
+        xcb_map_window(raw, window)
+        synchronise()
+    }
+
+    func hide(_ window: xcb_window_t) {
+        xcb_unmap_window(raw, window)
+        synchronise()
+    }
+
+    func close(_ window: xcb_window_t) {
+        xcb_destroy_window(raw, window)
+        synchronise()
+    }
+
+    /// Puts the pointer somewhere, as programs do.
+    func warpPointer(to x: Int, _ y: Int) {
+        xcb_warp_pointer(raw, 0, root, 0, 0, 0, 0, Int16(x), Int16(y))
+        synchronise()
+    }
+
+    /// A pointer of `size` × `size` pixels, black or white and opaque, its tip in the middle.
+    func setPointer(size: Int, isWhite: Bool) {
+        let bitmap = xcb_generate_id(raw)
+        let drawing = xcb_generate_id(raw)
+        xcb_create_pixmap(raw, 1, bitmap, root, UInt16(size), UInt16(size))
+        xcb_create_gc(raw, drawing, bitmap, XCB_GC_FOREGROUND.rawValue, [1])
+        xcb_poly_fill_rectangle(
+            raw, bitmap, drawing, 1, [xcb_rectangle_t(x: 0, y: 0, width: UInt16(size), height: UInt16(size))])
+        let cursor = xcb_generate_id(raw)
+        let level: UInt16 = isWhite ? 0xffff : 0
+        xcb_create_cursor(
+            raw, cursor, bitmap, bitmap, level, level, level, level, level, level, UInt16(size / 2), UInt16(size / 2))
+        xcb_change_window_attributes(raw, root, XCB_CW_CURSOR.rawValue, [cursor])
+        xcb_free_cursor(raw, cursor)
+        xcb_free_gc(raw, drawing)
+        xcb_free_pixmap(raw, bitmap)
+        synchronise()
+    }
+
+    /// Another size for the screen, as `xrandr --fb` gives it. False when the server refuses.
+    func setScreenSize(_ size: PixelSize) -> Bool {
+        free(xcb_randr_query_version_reply(raw, xcb_randr_query_version(raw, 1, 5), nil))
+        guard
+            let resources = xcb_randr_get_screen_resources_reply(raw, xcb_randr_get_screen_resources(raw, root), nil),
+            let output = xcb_randr_get_screen_resources_outputs(resources),
+            let controller = xcb_randr_get_screen_resources_crtcs(resources)
+        else { return false }
+        defer { free(resources) }
+        // Switched off, lest it reach out of the smaller screen; Xvfb then shows what the screen is without it.
+        var info = xcb_randr_mode_info_t()
+        info.width = UInt16(size.width)
+        info.height = UInt16(size.height)
+        let name = "test-\(size)"
+        info.name_len = UInt16(name.utf8.count)
+        let created = xcb_randr_create_mode_reply(
+            raw, xcb_randr_create_mode(raw, root, info, UInt32(name.utf8.count), name), nil)
+        guard let created else { return false }
+        defer { free(created) }
+        let mode = created.pointee.mode
+        xcb_randr_add_output_mode(raw, output.pointee, mode)
+        let off = xcb_randr_set_crtc_config(
+            raw, controller.pointee, 0, 0, 0, 0, 0, UInt16(XCB_RANDR_ROTATION_ROTATE_0.rawValue), 0, nil)
+        free(xcb_randr_set_crtc_config_reply(raw, off, nil))
+        let error = xcb_request_check(
+            raw,
+            xcb_randr_set_screen_size_checked(
+                raw, root, UInt16(size.width), UInt16(size.height), UInt32(size.width), UInt32(size.height)))
+        free(error)
+        let on = xcb_randr_set_crtc_config(
+            raw, controller.pointee, 0, 0, 0, 0, mode, UInt16(XCB_RANDR_ROTATION_ROTATE_0.rawValue), 1, output)
+        free(xcb_randr_set_crtc_config_reply(raw, on, nil))
+        synchronise()
+        return error == nil
+    }
+
+    /// Divides the screen: a monitor of the server's own making, as `xrandr --setmonitor` does it.
+    func setMonitor(_ name: String, _ frame: PixelRect) {
+        free(xcb_randr_query_version_reply(raw, xcb_randr_query_version(raw, 1, 5), nil))
+        var info = xcb_randr_monitor_info_t()
+        info.name = atom(name)
+        info.x = Int16(frame.x)
+        info.y = Int16(frame.y)
+        info.width = UInt16(frame.width)
+        info.height = UInt16(frame.height)
+        info.width_in_millimeters = 100
+        info.height_in_millimeters = 100
+        xcb_randr_set_monitor(raw, root, &info)
+        synchronise()
+    }
+
+    func deleteMonitor(_ name: String) {
+        xcb_randr_delete_monitor(raw, root, atom(name))
+        synchronise()
+    }
+
+    private func atom(_ name: String) -> xcb_atom_t {
+        let reply = xcb_intern_atom_reply(raw, xcb_intern_atom(raw, 0, UInt16(name.utf8.count), name), nil)
+        defer { free(reply) }
+        return reply?.pointee.atom ?? 0
+    }
+}
+
+/// What a picture has to look like.
+struct X11Canvas: Equatable {
+    let size: PixelSize
+    /// Red, green and blue in the lower 24 bits, row after row.
+    private(set) var pixels: [UInt32]
+
+    init(_ size: PixelSize, _ colour: UInt32 = 0) {
+        self.size = size
+        pixels = Array(repeating: colour, count: size.area)
+    }
+
+    /// A picture's pixels, without the byte that has no meaning.
+    init(_ picture: Picture) {
+        size = picture.size
+        let plane = picture.buffer.planes[0]
+        let width = size.width
+        pixels = []
+        pixels.reserveCapacity(size.area)
+        for y in 0..<size.height {
+            let row = UnsafeRawBufferPointer(start: plane.base + y * plane.stride, count: width * 4)
+            pixels.append(contentsOf: row.bindMemory(to: UInt32.self).lazy.map { $0 & 0xff_ffff })
+        }
+    }
+
+    subscript(x: Int, y: Int) -> UInt32 { pixels[y * size.width + x] }
+
+    mutating func fill(_ rect: PixelRect, _ colour: UInt32) {
+        let rect = rect.intersection(PixelRect(size))
+        for y in rect.y..<rect.maxY {
+            for x in rect.x..<rect.maxX { pixels[y * size.width + x] = colour }
+        }
+    }
+
+    func filled(_ rect: PixelRect, _ colour: UInt32) -> X11Canvas {
+        var canvas = self
+        canvas.fill(rect, colour)
+        return canvas
+    }
+
+    func cut(_ rect: PixelRect) -> X11Canvas {
+        var part = X11Canvas(rect.size)
+        for y in 0..<rect.height {
+            for x in 0..<rect.width { part.pixels[y * rect.width + x] = self[rect.x + x, rect.y + y] }
+        }
+        return part
+    }
+
+    /// The smallest rectangle that holds every pixel that differs; nil where none does.
+    func difference(_ other: X11Canvas) -> PixelRect? {
+        guard size == other.size else { return PixelRect(size) }
+        var rect = PixelRect(x: 0, y: 0, width: 0, height: 0)
+        for index in pixels.indices where pixels[index] != other.pixels[index] {
+            rect = rect.union(PixelRect(x: index % size.width, y: index / size.width, width: 1, height: 1))
+        }
+        return rect.isEmpty ? nil : rect
+    }
+}

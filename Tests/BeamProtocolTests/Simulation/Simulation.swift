@@ -1,0 +1,340 @@
+import BeamMedia
+
+@testable import BeamProtocol
+
+/// Hosts and viewers over a simulated network, in virtual time.
+///
+/// One host at a time, any number of viewers. What happens, happens in the order of its time, and in the same order
+/// for the same seed.
+struct Simulation {
+    /// A viewer, its decoder, and its end of the network.
+    struct Viewer {
+        let address: IPAddress
+        var session: ViewerSession
+        var deadline = MediaTime.zero
+        /// Connections and sockets that are no longer the present one's are no longer listened to.
+        var connection: ConnectionID?
+        var localPort: UInt16?
+        var lastPort: UInt16 = 40000
+        var hostPort: UInt16 = 0
+        var decoder = TestFrame.Decoder()
+        var events: [(time: MediaTime, event: ViewerEvent)] = []
+        var frames: [(time: MediaTime, number: UInt32, isKeyframe: Bool)] = []
+
+        /// The longest time without a frame between two times.
+        func longestPause(from start: MediaTime, to end: MediaTime) -> Duration {
+            let times = [start] + frames.map(\.time).filter { $0 > start && $0 < end } + [end]
+            return zip(times, times.dropFirst()).map { $1 - $0 }.max() ?? .zero
+        }
+    }
+
+    struct Source {
+        var framesPerSecond = 30
+        var frameBytes = 12_000
+        var keyframeBytes = 60_000
+        /// Nothing changes on the screen: only keyframes that were asked for.
+        var isStill = false
+        var encodes = Duration.milliseconds(5)
+    }
+
+    private enum Event {
+        case toHost(HostSession.Input)
+        case connect(viewer: Int, ConnectionID)
+        case bytesToHost(ConnectionID, [UInt8])
+        case datagramToHost([UInt8], from: NetworkAddress, port: UInt16)
+        case toViewer(Int, ViewerSession.Input, ConnectionID?)
+        case mediaOpened(viewer: Int, port: UInt16)
+        case datagramToViewer([UInt8], NetworkAddress)
+        case tick
+        case keyframe
+        case encoded(AccessUnit)
+    }
+
+    private(set) var now = MediaTime.zero
+    private var queue: [(time: MediaTime, order: Int, generation: Int?, event: Event)] = []
+    private var order = 0
+    private var random: SeededGenerator
+
+    private(set) var host: HostSession?
+    /// Counts hosts: what was on its way to an earlier one is lost.
+    private var generation = 0
+    private var hostDeadline = MediaTime.zero
+    private var hostPort: UInt16 = 0
+    private(set) var hostEvents: [(time: MediaTime, event: HostEvent)] = []
+    private var lastConnection: UInt64 = 0
+    private var open: [ConnectionID: Int] = [:]
+    private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
+
+    private(set) var viewers: [Viewer] = []
+    var source = Source()
+    private var frameIndex: UInt32 = 0
+    private var needsKeyframe = false
+    private var isWatched = false
+
+    /// From the host, and to it.
+    var media: Link
+    var mediaBack: Link
+    var controlDelay = Duration.milliseconds(1)
+    /// Connections break, and none can be made.
+    private(set) var isControlCut = false
+
+    init(seed: UInt64 = 1) {
+        random = SeededGenerator(seed: seed)
+        media = Link(seed: seed &+ 1000)
+        mediaBack = Link(seed: seed &+ 2000)
+        schedule(.tick, at: .zero)
+    }
+
+    /// A host and a viewer.
+    static func pair(seed: UInt64 = 1, acceptance: HostSession.Acceptance = .all) -> Simulation {
+        var simulation = Simulation(seed: seed)
+        simulation.startHost(acceptance: acceptance)
+        simulation.addViewer()
+        return simulation
+    }
+
+    var viewer: Viewer { viewers[0] }
+
+    // MARK: What a test does
+
+    mutating func startHost(port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing()) {
+        generation += 1
+        host = HostSession(
+            configuration: HostSession.Configuration(acceptance: acceptance, pacing: pacing),
+            random: SeededGenerator(seed: random.next()))
+        hostPort = port
+        isWatched = false
+        // A fresh encoder.
+        frameIndex += 1_000_000
+        handleAtHost(.mediaPort(port))
+        handleAtHost(.broadcast(true))
+    }
+
+    /// The host's process is gone at once: its connections are reset, its media stop.
+    mutating func killHost() {
+        host = nil
+        generation += 1
+        breakConnections()
+    }
+
+    mutating func addViewer(from address: IPAddress = .v4(0x0A00_0002), code: String = "482913") {
+        guard let code = PairingCode(code) else { return }
+        viewers.append(
+            Viewer(
+                address: address, session: ViewerSession(configuration: ViewerSession.Configuration(code: code)),
+                deadline: now, lastPort: 40000 + UInt16(viewers.count) * 1000))
+        pumpViewer(viewers.count - 1)
+    }
+
+    /// A viewer's process is gone at once.
+    mutating func killViewer(_ index: Int) {
+        viewers[index].localPort = nil
+        viewers[index].deadline = .distantFuture
+        viewers[index].session = ViewerSession(configuration: ViewerSession.Configuration(code: PairingCode("000000")!))
+        if let connection = viewers[index].connection { close(connection) }
+        viewers[index].connection = nil
+    }
+
+    mutating func handleAtHost(_ input: HostSession.Input) {
+        host?.handle(input, now: now)
+        pumpHost()
+    }
+
+    mutating func handleAtViewer(_ index: Int, _ input: ViewerSession.Input) {
+        viewers[index].session.handle(input, now: now)
+        pumpViewer(index)
+    }
+
+    mutating func cutControl() {
+        isControlCut = true
+        breakConnections()
+    }
+
+    mutating func mendControl() { isControlCut = false }
+
+    /// Somebody sends a datagram to the host's media port.
+    mutating func datagram(_ bytes: [UInt8], from address: NetworkAddress) {
+        schedule(.datagramToHost(bytes, from: address, port: hostPort), at: now)
+    }
+
+    mutating func drive(for duration: Duration) { drive(until: now + duration) { _ in false } }
+
+    /// Lets time go by until then, or until the condition holds.
+    mutating func drive(until end: MediaTime, or condition: (Simulation) -> Bool) {
+        while !condition(self) {
+            var next = queue.first?.time ?? .distantFuture
+            if host != nil { next = min(next, hostDeadline) }
+            for viewer in viewers { next = min(next, viewer.deadline) }
+            guard next <= end else {
+                now = end
+                return
+            }
+            now = max(now, next)
+            if let first = queue.first, first.time <= now {
+                queue.removeFirst()
+                if first.generation == nil || first.generation == generation { perform(first.event) }
+            }
+            if host != nil, hostDeadline <= now { pumpHost() }
+            for index in viewers.indices where viewers[index].deadline <= now { pumpViewer(index) }
+        }
+    }
+
+    func times(of isIt: (ViewerEvent) -> Bool) -> [Double] {
+        viewer.events.filter { isIt($0.event) }.map(\.time.seconds)
+    }
+
+    // MARK: Events
+
+    private mutating func schedule(_ event: Event, at time: MediaTime, generation: Int? = nil) {
+        order += 1
+        // Most events are due after those that wait already.
+        var index = queue.endIndex
+        while index > 0, queue[index - 1].time > time { index -= 1 }
+        queue.insert((time, order, generation, event), at: index)
+    }
+
+    private mutating func perform(_ event: Event) {
+        switch event {
+        case .toHost(let input):
+            handleAtHost(input)
+        case .connect(let viewer, let id):
+            guard host != nil, !isControlCut else {
+                schedule(.toViewer(viewer, .controlClosed(reason: "refused"), id), at: now + controlDelay)
+                return
+            }
+            open[id] = viewer
+            handleAtHost(.connectionOpened(id, from: viewers[viewer].address))
+            schedule(.toViewer(viewer, .controlConnected, id), at: now + controlDelay)
+        case .bytesToHost(let id, let bytes):
+            if open[id] != nil { handleAtHost(.connectionBytes(id, bytes)) }
+        case .datagramToHost(let bytes, let address, let port):
+            guard port == hostPort else { return }
+            bytes.withUnsafeBytes { host?.handleDatagram($0, from: address, now: now) }
+            pumpHost()
+        case .toViewer(let index, let input, let connection):
+            guard connection == nil || viewers[index].connection == connection else { return }
+            if case .controlClosed = input { viewers[index].connection = nil }
+            handleAtViewer(index, input)
+        case .mediaOpened(let index, let port):
+            guard viewers[index].localPort == port else { return }
+            handleAtViewer(index, .mediaOpened(localPort: port))
+        case .datagramToViewer(let bytes, let address):
+            guard let index = viewers.firstIndex(where: { $0.address == address.ip && $0.localPort == address.port })
+            else { return }
+            bytes.withUnsafeBytes { viewers[index].session.handleDatagram($0, now: now) }
+            pumpViewer(index)
+        case .tick:
+            schedule(.tick, at: now + .nanoseconds(1_000_000_000 / Int64(source.framesPerSecond)))
+            if !source.isStill { capture() }
+        case .keyframe:
+            if needsKeyframe { capture() }
+        case .encoded(let unit):
+            host?.handleFrame(unit, now: now)
+            pumpHost()
+        }
+    }
+
+    private mutating func capture() {
+        guard isWatched else { return }
+        let isKeyframe = needsKeyframe
+        needsKeyframe = false
+        frameIndex += 1
+        schedule(
+            .encoded(
+                TestFrame.make(
+                    frameIndex, reference: isKeyframe ? nil : frameIndex - 1,
+                    bytes: isKeyframe ? source.keyframeBytes : source.frameBytes, time: now)),
+            at: now + source.encodes, generation: generation)
+    }
+
+    private mutating func breakConnections() {
+        for id in open.keys.sorted(by: { $0.value < $1.value }) { close(id) }
+    }
+
+    /// Both ends are told, the other one a little later.
+    private mutating func close(_ id: ConnectionID) {
+        guard let viewer = open.removeValue(forKey: id) else { return }
+        schedule(.toHost(.connectionClosed(id)), at: now, generation: generation)
+        schedule(.toViewer(viewer, .controlClosed(reason: "the other side has closed the connection"), id), at: now + controlDelay)
+    }
+
+    // MARK: What the sessions decide
+
+    private mutating func pumpHost() {
+        while let output = host?.pollOutput(now: now) {
+            switch output {
+            case .wait(let time):
+                hostDeadline = time
+                return
+            case .send(let id, let bytes):
+                guard let viewer = open[id] else { break }
+                for part in cut(bytes) { schedule(.toViewer(viewer, .controlBytes(part), id), at: now + controlDelay) }
+            case .close(let id):
+                close(id)
+            case .transmit(let burst):
+                bursts.append((now, MediaBurst(bytes: [], range: burst.range, segmentSize: 1200, addresses: burst.addresses)))
+                for start in stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: burst.segmentSize) {
+                    let bytes = Array(burst.bytes[start..<min(start + burst.segmentSize, burst.range.upperBound)])
+                    for address in burst.addresses {
+                        for time in media.arrivals(of: bytes.count, now: now) {
+                            schedule(.datagramToViewer(bytes, address), at: time)
+                        }
+                    }
+                }
+            case .requestKeyframe:
+                needsKeyframe = true
+                if source.isStill { schedule(.keyframe, at: now, generation: generation) }
+            case .event(let event):
+                if case .audience(let count) = event { isWatched = count > 0 }
+                hostEvents.append((now, event))
+            }
+        }
+    }
+
+    private mutating func pumpViewer(_ index: Int) {
+        while true {
+            switch viewers[index].session.pollOutput(now: now) {
+            case .wait(let time):
+                viewers[index].deadline = time
+                return
+            case .connectControl:
+                lastConnection += 1
+                viewers[index].connection = ConnectionID(lastConnection)
+                schedule(.connect(viewer: index, ConnectionID(lastConnection)), at: now + controlDelay)
+            case .sendControl(let bytes):
+                guard let id = viewers[index].connection else { break }
+                for part in cut(bytes) { schedule(.bytesToHost(id, part), at: now + controlDelay) }
+            case .closeControl:
+                guard let id = viewers[index].connection else { break }
+                viewers[index].connection = nil
+                if open.removeValue(forKey: id) != nil {
+                    schedule(.toHost(.connectionClosed(id)), at: now + controlDelay, generation: generation)
+                }
+            case .openMedia(let port):
+                viewers[index].lastPort += 1
+                viewers[index].localPort = viewers[index].lastPort
+                viewers[index].hostPort = port
+                schedule(.mediaOpened(viewer: index, port: viewers[index].lastPort), at: now)
+            case .closeMedia:
+                viewers[index].localPort = nil
+            case .sendMedia(let bytes):
+                guard let port = viewers[index].localPort else { break }
+                let address = NetworkAddress(ip: viewers[index].address, port: port)
+                for time in mediaBack.arrivals(of: bytes.count, now: now) {
+                    schedule(.datagramToHost(bytes, from: address, port: viewers[index].hostPort), at: time)
+                }
+            case .deliver(let unit):
+                viewers[index].decoder.decode(unit)
+                viewers[index].frames.append((now, unit.number, unit.isKeyframe))
+            case .event(let event):
+                viewers[index].events.append((now, event))
+            }
+        }
+    }
+
+    /// TCP keeps the bytes' order, not the writes' bounds.
+    private mutating func cut(_ bytes: [UInt8]) -> [[UInt8]] {
+        let middle = Int.random(in: 0...bytes.count, using: &random)
+        return [Array(bytes[..<middle]), Array(bytes[middle...])].filter { !$0.isEmpty }
+    }
+}
