@@ -287,7 +287,9 @@ import Glibc
         case SDLK_END: select(picker.entries.count - 1)
         case SDLK_RETURN, SDLK_KP_ENTER, SDLK_SPACE: events.append(.chosen(picker.selected))
         default:
-            let digits = [SDLK_1: 1, SDLK_2: 2, SDLK_3: 3, SDLK_4: 4, SDLK_5: 5, SDLK_6: 6, SDLK_7: 7, SDLK_8: 8, SDLK_9: 9]
+            let digits = [
+                SDLK_1: 1, SDLK_2: 2, SDLK_3: 3, SDLK_4: 4, SDLK_5: 5, SDLK_6: 6, SDLK_7: 7, SDLK_8: 8, SDLK_9: 9,
+            ]
             guard let digit = digits[code] else { return false }
             if let index = picker.entry(forDigit: digit) {
                 select(index)

@@ -118,12 +118,16 @@ final class EncodeStage: Sendable {
         var size: PixelSize
         let handlers: Handlers
         let converter = PictureConverter()
+        /// The picture that was sent last, and when.
         var last: Picture?
+        var lastTime = MediaTime.zero
+        /// Set while a keyframe that was asked for is left to the next picture, which is about to come.
+        var patience: Duration?
 
         mutating func run(_ slot: LatestSlot<Picture>) {
             do throws(CodecError) {
                 while true {
-                    switch slot.take() {
+                    switch slot.take(within: patience) {
                     case .value(let picture): try encode(picture)
                     case .nudged: try repeatLast()
                     case .closed: return
@@ -136,6 +140,8 @@ final class EncodeStage: Sendable {
 
         private mutating func encode(_ picture: Picture) throws(CodecError) {
             let begin = MediaTime.now
+            patience = nil
+            lastTime = begin
             let output = settings.outputSize(for: picture.size)
             let (isWatched, isKeyframe) = state.shared.withLock { shared in
                 shared.size = output
@@ -158,17 +164,23 @@ final class EncodeStage: Sendable {
             try send(converted, isKeyframe: isKeyframe, begin: begin)
         }
 
-        /// A keyframe was asked for while the screen stands still.
+        /// A keyframe was asked for, perhaps while the screen stands still.
         private mutating func repeatLast() throws(CodecError) {
-            let (isWatched, isKeyframe) = state.shared.withLock { shared in
-                defer { if shared.isWatched, last != nil { shared.needsKeyframe = false } }
-                return (shared.isWatched, shared.needsKeyframe)
-            }
+            let (isWatched, isKeyframe) = state.shared.withLock { ($0.isWatched, $0.needsKeyframe) }
             guard isWatched else {
                 last = nil
+                patience = nil
                 return
             }
             guard isKeyframe, let last else { return }
+            // A picture that moves is not sent twice: the next one comes within a frame or two, and is the keyframe.
+            let wait = Duration.nanoseconds(Int64(2e9 / settings.frameRate))
+            if patience == nil, MediaTime.now - lastTime < wait {
+                patience = wait
+                return
+            }
+            patience = nil
+            state.shared.withLock { $0.needsKeyframe = false }
             try send(last, isKeyframe: true, begin: .now)
         }
 

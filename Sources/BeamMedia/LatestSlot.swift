@@ -37,14 +37,16 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
     /// Why `take` returned.
     public enum Taken {
         case value(Value)
-        /// `nudge()` was called, and no value is there.
+        /// `nudge()` was called, or the time is up, and no value is there.
         case nudged
         case closed
     }
 
-    /// Waits for a value, a nudge or closing.
-    public func take() -> Taken {
-        condition.withLock {
+    /// Waits for a value, a nudge, closing, or the end of `limit` (nil: no end).
+    public func take(within limit: Duration? = nil) -> Taken {
+        let end = limit.map { Date(timeIntervalSinceNow: $0.inSeconds) }
+        return condition.withLock {
+            var isTimeUp = false
             while true {
                 if let taken = value {
                     value = nil
@@ -52,11 +54,11 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
                     return .value(taken)
                 }
                 if isClosed { return .closed }
-                if isNudged {
+                if isNudged || isTimeUp {
                     isNudged = false
                     return .nudged
                 }
-                condition.wait()
+                if let end { isTimeUp = !condition.wait(until: end) } else { condition.wait() }
             }
         }
     }

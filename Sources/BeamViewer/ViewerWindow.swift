@@ -83,7 +83,7 @@ public final class ViewerWindow {
         }
         if name != shownName {
             shownName = name
-            window.title = name.map { "\($0) – \(Self.program)" } ?? Self.program
+            window.title = name.map { "\($0) - \(Self.program)" } ?? Self.program
         }
         window.setOverlay(StatisticsOverlay.lines(report, renderer: window.rendererName))
     }

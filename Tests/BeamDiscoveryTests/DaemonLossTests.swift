@@ -7,9 +7,11 @@ import Testing
     .serialized,
     .enabled(if: PrivateMachine.obstacle == nil, "no private Avahi daemon: \(PrivateMachine.obstacle ?? "")"))
 struct DaemonLossTests {
-    @Test func `After the daemon's restart the service is published again, and found hosts weren't lost`() async throws {
+    @Test func `After the daemon's restart the service is published again, and found hosts weren't lost`() async throws
+    {
         try await PrivateMachine.with(2) { machines in
-            await #expect(processExitsWith: .success) { [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
+            await #expect(processExitsWith: .success) {
+                [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
                 here.use()
                 let published = PublisherLog()
                 let seen = BrowserLog()
@@ -40,7 +42,8 @@ struct DaemonLossTests {
 
     @Test func `A daemon that crashed and came back is used again`() async throws {
         try await PrivateMachine.with(2) { machines in
-            await #expect(processExitsWith: .success) { [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
+            await #expect(processExitsWith: .success) {
+                [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
                 here.use()
                 let published = PublisherLog()
                 let publisher = published.publish("Here", port: 50001)
@@ -55,7 +58,8 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `Without a daemon that is said once, and as soon as there is one the service is published`() async throws {
+    @Test func `Without a daemon that is said once, and as soon as there is one the service is published`() async throws
+    {
         try await PrivateMachine.with(options: ["--no-daemon"]) { machines in
             await #expect(processExitsWith: .success) { [machine = machines[0] as PrivateMachine] in
                 machine.use()
@@ -75,7 +79,8 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `Without a message bus that is said once, and as soon as there is one the service is published`() async throws
+    @Test func `Without a message bus that is said once, and as soon as there is one the service is published`()
+        async throws
     {
         try await PrivateMachine.with(options: ["--no-bus"]) { machines in
             await #expect(processExitsWith: .success) { [machine = machines[0] as PrivateMachine] in
@@ -124,7 +129,8 @@ struct DaemonLossTests {
                 let browser = seen.browse()
                 let holder = Holder()
                 let published = PublisherLog()
-                holder.publisher = ServicePublisher(name: "Brief", type: ServiceType.control, port: 1, txt: []) { event in
+                holder.publisher = ServicePublisher(name: "Brief", type: ServiceType.control, port: 1, txt: []) {
+                    event in
                     holder.publisher?.withdraw()
                     published.add(event)
                 }

@@ -7,7 +7,8 @@ import Testing
     .serialized,
     .enabled(if: PrivateMachine.obstacle == nil, "no private Avahi daemon: \(PrivateMachine.obstacle ?? "")"))
 struct DiscoveryTests {
-    @Test func `A published service is found with its port and TXT record, and lost when it is withdrawn`() async throws {
+    @Test func `A published service is found with its port and TXT record, and lost when it is withdrawn`() async throws
+    {
         try await PrivateMachine.with { machines in
             await #expect(processExitsWith: .success) { [machine = machines[0] as PrivateMachine] in
                 machine.use()
@@ -42,16 +43,15 @@ struct DiscoveryTests {
 
     @Test func `Two machines see each other's services`() async throws {
         try await PrivateMachine.with(2) { machines in
-            await #expect(processExitsWith: .success) { [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
+            await #expect(processExitsWith: .success) {
+                [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
                 here.use()
                 let published = PublisherLog()
                 let publisher = published.publish("Here", port: 50001)
                 _ = try published.wait("published") { $0 == .published(name: "Here") }
                 let listed = there.run("avahi-browse", "--resolve", "--terminate", "--parsable", ServiceType.control)
-                let line = listed.split(separator: "\n").first { $0.hasPrefix("=;lan0;IPv4;Here;") }
-                #expect(
-                    line?.hasSuffix(#";beam-machine-1.local;10.77.0.1;50001;"deviceName=Here" "beam=1""#) == true,
-                    "\(listed)")
+                let line = listed.split(separator: "\n").first { $0.hasPrefix("=;lan0;") && $0.contains(";Here;") }
+                #expect(line?.hasSuffix(#";50001;"deviceName=Here" "beam=1""#) == true, "\(listed)")
 
                 let seen = BrowserLog()
                 let browser = seen.browse()
@@ -71,7 +71,8 @@ struct DiscoveryTests {
 
     @Test func `A host that comes back on another port is found there`() async throws {
         try await PrivateMachine.with(2) { machines in
-            await #expect(processExitsWith: .success) { [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
+            await #expect(processExitsWith: .success) {
+                [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
                 here.use()
                 let seen = BrowserLog()
                 let browser = seen.browse()
@@ -89,12 +90,15 @@ struct DiscoveryTests {
 
     @Test func `A name that another machine has is changed`() async throws {
         try await PrivateMachine.with(2) { machines in
-            await #expect(processExitsWith: .success) { [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
+            await #expect(processExitsWith: .success) {
+                [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
                 here.use()
                 let seen = BrowserLog()
                 let browser = seen.browse()
                 let other = try there.start("avahi-publish", "-s", "Studio", ServiceType.control, "50002")
                 _ = try seen.waitForHost("Studio")
+                // The other daemon defends its name once it has announced it twice, a second apart.
+                try await Task.sleep(for: .seconds(2))
                 let published = PublisherLog()
                 let publisher = published.publish("Studio", port: 50001)
                 _ = try published.wait("published") { $0 == .published(name: "Studio #2") }
@@ -153,7 +157,8 @@ struct DiscoveryTests {
 
     @Test func `Control characters in a stranger's name and TXT record are not passed on`() async throws {
         try await PrivateMachine.with(2) { machines in
-            await #expect(processExitsWith: .success) { [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
+            await #expect(processExitsWith: .success) {
+                [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
                 here.use()
                 let seen = BrowserLog()
                 let browser = seen.browse()

@@ -80,7 +80,9 @@ struct InstanceTableTests {
             table.appeared(Sight(interface: 2, proto: 0, name: "Host \($0)", domain: "local"))
         }
         #expect(admitted.count == InstanceTable.mostInstances)
-        let sights = (0..<5000).filter { table.appeared(Sight(interface: $0, proto: 0, name: "Host 0", domain: "local")) }
+        let sights = (0..<5000).filter {
+            table.appeared(Sight(interface: $0, proto: 0, name: "Host 0", domain: "local"))
+        }
         #expect(sights.count == InstanceTable.mostSights)
     }
 

@@ -20,8 +20,10 @@ struct NetworkTextTests {
 
     @Test func `TXT strings fit 255 bytes and have keys that a record can have`() {
         let entries = NetworkText.entries([
-            (key: "deviceName", value: String(repeating: "ü", count: 200)), (key: "a=b", value: "x"), (key: "", value: "x"),
-            (key: "ключ", value: "x"), (key: String(repeating: "k", count: 255), value: "x"), (key: "beam", value: "1\0"),
+            (key: "deviceName", value: String(repeating: "ü", count: 200)), (key: "a=b", value: "x"),
+            (key: "", value: "x"),
+            (key: "ключ", value: "x"), (key: String(repeating: "k", count: 255), value: "x"),
+            (key: "beam", value: "1\0"),
         ])
         #expect(entries == ["deviceName=" + String(repeating: "ü", count: 122), "beam=1"])
         #expect(entries.allSatisfy { $0.utf8.count <= 255 })
@@ -35,11 +37,18 @@ struct NetworkTextTests {
         #expect(NetworkText.pairs((0..<500).map { Array("k\($0)=".utf8) }).count == NetworkText.mostEntries)
     }
 
+    /// `BEAMROOM_FUZZ_ITERATIONS` (100,000 is an ordinary run) makes it longer, `BEAMROOM_FUZZ_SEED` has it look elsewhere.
+    private static func seeds(_ usual: Int) -> Range<UInt64> {
+        let environment = ProcessInfo.processInfo.environment
+        let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
+        let wanted = environment["BEAMROOM_FUZZ_ITERATIONS"].flatMap { Int($0) } ?? 100_000
+        return first..<first + UInt64(max(1, wanted * usual / 100_000))
+    }
+
     /// Fuzz body: whatever comes from the network, what is passed on fits and can be shown.
     @Test func `Fuzz: text from the network`() {
-        let iterations = ProcessInfo.processInfo.environment["BEAMROOM_FUZZ_ITERATIONS"].flatMap { Int($0) } ?? 2000
-        var random = SystemRandomNumberGenerator()
-        for _ in 0..<iterations {
+        for seed in Self.seeds(500) {
+            var random = SplitMix(state: seed)
             let entries = (0..<Int.random(in: 0...40, using: &random)).map { _ in
                 (0..<Int.random(in: 0...300, using: &random)).map { _ in
                     // Mostly what matters to the parser.
@@ -48,16 +57,29 @@ struct NetworkTextTests {
                 }
             }
             for (key, value) in NetworkText.pairs(entries) {
-                #expect(key.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "\(entries)")
-                #expect(value.utf8.count <= NetworkText.longestEntry, "\(entries)")
+                #expect(key.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "seed \(seed)")
+                #expect(value.utf8.count <= NetworkText.longestEntry, "seed \(seed)")
                 #expect(
-                    value.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "\(entries)")
+                    value.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "seed \(seed)")
             }
             let text = String(decoding: entries.first ?? [], as: UTF8.self)
             if let name = NetworkText.instanceName(text) {
-                #expect((1...NetworkText.longestName).contains(name.utf8.count), "\(entries)")
-                #expect(NetworkText.instanceName(name) == name, "\(entries)")
+                #expect((1...NetworkText.longestName).contains(name.utf8.count), "seed \(seed)")
+                #expect(NetworkText.instanceName(name) == name, "seed \(seed)")
             }
         }
+    }
+}
+
+/// SplitMix64: one number makes a sequence that can be repeated.
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
     }
 }

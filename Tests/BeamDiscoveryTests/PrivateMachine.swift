@@ -23,7 +23,8 @@ struct PrivateMachine: Codable, Sendable {
     static func with(
         _ count: Int = 1, options: [String] = [], _ body: ([PrivateMachine]) async throws -> Void
     ) async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("beam-\(UUID().uuidString.prefix(8))")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "beam-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let machines = (1...count).map { PrivateMachine(folder: folder.appendingPathComponent("\($0)").path) }

@@ -124,10 +124,14 @@ import Testing
     }
 
     @Test func emulationsByName() {
-        for name in ["llvmpipe (LLVM 15.0.6, 256 bits)", "softpipe", "Software Rasterizer", "swrast", "Google SwiftShader"] {
+        for name in [
+            "llvmpipe (LLVM 15.0.6, 256 bits)", "softpipe", "Software Rasterizer", "swrast", "Google SwiftShader",
+        ] {
             #expect(GraphicsHardware.isEmulated(name))
         }
-        for name in ["Mesa Intel(R) UHD Graphics 620 (KBL GT2)", "NVIDIA GeForce RTX 3060/PCIe/SSE2", "V3D 4.2", "virgl"] {
+        for name in [
+            "Mesa Intel(R) UHD Graphics 620 (KBL GT2)", "NVIDIA GeForce RTX 3060/PCIe/SSE2", "V3D 4.2", "virgl",
+        ] {
             #expect(!GraphicsHardware.isEmulated(name))
         }
     }

@@ -36,14 +36,16 @@ extension WindowTests {
             #expect(seen.count { $0 == .quit } == 1)
         }
 
-        @Test("Fullscreen by f, F11, Escape and double click, and back to the same place", arguments: [
-            RendererChoice.software, .opengl,
-        ])
+        @Test(
+            "Fullscreen by f, F11, Escape and double click, and back to the same place",
+            arguments: [
+                RendererChoice.software, .opengl,
+            ])
         func fullscreen(renderer: RendererChoice) throws {
             let window = try WindowTests.open(renderer)
             window.show(TestPictures.bars(PixelSize(width: 640, height: 360)))
             WindowTests.settle(window)
-            let before = try #require(try display.windows().first)
+            let before = try #require(display.windows().first)
             for (on, off) in [("f", "f"), ("F11", "Escape"), ("", "f")] {
                 if on.isEmpty {
                     try display.xdotool("click", "--repeat", "2", "--delay", "60", "1")
@@ -52,13 +54,13 @@ extension WindowTests {
                 }
                 #expect(WindowTests.wait(window) { $0.contains(.fullscreen(true)) })
                 WindowTests.settle(window)
-                let full = try #require(try display.windows().first)
+                let full = try #require(display.windows().first)
                 #expect(full == (0, 0, display.size.width, display.size.height))
                 #expect(window.readBack()?.size == PixelSize(width: full.width, height: full.height))
                 try display.xdotool("key", off)
                 #expect(WindowTests.wait(window) { $0.contains(.fullscreen(false)) })
                 WindowTests.settle(window)
-                #expect(try #require(try display.windows().first) == before)
+                #expect(try #require(display.windows().first) == before)
             }
         }
 
@@ -91,7 +93,7 @@ extension WindowTests {
             try display.xdotool("key", "2")
             #expect(WindowTests.wait(window) { $0.contains(.chosen(1)) })
             // The first row, by the mouse: it lies above the middle.
-            let place = try #require(try display.windows().first)
+            let place = try #require(display.windows().first)
             try display.xdotool("mousemove", "\(place.x + place.width / 2)", "\(place.y + place.height / 2 - 40)")
             try display.xdotool("click", "1")
             #expect(WindowTests.wait(window) { $0.contains { if case .chosen = $0 { true } else { false } } })

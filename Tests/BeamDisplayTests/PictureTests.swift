@@ -73,7 +73,7 @@ extension WindowTests {
             window.show(TestPictures.bars(PixelSize(width: 640, height: 360)))
             WindowTests.settle(window)
             let buffer = try #require(window.readBack())
-            let place = try #require(try display.windows().first)
+            let place = try #require(display.windows().first)
             #expect((place.width, place.height) == (640, 360))
             for x in stride(from: 40, to: 640, by: 80) {
                 #expect(display.screenPixel(x: place.x + x, y: place.y + 100) == buffer.rgb(x, 100))
@@ -141,9 +141,12 @@ extension WindowTests {
             }
         }
 
-        @Test("Scaled pictures look alike in both renderers", arguments: [
-            PixelSize(width: 500, height: 300), PixelSize(width: 1920, height: 1080), PixelSize(width: 2733, height: 1537),
-        ])
+        @Test(
+            "Scaled pictures look alike in both renderers",
+            arguments: [
+                PixelSize(width: 500, height: 300), PixelSize(width: 1920, height: 1080),
+                PixelSize(width: 2733, height: 1537),
+            ])
         func scaled(size: PixelSize) throws {
             // Smooth shapes with a few edges: what a renderer rounds differently in noise says nothing.
             let picture = TestPictures.make(.i420, size, .bt709Limited, 0) { plane, x, y in
@@ -169,9 +172,11 @@ extension WindowTests {
             #expect(mean < 1.0)
         }
 
-        @Test("A picture changes its size, its format and its colours in mid-stream", arguments: [
-            RendererChoice.software, .opengl,
-        ])
+        @Test(
+            "A picture changes its size, its format and its colours in mid-stream",
+            arguments: [
+                RendererChoice.software, .opengl,
+            ])
         func changes(renderer: RendererChoice) throws {
             let window = try WindowTests.open(renderer)
             let sizes = [(640, 360), (360, 640), (2, 2), (1, 1), (8192, 16), (16, 8192), (1366, 767), (640, 360)]

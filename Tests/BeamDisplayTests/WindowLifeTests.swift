@@ -21,16 +21,16 @@ extension WindowTests {
         @Test func theFirstPictureGivesTheWindowItsSize() throws {
             let display = try TestDisplay.shared.get()
             let window = try WindowTests.open()
-            #expect(try display.windows().first.map { [$0.width, $0.height] } == [960, 540])
+            #expect(display.windows().first.map { [$0.width, $0.height] } == [960, 540])
             window.show(TestPictures.plain(PixelSize(width: 400, height: 300), y: 100))
             WindowTests.settle(window)
-            #expect(try display.windows().first.map { [$0.width, $0.height] } == [400, 300])
+            #expect(display.windows().first.map { [$0.width, $0.height] } == [400, 300])
             // In the middle of the screen, as before.
-            #expect(try display.windows().first.map { [$0.x, $0.y] } == [440, 210])
+            #expect(display.windows().first.map { [$0.x, $0.y] } == [440, 210])
             // At most 90 % of the screen: 648 of 720 rows.
             window.show(TestPictures.plain(PixelSize(width: 1080, height: 1920), y: 100))
             WindowTests.settle(window)
-            #expect(try display.windows().first.map { [$0.width, $0.height] } == [364, 648])
+            #expect(display.windows().first.map { [$0.width, $0.height] } == [364, 648])
         }
 
         @Test("A window that a person has resized keeps its size", .enabled(if: Tool.exists("xdotool")))
@@ -47,6 +47,35 @@ extension WindowTests {
             #expect(buffer.size == PixelSize(width: 700, height: 500))
             #expect(buffer.rgb(350, 250)[0] > 200)
             #expect(buffer.rgb(10, 250) == [0, 0, 0])
+        }
+
+        @Test func closingIsAnEvent() throws {
+            let window = try WindowTests.open()
+            WindowTests.settle(window)
+            try TestDisplay.shared.get().askToClose()
+            #expect(WindowTests.wait(window) { $0.contains(.quit) })
+        }
+
+        // Another driver of SDL's stands for Wayland and others, whose events don't come through an X connection.
+        @Test func anotherThreadWakesItWithoutX11() async {
+            await #expect(processExitsWith: .success) {
+                setenv("SDL_VIDEODRIVER", "dummy", 1)
+                try await Self.wakeFromThread()
+            }
+        }
+
+        static func wakeFromThread() throws {
+            let window = try VideoWindow(WindowOptions())
+            window.show(TestPictures.bars(PixelSize(width: 320, height: 200)))
+            guard window.readBack()?.rgb(20, 100).allSatisfy({ $0 > 250 }) == true else {
+                throw TestFailure("no picture")
+            }
+            WindowTests.settle(window)
+            Thread.detachNewThread {
+                Thread.sleep(forTimeInterval: 0.1)
+                for _ in 0..<1000 { window.wake() }
+            }
+            guard window.waitForEvents(timeout: .seconds(20)) == [.wake] else { throw TestFailure("not woken") }
         }
 
         @Test func anotherThreadWakesIt() throws {
@@ -127,7 +156,9 @@ extension WindowTests {
             window.setOverlay(["Size\t640×360"])
             let before = try #require(window.readBack())
             var picture = TestPictures.plain(size, y: 120)
-            for part in [PixelRect(x: 20, y: 20, width: 10, height: 10), PixelRect(x: 400, y: 200, width: 40, height: 40)] {
+            for part in [
+                PixelRect(x: 20, y: 20, width: 10, height: 10), PixelRect(x: 400, y: 200, width: 40, height: 40),
+            ] {
                 picture.damage = DamageRegion(part)
                 for _ in 0..<5 { window.show(picture) }
             }

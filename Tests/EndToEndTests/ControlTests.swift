@@ -142,6 +142,32 @@ extension EndToEnd {
             #expect(!sequences[0].intersection(sequences[1]).intersection(sequences[2]).isEmpty)
         }
 
+        @Test func severalViewersOnOneMachineEachHaveTheirStream() throws {
+            let (host, ports) = try patternHost()
+            defer { host.end() }
+            let phones = try (0..<2).map { _ in try IOSViewer(ports.control) }
+            let programs = try (0..<2).map { _ in try Program.watch([ports.target]) }
+            defer {
+                for phone in phones { phone.leave() }
+                for program in programs { program.end() }
+            }
+            for program in programs { try program.waitFor("first-frame") }
+            for phone in phones { try phone.waitForFrames(10) }
+            // Hellos go on: nobody's stream may be taken for another's.
+            pause(seconds: 2.5)
+            let counts = phones.map { $0.current.checker.frames.count }
+            for (phone, count) in zip(phones, counts) {
+                try phone.waitForFrames(count + 30)
+                #expect(phone.current.checker.errors == [])
+            }
+            for program in programs {
+                let stats = try program.waitFor("stats", from: program.lineCount)
+                #expect((stats.number("fps") ?? 0) > 10)
+                #expect(program.events("stall").isEmpty && program.events("reconnect").isEmpty)
+            }
+            try host.waitFor("stats", from: host.lineCount) { $0.number("viewers") == 4 }
+        }
+
         @Test func theMediaGoOnWithoutControl() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }

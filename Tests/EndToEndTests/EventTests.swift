@@ -76,6 +76,34 @@ extension EndToEnd {
             }
         }
 
+        @Test func theAddressesToTypeAreTheOnesItListensOn() throws {
+            let ports = try Ports()
+            let (ending, _, words) = try Program.run([
+                "share", "--source", "pattern", "--no-discovery", "--bind", "127.0.0.1", "--port", "\(ports.control)",
+                "--media-port", "\(ports.media)", "--time-limit", "0.5",
+            ])
+            #expect(ending == .exited(0))
+            let offered = words.matches(of: /beamroom watch ([^` ]+:[0-9]+)/).map { String($0.output.1) }
+            #expect(offered == [ports.target], "\(words)")
+        }
+
+        @Test func whoeverReadsTheEventsMayLeave() throws {
+            let ports = try Ports()
+            let shell = try ChildProcess(
+                "sh",
+                [
+                    "-c",
+                    """
+                    "$0" share --json --source pattern --no-discovery --port \(ports.control) \
+                        --media-port \(ports.media) --time-limit 3 | head -n 1
+                    """, Program.path,
+                ])
+            defer { shell.end() }
+            #expect(try shell.waitForEnd() == .exited(0))
+            #expect(shell.outputText.contains(#""event":"ready""#))
+            #expect(shell.errorText.contains("Ended after"), "it goes on to its end: \(shell.errorText)")
+        }
+
         @Test func withoutJSONStandardOutputStaysEmpty() throws {
             let ports = try Ports()
             let (ending, output, words) = try Program.run([

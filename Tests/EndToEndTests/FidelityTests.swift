@@ -48,10 +48,15 @@ extension EndToEnd {
             try named.waitFor("first-frame")
         }
 
-        /// Each picture is later than the one before, apart from the source's beginning again.
+        /// Each picture is later than the one before, apart from the source's beginning again, and from keyframes that
+        /// repeat the picture that stands.
         private func expectInOrder(_ numbers: [Int], of count: Int) {
             let steps = zip(numbers, numbers.dropFirst()).map { ($1 - $0 + count) % count }
-            #expect(steps.allSatisfy { (1...count / 2).contains($0) }, "pictures out of order or twice: \(numbers)")
+            let list = numbers.map { String($0) }.joined(separator: " ")
+            #expect(steps.allSatisfy { (0...count / 2).contains($0) }, "pictures out of order: \(list)")
+            let repeated = steps.count { $0 == 0 }
+            report("pictures that came twice", "\(repeated) of \(numbers.count)")
+            #expect(repeated <= numbers.count / 30 + 2, "pictures came twice: \(list)")
         }
     }
 

@@ -194,6 +194,36 @@ extension EndToEnd {
             try expectDecodable(viewer.current.checker, width: 640, height: 320)
         }
 
+        @Test func aWindowsNewSizeGoesOnInTheSameStream() throws {
+            let server = try XServer(width: 800, height: 600)
+            let painter = try Painter(server.display, framesPerSecond: 20)
+            defer { painter.freeze() }
+            let connection = try XConnection(server.display)
+            let window = try #require(connection.visibleWindows().last?.id)
+            let ports = try Ports()
+            let host = try Program.share(["--display", server.display, "--window", "\(window)"], ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let scratch = try ScratchDirectory()
+            let recording = scratch.file("record.mkv")
+            let program = try Program.watch([ports.target, "--record", recording])
+            defer { program.end() }
+            let viewer = try IOSViewer(ports.control, from: "127.0.0.2")
+            defer { viewer.leave() }
+            try viewer.waitForFrames(10)
+            connection.resize(window, width: 641, height: 361)
+            let seen = program.lineCount
+            try viewer.wait("the new size") { state in
+                state.checker.frames.last.map { ($0.width, $0.height) == (641, 361) } == true ? true : nil
+            }
+            let frames = viewer.current.checker.frames.count
+            try viewer.waitForFrames(frames + 20)
+            let checker = viewer.current.checker
+            #expect(checker.errors == [])
+            #expect(checker.frames.first { $0.width == 641 }?.isKeyframe == true, "a new size begins with a keyframe")
+            try program.waitFor("stats", from: seen) { $0.number("width") == 641 && ($0.number("fps") ?? 0) > 3 }
+        }
+
         private func expectDecodable(_ checker: WireChecker, width: Int, height: Int) throws {
             let scratch = try ScratchDirectory()
             let (bytes, count) = checker.annexB()

@@ -11,10 +11,11 @@ extension EndToEnd {
         @Test func underLossAndReorderNoBrokenPictureIsShown() throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
             let media = try UDPRelay(UDPRelay.Weather(loss: 0.02, reorder: 0.05), seed: 42)
-            let (host, viewer, _, frames) = try relayed(["--source", source], media: media, limit: 9)
+            let (host, viewer, control, frames) = try relayed(["--source", source], media: media, limit: 9)
             defer {
                 host.end()
                 viewer.end()
+                control.end()
             }
             #expect(try viewer.waitForEnd() == .exited(0))
             let sent = try Y4M(source)
@@ -38,10 +39,11 @@ extension EndToEnd {
         @Test func reorderAloneCostsNothing() throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
             let media = try UDPRelay(UDPRelay.Weather(loss: 0, reorder: 0.1), seed: 3)
-            let (host, viewer, _, frames) = try relayed(["--source", source], media: media, limit: 4)
+            let (host, viewer, control, frames) = try relayed(["--source", source], media: media, limit: 4)
             defer {
                 host.end()
                 viewer.end()
+                control.end()
             }
             #expect(try viewer.waitForEnd() == .exited(0))
             let arrived = try Y4M(frames)
@@ -57,6 +59,7 @@ extension EndToEnd {
             defer {
                 host.end()
                 viewer.end()
+                control.end()
             }
             try viewer.waitFor("first-frame")
             control.cut()
@@ -77,10 +80,11 @@ extension EndToEnd {
 
         @Test func thePictureIsBackWhenMutedMediaReturn() throws {
             let media = try UDPRelay()
-            let (host, viewer, _, frames) = try relayed(Self.moving, media: media)
+            let (host, viewer, control, frames) = try relayed(Self.moving, media: media)
             defer {
                 host.end()
                 viewer.end()
+                control.end()
             }
             try viewer.waitFor("first-frame")
             pause(seconds: 0.5)

@@ -4,10 +4,10 @@ import Synchronization
 
 /// A recording as a source: any video file that libavformat opens, in a loop, at its own rate.
 ///
-/// Pictures are I420; their colours are described as the file describes them. It begins with its first picture when somebody
-/// watches, stands still while nobody does, and goes on from there. No picture is left out: a source that is more than a second
-/// late goes on later instead. A file of one picture shows it each time somebody begins to watch. When the size changes in
-/// mid-stream, the pictures' size does.
+/// Pictures are I420; their colours are described as the file describes them. It begins with its first picture when
+/// somebody watches, stands still while nobody does, and goes on from there. No picture is left out: a source that is
+/// more than a second late goes on later instead. A file of one picture shows it each time somebody begins to watch.
+/// When the size changes in mid-stream, the pictures' size does.
 public final class FileSource: PictureSource {
     public let info: SourceInfo
     private let path: String

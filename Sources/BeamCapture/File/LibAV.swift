@@ -91,7 +91,8 @@ final class InputHandle {
         var options: OpaquePointer?
         av_dict_set(&options, "protocol_whitelist", "file", 0)
         defer { av_dict_free(&options) }
-        // The prefix keeps a colon in a file's name from being taken for a protocol. On failure the library frees the context.
+        // The prefix keeps a colon in a file's name from being taken for a protocol. On failure the library frees the
+        // context.
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         let result = avformat_open_input(&opened, "file:" + path, nil, &options)
         guard result >= 0, let opened else {

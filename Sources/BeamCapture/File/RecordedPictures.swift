@@ -1,7 +1,8 @@
 import BeamMedia
 import CAVCodec
 
-/// Pictures from decoded frames: the frame's own memory where it is 4:2:0 of 8 bits, else a converted copy. Used by one thread.
+/// Pictures from decoded frames: the frame's own memory where it is 4:2:0 of 8 bits, else a converted copy. Used by one
+/// thread.
 final class RecordedPictures {
     /// In pixels.
     static let longestSide = 8192
@@ -44,8 +45,8 @@ final class RecordedPictures {
         return (buffer, colour)
     }
 
-    /// What the samples of the resulting picture mean: as the stream says, and where it says nothing, BT.709 and limited range.
-    /// RGB and grey pictures become that too.
+    /// What the samples of the resulting picture mean: as the stream says, and where it says nothing, BT.709 and
+    /// limited range. RGB and grey pictures become that too.
     private static func colour(of frame: AVFrame, _ format: AVPixelFormat) throws(Refusal) -> ColourDescription {
         guard let descriptor = av_pix_fmt_desc_get(format) else {
             throw Refusal(reason: "its pixel format isn't known")
@@ -59,7 +60,9 @@ final class RecordedPictures {
                 throw Refusal(reason: "its colours are neither RGB nor BT.709, BT.601 or BT.2020")
             default: .bt709
             }
-        let full = [AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ411P]
+        let full = [
+            AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ411P,
+        ]
         return ColourDescription(
             matrix: matrix, isFullRange: frame.color_range == AVCOL_RANGE_JPEG || full.contains(format))
     }
@@ -82,7 +85,8 @@ final class RecordedPictures {
     }
 }
 
-/// swscale from one kind of frame to 4:2:0 of 8 bits, of the same size and meaning; from RGB and grey to what the kind says.
+/// swscale from one kind of frame to 4:2:0 of 8 bits, of the same size and meaning; from RGB and grey to what the kind
+/// says.
 private final class FrameConverter {
     struct Kind: Equatable {
         var format: AVPixelFormat

@@ -28,6 +28,7 @@ final class Recording {
     let frameRate: Double
     let warnings: [String]
     private var countInLoop = 1
+    private var isFirstLoop = true
 
     /// - Throws: `unreadableFile`.
     init(path: String, control: SourceControl) throws(CaptureError) {
@@ -51,7 +52,8 @@ final class Recording {
         var step = reader.next(into: frame)
         var beginsAgain = false
         if step == .end {
-            if countInLoop == 1 { return .still }
+            if isFirstLoop, countInLoop == 1 { return .still }
+            isFirstLoop = false
             beginsAgain = true
             countInLoop = 0
             step = try reader.rewind(to: first.timestamp, into: frame)

@@ -62,8 +62,8 @@ final class SourceControl: @unchecked Sendable {
         }
     }
 
-    /// Waits until `time` has come, and says so: or false, at once, when activation number `activation` is over or the source is
-    /// stopped. `distantFuture` never comes.
+    /// Waits until `time` has come, and says so: or false, at once, when activation number `activation` is over or the
+    /// source is stopped. `distantFuture` never comes.
     func wait(until time: MediaTime, in activation: Int) -> Bool {
         withLock {
             var deadline = timespec(

@@ -30,7 +30,7 @@ struct PatternBackground {
         canvas.fill(code, PatternPalette.black)
         let name = "test pattern"
         let room = layout.size.width - code.maxX - 2 * code.x
-        let scale = min(layout.scale(3), room / (name.count * PatternFont.advance))
+        let scale = min(layout.scale(2), room / (name.count * PatternFont.advance))
         guard scale >= 1 else { return }
         let tile = PatternFont.tile(
             name, scale: scale, ink: PatternPalette.fadedInk, paper: PatternPalette.backdrop.y)
@@ -151,9 +151,18 @@ struct PatternBackground {
         let right = left + (width + gap) / 2 & ~1
         let lower = rect.y + (height + gap) / 2 & ~1
         let finenesses: [(PixelRect, (_ x: Int, _ y: Int) -> Bool)] = [
-            (PixelRect(x: left, y: rect.y, width: right - gap - left, height: lower - gap - rect.y), { x, _ in x & 1 == 0 }),
-            (PixelRect(x: right, y: rect.y, width: rect.maxX - right, height: lower - gap - rect.y), { _, y in y & 1 == 0 }),
-            (PixelRect(x: left, y: lower, width: right - gap - left, height: rect.maxY - lower), { x, y in (x ^ y) & 1 == 0 }),
+            (
+                PixelRect(x: left, y: rect.y, width: right - gap - left, height: lower - gap - rect.y),
+                { x, _ in x & 1 == 0 }
+            ),
+            (
+                PixelRect(x: right, y: rect.y, width: rect.maxX - right, height: lower - gap - rect.y),
+                { _, y in y & 1 == 0 }
+            ),
+            (
+                PixelRect(x: left, y: lower, width: right - gap - left, height: rect.maxY - lower),
+                { x, y in (x ^ y) & 1 == 0 }
+            ),
             (
                 PixelRect(x: right, y: lower, width: rect.maxX - right, height: rect.maxY - lower),
                 { x, y in (x / 2 ^ y / 2) & 1 == 0 }
@@ -169,8 +178,8 @@ struct PatternBackground {
         }
     }
 
-    /// A zone plate: at the distance r from the centre the brightness follows cos(π · r² / side), which at the edges is as fine as
-    /// pixels can show, a wave to two of them.
+    /// A zone plate: at the distance r from the centre the brightness follows cos(π · r² / side), which at the edges is
+    /// as fine as pixels can show, a wave to two of them.
     private func drawRings(_ rect: PixelRect) {
         let side = max(1, max(rect.width, rect.height))
         for y in 0..<rect.height {

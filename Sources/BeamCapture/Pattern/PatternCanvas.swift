@@ -19,9 +19,11 @@ struct Coverage: Sendable {
     let height: Int
     let values: [UInt8]
 
-    /// `distance` is from the shape's edge to the point (x, y), in pixels, negative inside. Pixel centres lie at halves.
+    /// `distance` is from the shape's edge to the point (x, y), in pixels, negative inside. Pixel centres lie at
+    /// halves.
     ///
-    /// Only sums, products, quotients and square roots of doubles go into a distance: those are the same on every machine.
+    /// Only sums, products, quotients and square roots of doubles go into a distance: those are the same on every
+    /// machine.
     init(width: Int, height: Int, distance: (_ x: Double, _ y: Double) -> Double) {
         self.width = width
         self.height = height

@@ -2,9 +2,10 @@ import BeamMedia
 
 /// A frame's number and capture time as black and white blocks in the picture's top rows, for machines to read back.
 ///
-/// 128 bits, the most significant first, in rows from the left: a marker (16), the number (32), the time in nanoseconds (64), and
-/// CRC-16/CCITT-FALSE of number and time (16). White (luma 235) is one. Blocks are 16 × 16 pixels, whole macroblocks, or a multiple of that in
-/// pictures above 1440p; 8 × 8 below 640 × 360. Pictures narrower than 320 or lower than 180 pixels carry no code.
+/// 128 bits, the most significant first, in rows from the left: a marker (16), the number (32), the time in nanoseconds
+/// (64), and CRC-16/CCITT-FALSE of number and time (16). White (luma 235) is one. Blocks are 16 × 16 pixels, whole
+/// macroblocks, or a multiple of that in pictures above 1440p; 8 × 8 below 640 × 360. Pictures narrower than 320 or
+/// lower than 180 pixels carry no code.
 public enum PatternCode {
     static let marker: UInt16 = 0xBEA4
 

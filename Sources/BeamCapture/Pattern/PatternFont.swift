@@ -1,5 +1,5 @@
-/// The letters of the test pattern, for ASCII's printable characters and the middle dot: 5 × 7 dots, and two rows for what hangs
-/// below the line.
+/// The letters of the test pattern, for ASCII's printable characters and the middle dot: 5 × 7 dots, and two rows for
+/// what hangs below the line.
 enum PatternFont {
     /// In dots, the gap to the next letter included.
     static let advance = 6

@@ -2,8 +2,8 @@ import BeamMedia
 
 /// Where the parts of the test pattern lie in a picture of one size.
 ///
-/// Below the code, the rest of the picture is a grid of 64 columns and 32 rows. Places and sizes of areas are even, as 4:2:0's chroma
-/// wants it. A picture too small for a code has no words either.
+/// Below the code, the rest of the picture is a grid of 64 columns and 32 rows. Places and sizes of areas are even, as
+/// 4:2:0's chroma wants it. A picture too small for a code has no words either.
 struct PatternLayout {
     let size: PixelSize
     let code: PixelRect?

@@ -1,11 +1,11 @@
 import BeamMedia
 import Synchronization
 
-/// Draws the test pattern: 75 % colour bars, greys, fine detail, things that move, words, and the frame's number and capture time as
-/// blocks that `PatternCode` reads back. I420, BT.709 limited range.
+/// Draws the test pattern: 75 % colour bars, greys, fine detail, things that move, words, and the frame's number and
+/// capture time as blocks that `PatternCode` reads back. I420, BT.709 limited range.
 ///
-/// A frame depends on options, number and time only, and is the same bit for bit on every machine. What stands still is drawn
-/// once; a frame costs what moves in it. Used by one thread.
+/// A frame depends on options, number and time only, and is the same bit for bit on every machine. What stands still is
+/// drawn once; a frame costs what moves in it. Used by one thread.
 public final class PatternRenderer {
     public let options: PatternOptions
     private let scene: PatternScene
@@ -21,7 +21,8 @@ public final class PatternRenderer {
         memory = KeptBuffers(size: options.size)
     }
 
-    /// Draws the whole of frame `number` (0 or more, its low 32 bits count) into `buffer`, an i420 one of the options' size.
+    /// Draws the whole of frame `number` (0 or more, its low 32 bits count) into `buffer`, an i420 one of the options'
+    /// size.
     public func draw(_ number: Int, time: MediaTime, into buffer: PixelBuffer) {
         precondition(buffer.format == .i420 && buffer.size == options.size)
         _ = scene.draw(number, time: time, into: buffer, over: nil)

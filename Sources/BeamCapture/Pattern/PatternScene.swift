@@ -45,8 +45,8 @@ struct PatternScene {
         ).repeated(copies)
     }
 
-    /// Draws frame `number` over a buffer that holds the background but for `drawn`, an earlier frame's moving parts; nil: over
-    /// anything.
+    /// Draws frame `number` over a buffer that holds the background but for `drawn`, an earlier frame's moving parts;
+    /// nil: over anything.
     ///
     /// - Returns: where the moving parts are now.
     func draw(_ number: Int, time: MediaTime, into buffer: PixelBuffer, over drawn: DamageRegion?) -> DamageRegion {

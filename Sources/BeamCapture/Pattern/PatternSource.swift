@@ -4,7 +4,8 @@ import Synchronization
 
 /// The test pattern as a source: frame n at n / frame rate after the start.
 ///
-/// Frames that it is too late for are skipped and counted; their numbers are missing. While nobody watches, its clock stands still.
+/// Frames that it is too late for are skipped and counted; their numbers are missing. While nobody watches, its clock
+/// stands still.
 public final class PatternSource: PictureSource {
     public let info: SourceInfo
     private let options: PatternOptions

@@ -101,18 +101,21 @@ extension XConnection {
     /// The monitors in the server's order; none where it doesn't speak XRandR 1.5.
     func monitors() throws(XFailure) -> [Monitor] {
         guard extensions.randr != nil else { return [] }
+        // "Active" ones only would leave out those that a person has made of a part of the screen (xrandr --setmonitor).
         let reply = try reply(
-            xcb_randr_get_monitors(raw, root, 1).sequence, as: xcb_randr_get_monitors_reply_t.self)
+            xcb_randr_get_monitors(raw, root, 0).sequence, as: xcb_randr_get_monitors_reply_t.self)
         var entries: [(monitor: Monitor, name: UInt32)] = []
         var monitors = xcb_randr_get_monitors_monitors_iterator(reply.pointer)
         while monitors.rem > 0 {
             let info = monitors.data.pointee
+            xcb_randr_monitor_info_next(&monitors)
+            // Switched off.
+            guard info.width > 0, info.height > 0 else { continue }
             let monitor = Monitor(
                 number: entries.count, name: "",
                 frame: PixelRect(x: Int(info.x), y: Int(info.y), width: Int(info.width), height: Int(info.height)),
                 isPrimary: info.primary != 0)
             entries.append((monitor, xcb_get_atom_name(raw, info.name).sequence))
-            xcb_randr_monitor_info_next(&monitors)
         }
         var named: [Monitor] = []
         for (entry, sequence) in entries {

@@ -103,7 +103,8 @@ private func txtEntries(_ list: UnsafeMutablePointer<AvahiStringList>?) -> [[UIn
     while let entry = next {
         entries.append(
             Array(
-                UnsafeBufferPointer(start: avahi_string_list_get_text(entry), count: avahi_string_list_get_size(entry))))
+                UnsafeBufferPointer(start: avahi_string_list_get_text(entry), count: avahi_string_list_get_size(entry)))
+        )
         next = avahi_string_list_get_next(entry)
     }
     return entries

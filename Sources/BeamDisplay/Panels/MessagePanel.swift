@@ -16,7 +16,8 @@ enum MessagePanel {
         let emblem = isOverPicture ? 0 : 72 * scale
         let tilePadding = 20 * scale
         let tileGap = 12 * scale
-        let tilesWidth = groups.reduce(0) { $0 + $1.width + 2 * tilePadding } + tileGap * Double(max(0, groups.count - 1))
+        let tilesWidth =
+            groups.reduce(0) { $0 + $1.width + 2 * tilePadding } + tileGap * Double(max(0, groups.count - 1))
         let tileHeight = groups.map(\.height).max().map { $0 + tilePadding } ?? 0
 
         var height = headline.height

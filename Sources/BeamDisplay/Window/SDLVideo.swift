@@ -25,7 +25,8 @@ import Glibc
         }
         SDL_SetMainReady()
         guard SDL_InitSubSystem(UInt32(SDL_INIT_VIDEO)) == 0 else {
-            throw .noDisplay(name: Self.environment("DISPLAY") ?? Self.environment("WAYLAND_DISPLAY"), reason: Self.error)
+            throw .noDisplay(
+                name: Self.environment("DISPLAY") ?? Self.environment("WAYLAND_DISPLAY"), reason: Self.error)
         }
         driver = SDL_GetCurrentVideoDriver().map { String(cString: $0) } ?? ""
         // Keys are commands here. With text input on, an input method would swallow them.

@@ -10,6 +10,8 @@ import CSDL2
     private var fitted: PixelSize
     /// What to return to, where no window manager does fullscreen for us.
     private var windowed: PixelRect?
+    /// Where to go after fullscreen, when that was decided in the meantime.
+    private var next: PixelRect?
 
     init(_ window: WindowHandle, _ x11: X11Connection?) {
         self.window = window
@@ -36,6 +38,9 @@ import CSDL2
             window.place(rect)
         } else {
             SDL_SetWindowFullscreen(window.raw, wanted ? SDL_WINDOW_FULLSCREEN_DESKTOP.rawValue : 0)
+            // SDL knows of it, but window managers restore the size that they remember.
+            if !wanted, let next { window.place(next) }
+            next = nil
         }
     }
 
@@ -46,17 +51,24 @@ import CSDL2
         let screen = window.video.usableBounds(window.displayIndex)
         let ratio = window.pixelRatio
         let wanted = PixelSize(
-            width: Int((Double(picture.width) / ratio).rounded()), height: Int((Double(picture.height) / ratio).rounded()))
+            width: Int((Double(picture.width) / ratio).rounded()),
+            height: Int((Double(picture.height) / ratio).rounded()))
         let size = Self.limited(wanted, by: screen.size)
-        let (x, y) = windowed.map { ($0.x, $0.y) } ?? window.position
-        // The middle stays where it is, as far as the screen allows.
-        let old = windowed?.size ?? (isFullscreen ? fitted : window.size)
+        // The middle stays where it is, as far as the screen allows. Where a window manager will put the window after
+        // fullscreen isn't known: in the middle of the screen then.
+        let (x, y) = window.position
+        let old = isFullscreen ? windowed ?? screen : PixelRect(x: x, y: y, width: fitted.width, height: fitted.height)
         let rect = PixelRect(
-            x: min(max(screen.x, x + (old.width - size.width) / 2), max(screen.x, screen.maxX - size.width)),
-            y: min(max(screen.y, y + (old.height - size.height) / 2), max(screen.y, screen.maxY - size.height)),
+            x: min(max(screen.x, old.x + (old.width - size.width) / 2), max(screen.x, screen.maxX - size.width)),
+            y: min(max(screen.y, old.y + (old.height - size.height) / 2), max(screen.y, screen.maxY - size.height)),
             width: size.width, height: size.height)
         fitted = size
-        if windowed != nil { windowed = rect } else { window.place(rect) }
+        if windowed != nil {
+            windowed = rect
+        } else {
+            window.place(rect)
+            next = isFullscreen ? rect : nil
+        }
     }
 
     private static func limited(_ size: PixelSize, by screen: PixelSize) -> PixelSize {

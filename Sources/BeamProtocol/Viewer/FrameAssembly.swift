@@ -18,6 +18,8 @@ struct FrameAssembly: Sendable {
 
     let sequence: SequenceNumber
     let header: MediaHeader.Frame
+    /// Decoding can start here.
+    let isStart: Bool
     let firstSeen: MediaTime
     /// When the last part arrived.
     private(set) var lastSeen: MediaTime
@@ -43,6 +45,7 @@ struct FrameAssembly: Sendable {
     init(for datagram: MediaDatagram, isLate: Bool, now: MediaTime) {
         sequence = datagram.header.sequence
         header = datagram.header.frame
+        isStart = header.isStart
         firstSeen = now
         lastSeen = now
         isReordered = isLate
@@ -57,8 +60,6 @@ struct FrameAssembly: Sendable {
     }
 
     var reservation: Int { Self.reservation(for: header) }
-    /// Decoding can start here.
-    var isStart: Bool { header.isStart }
     var missing: Int { lengths.count - received }
 
     mutating func insert(_ datagram: MediaDatagram, now: MediaTime) -> Insertion {
@@ -102,16 +103,20 @@ struct FrameAssembly: Sendable {
         let offset = offset(of: part, length: payload.count)
         if bytes.count <= offset {
             // The usual case: parts in order. A gap is for those that are late.
-            bytes.append(contentsOf: repeatElement(0, count: offset - bytes.count))
+            grow(to: offset)
             bytes.append(contentsOf: payload)
             return
         }
-        if bytes.count < offset + payload.count {
-            bytes.append(contentsOf: repeatElement(0, count: offset + payload.count - bytes.count))
-        }
+        grow(to: offset + payload.count)
         bytes.withUnsafeMutableBytes {
             UnsafeMutableRawBufferPointer(rebasing: $0[offset...]).copyMemory(from: payload)
         }
+    }
+
+    private static let zeros = [UInt8](repeating: 0, count: 16 * usualStride)
+
+    private mutating func grow(to count: Int) {
+        while bytes.count < count { bytes.append(contentsOf: Self.zeros.prefix(count - bytes.count)) }
     }
 
     /// A part is longer than those of our own making: gives each more room.

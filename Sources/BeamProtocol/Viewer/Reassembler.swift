@@ -180,7 +180,7 @@ struct Reassembler: Sendable {
     mutating func nextFrame() -> AccessUnit? {
         if case .following(let next) = position, frames.first?.sequence == next, let unit = takeFirst() { return unit }
         // The newest complete keyframe, if any: whoever decodes it needs nothing older.
-        guard let index = frames.lastIndex(where: { $0.isStart && $0.unit != nil }) else { return nil }
+        guard let index = frames.lastIndex(where: { $0.unit != nil && $0.isStart }) else { return nil }
         advance(to: frames[index].sequence)
         hasBegun = true
         return takeFirst()

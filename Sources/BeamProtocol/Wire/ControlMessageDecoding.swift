@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// What is wrong with a line.
 enum ControlMessageError: Error, Hashable, CustomStringConvertible {
     case notJSON
@@ -24,81 +18,77 @@ extension ControlMessage {
     /// It is decoded once; where several messages' keys are there, the first of on, ok, udpPort, hb, app and
     /// mediaSource decides. A key whose value is null counts as absent.
     init(line: ArraySlice<UInt8>) throws(ControlMessageError) {
-        // Only UTF-8, though the decoder would guess other encodings.
-        guard line.first != 0, line.dropFirst().first != 0, String(validating: line, as: UTF8.self) != nil else {
-            throw .notJSON
-        }
         // Blank lines are nothing to complain of.
         guard line.contains(where: { $0 != 0x20 && $0 != 0x09 }) else {
             self = .unknown
             return
         }
-        do {
-            // The decoder refuses nesting deeper than 512 levels, which a thread's stack bears.
-            self = try JSONDecoder().decode(DecodedLine.self, from: Data(line)).message
-        } catch let error as ControlMessageError {
-            throw error
+        let members: [String: JSONValue]?
+        do throws(JSONScanner.Malformed) {
+            members = try JSONScanner.object(line)
         } catch {
             throw .notJSON
         }
-    }
-}
-
-private struct DecodedLine: Decodable {
-    var message: ControlMessage
-
-    private enum Key: String, CodingKey {
-        case on, ok, udpPort, hb, app, mediaSource
-        case ver, role, code, sessionID, message, deviceName
+        self = try Self(Fields(members: members ?? [:]))
     }
 
-    private typealias Fields = KeyedDecodingContainer<Key>
-
-    init(from decoder: any Decoder) throws {
-        // JSON, but no object: none of ours.
-        guard let fields = try? decoder.container(keyedBy: Key.self) else {
-            message = .unknown
-            return
-        }
-        if let isOn = try Self.value(Bool.self, .on, fields) {
-            message = .broadcast(isOn)
-        } else if let isAccepted = try Self.value(Bool.self, .ok, fields) {
-            message = .reply(try Self.reply(isAccepted, fields))
-        } else if let port = try Self.port(.udpPort, fields) {
-            message = .mediaPort(port)
-        } else if try Self.value(Int.self, .hb, fields) != nil {
-            message = .heartbeat
-        } else if let app = try Self.value(String.self, .app, fields) {
-            message = .handshake(
-                ControlMessage.Handshake(
-                    app: app, version: try Self.value(Int.self, .ver, fields),
-                    role: try Self.value(String.self, .role, fields), code: try Self.value(String.self, .code, fields)))
-        } else if let port = try Self.port(.mediaSource, fields) {
-            message = .mediaSource(port)
+    private init(_ fields: Fields) throws(ControlMessageError) {
+        if let isOn = try fields.bool("on") {
+            self = .broadcast(isOn)
+        } else if let isAccepted = try fields.bool("ok") {
+            self = .reply(
+                Reply(
+                    isAccepted: isAccepted, session: try fields.string("sessionID"),
+                    mediaPort: try fields.port("udpPort"), message: try fields.string("message"),
+                    deviceName: try fields.string("deviceName")))
+        } else if let port = try fields.port("udpPort") {
+            self = .mediaPort(port)
+        } else if try fields.integer("hb") != nil {
+            self = .heartbeat
+        } else if let app = try fields.string("app") {
+            self = .handshake(
+                Handshake(
+                    app: app, version: try fields.integer("ver"), role: try fields.string("role"),
+                    code: try fields.string("code")))
+        } else if let port = try fields.port("mediaSource") {
+            self = .mediaSource(port)
         } else {
-            message = .unknown
+            self = .unknown
         }
     }
 
-    private static func reply(_ isAccepted: Bool, _ fields: Fields) throws -> ControlMessage.Reply {
-        ControlMessage.Reply(
-            isAccepted: isAccepted, session: try value(String.self, .sessionID, fields),
-            mediaPort: try port(.udpPort, fields), message: try value(String.self, .message, fields),
-            deviceName: try value(String.self, .deviceName, fields))
-    }
+    /// A line's members, by type. Nil stands for a key that is absent, or null.
+    private struct Fields {
+        var members: [String: JSONValue]
 
-    /// Nil when the key is absent or null.
-    private static func value<Value: Decodable>(_ type: Value.Type, _ key: Key, _ fields: Fields) throws -> Value? {
-        do {
-            return try fields.decodeIfPresent(type, forKey: key)
-        } catch {
-            throw ControlMessageError.value(key: key.rawValue)
+        func bool(_ key: String) throws(ControlMessageError) -> Bool? {
+            switch members[key] {
+            case nil, .null: nil
+            case .bool(let value): value
+            default: throw .value(key: key)
+            }
         }
-    }
 
-    private static func port(_ key: Key, _ fields: Fields) throws -> UInt16? {
-        guard let port = try value(UInt16.self, key, fields) else { return nil }
-        guard port > 0 else { throw ControlMessageError.value(key: key.rawValue) }
-        return port
+        func string(_ key: String) throws(ControlMessageError) -> String? {
+            switch members[key] {
+            case nil, .null: nil
+            case .string(let value): value
+            default: throw .value(key: key)
+            }
+        }
+
+        func integer(_ key: String) throws(ControlMessageError) -> Int? {
+            switch members[key] {
+            case nil, .null: nil
+            case .number(let value?): value
+            default: throw .value(key: key)
+            }
+        }
+
+        func port(_ key: String) throws(ControlMessageError) -> UInt16? {
+            guard let value = try integer(key) else { return nil }
+            guard let port = UInt16(exactly: value), port > 0 else { throw .value(key: key) }
+            return port
+        }
     }
 }

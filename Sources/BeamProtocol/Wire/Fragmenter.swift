@@ -12,7 +12,8 @@ enum FragmentationError: Error, Hashable, CustomStringConvertible {
     var description: String {
         switch self {
         case .malformedFrame: "the encoder's frame isn't in AVCC form"
-        case .frameTooLong(let length): "a frame of \(length) bytes is larger than the \(MediaLimits.frameLength) allowed"
+        case .frameTooLong(let length):
+            "a frame of \(length) bytes is larger than the \(MediaLimits.frameLength) allowed"
         case .size(let size): "a picture of \(size) doesn't fit the wire's 16-bit sizes"
         case .parameterSetsMissing: "a keyframe without its parameter sets cannot be decoded by anybody who joins"
         case .parameterSetsTooLong(let length): "parameter sets of \(length) bytes don't fit into one datagram"

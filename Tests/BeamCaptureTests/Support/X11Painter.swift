@@ -1,6 +1,7 @@
 import BeamMedia
 import CXCB
 import Foundation
+import Testing
 
 /// A program that draws on an X server, and knows what has to be seen. For the thread that made it.
 final class X11Painter {
@@ -113,7 +114,7 @@ final class X11Painter {
             let controller = xcb_randr_get_screen_resources_crtcs(resources)
         else { return false }
         defer { free(resources) }
-        // Switched off, lest it reach out of the smaller screen; Xvfb then shows what the screen is without it.
+        // Its monitor has to be off meanwhile, lest it reach out of the smaller screen.
         var info = xcb_randr_mode_info_t()
         info.width = UInt16(size.width)
         info.height = UInt16(size.height)
@@ -143,15 +144,25 @@ final class X11Painter {
     /// Divides the screen: a monitor of the server's own making, as `xrandr --setmonitor` does it.
     func setMonitor(_ name: String, _ frame: PixelRect) {
         free(xcb_randr_query_version_reply(raw, xcb_randr_query_version(raw, 1, 5), nil))
-        var info = xcb_randr_monitor_info_t()
-        info.name = atom(name)
-        info.x = Int16(frame.x)
-        info.y = Int16(frame.y)
-        info.width = UInt16(frame.width)
-        info.height = UInt16(frame.height)
-        info.width_in_millimeters = 100
-        info.height_in_millimeters = 100
-        xcb_randr_set_monitor(raw, root, &info)
+        func pair(_ low: Int, _ high: Int) -> UInt32 { UInt32(low) | UInt32(high) << 16 }
+        // libxcb 1.15 gets this request's length wrong, and closes the connection over it. The first word is its to fill in;
+        // then the window, and the monitor: name, no flags, no outputs, place, size, millimetres.
+        var words: [UInt32] = [
+            0, root, atom(name), 0, pair(frame.x, frame.y), pair(frame.width, frame.height), 100, 100,
+        ]
+        var request = xcb_protocol_request_t()
+        request.count = 1
+        request.ext = beam_xcb_randr()
+        request.opcode = UInt8(XCB_RANDR_SET_MONITOR)
+        request.isvoid = 1
+        words.withUnsafeMutableBytes { bytes in
+            // libxcb puts its own parts into the two before the first.
+            var parts = [iovec(), iovec(), iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)]
+            parts.withUnsafeMutableBufferPointer { parts in
+                guard let first = parts.baseAddress else { return }
+                _ = xcb_send_request(raw, 0, first + 2, &request)
+            }
+        }
         synchronise()
     }
 
@@ -168,10 +179,13 @@ final class X11Painter {
 }
 
 /// What a picture has to look like.
-struct X11Canvas: Equatable {
+struct X11Canvas: Equatable, CustomTestStringConvertible {
     let size: PixelSize
     /// Red, green and blue in the lower 24 bits, row after row.
     private(set) var pixels: [UInt32]
+
+    /// A failed test shouldn't print every pixel.
+    var testDescription: String { "picture of \(size)" }
 
     init(_ size: PixelSize, _ colour: UInt32 = 0) {
         self.size = size

@@ -52,7 +52,26 @@ import Foundation
     func xdotool(_ arguments: String...) throws { try Tool.run("xdotool", arguments, display: name) }
 
     /// The root window's children that are seen: the place and size of each.
-    func windows() throws -> [(x: Int, y: Int, width: Int, height: Int)] {
+    func windows() -> [(x: Int, y: Int, width: Int, height: Int)] {
+        visibleWindows().map {
+            (Int($0.attributes.x), Int($0.attributes.y), Int($0.attributes.width), Int($0.attributes.height))
+        }
+    }
+
+    /// Asks the only window to close, as a window manager does when its button is clicked.
+    func askToClose() {
+        guard let window = visibleWindows().first?.window else { return }
+        var event = XEvent()
+        event.xclient.type = ClientMessage
+        event.xclient.window = window
+        event.xclient.message_type = XInternAtom(connection, "WM_PROTOCOLS", 0)
+        event.xclient.format = 32
+        event.xclient.data.l.0 = Int(XInternAtom(connection, "WM_DELETE_WINDOW", 0))
+        XSendEvent(connection, window, 0, 0, &event)
+        XFlush(connection)
+    }
+
+    private func visibleWindows() -> [(window: Window, attributes: XWindowAttributes)] {
         var (root, parent) = (Window(0), Window(0))
         var children: UnsafeMutablePointer<Window>?
         var count: UInt32 = 0
@@ -62,7 +81,7 @@ import Foundation
             var attributes = XWindowAttributes()
             XGetWindowAttributes(connection, window, &attributes)
             guard attributes.map_state == IsViewable else { return nil }
-            return (Int(attributes.x), Int(attributes.y), Int(attributes.width), Int(attributes.height))
+            return (window, attributes)
         }
     }
 

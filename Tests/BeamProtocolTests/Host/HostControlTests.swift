@@ -92,7 +92,9 @@ struct HostControlTests {
         host.handle(.mediaPort(50000))
         host.handle(.broadcast(false))
         host.handle(.broadcast(true))
-        for id: UInt64 in 1...2 { #expect(host.take(id) == [#"{"udpPort":50000}"#, #"{"on":false}"#, #"{"on":true}"#]) }
+        for id: UInt64 in 1...2 {
+            #expect(host.take(id) == [#"{"udpPort":50000}"#, #"{"on":false}"#, #"{"on":true}"#])
+        }
         #expect(host.take(3).isEmpty)
     }
 

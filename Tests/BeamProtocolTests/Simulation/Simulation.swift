@@ -97,7 +97,8 @@ struct Simulation {
 
     // MARK: What a test does
 
-    mutating func startHost(port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing()) {
+    mutating func startHost(port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing())
+    {
         generation += 1
         host = HostSession(
             configuration: HostSession.Configuration(acceptance: acceptance, pacing: pacing),
@@ -255,7 +256,9 @@ struct Simulation {
     private mutating func close(_ id: ConnectionID) {
         guard let viewer = open.removeValue(forKey: id) else { return }
         schedule(.toHost(.connectionClosed(id)), at: now, generation: generation)
-        schedule(.toViewer(viewer, .controlClosed(reason: "the other side has closed the connection"), id), at: now + controlDelay)
+        schedule(
+            .toViewer(viewer, .controlClosed(reason: "the other side has closed the connection"), id),
+            at: now + controlDelay)
     }
 
     // MARK: What the sessions decide
@@ -272,7 +275,8 @@ struct Simulation {
             case .close(let id):
                 close(id)
             case .transmit(let burst):
-                bursts.append((now, MediaBurst(bytes: [], range: burst.range, segmentSize: 1200, addresses: burst.addresses)))
+                bursts.append(
+                    (now, MediaBurst(bytes: [], range: burst.range, segmentSize: 1200, addresses: burst.addresses)))
                 for start in stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: burst.segmentSize) {
                     let bytes = Array(burst.bytes[start..<min(start + burst.segmentSize, burst.range.upperBound)])
                     for address in burst.addresses {

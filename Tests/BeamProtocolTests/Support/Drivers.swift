@@ -36,7 +36,9 @@ struct HostBench {
         handle(.connectionOpened(ConnectionID(id), from: address))
     }
 
-    mutating func say(_ id: UInt64, _ line: String) { handle(.connectionBytes(ConnectionID(id), Array((line + "\n").utf8))) }
+    mutating func say(_ id: UInt64, _ line: String) {
+        handle(.connectionBytes(ConnectionID(id), Array((line + "\n").utf8)))
+    }
 
     /// Opens a connection and shakes hands on it.
     mutating func introduce(_ id: UInt64, from address: IPAddress = viewer, code: String = "482913") {

@@ -51,7 +51,9 @@ struct ReassemblerTests {
         bench.insert(try datagrams(Self.delta(1), 8))
         bench.insert(try datagrams(Self.delta(2, bytes: 20), 9))
         #expect(bench.numbers == [7, 8, 9])
-        #expect(bench.frames.map { Array($0.avcc) } == [Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20)].map(\.bytes))
+        #expect(
+            bench.frames.map { Array($0.avcc) }
+                == [Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20)].map(\.bytes))
         #expect(bench.frames[0].parameterSets == TestFrame.parameterSets)
         #expect(bench.frames.map(\.isKeyframe) == [true, false, false])
         #expect(bench.frames[1].parameterSets == nil)

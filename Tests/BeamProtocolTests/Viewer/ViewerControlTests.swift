@@ -136,7 +136,8 @@ struct ViewerControlTests {
         viewer.handle(.controlClosed(reason: "refused"))
         viewer.advance(to: .at(2.3))
         viewer.handle(.controlConnected)
-        viewer.hear(#"{"ok":true,"sessionID":"S1","udpPort":52346,"message":null}"#, #"{"udpPort":52346}"#, #"{"on":true}"#)
+        viewer.hear(
+            #"{"ok":true,"sessionID":"S1","udpPort":52346,"message":null}"#, #"{"udpPort":52346}"#, #"{"on":true}"#)
         #expect(
             viewer.take().filter { !$0.contains("BRHI") } == [
                 #"0.0: controlLost(reason: "reset")"#,

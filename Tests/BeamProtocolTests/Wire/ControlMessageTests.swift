@@ -10,7 +10,9 @@ struct ControlMessageTests {
             #"{"app":"beamroom","ver":1,"role":"viewer","code":"482913"}"#
         ),
         (
-            .reply(ControlMessage.Reply(isAccepted: true, session: "0E984725-C51C-4BF4-9960-E1C80E27ABA0", mediaPort: 52346)),
+            .reply(
+                ControlMessage.Reply(
+                    isAccepted: true, session: "0E984725-C51C-4BF4-9960-E1C80E27ABA0", mediaPort: 52346)),
             #"{"ok":true,"sessionID":"0E984725-C51C-4BF4-9960-E1C80E27ABA0","udpPort":52346,"message":null}"#
         ),
         (
@@ -103,7 +105,9 @@ struct ControlMessageTests {
 
     @Test func controlCharactersAreEscaped() throws {
         let reply = ControlMessage.reply(ControlMessage.Reply(isAccepted: false, message: "a\n\t\\\u{1}b"))
-        #expect(String(decoding: reply.line, as: UTF8.self) == "{\"ok\":false,\"message\":\"a\\u000a\\u0009\\\\\\u0001b\"}\n")
+        #expect(
+            String(decoding: reply.line, as: UTF8.self)
+                == "{\"ok\":false,\"message\":\"a\\u000a\\u0009\\\\\\u0001b\"}\n")
         #expect(try ControlMessage(line: reply.line.dropLast()) == reply)
     }
 

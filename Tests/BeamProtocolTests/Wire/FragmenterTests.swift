@@ -41,7 +41,9 @@ struct FragmenterTests {
         unit.parameterSets = ParameterSets(sps: [[UInt8]](repeating: [1], count: 256), pps: [[1]])
         #expect(throws: FragmentationError.parameterSetsMissing) { try datagrams(unit, 0) }
 
-        for size in [PixelSize(width: 0, height: 9), PixelSize(width: 65536, height: 9), PixelSize(width: 9, height: -1)] {
+        for size in [
+            PixelSize(width: 0, height: 9), PixelSize(width: 65536, height: 9), PixelSize(width: 9, height: -1),
+        ] {
             #expect(throws: FragmentationError.size(size)) { try datagrams(TestFrame.make(1, size: size), 0) }
         }
         unit = TestFrame.make(1, reference: 0, bytes: (8 << 20) + 1)

@@ -109,10 +109,13 @@ struct MediaDatagramTests {
         #expect(flags.rawValue == 0x8000)
     }
 
-    @Test(arguments: [
-        [], [1], [0, 1, 0, 1, 0x68], [1, 0, 0, 1, 0x67], [1, 1], [1, 1, 0, 1, 0x67], [1, 1, 0, 1, 0x67, 0, 2, 0x68],
-        [1, 1, 0, 0, 0, 1, 0x68], [1, 1, 0, 1, 0x67, 0, 1, 0x68, 0], [255, 255, 0, 1, 0x67], [1, 1, 0xFF, 0xFF, 0x67],
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            [], [1], [0, 1, 0, 1, 0x68], [1, 0, 0, 1, 0x67], [1, 1], [1, 1, 0, 1, 0x67],
+            [1, 1, 0, 1, 0x67, 0, 2, 0x68],
+            [1, 1, 0, 0, 0, 1, 0x68], [1, 1, 0, 1, 0x67, 0, 1, 0x68, 0], [255, 255, 0, 1, 0x67],
+            [1, 1, 0xFF, 0xFF, 0x67],
+        ] as [[UInt8]])
     func brokenParameterSetBlocksAreRefused(_ block: [UInt8]) {
         #expect(block.withUnsafeBytes { ParameterSetBlock.decode($0) } == nil)
     }

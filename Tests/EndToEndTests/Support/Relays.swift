@@ -114,7 +114,10 @@ final class TCPRelay: Sendable {
         }
     }
 
-    deinit {
+    deinit { end() }
+
+    /// For good.
+    func end() {
         state.withLock { $0.stops = true }
         cut()
     }

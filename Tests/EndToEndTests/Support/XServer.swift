@@ -99,6 +99,13 @@ final class XConnection {
         return ""
     }
 
+    func resize(_ window: xcb_window_t, width: Int, height: Int) {
+        let values = [UInt32(width), UInt32(height)]
+        xcb_configure_window(
+            raw, window, UInt16(XCB_CONFIG_WINDOW_WIDTH.rawValue | XCB_CONFIG_WINDOW_HEIGHT.rawValue), values)
+        synchronise()
+    }
+
     func movePointer(to x: Int, _ y: Int) {
         xcb_warp_pointer(raw, 0, screen.root, 0, 0, 0, 0, Int16(x), Int16(y))
         synchronise()

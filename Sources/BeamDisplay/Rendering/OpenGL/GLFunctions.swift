@@ -25,9 +25,11 @@ struct GLFunctions {
     let genTextures: @convention(c) (GLsizei, UnsafeMutablePointer<GLuint>) -> Void
     let genVertexArrays: @convention(c) (GLsizei, UnsafeMutablePointer<GLuint>) -> Void
     let getIntegerv: @convention(c) (GLenum, UnsafeMutablePointer<GLint>) -> Void
-    let getProgramInfoLog: @convention(c) (GLuint, GLsizei, UnsafeMutablePointer<GLsizei>?, UnsafeMutableRawPointer) -> Void
+    let getProgramInfoLog:
+        @convention(c) (GLuint, GLsizei, UnsafeMutablePointer<GLsizei>?, UnsafeMutableRawPointer) -> Void
     let getProgramiv: @convention(c) (GLuint, GLenum, UnsafeMutablePointer<GLint>) -> Void
-    let getShaderInfoLog: @convention(c) (GLuint, GLsizei, UnsafeMutablePointer<GLsizei>?, UnsafeMutableRawPointer) -> Void
+    let getShaderInfoLog:
+        @convention(c) (GLuint, GLsizei, UnsafeMutablePointer<GLsizei>?, UnsafeMutableRawPointer) -> Void
     let getShaderiv: @convention(c) (GLuint, GLenum, UnsafeMutablePointer<GLint>) -> Void
     let getString: @convention(c) (GLenum) -> UnsafePointer<UInt8>?
     let getUniformLocation: @convention(c) (GLuint, UnsafePointer<CChar>) -> GLint

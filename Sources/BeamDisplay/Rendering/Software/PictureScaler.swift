@@ -28,7 +28,9 @@ import CAVCodec
             if output?.size != size || output?.format != format { output = PixelBuffer(format: format, size: size) }
         }
         guard let context, let output else { return nil }
-        let from: [UnsafePointer<UInt8>?] = source.planes.map { UnsafePointer($0.base.assumingMemoryBound(to: UInt8.self)) }
+        let from: [UnsafePointer<UInt8>?] = source.planes.map {
+            UnsafePointer($0.base.assumingMemoryBound(to: UInt8.self))
+        }
         let to: [UnsafeMutablePointer<UInt8>?] = output.planes.map { $0.base.assumingMemoryBound(to: UInt8.self) }
         let rows = sws_scale(
             context, from, source.planes.map { Int32($0.stride) }, 0, Int32(source.size.height), to,

@@ -94,7 +94,9 @@ import BeamPixels
     }
 
     /// Paints the part `rect` (in the picture's pixels) of `picture`, which fills `viewport`.
-    private func paint(_ picture: Picture, _ rect: PixelRect, at viewport: PixelRect, _ fit: Fit, on canvas: PixelCanvas) {
+    private func paint(
+        _ picture: Picture, _ rect: PixelRect, at viewport: PixelRect, _ fit: Fit, on canvas: PixelCanvas
+    ) {
         guard !viewport.isEmpty, !rect.isEmpty else { return }
         switch fit {
         case .exact(1):

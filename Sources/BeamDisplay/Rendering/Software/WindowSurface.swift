@@ -85,7 +85,9 @@ enum SharedMemory {
             let text = String(cString: line)
             guard text.contains("/SYSV") else { continue }
             let fields = text.split(separator: " ", omittingEmptySubsequences: true)
-            if fields.count > 4, let start = UInt(text.prefix { $0 != "-" }, radix: 16), let identifier = Int32(fields[4]) {
+            if fields.count > 4, let start = UInt(text.prefix { $0 != "-" }, radix: 16),
+                let identifier = Int32(fields[4])
+            {
                 found.append((start, identifier))
             }
         }

@@ -1,0 +1,236 @@
+import BeamMedia
+import Foundation
+import Testing
+
+@testable import BeamCapture
+
+extension X11Tests {
+    @Suite struct Areas {
+        @Test func aRegionIsThatPartOfTheScreen() throws {
+            var scene = try X11Scene()
+            let region = PixelRect(x: 101, y: 53, width: 203, height: 151)
+            let source = try X11Source(scene.options(.region(region)))
+            #expect(source.info.size == region.size)
+            let recording = X11Recording(source)
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas.cut(region)))
+            // Beside the region, then across its edge.
+            scene.paint(PixelRect(x: 400, y: 300, width: 50, height: 50), 0xff_ffff)
+            recording.settle()
+            #expect(recording.shots.count == 1)
+            scene.paint(PixelRect(x: 90, y: 60, width: 20, height: 20), 0x00_ff00)
+            #expect(recording.wait(for: scene.canvas.cut(region)))
+            #expect(recording.shots.last?.damage == DamageRegion(PixelRect(x: 0, y: 7, width: 9, height: 20)))
+        }
+
+        @Test(arguments: [
+            PixelRect(x: 600, y: 0, width: 100, height: 100), PixelRect(x: -5, y: 0, width: 10, height: 10),
+            PixelRect(x: 700, y: 500, width: 10, height: 10), PixelRect(x: 0, y: 0, width: 0, height: 10),
+        ])
+        func aRegionHasToLieOnTheScreen(region: PixelRect) throws {
+            let scene = try X11Scene()
+            let error = #expect(throws: CaptureError.self) { try X11Source(scene.options(.region(region))) }
+            #expect(error == .regionOffScreen(region, screen: scene.canvas.size))
+        }
+
+        @Test func aMonitorByNameAndByNumber() throws {
+            let scene = try X11Scene()
+            let left = PixelRect(x: 0, y: 0, width: 320, height: 480)
+            let right = PixelRect(x: 320, y: 100, width: 300, height: 200)
+            scene.painter.setMonitor("LEFT", left)
+            scene.painter.setMonitor("RIGHT", right)
+            let monitors = try X11Source.monitors(display: scene.server.display)
+            #expect(monitors.contains { $0.name == "LEFT" && $0.frame == left })
+            let number = try #require(monitors.firstIndex { $0.name == "RIGHT" })
+            #expect(monitors[number].number == number)
+            for name in ["RIGHT", "\(number)"] {
+                let source = try X11Source(scene.options(.monitor(name)))
+                #expect(source.info.description == "display \(scene.server.display), monitor RIGHT")
+                let recording = X11Recording(source)
+                defer { recording.stop() }
+                #expect(recording.wait(for: scene.canvas.cut(right)))
+            }
+            let error = #expect(throws: CaptureError.self) { try X11Source(scene.options(.monitor("HDMI-7"))) }
+            #expect(error?.description.contains("\(number): RIGHT (300x200+320+100)") == true)
+        }
+
+        @Test func aMonitorIsFollowedUntilItGoes() throws {
+            var scene = try X11Scene(width: 800, height: 600)
+            let first = PixelRect(x: 0, y: 0, width: 320, height: 480)
+            scene.painter.setMonitor("DESK", first)
+            let recording = X11Recording(try X11Source(scene.options(.monitor("DESK"))))
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas.cut(first)))
+            // Of the same size at another place, then of another size. Xvfb tells of monitors only with the screen's size.
+            for (frame, screen) in [
+                (PixelRect(x: 100, y: 0, width: 320, height: 480), PixelSize(width: 780, height: 580)),
+                (PixelRect(x: 120, y: 70, width: 200, height: 300), PixelSize(width: 760, height: 560)),
+            ] {
+                // As xrandr moves one: it has gone for a moment.
+                scene.painter.deleteMonitor("DESK")
+                #expect(scene.painter.setScreenSize(screen))
+                Thread.sleep(forTimeInterval: 0.3)
+                scene.painter.setMonitor("DESK", frame)
+                scene.canvas = X11Canvas(screen)
+                scene.paint(PixelRect(screen), 0x40_80_c0)
+                scene.paint(PixelRect(x: 150, y: 100, width: 50, height: 60), 0xff_ff00)
+                #expect(recording.wait(for: scene.canvas.cut(frame)))
+            }
+            scene.painter.deleteMonitor("DESK")
+            #expect(scene.painter.setScreenSize(PixelSize(width: 700, height: 500)))
+            #expect(recording.waitForEnd() == .monitorGone("DESK"))
+        }
+
+        @Test func theScreenChangesItsSizeInMidStream() throws {
+            var scene = try X11Scene(width: 800, height: 600)
+            let recording = X11Recording(try X11Source(scene.options()), holdsPictures: true)
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas))
+            for size in [PixelSize(width: 640, height: 480), PixelSize(width: 800, height: 600)] {
+                #expect(scene.painter.setScreenSize(size))
+                scene.canvas = X11Canvas(size)
+                scene.paint(PixelRect(size), 0x33_66_99)
+                scene.paint(PixelRect(x: size.width - 50, y: size.height - 40, width: 50, height: 40), 0xff_0000)
+                #expect(recording.wait(for: scene.canvas))
+                #expect(recording.shots.first { $0.canvas.size == size }?.damage == DamageRegion(PixelRect(size)))
+            }
+        }
+
+        @Test func aRegionOnAScreenThatShrinksKeepsWhatIsLeft() throws {
+            var scene = try X11Scene(width: 800, height: 600)
+            let region = PixelRect(x: 500, y: 400, width: 300, height: 200)
+            let recording = X11Recording(try X11Source(scene.options(.region(region))))
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas.cut(region)))
+            #expect(scene.painter.setScreenSize(PixelSize(width: 640, height: 480)))
+            scene.canvas = X11Canvas(PixelSize(width: 640, height: 480))
+            scene.paint(PixelRect(scene.canvas.size), 0x11_66_99)
+            #expect(recording.wait(for: scene.canvas.cut(PixelRect(x: 500, y: 400, width: 140, height: 80))))
+            #expect(scene.painter.setScreenSize(PixelSize(width: 320, height: 240)))
+            let gone = recording.waitForEnd()
+            #expect(gone == .regionOffScreen(region, screen: PixelSize(width: 320, height: 240)))
+        }
+    }
+
+    @Suite struct Windows {
+        private let frame = PixelRect(x: 50, y: 60, width: 200, height: 150)
+
+        @Test func aWindowIsSeenWholeWhateverCoversIt() throws {
+            let scene = try X11Scene()
+            let window = scene.painter.window(frame, 0x00_80_00, border: 3)
+            let source = try X11Source(scene.options(.window(window)))
+            #expect(source.info.size == frame.size)
+            #expect(source.info.warnings == [])
+            let recording = X11Recording(source)
+            defer { recording.stop() }
+            var canvas = X11Canvas(frame.size, 0x00_80_00)
+            #expect(recording.wait(for: canvas))
+            let cover = scene.painter.window(PixelRect(x: 0, y: 0, width: 600, height: 400), 0xff_ffff)
+            let spot = PixelRect(x: 20, y: 30, width: 40, height: 50)
+            scene.painter.fill(spot, 0xff_00ff, in: window)
+            canvas.fill(spot, 0xff_00ff)
+            #expect(recording.wait(for: canvas))
+            #expect(recording.shots.last?.damage == DamageRegion(spot))
+            scene.painter.close(cover)
+            recording.settle()
+            #expect(recording.shots.last?.canvas == canvas)
+        }
+
+        @Test func itsSizeIsFollowed() throws {
+            let scene = try X11Scene()
+            let window = scene.painter.window(frame, 0x00_80_00)
+            let recording = X11Recording(try X11Source(scene.options(.window(window))))
+            defer { recording.stop() }
+            #expect(recording.wait { !$0.isEmpty })
+            for size in [PixelSize(width: 301, height: 99), PixelSize(width: 10, height: 400)] {
+                scene.painter.resize(window, to: size)
+                scene.painter.fill(PixelRect(size), 0x12_34_56, in: window)
+                #expect(recording.wait(for: X11Canvas(size, 0x12_34_56)))
+            }
+            // As fast as a person pulls at its corner.
+            for step in 1...60 { scene.painter.resize(window, to: PixelSize(width: 100 + 4 * step, height: 100 + step)) }
+            let last = PixelSize(width: 340, height: 160)
+            scene.painter.fill(PixelRect(last), 0xab_cd_ef, in: window)
+            #expect(recording.wait(for: X11Canvas(last, 0xab_cd_ef)))
+        }
+
+        @Test func hiddenItKeepsItsLastPicture() throws {
+            let scene = try X11Scene()
+            let window = scene.painter.window(frame, 0x00_80_00)
+            let recording = X11Recording(try X11Source(scene.options(.window(window))))
+            defer { recording.stop() }
+            let canvas = X11Canvas(frame.size, 0x00_80_00)
+            #expect(recording.wait(for: canvas))
+            scene.painter.hide(window)
+            recording.settle()
+            #expect(recording.shots.allSatisfy { $0.canvas == canvas })
+            // Somebody joins meanwhile.
+            let count = recording.shots.count
+            recording.source.setActive(false)
+            recording.settle()
+            recording.source.setActive(true)
+            #expect(recording.wait { $0.count > count })
+            #expect(recording.shots.last?.canvas == canvas)
+            scene.painter.show(window)
+            scene.painter.fill(PixelRect(frame.size), 0xff_ffff, in: window)
+            #expect(recording.wait(for: X11Canvas(frame.size, 0xff_ffff)))
+        }
+
+        @Test func hiddenFromTheStartItIsBlackUntilShown() throws {
+            let scene = try X11Scene()
+            let window = scene.painter.window(frame, 0x00_80_00)
+            scene.painter.hide(window)
+            let source = try X11Source(scene.options(.window(window)))
+            #expect(source.info.warnings.contains { $0.contains("hidden") })
+            let recording = X11Recording(source)
+            defer { recording.stop() }
+            #expect(recording.wait(for: X11Canvas(frame.size)))
+            scene.painter.show(window)
+            #expect(recording.wait(for: X11Canvas(frame.size, 0x00_80_00)))
+        }
+
+        @Test(arguments: [true, false])
+        func closingItEndsTheCapture(isActive: Bool) throws {
+            let scene = try X11Scene()
+            let window = scene.painter.window(frame, 0x00_80_00)
+            let recording = X11Recording(try X11Source(scene.options(.window(window))), isActive: isActive)
+            defer { recording.stop() }
+            #expect(!isActive || recording.wait { !$0.isEmpty })
+            scene.painter.close(window)
+            #expect(recording.waitForEnd() == .windowClosed(window))
+        }
+
+        @Test func anIdOfNoWindow() throws {
+            let scene = try X11Scene()
+            let error = #expect(throws: CaptureError.self) { try X11Source(scene.options(.window(0x7654321))) }
+            #expect(error == .noSuchWindow(0x7654321))
+            #expect(error?.description.contains("xwininfo") == true)
+        }
+
+        @Test func theRootWindowIsTheScreen() throws {
+            let scene = try X11Scene()
+            let recording = X11Recording(try X11Source(scene.options(.window(scene.painter.root))))
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas))
+        }
+
+        @Test func withoutCompositeItIsWhatTheScreenShowsThere() throws {
+            let scene = try X11Scene(without: ["COMPOSITE"])
+            // Half of it lies outside the screen.
+            let window = scene.painter.window(PixelRect(x: 540, y: 60, width: 200, height: 150), 0x00_80_00)
+            let source = try X11Source(scene.options(.window(window)))
+            #expect(source.info.warnings.contains { $0.contains("Composite") })
+            let recording = X11Recording(source)
+            defer { recording.stop() }
+            var canvas = X11Canvas(frame.size)
+            canvas.fill(PixelRect(x: 0, y: 0, width: 100, height: 150), 0x00_80_00)
+            #expect(recording.wait(for: canvas))
+            scene.painter.fill(PixelRect(x: 10, y: 10, width: 30, height: 30), 0xff_0000, in: window)
+            canvas.fill(PixelRect(x: 10, y: 10, width: 30, height: 30), 0xff_0000)
+            #expect(recording.wait(for: canvas))
+            scene.painter.hide(window)
+            recording.settle()
+            #expect(recording.shots.last?.canvas == canvas)
+        }
+    }
+}

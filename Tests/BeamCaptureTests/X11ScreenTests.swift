@@ -1,0 +1,214 @@
+import BeamClock
+import BeamMedia
+import Foundation
+import Testing
+
+@testable import BeamCapture
+
+/// On X servers of their own, one at a time: what the system says about shared memory is about the whole process.
+@Suite(.serialized, .enabled(if: X11TestServer.isAvailable, "Xvfb isn't installed")) enum X11Tests {}
+
+/// A screen with something on it, and what it looks like.
+struct X11Scene {
+    let server: X11TestServer
+    let painter: X11Painter
+    var canvas: X11Canvas
+
+    init(width: Int = 640, height: Int = 480, depth: Int = 24, without: [String] = []) throws {
+        server = try X11TestServer(width: width, height: height, depth: depth, without: without)
+        painter = try X11Painter(server.display)
+        canvas = X11Canvas(PixelSize(width: width, height: height))
+        paint(PixelRect(canvas.size), 0x20_40_60)
+        paint(PixelRect(x: width / 4, y: height / 4, width: width / 2, height: height / 3), 0xc0_30_10)
+    }
+
+    mutating func paint(_ rect: PixelRect, _ colour: UInt32) {
+        painter.fill(rect, colour)
+        canvas.fill(rect, colour)
+    }
+
+    func options(_ area: X11Options.Area = .screen, cursor: Bool = false, rate: Double = 60) -> X11Options {
+        X11Options(display: server.display, area: area, drawsCursor: cursor, maxFrameRate: rate)
+    }
+}
+
+extension X11Tests {
+    @Suite struct Screen {
+        @Test func theWholePictureComesFirstThenWhatChanges() throws {
+            var scene = try X11Scene()
+            let source = try X11Source(scene.options())
+            #expect(source.info.size == PixelSize(width: 640, height: 480))
+            #expect(source.info.description == "display \(scene.server.display), the whole screen")
+            #expect(source.info.warnings == [])
+            let recording = X11Recording(source)
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas))
+            #expect(recording.shots.first?.damage == DamageRegion(PixelRect(scene.canvas.size)))
+
+            // Narrow, wide, a single pixel, at the edges.
+            for rect in [
+                PixelRect(x: 100, y: 50, width: 20, height: 30), PixelRect(x: 0, y: 200, width: 640, height: 3),
+                PixelRect(x: 639, y: 479, width: 1, height: 1), PixelRect(x: 0, y: 0, width: 400, height: 1),
+                PixelRect(x: 0, y: 0, width: 1, height: 480),
+            ] {
+                scene.paint(rect, UInt32.random(in: 0...0xff_ffff))
+                #expect(recording.wait(for: scene.canvas))
+                #expect(recording.shots.last?.damage == DamageRegion(rect))
+            }
+            #expect(recording.shots.map(\.number) == Array(0..<6))
+        }
+
+        @Test func everyPictureFollowsFromTheLastByItsDamage() throws {
+            var scene = try X11Scene()
+            let recording = X11Recording(try X11Source(scene.options(rate: 1000)))
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas))
+            for _ in 0..<300 {
+                let rect = PixelRect(
+                    x: .random(in: 0..<600), y: .random(in: 0..<440), width: .random(in: 1...200),
+                    height: .random(in: 1...100)
+                ).intersection(PixelRect(scene.canvas.size))
+                scene.paint(rect, .random(in: 0...0xff_ffff))
+            }
+            #expect(recording.wait(for: scene.canvas))
+            let shots = recording.shots
+            for (older, newer) in zip(shots, shots.dropFirst()) {
+                let bounds = newer.damage.rects
+                for y in 0..<480 {
+                    for x in 0..<640 where older.canvas[x, y] != newer.canvas[x, y] {
+                        let pixel = PixelRect(x: x, y: y, width: 1, height: 1)
+                        guard bounds.contains(where: { $0.contains(pixel) }) else {
+                            Issue.record("picture \(newer.number) differs at \(x), \(y), outside its damage")
+                            return
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test func aStillScreenGivesNoPictures() throws {
+            let scene = try X11Scene()
+            let recording = X11Recording(try X11Source(scene.options(cursor: true)))
+            defer { recording.stop() }
+            #expect(recording.wait { !$0.isEmpty })
+            recording.settle()
+            let count = recording.shots.count
+            Thread.sleep(forTimeInterval: 1)
+            #expect(recording.shots.count == count)
+        }
+
+        @Test func nobodyWatchesNothingIsCaptured() throws {
+            var scene = try X11Scene()
+            let recording = X11Recording(try X11Source(scene.options()), isActive: false)
+            defer { recording.stop() }
+            scene.paint(PixelRect(x: 5, y: 5, width: 50, height: 50), 0xff_ffff)
+            recording.settle()
+            #expect(recording.shots.isEmpty)
+
+            recording.source.setActive(true)
+            #expect(recording.wait(for: scene.canvas))
+            recording.source.setActive(false)
+            recording.settle()
+            let count = recording.shots.count
+            scene.paint(PixelRect(x: 300, y: 5, width: 50, height: 50), 0xff_ff00)
+            recording.settle()
+            #expect(recording.shots.count == count)
+
+            // Back again: the whole picture, though only a part of it is new.
+            recording.source.setActive(true)
+            #expect(recording.wait(for: scene.canvas))
+            #expect(recording.shots.last?.damage == DamageRegion(PixelRect(scene.canvas.size)))
+            // And at once, also when nothing has changed.
+            recording.source.setActive(false)
+            recording.settle()
+            recording.source.setActive(true)
+            #expect(recording.wait { $0.count == count + 2 })
+        }
+
+        @Test func noMorePicturesThanTheFrameRate() throws {
+            var scene = try X11Scene()
+            let start = MediaTime.now
+            let recording = X11Recording(try X11Source(scene.options(rate: 10)))
+            defer { recording.stop() }
+            for step in 0..<400 {
+                scene.paint(PixelRect(x: step, y: 10, width: 40, height: 40), UInt32(step * 1000))
+                Thread.sleep(forTimeInterval: 0.003)
+            }
+            #expect(recording.wait(for: scene.canvas))
+            // One at once, then one each tenth of a second.
+            #expect(Double(recording.shots.count) <= (MediaTime.now - start).inSeconds * 10 + 1)
+            #expect(recording.shots.count > 3)
+        }
+
+        @Test func picturesInOthersHandsAreLeftAlone() throws {
+            var scene = try X11Scene()
+            let recording = X11Recording(try X11Source(scene.options(rate: 500)), holdsPictures: true)
+            defer { recording.stop() }
+            #expect(recording.wait { !$0.isEmpty })
+            for step in 0..<20 {
+                scene.paint(PixelRect(x: step * 30, y: 100, width: 30, height: 30), UInt32(step * 0x0b0b0b))
+                Thread.sleep(forTimeInterval: 0.02)
+            }
+            recording.settle()
+            // Every buffer is held: the display is left as it is until one comes back, and then the newest picture comes.
+            #expect(recording.shots.count == FrameStore.limit)
+            recording.release()
+            #expect(recording.wait(for: scene.canvas))
+            #expect(recording.shots.count == FrameStore.limit + 1)
+        }
+
+        @Test func sizesThatNothingDivides() throws {
+            var scene = try X11Scene(width: 1367, height: 769)
+            let recording = X11Recording(try X11Source(scene.options()))
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas))
+            scene.paint(PixelRect(x: 1300, y: 700, width: 67, height: 69), 0x11_22_33)
+            #expect(recording.wait(for: scene.canvas))
+        }
+
+        @Test func stopEndsAWaitAndAStartThatNeverCame() throws {
+            let scene = try X11Scene()
+            let resting = X11Recording(try X11Source(scene.options()), isActive: false)
+            #expect(resting.stop() == nil)
+            let stopped = try X11Source(scene.options())
+            stopped.stop()
+            #expect(X11Recording(stopped).waitForEnd() == nil)
+        }
+    }
+
+    @Suite struct SharedMemory {
+        /// Of a size that no other segment of this process has.
+        private static let size = PixelSize(width: 643, height: 487)
+
+        /// The modes of this process's buffers of that size, as the system lists its System V segments.
+        private func modes() throws -> [String] {
+            let list = try String(contentsOfFile: "/proc/sysvipc/shm", encoding: .utf8)
+            var modes: [String] = []
+            for line in list.split(separator: "\n").dropFirst() {
+                // Key, id, mode, size, creator, …
+                let columns = line.split(separator: " ")
+                guard columns.count > 4, Int(columns[4]) == Int(getpid()), let size = Int(columns[3]),
+                    size / 4096 == (Self.size.area * 4) / 4096
+                else { continue }
+                modes.append(String(columns[2]))
+            }
+            return modes
+        }
+
+        private func record() throws {
+            var scene = try X11Scene(width: Self.size.width, height: Self.size.height)
+            let recording = X11Recording(try X11Source(scene.options()), holdsPictures: true)
+            #expect(recording.wait { !$0.isEmpty })
+            scene.paint(PixelRect(x: 10, y: 10, width: 10, height: 10), 0xff_ffff)
+            #expect(recording.wait { $0.count == 2 })
+            // 0600, and marked to go with the last that has it attached (SHM_DEST, 01000).
+            #expect(try modes() == ["1600", "1600"])
+            recording.stop()
+        }
+
+        @Test func segmentsAreTheOwnersAloneAndGoWithTheSource() throws {
+            try record()
+            #expect(try modes() == [])
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import BeamMedia
+import Foundation
+import Testing
+
+@testable import BeamCapture
+
+extension X11Tests {
+    /// Servers that lack what the source likes best.
+    @Suite struct LesserServers {
+        @Test(arguments: [
+            (["MIT-SHM"], "through the connection"), (["DAMAGE"], "doesn't tell what changes"),
+            (["XFIXES"], "doesn't tell what changes"), (["MIT-SHM", "DAMAGE", "XFIXES", "COMPOSITE", "RANDR"], "it has no"),
+        ])
+        func picturesComeAllTheSame(without: [String], warning: String) throws {
+            var scene = try X11Scene(without: without)
+            let source = try X11Source(scene.options())
+            #expect(source.info.warnings.contains { $0.contains(warning) })
+            let recording = X11Recording(source)
+            defer { recording.stop() }
+            #expect(recording.wait(for: scene.canvas))
+            for rect in [
+                PixelRect(x: 100, y: 50, width: 20, height: 10), PixelRect(x: 0, y: 200, width: 640, height: 3),
+                PixelRect(x: 600, y: 0, width: 40, height: 480),
+            ] {
+                let before = recording.shots.count
+                scene.paint(rect, UInt32.random(in: 0...0xff_ffff))
+                #expect(recording.wait(for: scene.canvas))
+                #expect(recording.shots.count == before + 1)
+                #expect(recording.shots.last?.damage.rects.reduce(rect) { $0.union($1) } == rect)
+            }
+            // A still screen: nothing, also where the server has to be asked.
+            let count = recording.shots.count
+            Thread.sleep(forTimeInterval: 0.5)
+            #expect(recording.shots.count == count)
+        }
+
+        @Test(arguments: [["GLX"], ["MIT-SHM"], ["DAMAGE"]])
+        func sixteenBitsAPixel(without: [String]) throws {
+            var scene = try X11Scene(depth: 16, without: without)
+            let recording = X11Recording(try X11Source(scene.options()))
+            defer { recording.stop() }
+            // In 5, 6 and 5 bits; and odd in width, so that rows are padded.
+            let rect = PixelRect(x: 101, y: 51, width: 33, height: 7)
+            scene.painter.fill(
+                [(PixelRect(scene.canvas.size), 0b10000_010000_00001), (rect, 0b11111_000000_11110)])
+            scene.canvas.fill(PixelRect(scene.canvas.size), 0x84_41_08)
+            scene.canvas.fill(rect, 0xff_00_f7)
+            #expect(recording.wait(for: scene.canvas))
+        }
+
+        @Test func indexedPixelsAreRefusedInWords() throws {
+            let server = try X11TestServer(depth: 8)
+            let error = #expect(throws: CaptureError.self) { try X11Source(X11Options(display: server.display)) }
+            #expect(error?.description.contains("8-bit indices") == true)
+        }
+    }
+
+    @Suite struct Failures {
+        @Test(arguments: [true, false])
+        func aServerThatGoesAwayEndsTheCapture(isActive: Bool) throws {
+            let scene = try X11Scene()
+            let recording = X11Recording(try X11Source(scene.options(cursor: true)), isActive: isActive)
+            defer { recording.stop() }
+            #expect(!isActive || recording.wait { !$0.isEmpty })
+            scene.server.kill()
+            #expect(recording.waitForEnd() == .serverGone(display: scene.server.display))
+        }
+
+        @Test func aServerThatHangsDoesntKeepTheCaptureFromStopping() throws {
+            let scene = try X11Scene()
+            let recording = X11Recording(try X11Source(scene.options()), isActive: false)
+            kill(scene.server.pid, SIGSTOP)
+            defer { kill(scene.server.pid, SIGCONT) }
+            recording.source.setActive(true)
+            recording.settle()
+            #expect(recording.stop() == nil)
+        }
+
+        @Test func displaysThatCantBeOpened() {
+            let missing = #expect(throws: CaptureError.self) { try X11Source(X11Options(display: ":4242")) }
+            #expect(missing?.description.contains(":4242") == true)
+            #expect(missing?.description.contains("--display") == true)
+            let nonsense = #expect(throws: CaptureError.self) { try X11Source(X11Options(display: "nonsense")) }
+            #expect(nonsense?.description.contains("--display") == true)
+            #expect(throws: CaptureError.self) { try X11Source.monitors(display: ":4242") }
+        }
+    }
+}

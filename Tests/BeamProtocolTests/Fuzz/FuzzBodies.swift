@@ -1,0 +1,151 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// What has to hold for any input whatever. Each body says what was wrong, or nil.
+enum FuzzBodies {
+    /// A datagram is refused, or lies inside its bytes and can be put together again.
+    static func datagram(_ bytes: [UInt8]) -> String? {
+        bytes.withUnsafeBytes { bytes in
+            guard let datagram = try? MediaDatagram(bytes) else { return nil }
+            let lengths = MediaHeader.length + datagram.config.count + datagram.payload.count
+            guard lengths == bytes.count else { return "the parts of the datagram don't add up" }
+            if let sets = ParameterSetBlock.decode(datagram.config),
+                ParameterSetBlock.encode(sets) != Array(datagram.config)
+            {
+                return "a block of parameter sets isn't what it was"
+            }
+            var header = [UInt8](repeating: 0, count: MediaHeader.length)
+            header.withUnsafeMutableBytes { datagram.header.write(to: $0) }
+            return header == Array(bytes.prefix(MediaHeader.length)) ? nil : "a header isn't what it was"
+        }
+    }
+
+    /// A line is refused, or means the same when it is written anew.
+    static func line(_ bytes: [UInt8]) -> String? {
+        guard let message = try? ControlMessage(line: bytes[...]) else { return nil }
+        let line = message.line
+        guard line.last == 0x0A, !line.dropLast().contains(0x0A) else { return "a message isn't one line" }
+        return (try? ControlMessage(line: line.dropLast())) == message ? nil : "a message isn't what it was"
+    }
+
+    /// Cut anywhere, the lines are the same, and what is held is bounded.
+    static func stream(_ bytes: [UInt8], _ random: inout SeededGenerator) -> String? {
+        func lines(_ chunks: [ArraySlice<UInt8>]) -> [[UInt8]]? {
+            var buffer = LineBuffer()
+            var lines: [[UInt8]] = []
+            for chunk in chunks {
+                guard (try? buffer.append(Array(chunk)) { lines.append(Array($0)) }) != nil else { return nil }
+            }
+            return lines
+        }
+        let cut = Int.random(in: 0...bytes.count, using: &random)
+        return lines([bytes[...]]) == lines([bytes[..<cut], bytes[cut...]]) ? nil : "the lines depend on the cut"
+    }
+
+    /// Whatever comes, memory stays bounded, and every frame that comes out is in AVCC form.
+    static func reassembler(_ random: inout SeededGenerator, _ mutate: (inout SeededGenerator) -> [UInt8]) -> String? {
+        var reassembler = Reassembler()
+        var now = MediaTime.zero
+        for _ in 0..<Int.random(in: 1...60, using: &random) {
+            let bytes = mutate(&random)
+            _ = bytes.withUnsafeBytes { reassembler.insert($0, now: now) }
+            while let unit = reassembler.nextFrame() {
+                let isWellFormed = unit.bytes.withUnsafeBytes {
+                    AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
+                }
+                guard isWellFormed else { return "a frame isn't in AVCC form" }
+                guard unit.isKeyframe == (unit.parameterSets != nil) else { return "a keyframe without parameter sets" }
+            }
+            guard reassembler.bytesHeld <= 32 << 20, reassembler.framesInFlight <= 64 else { return "too much is held" }
+            if random.chance(0.2) {
+                now = now + .milliseconds(Int64.random(in: 0...700, using: &random))
+                reassembler.expire(now: now)
+                if let deadline = reassembler.deadline, deadline <= now { return "what is overdue is still there" }
+            }
+            if random.chance(0.02) { reassembler.decoderFailed() }
+        }
+        reassembler.expire(now: now + .seconds(2))
+        return reassembler.framesInFlight == 0 ? nil : "something never expires"
+    }
+
+    /// Whatever happens, the session comes to rest, and its next deadline lies ahead.
+    static func viewer(_ random: inout SeededGenerator, _ bytes: (inout SeededGenerator) -> [UInt8]) -> String? {
+        var session = ViewerSession(configuration: ViewerSession.Configuration(code: PairingCode("482913")!))
+        var now = MediaTime.zero
+        for _ in 0..<Int.random(in: 1...60, using: &random) {
+            switch Int.random(in: 0..<12, using: &random) {
+            case 0...1: session.handle(.controlConnected, now: now)
+            case 2...4: session.handle(.controlBytes(bytes(&random)), now: now)
+            case 5: session.handle(.controlClosed(reason: "gone"), now: now)
+            case 6: session.handle(.mediaOpened(localPort: 7), now: now)
+            case 7: session.handle(random.chance(0.5) ? .mediaFailed(reason: "no") : .decoderFailed, now: now)
+            case 8: session.handle(random.chance(0.9) ? .hostAppeared : .shutdown, now: now)
+            default: bytes(&random).withUnsafeBytes { session.handleDatagram($0, now: now) }
+            }
+            if let error = rest(now, { if case .wait(let time) = session.pollOutput(now: now) { time } else { nil } }) {
+                return error
+            }
+            now = now + .milliseconds(Int64.random(in: 0...2000, using: &random))
+        }
+        return nil
+    }
+
+    static func host(_ random: inout SeededGenerator, _ bytes: (inout SeededGenerator) -> [UInt8]) -> String? {
+        let acceptance = HostSession.Acceptance.allCases.randomElement(using: &random) ?? .all
+        var session = HostSession(
+            configuration: HostSession.Configuration(
+                acceptance: acceptance, pacing: Pacing(bitsPerSecond: 8_000_000, queueBytes: 50_000)),
+            random: SeededGenerator(seed: 1))
+        var now = MediaTime.zero
+        var frame: UInt32 = 0
+        session.handle(.mediaPort(52346), now: now)
+        for _ in 0..<Int.random(in: 1...80, using: &random) {
+            let id = ConnectionID(UInt64.random(in: 0..<6, using: &random))
+            let ip = IPAddress.v4(UInt32.random(in: 0..<3, using: &random))
+            let address = NetworkAddress(ip: ip, port: UInt16.random(in: 1..<5, using: &random))
+            switch Int.random(in: 0..<16, using: &random) {
+            case 0...2: session.handle(.connectionOpened(id, from: ip), now: now)
+            case 3...6: session.handle(.connectionBytes(id, bytes(&random)), now: now)
+            case 7: session.handle(.connectionClosed(id), now: now)
+            case 8: session.handle(.decision(id, accept: random.chance(0.7)), now: now)
+            case 9: session.handle(.broadcast(random.chance(0.8)), now: now)
+            case 10: session.handle(random.chance(0.5) ? .mediaPort(address.port) : .sendFailed(address), now: now)
+            case 11 where random.chance(0.05): session.handle(.shutdown, now: now)
+            case 11...13: MediaLimits.hello.withUnsafeBytes { session.handleDatagram($0, from: address, now: now) }
+            default:
+                frame += 1
+                let isKeyframe = random.chance(0.3)
+                session.handleFrame(
+                    TestFrame.make(
+                        frame, reference: isKeyframe ? nil : frame - 1,
+                        bytes: Int.random(in: 13...30_000, using: &random)), now: now)
+            }
+            var isWorkForNothing = false
+            let error = rest(now) {
+                switch session.pollOutput(now: now) {
+                case .wait(let time): return time
+                case .transmit(let burst):
+                    isWorkForNothing = isWorkForNothing || burst.addresses.isEmpty || burst.range.isEmpty
+                    return nil
+                default: return nil
+                }
+            }
+            if let error { return error }
+            if isWorkForNothing { return "a burst is empty, or goes to nobody" }
+            let statistics = session.statistics
+            guard statistics.watching <= statistics.viewers else { return "more watch than were let in" }
+            now = now + .milliseconds(Int64.random(in: 0...3000, using: &random))
+        }
+        return nil
+    }
+
+    private static func rest(_ now: MediaTime, _ poll: () -> MediaTime?) -> String? {
+        for _ in 0..<20_000 {
+            guard let deadline = poll() else { continue }
+            return deadline > now ? nil : "the next deadline is past"
+        }
+        return "it doesn't come to rest"
+    }
+}

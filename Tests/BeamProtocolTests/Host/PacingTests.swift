@@ -1,0 +1,156 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// How fast frames leave, and what becomes of those that can't.
+struct PacingTests {
+    private func address(_ port: UInt16, _ ip: IPAddress = HostBench.viewer) -> NetworkAddress {
+        NetworkAddress(ip: ip, port: port)
+    }
+
+    @Test func theBucketIsNeverExceeded() {
+        for (bucket, rate, burst) in [(48_000, 200_000_000, 16), (20_000, 8_000_000, 16), (100, 1_000_000, 4)] {
+            var host = HostBench(
+                pacing: Pacing(bucketBytes: bucket, bitsPerSecond: rate, burstDatagrams: burst, queueTime: .seconds(60))
+            )
+            host.introduce(1)
+            host.hello(1)
+            var random = SeededGenerator(seed: 3)
+            for index: UInt32 in 0..<40 {
+                let length = Int.random(in: 100...150_000, using: &random)
+                host.frame(TestFrame.make(index, reference: index == 0 ? nil : index - 1, bytes: length))
+                host.advance(by: .milliseconds(Int64.random(in: 0...40, using: &random)))
+            }
+            host.hello(1)
+            host.advance(by: .seconds(14))
+            let bursts = host.takeBursts()
+            #expect(bursts.allSatisfy { $0.burst.datagramCount <= burst })
+            // From each burst on, the bytes of any number of bursts stay below the line.
+            let allowed = Double(max(bucket, 1200))
+            var worst = 0.0
+            for first in stride(from: 0, to: bursts.count, by: 3) {
+                var sum = 0
+                for burst in bursts[first...] {
+                    sum += burst.burst.range.count
+                    let line = allowed + (burst.time - bursts[first].time).inSeconds * Double(rate) / 8
+                    worst = max(worst, Double(sum) - line)
+                }
+            }
+            #expect(worst <= 1, "\(worst) bytes too many")
+            // And the rate is used: with frames waiting, no burst comes later than it had to.
+            if rate == 8_000_000 {
+                let span = (bursts[bursts.count - 1].time - bursts[0].time).inSeconds
+                let sent = bursts.dropLast().reduce(0) { $0 + $1.burst.range.count }
+                #expect(sent > 2_000_000)
+                #expect(Double(sent) / span > 0.95 * Double(rate) / 8)
+            }
+        }
+    }
+
+    @Test func aSmallFrameLeavesAtOnce() {
+        var host = HostBench()
+        host.introduce(1)
+        host.hello(1)
+        host.frame(TestFrame.make(0, bytes: 45_000))
+        let bursts = host.takeBursts()
+        #expect(bursts.map(\.time) == [.zero, .zero, .zero])
+        #expect(bursts.map(\.burst.datagramCount) == [16, 16, 7])
+        #expect(bursts.map(\.burst.segmentSize) == [1200, 1200, 1200])
+        #expect(bursts.map(\.burst.range.lowerBound) == [0, 19200, 38400])
+        #expect(bursts.dropLast().allSatisfy { $0.burst.range.count == 19200 })
+    }
+
+    @Test func overflowIsToldAndEndsWithAKeyframe() throws {
+        var host = HostBench(pacing: Pacing(bucketBytes: 12_000, bitsPerSecond: 8_000_000, queueBytes: 100_000))
+        host.introduce(1)
+        host.hello(1)
+        host.frame(TestFrame.make(0, bytes: 100_000))
+        _ = host.takeEvents()
+        for index: UInt32 in 1...4 { host.frame(TestFrame.make(index, reference: index - 1, bytes: 30_000)) }
+        // Three wait (90 000 bytes); the fourth finds no room, and all four are gone.
+        #expect(host.takeEvents() == [.framesDropped(4)])
+        #expect(host.keyframeRequests.count == 2)
+        #expect(host.session.statistics.dropped == 4)
+        host.frame(TestFrame.make(5, reference: 4, bytes: 1000))
+        host.frame(TestFrame.make(6, bytes: 20_000))
+        host.frame(TestFrame.make(7, reference: 6, bytes: 1000))
+        #expect(host.takeEvents() == [.framesDropped(1)])
+        host.advance(by: .seconds(3))
+        // What was begun was finished, and the viewer can decode all of it.
+        var bench = ReassemblerTests.Bench()
+        for (_, burst) in host.takeBursts() {
+            for start in stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: burst.segmentSize) {
+                bench.insert(Array(burst.bytes[start..<min(start + burst.segmentSize, burst.range.upperBound)]))
+            }
+        }
+        #expect(bench.numbers == [0, 1, 2])
+        var decoder = TestFrame.Decoder()
+        for frame in bench.frames { decoder.decode(frame) }
+        #expect(decoder.errors.isEmpty && decoder.last == 7)
+        #expect(host.session.statistics.frames == 3)
+    }
+
+    @Test func framesThatWaitTooLongAreOverflowToo() {
+        var host = HostBench(pacing: Pacing(bucketBytes: 12_000, bitsPerSecond: 800_000))
+        host.introduce(1)
+        host.hello(1)
+        host.frame(TestFrame.make(0, bytes: 100_000))  // takes 0.9 s
+        host.frame(TestFrame.make(1, reference: 0))
+        host.advance(to: .at(0.5))
+        host.frame(TestFrame.make(2, reference: 1))
+        _ = host.takeEvents()
+        host.advance(to: .at(0.51))
+        host.frame(TestFrame.make(3, reference: 2))
+        #expect(host.takeEvents() == [.framesDropped(3)])
+    }
+
+    @Test func aKeyframeTakesThePlaceOfWhatWaits() {
+        var host = HostBench(pacing: Pacing(bucketBytes: 12_000, bitsPerSecond: 8_000_000))
+        host.introduce(1)
+        host.hello(1)
+        host.frame(TestFrame.make(0, bytes: 100_000))
+        for index: UInt32 in 1...3 { host.frame(TestFrame.make(index, reference: index - 1)) }
+        _ = host.takeEvents()
+        host.frame(TestFrame.make(4))
+        #expect(host.takeEvents() == [.framesDropped(3)])
+        host.advance(by: .seconds(1))
+        #expect(host.session.statistics.frames == 2)
+    }
+
+    @Test func whatCannotBeSentIsDroppedAndDoesNotSpin() {
+        var host = HostBench()
+        host.introduce(1)
+        host.hello(1)
+        var broken = TestFrame.make(0)
+        broken.parameterSets = nil
+        host.frame(broken)
+        host.frame(TestFrame.make(1, reference: 0))
+        #expect(host.takeBursts().isEmpty)
+        #expect(host.session.statistics.dropped == 2)
+        #expect(host.keyframeRequests.count == 1)
+        host.advance(to: .at(1.95))
+        #expect(host.keyframeRequests.count == 2)
+        host.frame(TestFrame.make(2))
+        #expect(host.takeBursts().count == 1)
+    }
+
+    @Test func anEvictedViewersFramesLeaveTheQueue() {
+        var host = HostBench(pacing: Pacing(bucketBytes: 12_000, bitsPerSecond: 8_000_000))
+        host.introduce(1)
+        host.introduce(2, from: .v4(2))
+        host.hello(1)
+        host.hello(2, from: .v4(2))
+        host.frame(TestFrame.make(0, bytes: 100_000))
+        host.frame(TestFrame.make(1, reference: 0))
+        host.handle(.sendFailed(address(1)))
+        _ = host.takeBursts()
+        host.advance(by: .seconds(1))
+        #expect(host.takeBursts().allSatisfy { $0.burst.addresses == [address(2, .v4(2))] })
+        host.frame(TestFrame.make(2, bytes: 100_000))
+        host.handle(.sendFailed(address(2, .v4(2))))
+        _ = host.takeBursts()
+        host.advance(by: .seconds(1))
+        #expect(host.takeBursts().isEmpty)
+    }
+}
