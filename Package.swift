@@ -46,8 +46,8 @@ let package = Package(
             "BeamClock"),
 
         // Adapters: each meets one part of the world, and none imports another.
-        library("BeamCapture", "BeamMedia", "BeamClock", "CXCB", "CAVCodec"),
-        library("BeamCodec", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec"),
+        library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec"),
+        library("BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec"),
         library("BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec"),
         library("BeamDiscovery", "CAvahi"),
         library("BeamNetwork", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"), nio("NIOPosix")),
@@ -57,6 +57,8 @@ let package = Package(
         library("BeamMedia"),
         library("BeamClock", "BeamMedia"),
 
+        // Owners of libav's handles, for the codec and for recorded files.
+        library("BeamLibAV", "BeamMedia", "CAVCodec"),
         // Kernels that every pixel goes through, in C for its vector instructions.
         library("BeamPixels", "BeamMedia", "CBeamPixels"),
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),

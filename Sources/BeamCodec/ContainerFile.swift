@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 import Glibc
@@ -26,7 +27,7 @@ final class ContainerFile {
     private let sets: ParameterSets
     private let start: MediaTime
     private let output: FileOutput
-    private let packet: Packet
+    private let packet: PacketHandle
     private var context: UnsafeMutablePointer<AVFormatContext>
     /// In the container's own unit.
     private var lastTimestamp: Int64 = -1
@@ -43,7 +44,7 @@ final class ContainerFile {
         }
         var made: UnsafeMutablePointer<AVFormatContext>?
         avformat_alloc_output_context2(&made, nil, kind.format, nil)
-        guard let context = made, let packet = Packet(), let stream = avformat_new_stream(context, nil),
+        guard let context = made, let packet = PacketHandle(), let stream = avformat_new_stream(context, nil),
             let io = output.makeContext()
         else {
             avformat_free_context(made)

@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
@@ -7,7 +8,7 @@ final class DecodedPictures {
     private var scaler: PlaneScaler?
 
     /// Takes the picture out of `frame` and leaves it empty.
-    func picture(takingFrom frame: Frame, _ unit: AccessUnit) throws(CodecError) -> Picture {
+    func picture(takingFrom frame: FrameHandle, _ unit: AccessUnit) throws(CodecError) -> Picture {
         let decoded = frame.pointer.pointee
         let coded = PixelSize(width: Int(decoded.width), height: Int(decoded.height))
         guard LibAV.isSupported(coded) else {
@@ -19,8 +20,8 @@ final class DecodedPictures {
         let colour = try Self.colour(of: decoded, format)
         let buffer =
             switch format {
-            case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: try Self.wrap(frame, .i420, size)
-            case AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P: try Self.wrap(frame, .i444, size)
+            case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: try Self.moved(frame, .i420, size)
+            case AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P: try Self.moved(frame, .i444, size)
             default: try convert(frame, format, coded: coded, size: size, colour)
             }
         return Picture(buffer: buffer, colour: colour, time: unit.time, number: UInt64(unit.number))
@@ -49,32 +50,23 @@ final class DecodedPictures {
         return ColourDescription(matrix: matrix, isFullRange: isFull)
     }
 
-    /// Moves the frame's reference into a buffer that gives it back when nobody shows the picture any more.
-    private static func wrap(_ frame: Frame, _ format: PixelFormat, _ size: PixelSize) throws(CodecError) -> PixelBuffer
-    {
-        guard let holder = Frame() else { throw .damagedFrame(reason: "there is not enough memory") }
-        av_frame_move_ref(holder.pointer, frame.pointer)
-        let fields = holder.pointer.pointee
-        guard let y = fields.data.0, let u = fields.data.1, let v = fields.data.2,
-            fields.linesize.0 > 0, fields.linesize.1 > 0, fields.linesize.2 > 0
-        else { throw .damagedFrame(reason: "it has no picture") }
-        let planes = [
-            Plane(base: y, stride: Int(fields.linesize.0)), Plane(base: u, stride: Int(fields.linesize.1)),
-            Plane(base: v, stride: Int(fields.linesize.2)),
-        ]
-        // Touched again only by `release`, which runs once; freeing a frame is safe on any thread.
-        nonisolated(unsafe) let kept = holder
-        return PixelBuffer(format: format, size: size, planes: planes) { av_frame_unref(kept.pointer) }
+    private static func moved(
+        _ frame: FrameHandle, _ format: PixelFormat, _ size: PixelSize
+    ) throws(CodecError) -> PixelBuffer {
+        guard let buffer = frame.moveIntoBuffer(format: format, size: size) else {
+            throw .damagedFrame(reason: "it has no picture")
+        }
+        return buffer
     }
 
     /// 4:2:0 of 8 bits in the same colours, from the semi-planar and deeper formats that some decoders give.
     private func convert(
-        _ frame: Frame, _ format: AVPixelFormat, coded: PixelSize, size: PixelSize, _ colour: ColourDescription
+        _ frame: FrameHandle, _ format: AVPixelFormat, coded: PixelSize, size: PixelSize, _ colour: ColourDescription
     ) throws(CodecError) -> PixelBuffer {
         let from = PlaneScaler.End(format: format, size: coded, colour: colour)
         let to = PlaneScaler.End(format: AV_PIX_FMT_YUV420P, size: coded, colour: colour)
         if scaler?.from != from || scaler?.to != to { scaler = PlaneScaler(from: from, to: to) }
-        guard let scaler, let target = Frame() else {
+        guard let scaler, let target = FrameHandle() else {
             let name = av_get_pix_fmt_name(format).map { String(cString: $0) } ?? "an unknown format"
             throw .unsupportedStream(reason: "its pictures are \(name)")
         }

@@ -1,10 +1,11 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
 /// Access units in the form that the decoder reads: Annex B with the parameter sets in front, in one buffer that is used again
 /// and again and ends in the zero bytes that libavcodec's readers run into.
 final class DecoderInput {
-    let packet: Packet
+    let packet: PacketHandle
     private var buffer: UnsafeMutablePointer<AVBufferRef>?
 
     /// More than any frame of 8192 × 4352 pixels takes; protects from units that are nonsense.
@@ -13,7 +14,7 @@ final class DecoderInput {
 
     /// Nil when there is no memory.
     init?() {
-        guard let packet = Packet() else { return nil }
+        guard let packet = PacketHandle() else { return nil }
         self.packet = packet
     }
 

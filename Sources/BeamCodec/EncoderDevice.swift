@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
@@ -56,7 +57,7 @@ final class EncoderDevice {
     }
 
     /// Copies `frame` to the device, into `uploaded`.
-    func upload(_ frame: Frame, into uploaded: Frame) throws(CodecError) {
+    func upload(_ frame: FrameHandle, into uploaded: FrameHandle) throws(CodecError) {
         av_frame_unref(uploaded.pointer)
         var result = av_hwframe_get_buffer(frames, uploaded.pointer, 0)
         if result >= 0 { result = av_hwframe_transfer_data(uploaded.pointer, frame.pointer, 0) }

@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
@@ -7,15 +8,15 @@ final class EncoderFeeder {
     private let size: PixelSize
     private let coded: PixelSize
     private let opened: OpenedEncoder
-    private let frame: Frame
-    private let converted: Frame?
-    private let uploaded: Frame?
+    private let frame: FrameHandle
+    private let converted: FrameHandle?
+    private let uploaded: FrameHandle?
     private let scaler: PlaneScaler?
     private let padded = PixelBufferPool()
 
     /// Nil when there is no memory.
     init?(_ opened: OpenedEncoder, size: PixelSize) {
-        guard let frame = Frame() else { return nil }
+        guard let frame = FrameHandle() else { return nil }
         self.size = size
         self.opened = opened
         self.frame = frame
@@ -23,7 +24,7 @@ final class EncoderFeeder {
         if opened.softwareFormat == AV_PIX_FMT_YUV420P {
             (converted, scaler) = (nil, nil)
         } else {
-            guard let target = Frame() else { return nil }
+            guard let target = FrameHandle() else { return nil }
             target.pointer.pointee.format = opened.softwareFormat.rawValue
             target.pointer.pointee.width = CInt(coded.width)
             target.pointer.pointee.height = CInt(coded.height)
@@ -35,7 +36,7 @@ final class EncoderFeeder {
             (converted, scaler) = (target, rearranger)
         }
         if opened.device != nil {
-            guard let target = Frame() else { return nil }
+            guard let target = FrameHandle() else { return nil }
             uploaded = target
         } else {
             uploaded = nil

@@ -1,18 +1,8 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// What all users of the libav libraries share.
-enum LibAV {
-    /// Keeps the libraries from writing to standard error by themselves: what they report comes back as errors.
-    static let quietened: Void = av_log_set_level(AV_LOG_QUIET)
-
-    /// The library's words for an error code.
-    static func message(_ code: CInt) -> String {
-        var text = [CChar](repeating: 0, count: 256)
-        guard av_strerror(code, &text, text.count) >= 0 else { return "error \(code)" }
-        return OutputFile.words(text)
-    }
-
+extension LibAV {
     /// The largest side of a picture, in pixels, that is encoded or decoded.
     static let longestSide = 8192
 
@@ -28,21 +18,7 @@ enum LibAV {
     static let sliceThreads = CInt(max(1, min(4, av_cpu_count())))
 }
 
-/// The one owner of an `AVFrame`.
-final class Frame {
-    let pointer: UnsafeMutablePointer<AVFrame>
-
-    /// Nil when there is no memory.
-    init?() {
-        guard let pointer = av_frame_alloc() else { return nil }
-        self.pointer = pointer
-    }
-
-    deinit {
-        var pointer: UnsafeMutablePointer<AVFrame>? = pointer
-        av_frame_free(&pointer)
-    }
-
+extension FrameHandle {
     /// Lends `buffer`'s memory to this frame, without copying, as `format` of `size` samples. The frame, and any reference
     /// that a library takes to it, keeps the buffer alive.
     ///
@@ -77,38 +53,6 @@ final class Frame {
             }
         }
         return true
-    }
-}
-
-/// The one owner of an `AVPacket`.
-final class Packet {
-    let pointer: UnsafeMutablePointer<AVPacket>
-
-    /// Nil when there is no memory.
-    init?() {
-        guard let pointer = av_packet_alloc() else { return nil }
-        self.pointer = pointer
-    }
-
-    deinit {
-        var pointer: UnsafeMutablePointer<AVPacket>? = pointer
-        av_packet_free(&pointer)
-    }
-}
-
-/// The one owner of an `AVCodecContext`.
-final class CodecContext {
-    let pointer: UnsafeMutablePointer<AVCodecContext>
-
-    /// Nil when there is no memory.
-    init?(_ codec: UnsafePointer<AVCodec>) {
-        guard let pointer = avcodec_alloc_context3(codec) else { return nil }
-        self.pointer = pointer
-    }
-
-    deinit {
-        var pointer: UnsafeMutablePointer<AVCodecContext>? = pointer
-        avcodec_free_context(&pointer)
     }
 }
 

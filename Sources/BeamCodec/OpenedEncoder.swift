@@ -1,10 +1,11 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
 /// An encoder of libavcodec, opened with the options that a screen stream needs.
 final class OpenedEncoder {
     let name: String
-    let context: CodecContext
+    let context: CodecHandle
     /// How the encoder takes its pictures: planar or semi-planar 4:2:0, in main memory or, after an upload, in the device's.
     let softwareFormat: AVPixelFormat
     let device: EncoderDevice?
@@ -71,7 +72,7 @@ final class OpenedEncoder {
     init(
         _ codec: UnsafePointer<AVCodec>, name: String, format: InputFormat, _ settings: EncoderSettings
     ) throws(Failure) {
-        guard let context = CodecContext(codec) else { throw Failure(reason: "there is not enough memory") }
+        guard let context = CodecHandle(codec) else { throw Failure(reason: "there is not enough memory") }
         self.name = name
         self.context = context
         softwareFormat = format.software

@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import Glibc
 
@@ -38,13 +39,6 @@ enum OutputFile {
     static func systemMessage(_ code: CInt) -> String {
         var text = [CChar](repeating: 0, count: 256)
         guard strerror_r(code, &text, text.count) == 0 else { return "error \(code)" }
-        return words(text)
-    }
-
-    /// A library's message as it goes on inside a sentence: "no space left on device", but "I/O error".
-    static func words(_ text: [CChar]) -> String {
-        let words = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard words.dropFirst().first?.isLowercase == true else { return words }
-        return words.prefix(1).lowercased() + words.dropFirst()
+        return LibAV.words(text)
     }
 }

@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import BeamPixels
 import CAVCodec
@@ -12,8 +13,8 @@ public final class PictureConverter {
     /// What `kept` was converted from: damage says what to convert only for a picture of the same kind.
     private var keptFormat: PixelFormat?
     private var scaler: PlaneScaler?
-    private var source: Frame?
-    private var target: Frame?
+    private var source: FrameHandle?
+    private var target: FrameHandle?
 
     public init() {}
 
@@ -49,8 +50,8 @@ public final class PictureConverter {
             colour: picture.format == .bgrx ? .bt709Limited : picture.colour)
         let to = PlaneScaler.End(format: AV_PIX_FMT_YUV420P, size: size, colour: .bt709Limited)
         if scaler?.from != from || scaler?.to != to { scaler = PlaneScaler(from: from, to: to) }
-        source = source ?? Frame()
-        target = target ?? Frame()
+        source = source ?? FrameHandle()
+        target = target ?? FrameHandle()
         guard let scaler, let source, let target else {
             throw .conversionFailed(reason: "\(picture.format) of \(picture.size) does not scale to \(size)")
         }

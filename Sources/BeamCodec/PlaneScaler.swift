@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
@@ -58,7 +59,7 @@ final class PlaneScaler {
     }
 
     /// Both frames hold reference-counted memory of their end's format and size.
-    func scale(_ source: Frame, into destination: Frame) throws(CodecError) {
+    func scale(_ source: FrameHandle, into destination: FrameHandle) throws(CodecError) {
         let result = sws_scale_frame(context, destination.pointer, source.pointer)
         guard result >= 0 else { throw .conversionFailed(reason: LibAV.message(result)) }
     }

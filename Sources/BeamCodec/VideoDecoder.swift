@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
@@ -5,8 +6,8 @@ import CAVCodec
 ///
 /// After damage nothing is shown before the next keyframe. Used by one thread.
 public final class VideoDecoder {
-    private let context: CodecContext
-    private let frame: Frame
+    private let context: CodecHandle
+    private let frame: FrameHandle
     private let input: DecoderInput
     private let output = DecodedPictures()
     private var numbers = FrameNumbers()
@@ -24,7 +25,7 @@ public final class VideoDecoder {
         guard let codec = avcodec_find_decoder(AV_CODEC_ID_H264) else {
             throw .decoderDoesNotStart(reason: "libavcodec has none")
         }
-        guard let context = CodecContext(codec), let frame = Frame(), let input = DecoderInput() else {
+        guard let context = CodecHandle(codec), let frame = FrameHandle(), let input = DecoderInput() else {
             throw .decoderDoesNotStart(reason: "there is not enough memory")
         }
         let fields = context.pointer

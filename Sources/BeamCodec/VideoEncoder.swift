@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
@@ -15,7 +16,7 @@ public final class VideoEncoder {
 
     private let opened: OpenedEncoder
     private let feeder: EncoderFeeder
-    private let packet: Packet
+    private let packet: PacketHandle
     private var rate: RateFollower
     private var parameterSets: ParameterSets?
     /// What was sent in and hasn't come out yet, oldest first.
@@ -32,7 +33,7 @@ public final class VideoEncoder {
         self.settings = settings
         opened = try OpenedEncoder(settings)
         name = opened.name
-        guard let packet = Packet(), let feeder = EncoderFeeder(opened, size: settings.size) else {
+        guard let packet = PacketHandle(), let feeder = EncoderFeeder(opened, size: settings.size) else {
             throw .encodingFailed(reason: "there is not enough memory")
         }
         self.packet = packet

@@ -11,7 +11,7 @@ final class HostFinder: Sendable {
         var onChosen: @Sendable (String) -> Void
         /// The chosen host has appeared or has moved, or is worth a try.
         var onReachable: @Sendable () -> Void
-        /// The host of this name is not there yet.
+        /// The looking around begins: for the host of this name, or for any.
         var onSearching: @Sendable (String?) -> Void
         var onWarning: @Sendable (String) -> Void
     }
@@ -37,7 +37,11 @@ final class HostFinder: Sendable {
 
     /// Starts to look around, where the target needs it.
     func start() {
-        if case .endpoint = target { return handlers.onReachable() }
+        switch target {
+        case .endpoint: return handlers.onReachable()
+        case .name(let name, _): handlers.onSearching(name)
+        case .anyHost: handlers.onSearching(nil)
+        }
         let browser = ServiceBrowser(type: ServiceType.control) { [weak self] event in self?.handle(event) }
         self.browser.withLock { $0 = browser }
     }
@@ -98,20 +102,15 @@ final class HostFinder: Sendable {
             listChanged(appeared: nil)
         case .settled:
             state.withLock { $0.isSettled = true }
-            if case .name(let name, _) = target, discovered().isEmpty { tryAsSystemName(name) }
+            // Nobody announces that name: it may be one that the system can look up.
+            if case .name = target, discovered().isEmpty { handlers.onReachable() }
             listChanged(appeared: nil)
         case .available:
             break
         case .unavailable(let reason):
             handlers.onWarning(reason)
-            if case .name(let name, _) = target { tryAsSystemName(name) }
+            if case .name = target { handlers.onReachable() }
         }
-    }
-
-    /// Nobody announces that name: it may be one that the system can look up.
-    private func tryAsSystemName(_ name: String) {
-        handlers.onSearching(name)
-        handlers.onReachable()
     }
 
     private enum Change {

@@ -134,6 +134,11 @@ extension X11Tests {
             scene.painter.close(cover)
             recording.settle()
             #expect(recording.shots.last?.canvas == canvas)
+            // Moved, it looks the same.
+            let count = recording.shots.count
+            for step in 0..<20 { scene.painter.move(window, to: 50 + step, 60) }
+            recording.settle()
+            #expect(recording.shots.count == count)
         }
 
         @Test func itsSizeIsFollowed() throws {
@@ -148,7 +153,9 @@ extension X11Tests {
                 #expect(recording.wait(for: X11Canvas(size, 0x12_34_56)))
             }
             // As fast as a person pulls at its corner.
-            for step in 1...60 { scene.painter.resize(window, to: PixelSize(width: 100 + 4 * step, height: 100 + step)) }
+            for step in 1...60 {
+                scene.painter.resize(window, to: PixelSize(width: 100 + 4 * step, height: 100 + step))
+            }
             let last = PixelSize(width: 340, height: 160)
             scene.painter.fill(PixelRect(last), 0xab_cd_ef, in: window)
             #expect(recording.wait(for: X11Canvas(last, 0xab_cd_ef)))

@@ -48,6 +48,22 @@ extension X11Tests {
             #expect(recording.wait(for: scene.canvas.filled(square(8, at: 100, 100), 0)))
         }
 
+        @Test(.enabled(if: X11TestServer.hasXdotool, "xdotool isn't installed"))
+        func itIsFollowedWhereAProgramTakesItsMovements() throws {
+            let scene = try X11Scene()
+            let window = scene.painter.window(PixelRect(x: 0, y: 0, width: 640, height: 480), 0x00_80_00)
+            scene.painter.takePointerMotion(in: window)
+            scene.painter.setPointer(size: 16, isWhite: true)
+            try scene.server.xdotool("mousemove", "100", "100")
+            let recording = X11Recording(try X11Source(scene.options(cursor: true)))
+            defer { recording.stop() }
+            let bare = X11Canvas(scene.canvas.size, 0x00_80_00)
+            for (x, y) in [(100, 100), (300, 200), (301, 200)] {
+                try scene.server.xdotool("mousemove", "\(x)", "\(y)")
+                #expect(recording.wait(for: bare.filled(square(16, at: x, y), 0xff_ffff)))
+            }
+        }
+
         @Test func itIsLeftOut() throws {
             let scene = try X11Scene()
             scene.painter.setPointer(size: 16, isWhite: true)
@@ -87,6 +103,9 @@ extension X11Tests {
             #expect(recording.wait(for: bare))
             scene.painter.warpPointer(to: 150, 160)
             #expect(recording.wait(for: bare.filled(square(16, at: 100, 100), 0xff_ffff)))
+            // The window moves away under it.
+            scene.painter.move(window, to: 60, 65)
+            #expect(recording.wait(for: bare.filled(square(16, at: 90, 95), 0xff_ffff)))
         }
 
         @Test func itIsBlended() {
@@ -108,7 +127,9 @@ extension X11Tests {
         }
 
         @Test func whatIsWideGoesStraightToItsPlaceInWholeRows() {
-            let plan = plan([PixelRect(x: 20, y: 10, width: 60, height: 5), PixelRect(x: 0, y: 50, width: 10, height: 10)])
+            let plan = plan([
+                PixelRect(x: 20, y: 10, width: 60, height: 5), PixelRect(x: 0, y: 50, width: 10, height: 10),
+            ])
             #expect(plan.bands == [PixelRect(x: 0, y: 10, width: 100, height: 5)])
             #expect(plan.pieces == [PixelRect(x: 0, y: 50, width: 10, height: 10)])
         }

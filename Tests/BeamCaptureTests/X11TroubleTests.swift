@@ -9,7 +9,8 @@ extension X11Tests {
     @Suite struct LesserServers {
         @Test(arguments: [
             (["MIT-SHM"], "through the connection"), (["DAMAGE"], "doesn't tell what changes"),
-            (["XFIXES"], "doesn't tell what changes"), (["MIT-SHM", "DAMAGE", "XFIXES", "COMPOSITE", "RANDR"], "it has no"),
+            (["XFIXES"], "doesn't tell what changes"),
+            (["MIT-SHM", "DAMAGE", "XFIXES", "COMPOSITE", "RANDR"], "it has no"),
         ])
         func picturesComeAllTheSame(without: [String], warning: String) throws {
             var scene = try X11Scene(without: without)

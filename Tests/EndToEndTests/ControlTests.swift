@@ -145,7 +145,7 @@ extension EndToEnd {
         @Test func severalViewersOnOneMachineEachHaveTheirStream() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }
-            let phones = try (0..<2).map { _ in try IOSViewer(ports.control) }
+            let phones = try (0..<2).map { try IOSViewer(ports.control, code: "48291\($0)") }
             let programs = try (0..<2).map { _ in try Program.watch([ports.target]) }
             defer {
                 for phone in phones { phone.leave() }

@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 
@@ -22,6 +23,8 @@ final class RecordedPictures {
     /// What can't become a picture, and why.
     struct Refusal: Error { let reason: String }
 
+    private static let noPicture = Refusal(reason: "a decoded picture is empty, or there is not enough memory")
+
     /// Takes the picture out of `frame` and leaves it empty.
     func picture(takingFrom frame: FrameHandle) throws(Refusal) -> (PixelBuffer, ColourDescription) {
         let fields = frame.pointer.pointee
@@ -31,7 +34,8 @@ final class RecordedPictures {
         let colour = try Self.colour(of: fields, format)
         let strides = (fields.linesize.0, fields.linesize.1, fields.linesize.2)
         if format == AV_PIX_FMT_YUV420P || format == AV_PIX_FMT_YUVJ420P, strides.0 > 0, strides.1 > 0, strides.2 > 0 {
-            return (try Self.wrap(frame, size), colour)
+            guard let buffer = frame.moveIntoBuffer(format: .i420, size: size) else { throw Self.noPicture }
+            return (buffer, colour)
         }
         let kind = FrameConverter.Kind(format: format, size: size, colour: colour)
         if converter?.kind != kind { converter = FrameConverter(kind) }
@@ -65,23 +69,6 @@ final class RecordedPictures {
         ]
         return ColourDescription(
             matrix: matrix, isFullRange: frame.color_range == AVCOL_RANGE_JPEG || full.contains(format))
-    }
-
-    /// Moves the frame's reference into a buffer that gives it back when nobody reads the picture any more.
-    private static func wrap(_ frame: FrameHandle, _ size: PixelSize) throws(Refusal) -> PixelBuffer {
-        guard let holder = FrameHandle() else { throw Refusal(reason: "there is not enough memory") }
-        av_frame_move_ref(holder.pointer, frame.pointer)
-        let fields = holder.pointer.pointee
-        guard let y = fields.data.0, let u = fields.data.1, let v = fields.data.2 else {
-            throw Refusal(reason: "a decoded picture is empty")
-        }
-        let planes = [
-            Plane(base: y, stride: Int(fields.linesize.0)), Plane(base: u, stride: Int(fields.linesize.1)),
-            Plane(base: v, stride: Int(fields.linesize.2)),
-        ]
-        // Touched again only by `release`, which runs once; freeing a frame is safe on any thread.
-        nonisolated(unsafe) let kept = holder
-        return PixelBuffer(format: .i420, size: size, planes: planes) { av_frame_unref(kept.pointer) }
     }
 }
 

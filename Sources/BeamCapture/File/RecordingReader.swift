@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import CAVCodec
 import Glibc
@@ -106,7 +107,7 @@ final class RecordingReader {
         let input: InputHandle
         /// Belongs to `input`.
         let stream: UnsafeMutablePointer<AVStream>
-        let decoder: DecoderHandle
+        let decoder: CodecHandle
 
         init(_ path: String, _ control: SourceControl) throws(CaptureError) {
             func failure(_ reason: String) -> CaptureError { .unreadableFile(path: path, reason: reason) }
@@ -126,7 +127,7 @@ final class RecordingReader {
                 let name = String(cString: avcodec_get_name(parameters.pointee.codec_id))
                 throw failure("its video is coded as \(name), for which there is no decoder on this machine")
             }
-            guard let decoder = DecoderHandle(codec) else { throw failure("there is not enough memory") }
+            guard let decoder = CodecHandle(codec) else { throw failure("there is not enough memory") }
             self.decoder = decoder
             let context = decoder.pointer
             let size = PixelSize(width: Int(parameters.pointee.width), height: Int(parameters.pointee.height))

@@ -154,6 +154,8 @@ final class CaptureLoop {
     /// The area may have moved, or changed its size.
     private func follow() throws(AreaFailure) {
         isTargetOutdated = false
+        // Though the pixels may be the same, the pointer is elsewhere in them.
+        wantsLook = true
         let next = try area.resolve()
         defer { target = next }
         guard !next.hasSamePixels(as: target) else { return }
@@ -168,7 +170,6 @@ final class CaptureLoop {
         damage.targetChanged()
         shownPointer = nil
         wantsWhole = true
-        wantsLook = true
     }
 
     /// Asks what has changed, and hands on a picture if anything has.
@@ -178,6 +179,7 @@ final class CaptureLoop {
         lastLook = now
         if target.readable.isEmpty, let lastFrame {
             // Nothing to be seen for now: a newcomer gets what was seen last.
+            trouble = nil
             if wantsWhole { hand(lastFrame, at: now, deliver) }
             return
         }

@@ -122,10 +122,13 @@ final class ComparedDamage: DamageSource {
                 let (before, after) = (old.pixel(x: 0, y: y), new.pixel(x: 0, y: y))
                 guard memcmp(before, after, new.stride) != 0 else { continue }
                 func differs(_ x: Int) -> Bool {
-                    before.load(fromByteOffset: 4 * x, as: UInt32.self) != after.load(fromByteOffset: 4 * x, as: UInt32.self)
+                    before.load(fromByteOffset: 4 * x, as: UInt32.self)
+                        != after.load(fromByteOffset: 4 * x, as: UInt32.self)
                 }
                 let columns = 0..<new.size.width
-                guard let first = columns.first(where: differs), let last = columns.last(where: differs) else { continue }
+                guard let first = columns.first(where: differs), let last = columns.last(where: differs) else {
+                    continue
+                }
                 changed = changed.union(PixelRect(x: first, y: y, width: last - first + 1, height: 1))
             }
             region.insert(changed)

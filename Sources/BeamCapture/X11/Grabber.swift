@@ -137,7 +137,8 @@ final class Grabber {
                 scratch.base + offset, size: rect.size, to: frame.pixel(x: rect.x, y: rect.y), stride: frame.stride)
         case .throughConnection(let sequence, let rect):
             let reply = try connection.reply(sequence, as: xcb_get_image_reply_t.self)
-            guard Int(xcb_get_image_data_length(reply.pointer)) >= target.layout.stride(width: rect.width) * rect.height,
+            guard
+                Int(xcb_get_image_data_length(reply.pointer)) >= target.layout.stride(width: rect.width) * rect.height,
                 let data = xcb_get_image_data(reply.pointer)
             else { throw .refused(code: UInt8(XCB_LENGTH)) }
             target.layout.copy(data, size: rect.size, to: frame.pixel(x: rect.x, y: rect.y), stride: frame.stride)

@@ -38,9 +38,12 @@ final class PixelLayout: Sendable {
         guard let setup = xcb_get_setup(connection.raw), let (depth, visual) = Self.find(id, in: setup) else {
             throw unsupported("it doesn't say what its pixels look like")
         }
-        guard UInt32(visual._class) == XCB_VISUAL_CLASS_TRUE_COLOR.rawValue
-            || UInt32(visual._class) == XCB_VISUAL_CLASS_DIRECT_COLOR.rawValue
-        else { throw unsupported("its pixels are \(depth)-bit indices into a table of colours; a depth of 24 is needed") }
+        guard
+            UInt32(visual._class) == XCB_VISUAL_CLASS_TRUE_COLOR.rawValue
+                || UInt32(visual._class) == XCB_VISUAL_CLASS_DIRECT_COLOR.rawValue
+        else {
+            throw unsupported("its pixels are \(depth)-bit indices into a table of colours; a depth of 24 is needed")
+        }
         guard UInt32(setup.pointee.image_byte_order) == XCB_IMAGE_ORDER_LSB_FIRST.rawValue else {
             throw unsupported("its pixels are in big-endian order")
         }

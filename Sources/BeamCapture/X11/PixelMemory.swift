@@ -100,7 +100,8 @@ extension SharedSegment {
             let context = connection.makeID()
             xcb_create_pixmap(connection.raw, connection.screen.root_depth, pixmap, connection.root, 1, 1)
             xcb_create_gc(connection.raw, context, pixmap, XCB_GC_FOREGROUND.rawValue, [0])
-            xcb_poly_fill_rectangle(connection.raw, pixmap, context, 1, [xcb_rectangle_t(x: 0, y: 0, width: 1, height: 1)])
+            xcb_poly_fill_rectangle(
+                connection.raw, pixmap, context, 1, [xcb_rectangle_t(x: 0, y: 0, width: 1, height: 1)])
             defer {
                 xcb_free_gc(connection.raw, context)
                 xcb_free_pixmap(connection.raw, pixmap)

@@ -48,7 +48,8 @@ final class PointerOverlay {
         // One record for the request: the header, then as many words of mask as it says.
         withUnsafeBytes(of: (header, isWatched ? mask : 0)) { bytes in
             _ = xcb_input_xi_select_events(
-                connection.raw, connection.root, 1, bytes.baseAddress?.assumingMemoryBound(to: xcb_input_event_mask_t.self))
+                connection.raw, connection.root, 1,
+                bytes.baseAddress?.assumingMemoryBound(to: xcb_input_event_mask_t.self))
         }
     }
 
@@ -57,6 +58,14 @@ final class PointerOverlay {
 
     /// Sends the questions, without waiting.
     func ask(_ target: CaptureTarget) {
+        // Asked, but something else failed before the answers were taken.
+        if let questions {
+            xcb_discard_reply(connection.raw, questions.place)
+            if let image = questions.image {
+                xcb_discard_reply(connection.raw, image)
+                isImageOutdated = true
+            }
+        }
         questions = (
             xcb_query_pointer(connection.raw, target.pointerWindow).sequence,
             isImageOutdated ? xcb_xfixes_get_cursor_image(connection.raw).sequence : nil
@@ -93,7 +102,8 @@ final class PointerOverlay {
             // Nothing but transparent pixels: programs hide the pointer so.
             guard size.area > 0, pixels.count >= size.area, pixels.contains(where: { $0 != 0 }) else { return }
             image = Image(
-                size: size, hotspot: (Int(reply.body.xhot), Int(reply.body.yhot)), pixels: Array(pixels.prefix(size.area)))
+                size: size, hotspot: (Int(reply.body.xhot), Int(reply.body.yhot)),
+                pixels: Array(pixels.prefix(size.area)))
         } catch {
             // Refused: the server shows none.
             guard case .refused = error else { throw error }

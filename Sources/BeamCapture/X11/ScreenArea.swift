@@ -27,7 +27,8 @@ final class ScreenArea: CaptureArea {
             connection.raw, connection.root, XCB_CW_EVENT_MASK.rawValue, [XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue])
         if connection.extensions.randr != nil {
             let changes: [xcb_randr_notify_mask_t] = [
-                XCB_RANDR_NOTIFY_MASK_SCREEN_CHANGE, XCB_RANDR_NOTIFY_MASK_CRTC_CHANGE, XCB_RANDR_NOTIFY_MASK_OUTPUT_CHANGE,
+                XCB_RANDR_NOTIFY_MASK_SCREEN_CHANGE, XCB_RANDR_NOTIFY_MASK_CRTC_CHANGE,
+                XCB_RANDR_NOTIFY_MASK_OUTPUT_CHANGE,
             ]
             xcb_randr_select_input(
                 connection.raw, connection.root, changes.reduce(0) { $0 | UInt16(truncatingIfNeeded: $1.rawValue) })

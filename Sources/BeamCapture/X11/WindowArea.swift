@@ -52,8 +52,10 @@ final class WindowArea: CaptureArea {
         switch event {
         case .destroyed(window):
             throw .ended(.windowClosed(window))
-        case .shown(window), .configured(window):
+        case .shown(window):
             arePixelsOutdated = true
+            return true
+        case .configured(window):
             return true
         case .hidden(window):
             // Hidden, it keeps its last pixels; on the screen others stand in its place.
@@ -79,18 +81,22 @@ final class WindowArea: CaptureArea {
     private func redirectedTarget(_ isViewable: Bool) throws(XFailure) -> CaptureTarget {
         let geometry = try connection.geometry(of: window)
         let border = Int(geometry.border_width)
-        if isViewable, arePixelsOutdated {
+        let outer = PixelSize(width: Int(geometry.width) + 2 * border, height: Int(geometry.height) + 2 * border)
+        // One that was only moved keeps its pixels.
+        if isViewable, arePixelsOutdated || pixels?.size != outer {
             pixels = try NamedPixmap(connection, window: window)
             arePixelsOutdated = false
         }
         guard let pixels else {
             // Never shown so far: black, at the size that it will have.
             return target(
-                drawable: window, origin: (0, 0), size: PixelSize(width: Int(geometry.width), height: Int(geometry.height)),
+                drawable: window, origin: (0, 0),
+                size: PixelSize(width: Int(geometry.width), height: Int(geometry.height)),
                 readable: PixelRect(x: 0, y: 0, width: 0, height: 0), damageOrigin: (0, 0))
         }
         // The window's border is in its pixmap. The pixmap's own size counts: the window may have gone on to another.
-        let size = PixelSize(width: max(1, pixels.size.width - 2 * border), height: max(1, pixels.size.height - 2 * border))
+        let size = PixelSize(
+            width: max(1, pixels.size.width - 2 * border), height: max(1, pixels.size.height - 2 * border))
         return target(
             drawable: pixels.id, origin: (border, border), size: size, readable: PixelRect(size), damageOrigin: (0, 0))
     }

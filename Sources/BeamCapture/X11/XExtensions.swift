@@ -25,7 +25,8 @@ struct XExtensions: Sendable {
         }
         /// The extension, where the server speaks `least` of it or more.
         func present<Reply>(
-            _ id: UnsafeMutablePointer<xcb_extension_t>, least: (UInt32, UInt32), _ reply: () -> UnsafeMutablePointer<Reply>?,
+            _ id: UnsafeMutablePointer<xcb_extension_t>, least: (UInt32, UInt32),
+            _ reply: () -> UnsafeMutablePointer<Reply>?,
             _ version: (Reply) -> (UInt32, UInt32)
         ) -> Extension? {
             guard let found = present(id), let answer = reply() else { return nil }
@@ -34,7 +35,8 @@ struct XExtensions: Sendable {
         }
 
         for id in [
-            beam_xcb_shm(), beam_xcb_damage(), beam_xcb_xfixes(), beam_xcb_randr(), beam_xcb_composite(), beam_xcb_input(),
+            beam_xcb_shm(), beam_xcb_damage(), beam_xcb_xfixes(), beam_xcb_randr(), beam_xcb_composite(),
+            beam_xcb_input(),
         ] {
             xcb_prefetch_extension_data(raw, id)
         }

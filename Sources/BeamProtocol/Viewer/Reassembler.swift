@@ -54,7 +54,7 @@ struct Reassembler: Sendable {
     init(limits: Limits = Limits()) { self.limits = limits }
 
     /// When to call `expire`.
-    var deadline: MediaTime? { frames.map(\.firstSeen).min().map { $0 + limits.patience } }
+    var deadline: MediaTime? { frames.lazy.map(\.firstSeen).min().map { $0 + limits.patience } }
 
     var framesInFlight: Int { frames.count }
     /// Memory reserved, in bytes.

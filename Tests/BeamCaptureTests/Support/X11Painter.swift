@@ -65,6 +65,19 @@ final class X11Painter {
         synchronise()
     }
 
+    func move(_ window: xcb_window_t, to x: Int, _ y: Int) {
+        xcb_configure_window(
+            raw, window, UInt16(XCB_CONFIG_WINDOW_X.rawValue | XCB_CONFIG_WINDOW_Y.rawValue), [UInt32(x), UInt32(y)])
+        synchronise()
+    }
+
+    /// Has the server tell this program, and nobody above the window, of the pointer's movements in it.
+    func takePointerMotion(in window: xcb_window_t) {
+        xcb_change_window_attributes(
+            raw, window, XCB_CW_EVENT_MASK.rawValue, [XCB_EVENT_MASK_POINTER_MOTION.rawValue])
+        synchronise()
+    }
+
     func show(_ window: xcb_window_t) {
         xcb_map_window(raw, window)
         synchronise()

@@ -12,8 +12,14 @@ struct X11TestFailure: Error, CustomStringConvertible {
 final class X11TestServer: @unchecked Sendable {
     // Sendable: `Process` is started by `init` and ended under `lock` only; the rest is immutable.
 
-    static let isAvailable = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-        .contains { FileManager.default.isExecutableFile(atPath: "\($0)/Xvfb") }
+    static let isAvailable = hasProgram("Xvfb")
+    /// Moves the pointer as a person does, through a device.
+    static let hasXdotool = hasProgram("xdotool")
+
+    private static func hasProgram(_ name: String) -> Bool {
+        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+            .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+    }
 
     /// `:7`, as DISPLAY has it.
     let display: String
@@ -21,7 +27,9 @@ final class X11TestServer: @unchecked Sendable {
     private let lock = Mutex(())
 
     /// `without`: extensions that the server is to lack.
-    init(width: Int = 640, height: Int = 480, depth: Int = 24, without: [String] = [], _ arguments: [String] = []) throws {
+    init(width: Int = 640, height: Int = 480, depth: Int = 24, without: [String] = [], _ arguments: [String] = [])
+        throws
+    {
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments =
@@ -43,6 +51,16 @@ final class X11TestServer: @unchecked Sendable {
     }
 
     deinit { kill() }
+
+    func xdotool(_ arguments: String...) throws {
+        let tool = Process()
+        tool.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        tool.arguments = ["xdotool"] + arguments
+        tool.environment = ProcessInfo.processInfo.environment.merging(["DISPLAY": display]) { $1 }
+        try tool.run()
+        tool.waitUntilExit()
+        guard tool.terminationStatus == 0 else { throw X11TestFailure("xdotool ends with \(tool.terminationStatus)") }
+    }
 
     var pid: Int32 { process.processIdentifier }
 

@@ -8,7 +8,16 @@ struct JSONScannerTests {
         try? JSONScanner.object(Array(text.utf8)[...])
     }
 
-    private func isJSON(_ text: String) -> Bool { (try? JSONScanner.object(Array(text.utf8)[...])) != nil }
+    private func isJSON(_ text: String) -> Bool { isJSON(Array(text.utf8)) }
+
+    private func isJSON(_ text: [UInt8]) -> Bool {
+        do {
+            _ = try JSONScanner.object(text[...])
+            return true
+        } catch {
+            return false
+        }
+    }
 
     @Test func valuesAreRead() {
         let text = """
@@ -50,20 +59,21 @@ struct JSONScannerTests {
 
     /// Foundation knows JSON too, where it doesn't trap.
     @Test func foundationAgrees() {
-        let golden = ControlMessageTests.golden.map { Array($0.1.utf8) } + [
-            Array(#"{"a":[1,2.5e-3,{"b":"c\u00e9"}],"d":-0}"#.utf8)
-        ]
+        let golden =
+            ControlMessageTests.golden.map { Array($0.1.utf8) } + [
+                Array(#"{"a":[1,2.5e-3,{"b":"c\u00e9"}],"d":-0}"#.utf8)
+            ]
         for seed in Fuzzing.seeds(10_000) {
             var mutator = Mutator(seed: seed)
-            let text = golden.randomElement(using: &mutator.random) ?? []
-            let input = mutator.mutate(text, with: golden)
-            guard String(validating: input, as: UTF8.self) != nil, !input.contains(0), input.first != 0xEF else {
-                continue
-            }
-            let ours = (try? JSONScanner.object(input[...])) != nil
-            let theirs =
-                (try? JSONSerialization.jsonObject(with: Data(input), options: .fragmentsAllowed)) != nil
-            #expect(ours == theirs, "seed \(seed): \(String(decoding: input, as: UTF8.self))")
+            let input = mutator.mutate(golden.randomElement(using: &mutator.random) ?? [], with: golden)
+            let text = String(decoding: input, as: UTF8.self)
+            // It guesses at encodings, and lets a comma stand before a closing bracket.
+            guard String(validating: input, as: UTF8.self) != nil, !input.contains(0), input.first != 0xEF,
+                text.range(of: #",\s*[}\]]"#, options: .regularExpression) == nil
+            else { continue }
+            let ours = isJSON(input)
+            let theirs = (try? JSONSerialization.jsonObject(with: Data(input), options: .fragmentsAllowed)) != nil
+            #expect(ours == theirs, "seed \(seed): \(text)")
         }
     }
 }
