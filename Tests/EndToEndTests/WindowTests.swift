@@ -15,7 +15,7 @@ extension EndToEnd {
             try Tool.run("xdotool", ["windowsize", "--sync", "\(window.id)", "640", "480"], on: scene.viewer.display)
             #expect(eventually(timeout: 10) { scene.window.map { ($0.width, $0.height) == (640, 480) } ?? false })
             let title = try XConnection(scene.viewer.display).title(of: window.id)
-            #expect(title.contains("Test desk"), "the title is \"\(title)\"")
+            #expect(title.contains("Jürgens desk"), "the title is \"\(title)\"")
 
             // The upper half stands still: it has to look alike once the picture has settled.
             let screen = try Screenshot.take(of: scene.host.display)
@@ -161,7 +161,7 @@ private final class Scene {
         viewer = try XServer(width: 1280, height: 960)
         painter = try Painter(host.display, framesPerSecond: framesPerSecond)
         ports = try Ports()
-        program = try Program.share(["--display", host.display, "--name", "Test desk", "--no-cursor"], ports: ports)
+        program = try Program.share(["--display", host.display, "--name", "Jürgens desk", "--no-cursor"], ports: ports)
         try program.waitFor("ready")
     }
 
