@@ -59,8 +59,8 @@ public final class Host: Sendable {
         warnings = info.warnings
         description = HostDescription(
             name: options.name, source: info.description, size: size, frameRate: info.frameRate,
-            bitRate: encoderSettings.bitRate, encoder: encoderName, controlPort: server.controlPort,
-            mediaPort: server.mediaPort)
+            bitRate: encoderSettings.bitRate, encoder: encoderName, bindAddress: options.server.bindAddress,
+            controlPort: server.controlPort, mediaPort: server.mediaPort)
     }
 
     /// The person's answer to `HostEvent.viewerAsks`.

@@ -61,6 +61,8 @@ public struct HostDescription: Sendable {
     /// In bits a second.
     public var bitRate: Int
     public var encoder: String
+    /// The one address that it listens on; nil: all of the machine's.
+    public var bindAddress: String?
     public var controlPort: UInt16
     public var mediaPort: UInt16
 }

@@ -50,7 +50,8 @@ final class DecodeStage: Sendable {
         let state = self.state
         let parcel = Parcel(
             Worker(
-                state: state, slot: slot, handlers: handlers, decoder: try VideoDecoder(threads: Self.sliceThreads), recorder: files.recorder,
+                state: state, slot: slot, handlers: handlers, decoder: try VideoDecoder(threads: Self.sliceThreads),
+                recorder: files.recorder,
                 frames: files.frames))
         thread = StageThread("beam-decode") {
             guard var worker = parcel.take() else { return }

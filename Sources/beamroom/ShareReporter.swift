@@ -22,10 +22,11 @@ final class ShareReporter: Sendable {
             "Sharing \(facts.source), \(facts.size.width) × \(facts.size.height), "
                 + "at most \(Self.number(facts.frameRate)) frames and \(Self.megabits(Double(facts.bitRate))) a second "
                 + "(\(facts.encoder)).")
-        let addresses = LocalAddresses.list()
+        let addresses = facts.bindAddress.map { [$0] } ?? LocalAddresses.list()
         let places = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map { address in
-            Endpoint(host: address, port: facts.controlPort)
-        }.map { $0.port == WatchTarget.defaultPort ? $0.host : $0.description }
+            let endpoint = Endpoint(host: address, port: facts.controlPort)
+            return endpoint.port == WatchTarget.defaultPort ? endpoint.host : endpoint.description
+        }
         context.console.say(
             "To watch: `beamroom watch` on another machine, or "
                 + places.map { "`beamroom watch \($0)`" }.joined(separator: " or ") + ".")

@@ -73,7 +73,7 @@ final class WatchReporter: Sendable {
             let digits = code.description
             console.say("Waiting for the host to accept. Your code: \(digits.prefix(3)) \(digits.suffix(3))")
         case .paired(let session, let deviceName, let isNewSession):
-            console.say("\(deviceName ?? "The host") has accepted.")
+            if isNewSession { console.say("\(deviceName ?? "The host") has accepted.") }
             events.write(
                 "paired",
                 [

@@ -103,15 +103,14 @@ extension EndToEnd {
             let viewer = try scene.watch()
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
-            let window = try scene.waitForWindow()
-            pause(seconds: 0.5)
             func waitForSize(_ width: Int, _ height: Int) -> Bool {
                 eventually(timeout: 8) { scene.window.map { ($0.width, $0.height) == (width, height) } ?? false }
             }
+            #expect(waitForSize(640, 480), "the window takes the picture's size")
             try Tool.run("xdotool", ["mousemove", "640", "480", "key", "f"], on: scene.viewer.display)
             #expect(waitForSize(1280, 960), "\(String(describing: scene.window))")
             try Tool.run("xdotool", ["key", "F11"], on: scene.viewer.display)
-            #expect(waitForSize(window.width, window.height), "\(String(describing: scene.window))")
+            #expect(waitForSize(640, 480), "\(String(describing: scene.window))")
             let whole = try scene.watch(["--fullscreen"])
             defer { whole.end() }
             viewer.end()

@@ -210,7 +210,7 @@ final class CaptureLoop {
                 return
             }
             let time = MediaTime.now
-            try grabber.grab(frame.stale, of: target, into: frame)
+            let meanwhile = try damage.fetch(frame.stale, of: target, into: frame)
             frame.stale = DamageRegion()
             if let appearance, let pointer {
                 pointer.draw(appearance, into: frame)
@@ -219,7 +219,13 @@ final class CaptureLoop {
             }
             trouble = nil
             shownPointer = appearance
+            frames.markStale(meanwhile)
+            pending.formUnion(meanwhile)
             hand(frame, at: time, deliver)
+            if !meanwhile.isEmpty {
+                pending = meanwhile
+                wantsLook = true
+            }
         } catch {
             switch error {
             case .x(let failure): throw .x(failure)

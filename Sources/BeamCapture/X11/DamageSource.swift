@@ -2,7 +2,7 @@ import BeamMedia
 import CXCB
 import Glibc
 
-/// Tells what has changed in a drawable.
+/// Tells what has changed of the picture, and fetches it.
 protocol DamageSource: AnyObject {
     /// True: nothing wakes the capture thread; it has to ask again and again.
     var isPolled: Bool { get }
@@ -12,12 +12,18 @@ protocol DamageSource: AnyObject {
     func ask()
     /// What has changed since the last question, in the picture's coordinates, and not beyond it.
     func answer(for target: CaptureTarget) throws(Grabber.Failure) -> DamageRegion
+    /// Brings `region` of `frame` up to date. Returns what has changed since the answer: where the display goes on changing,
+    /// some of that may be in the frame already, and all of it has to be fetched again.
+    func fetch(
+        _ region: DamageRegion, of target: CaptureTarget, into frame: Frame
+    ) throws(Grabber.Failure) -> DamageRegion
 }
 
 /// Damage as the X server reports it: one event when something changes after a rest; then the region is asked for, once a
 /// picture, whatever was drawn.
 final class ReportedDamage: DamageSource {
     private let connection: XConnection
+    private let grabber: Grabber
     private let damage: xcb_damage_damage_t
     private let region: xcb_xfixes_region_t
     private var question: UInt32?
@@ -25,8 +31,9 @@ final class ReportedDamage: DamageSource {
     let isPolled = false
 
     /// Watches a window and all inside it. Both resources end with the connection.
-    init(_ connection: XConnection, window: xcb_window_t) throws(XFailure) {
+    init(_ connection: XConnection, window: xcb_window_t, grabber: Grabber) throws(XFailure) {
         self.connection = connection
+        self.grabber = grabber
         damage = connection.makeID()
         region = connection.makeID()
         xcb_xfixes_create_region(connection.raw, region, 0, nil)
@@ -54,6 +61,14 @@ final class ReportedDamage: DamageSource {
         } catch {
             throw .x(error)
         }
+    }
+
+    func fetch(
+        _ region: DamageRegion, of target: CaptureTarget, into frame: Frame
+    ) throws(Grabber.Failure) -> DamageRegion {
+        // The question goes with the last request for pixels, and costs no wait of its own.
+        try grabber.grab(region, of: target, into: frame, afterRequests: ask)
+        return try answer(for: target)
     }
 
     /// The server lists rectangles row by row. Very many are joined with their neighbours first, since each one inserted
@@ -103,13 +118,28 @@ final class ComparedDamage: DamageSource {
         } else {
             frame = Frame(size: target.size, memory: try grabber.allocate(target.size.area * 4))
         }
-        try grabber.grab(whole, of: target, into: frame)
+        try grabber.grab(whole, of: target, into: frame, afterRequests: {})
         defer {
             next = last
             last = frame
         }
         guard let last else { return whole }
         return Self.difference(last, frame)
+    }
+
+    func fetch(
+        _ region: DamageRegion, of target: CaptureTarget, into frame: Frame
+    ) throws(Grabber.Failure) -> DamageRegion {
+        // What was compared is what counts.
+        guard let last else { return DamageRegion() }
+        for rect in region.rects {
+            let rect = rect.intersection(target.readable)
+            guard !rect.isEmpty else { continue }
+            for y in rect.y..<rect.maxY {
+                frame.pixel(x: rect.x, y: y).copyMemory(from: last.pixel(x: rect.x, y: y), byteCount: rect.width * 4)
+            }
+        }
+        return DamageRegion()
     }
 
     /// Bands of rows, and in each the columns between the first and the last pixel that differ.

@@ -48,7 +48,11 @@ final class Grabber {
     }
 
     /// Fetches `region` of the picture into `frame`. Where it fails, the frame holds old and new pixels.
-    func grab(_ region: DamageRegion, of target: CaptureTarget, into frame: Frame) throws(Failure) {
+    ///
+    /// `afterRequests` may send a question that the server answers once it has written all the pixels.
+    func grab(
+        _ region: DamageRegion, of target: CaptureTarget, into frame: Frame, afterRequests: () -> Void
+    ) throws(Failure) {
         let segment = target.layout.isBGRX ? frame.memory as? SharedSegment : nil
         let plan = GrabPlan(region, size: target.size, readable: target.readable, inPlace: segment != nil)
         // Requests without their replies fetched would keep those in memory for ever.
@@ -72,6 +76,7 @@ final class Grabber {
             request(piece, of: target, into: scratch, at: scratchUsed, .throughScratch)
             scratchUsed += (bytes + 63) / 64 * 64
         }
+        afterRequests()
         try finish(target, frame)
     }
 

@@ -81,11 +81,14 @@ public final class X11Source: PictureSource, @unchecked Sendable {
                     "The display \(name) gives its pictures through the connection, which takes more time and processor: "
                         + "\(obstacle). Share on the machine that runs the X server, if you can.")
             }
-            grabber = Grabber(connection, isShared: obstacle == nil)
+            let grabber = Grabber(connection, isShared: obstacle == nil)
+            self.grabber = grabber
             let hasRegions = connection.extensions.xfixes != nil
             if connection.extensions.damage != nil, hasRegions {
                 let window = area.damageWindow
-                damage = try connection.orEnd { () throws(XFailure) in try ReportedDamage(connection, window: window) }
+                damage = try connection.orEnd { () throws(XFailure) in
+                    try ReportedDamage(connection, window: window, grabber: grabber)
+                }
             } else {
                 warnings.append(
                     "The display \(name) doesn't tell what changes (no DAMAGE or XFIXES extension): the whole picture is "

@@ -99,6 +99,12 @@ final class X11Painter {
         synchronise()
     }
 
+    var pointerPlace: (x: Int, y: Int) {
+        guard let reply = xcb_query_pointer_reply(raw, xcb_query_pointer(raw, root), nil) else { return (-1, -1) }
+        defer { free(reply) }
+        return (Int(reply.pointee.root_x), Int(reply.pointee.root_y))
+    }
+
     /// A pointer of `size` × `size` pixels, black or white and opaque, its tip in the middle.
     func setPointer(size: Int, isWhite: Bool) {
         let bitmap = xcb_generate_id(raw)
