@@ -163,5 +163,11 @@ extension AccessUnit {
     }
 }
 
-/// Iterations of the fuzz bodies: few in ordinary runs, many with BEAMROOM_FUZZ_ITERATIONS.
-let fuzzIterations = ProcessInfo.processInfo.environment["BEAMROOM_FUZZ_ITERATIONS"].flatMap { Int($0) } ?? 60
+/// The seeds of a fuzz body that usually takes so many inputs: `BEAMROOM_FUZZ_ITERATIONS` (100,000 is an ordinary run) makes
+/// it longer, `BEAMROOM_FUZZ_SEED` has it look elsewhere.
+func fuzzSeeds(_ usual: Int) -> Range<UInt64> {
+    let environment = ProcessInfo.processInfo.environment
+    let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
+    let wanted = environment["BEAMROOM_FUZZ_ITERATIONS"].flatMap { Int($0) } ?? 100_000
+    return first..<first + UInt64(max(1, wanted * usual / 100_000))
+}

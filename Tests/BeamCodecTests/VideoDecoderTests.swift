@@ -87,20 +87,20 @@ import Testing
         #expect(try decoder.decode(bare) != nil)
     }
 
-    /// Whatever comes, the decoder throws or shows something, and works again with the next keyframe.
-    @Test func survivesAnything() throws {
+    /// Fuzz body: whatever comes, the decoder throws or shows something, and works again with the next keyframe.
+    @Test func `Fuzz: damaged access units`() throws {
         let units = try content.coded(6)
         for threads in [1, 4] {
-            var generator = SeededGenerator(seed: UInt64(threads))
             let decoder = try VideoDecoder(threads: threads)
-            for _ in 0..<fuzzIterations {
+            for seed in fuzzSeeds(60) {
+                var generator = SeededGenerator(seed: seed)
                 decoder.flush()
                 for unit in units {
                     var damaged = unit
                     if Bool.random(using: &generator) { Self.damage(&damaged, &generator) }
                     if let picture = try? decoder.decode(damaged) { Self.touch(picture) }
                 }
-                #expect(try decoder.decode(units[0])?.size == content.size)
+                #expect(try decoder.decode(units[0])?.size == content.size, "seed \(seed), \(threads) threads")
             }
         }
     }
