@@ -21,12 +21,21 @@ func test(_ name: String, _ dependencies: Target.Dependency...) -> Target {
 
 func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
 
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
+
 let package = Package(
     name: "beamroom",
     products: [.executable(name: "beamroom", targets: ["beamroom"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
     ],
     targets: [
         // The program.
@@ -34,26 +43,30 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-                "BeamProtocol", "BeamMedia", "BeamClock",
+                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         library(
-            "BeamHost", "BeamCapture", "BeamCodec", "BeamDiscovery", "BeamNetwork", "BeamProtocol", "BeamMedia",
-            "BeamClock"),
+            "BeamHost", "BeamCapture", "BeamCodec", "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamIdentity",
+            "BeamProtocol", "BeamMedia", "BeamClock"),
         library(
-            "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamProtocol", "BeamMedia",
-            "BeamClock"),
+            "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamIdentity",
+            "BeamProtocol", "BeamMedia", "BeamClock"),
 
         // Adapters: each meets one part of the world, and none imports another.
         library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec"),
         library("BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec"),
         library("BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec"),
         library("BeamDiscovery", "CAvahi"),
-        library("BeamNetwork", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"), nio("NIOPosix")),
+        library(
+            "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"), nio("NIOPosix"),
+            nio("NIOTLS"), nioSSL),
+        library("BeamTrust", "BeamIdentity", "BeamProtocol"),
 
-        // The core: no sockets, no threads but the slot's and the queue's, no clock.
-        library("BeamProtocol", "BeamMedia"),
+        // The core: no sockets, no threads but the slot's and the queue's, no clock; cryptography, but no other C library.
+        library("BeamIdentity", "BeamProtocol", crypto, x509, asn1),
+        library("BeamProtocol", "BeamMedia", "CSodium", crypto),
         library("BeamMedia"),
         library("BeamClock", "BeamMedia"),
 
@@ -78,6 +91,7 @@ let package = Package(
         // Its pkg-config file asks for flags that the package manager refuses; what it needs stands in the module map.
         system("CSDL2", pkgConfig: nil, apt: "libsdl2-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
+        system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         system("CPango", pkgConfig: "pangocairo", apt: "libpango1.0-dev"),
 
         // Tests: one folder for each target, and the real program on a real X server.
@@ -88,9 +102,11 @@ let package = Package(
         test("BeamCodecTests", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test("BeamDisplayTests", "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "CSDL2", "CPango"),
         test("BeamDiscoveryTests", "BeamDiscovery"),
+        test("BeamIdentityTests", "BeamIdentity", "BeamProtocol", crypto, x509, asn1),
+        test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamProtocol"),
         test(
-            "BeamNetworkTests", "BeamNetwork", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"), nio("NIOPosix")
-        ),
+            "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"),
+            nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, x509, asn1),
         test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamNetwork", "BeamMedia"),
         test("EndToEndTests", "CXCB"),

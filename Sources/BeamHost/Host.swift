@@ -4,6 +4,8 @@ import BeamDiscovery
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTrust
+import Foundation
 import Synchronization
 
 /// Shares a screen: capture → newest picture → encoder → session → network.
@@ -17,6 +19,7 @@ public final class Host: Sendable {
     private let capture: CaptureStage
     private let encode: EncodeStage
     private let publisher: ServicePublisher?
+    private let forgetting: TrustWatch
     private let isStopped = Atomic<Bool>(false)
     private let relay: Relay
 
@@ -32,7 +35,7 @@ public final class Host: Sendable {
         let encoderName = encoder.name
 
         // The stages are wired from the network backwards; the relay lets the first speak to the last.
-        let relay = Relay(onNotice)
+        let relay = Relay(store: options.store, onNotice)
         let server = try HostServer(
             options.server,
             handlers: HostServer.Handlers(
@@ -46,6 +49,13 @@ public final class Host: Sendable {
                 onFailure: { onNotice(.ended(reason: $0.description)) }))
         let capture = CaptureStage(source, into: slot) { onNotice(.ended(reason: $0.description)) }
         relay.connect(capture: capture, encode: encode)
+        let store = options.store
+        // Whoever is forgotten, by whatever program, is out at once.
+        forgetting = try store.watchChanges {
+            guard let devices = try? store.devices() else { return }
+            let viewers = devices.filter { $0.roles.contains(.viewer) }
+            server.setRemembered(Dictionary(viewers.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+        }
         server.setBroadcast(true)
 
         self.relay = relay
@@ -55,8 +65,11 @@ public final class Host: Sendable {
         self.capture = capture
         publisher =
             options.isAnnounced
-            ? Self.announce(options.name, port: server.controlPort, onNotice: onNotice) : nil
+            ? Self.announce(
+                options.name, port: server.controlPort,
+                versions: options.server.session.allowsUnencrypted ? "1,2" : "2", onNotice: onNotice) : nil
         warnings = info.warnings
+        code = options.server.session.trust.code.current
         description = HostDescription(
             name: options.name, source: info.description, size: size, frameRate: info.frameRate,
             bitRate: encoderSettings.bitRate, encoder: encoderName, bindAddress: options.server.bindAddress,
@@ -65,6 +78,12 @@ public final class Host: Sendable {
 
     /// The person's answer to `HostEvent.viewerAsks`.
     public func decide(_ connection: ConnectionID, accept: Bool) { server.decide(connection, accept: accept) }
+
+    /// What a viewer that isn't known has to type at the start; nil: nothing helps.
+    public let code: PairingCode?
+
+    /// Another code for viewers that aren't known.
+    public func setCode(_ code: PairingCode) { server.setCode(code) }
 
     /// Totals, with the stages' times since the last report, or since the start.
     public func report(sinceStart: Bool = false) -> HostReport {
@@ -78,6 +97,7 @@ public final class Host: Sendable {
     public func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         server.setBroadcast(false)
+        forgetting.cancel()
         capture.stop()
         slot.close()
         encode.join()
@@ -95,11 +115,11 @@ public final class Host: Sendable {
     }
 
     private static func announce(
-        _ name: String, port: UInt16, onNotice: @escaping @Sendable (HostNotice) -> Void
+        _ name: String, port: UInt16, versions: String, onNotice: @escaping @Sendable (HostNotice) -> Void
     ) -> ServicePublisher {
         ServicePublisher(
             name: name, type: ServiceType.control, port: port,
-            txt: [(key: "deviceName", value: name), (key: "beam", value: "1")]
+            txt: [(key: "deviceName", value: name), (key: "beam", value: versions)]
         ) { event in
             switch event {
             case .published(let name): onNotice(.announced(name: name))
@@ -122,9 +142,13 @@ private final class Relay: Sendable {
     }
 
     private let stages = Mutex(Stages())
+    private let store: TrustStore
     private let onNotice: @Sendable (HostNotice) -> Void
 
-    init(_ onNotice: @escaping @Sendable (HostNotice) -> Void) { self.onNotice = onNotice }
+    init(store: TrustStore, _ onNotice: @escaping @Sendable (HostNotice) -> Void) {
+        self.store = store
+        self.onNotice = onNotice
+    }
 
     /// What was asked for before the stages stood is done now.
     func connect(capture: CaptureStage, encode: EncodeStage) {
@@ -160,7 +184,16 @@ private final class Relay: Sendable {
             }
             if hasChanged { applyAudience() }
         }
+        if case .devicePaired(let device, let name, true) = event { remember(device, name: name) }
         onNotice(.session(event))
+    }
+
+    private func remember(_ device: DeviceKey, name: String) {
+        do {
+            try store.remember(RememberedDevice(name: name, key: device, roles: [.viewer], pairedAt: Date()))
+        } catch {
+            onNotice(.warning("“\(name)” can't be remembered, and will need a code again. \(error)"))
+        }
     }
 
     private func applyAudience() {

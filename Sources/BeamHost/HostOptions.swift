@@ -2,6 +2,7 @@ import BeamCapture
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTrust
 
 /// What to share, how, and with whom.
 public struct HostOptions: Sendable {
@@ -21,19 +22,22 @@ public struct HostOptions: Sendable {
     public var encoder: String?
     /// What people see in their list of hosts.
     public var name: String
+    /// Where the paired viewers are kept.
+    public var store: TrustStore
     public var server: HostServer.Options
     /// Whether to announce the service through Avahi.
     public var isAnnounced: Bool
 
     public init(
         source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil, name: String,
-        server: HostServer.Options, isAnnounced: Bool = true
+        store: TrustStore, server: HostServer.Options, isAnnounced: Bool = true
     ) {
         self.source = source
         self.maxSize = maxSize
         self.bitRate = bitRate
         self.encoder = encoder
         self.name = name
+        self.store = store
         self.server = server
         self.isAnnounced = isAnnounced
     }

@@ -16,10 +16,13 @@ public struct AccessUnit: Sendable, Equatable {
     public var time: MediaTime
     /// The frame's number: the wire's sequence number.
     public var number: UInt32
+    /// On a viewer: when the screen looked like this, by the host's clock, in whole µs. Nil where the host doesn't say,
+    /// as in version 1 of the wire.
+    public var captureTime: MediaTime?
 
     public init(
         bytes: [UInt8], range: Range<Int>? = nil, isKeyframe: Bool, parameterSets: ParameterSets?, size: PixelSize,
-        time: MediaTime, number: UInt32 = 0
+        time: MediaTime, number: UInt32 = 0, captureTime: MediaTime? = nil
     ) {
         self.bytes = bytes
         self.range = range ?? 0..<bytes.count
@@ -28,6 +31,7 @@ public struct AccessUnit: Sendable, Equatable {
         self.size = size
         self.time = time
         self.number = number
+        self.captureTime = captureTime
     }
 
     /// The NAL units, each with its 4-byte length.

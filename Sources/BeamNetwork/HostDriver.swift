@@ -17,17 +17,25 @@ final class HostDriver {
     private var listener: (any Channel)?
     private var media: (any Channel)?
     private var mediaIsV6 = false
-    private var connections: [ConnectionID: any Channel] = [:]
+    private let transport: SecureTransport
+    private var connections: [ConnectionID: Connection] = [:]
     private var lastConnection: UInt64 = 0
     private var allConnectionsClosed: EventLoopPromise<Void>?
+
+    /// A control connection; `secure` once it speaks version 2.
+    private struct Connection {
+        let channel: any Channel
+        var secure: SecureControl?
+    }
 
     /// Connections that may be open while they are being closed; beyond that, an end is an end.
     private static let closingLimit = 128
 
-    init(loop: any EventLoop, session: HostSession.Configuration, handlers: HostServer.Handlers) {
+    init(loop: any EventLoop, options: HostServer.Options, handlers: HostServer.Handlers) throws {
         self.loop = loop
         self.handlers = handlers
-        self.session = HostSession(configuration: session, random: SystemRandomNumberGenerator())
+        transport = try SecureTransport(options.identity)
+        session = HostSession(configuration: options.session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
         timer.onDeadline { [unowned self] in self.pump() }
     }
@@ -133,26 +141,51 @@ final class HostDriver {
         }
         lastConnection += 1
         let id = ConnectionID(lastConnection)
-        connections[id] = channel
+        connections[id] = Connection(channel: channel)
         try channel.pipeline.syncOperations.addHandler(
-            ControlConnection(
-                ControlConnection.Events(
-                    onBytes: { [unowned self] bytes in self.handle(.connectionBytes(id, bytes)) },
+            FirstByteHandler(
+                FirstByteHandler.Events(
+                    onFirstByte: { [unowned self] first in try self.speak(first, on: id) },
                     onEnd: { [unowned self] _ in self.ended(id) })))
         handle(.connectionOpened(id, from: remote))
     }
 
-    private func ended(_ id: ConnectionID) {
+    /// The connection has told its version.
+    private func speak(_ first: FirstByte, on id: ConnectionID) throws {
+        guard let pipeline = connections[id]?.channel.pipeline.syncOperations else { return }
+        switch first {
+        case .plain:
+            try pipeline.addHandler(
+                ControlConnection(
+                    ControlConnection.Events(
+                        onBytes: { [unowned self] bytes in self.handle(.connectionBytes(id, bytes)) },
+                        onEnd: { [unowned self] _ in self.ended(id) })))
+        case .tls:
+            connections[id]?.secure = try transport.add(
+                .host, to: pipeline,
+                events: SecureControl.Events(
+                    onSecured: { [unowned self] device in self.handle(.connectionSecured(id, device)) },
+                    onMessage: { [unowned self] message in self.handle(.connectionMessage(id, message)) },
+                    onEnd: { [unowned self] reason in self.ended(id, trouble: reason) }))
+        }
+    }
+
+    private func ended(_ id: ConnectionID, trouble: String? = nil) {
         guard connections.removeValue(forKey: id) != nil else { return }
-        handle(.connectionClosed(id))
+        handle(.connectionClosed(id, trouble: trouble))
         completeShutdownIfDone()
     }
 
     private func send(_ bytes: [UInt8], on id: ConnectionID) {
-        guard let channel = connections[id] else { return }
+        guard let connection = connections[id] else { return }
+        let channel = connection.channel
         // Somebody who lets 64 KiB of small messages wait isn't reading.
         guard channel.isWritable else { return channel.close(promise: nil) }
-        channel.writeAndFlush(channel.allocator.buffer(bytes: bytes), promise: nil)
+        if let secure = connection.secure {
+            secure.send(bytes)
+        } else {
+            channel.writeAndFlush(channel.allocator.buffer(bytes: bytes), promise: nil)
+        }
     }
 
     // MARK: Media
@@ -264,7 +297,8 @@ final class HostDriver {
         while true {
             switch session.pollOutput(now: .now) {
             case .send(let id, let bytes): send(bytes, on: id)
-            case .close(let id): connections[id]?.closeAfterFlushing()
+            case .admitted(let id): connections[id]?.secure?.limit = MessageFraming.longest
+            case .close(let id): connections[id]?.channel.closeAfterFlushing()
             case .transmit(let burst): transmit(burst)
             case .requestKeyframe: handlers.requestKeyframe()
             case .event(let event): handlers.onEvent(event)

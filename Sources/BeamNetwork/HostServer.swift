@@ -1,3 +1,4 @@
+import BeamIdentity
 import BeamMedia
 import BeamProtocol
 import NIOCore
@@ -14,15 +15,18 @@ public final class HostServer: Sendable {
         public var controlPort: UInt16
         /// Taken if free, else any other.
         public var mediaPort: UInt16
+        /// What the host proves to version 2 viewers: its key is `session.trust.own`.
+        public var identity: LocalIdentity
         public var session: HostSession.Configuration
 
         public init(
             bindAddress: String? = nil, controlPort: UInt16 = 52345, mediaPort: UInt16 = 52346,
-            session: HostSession.Configuration
+            identity: LocalIdentity, session: HostSession.Configuration
         ) {
             self.bindAddress = bindAddress
             self.controlPort = controlPort
             self.mediaPort = mediaPort
+            self.identity = identity
             self.session = session
         }
     }
@@ -56,7 +60,7 @@ public final class HostServer: Sendable {
         let loop = group.next()
         do {
             let started = try loop.submit {
-                let driver = HostDriver(loop: loop, session: options.session, handlers: handlers)
+                let driver = try HostDriver(loop: loop, options: options, handlers: handlers)
                 let bound = NIOLoopBound(driver, eventLoop: loop)
                 return driver.start(options).map { ports in (driver: bound, ports: ports) }
             }.flatMap { $0 }.wait()
@@ -81,6 +85,16 @@ public final class HostServer: Sendable {
     /// The person's answer to `HostEvent.viewerAsks`.
     public func decide(_ connection: ConnectionID, accept: Bool) {
         perform { $0.handle(.decision(connection, accept: accept)) }
+    }
+
+    /// The viewers that the store remembers now; who is missing was forgotten, and is sent away.
+    public func setRemembered(_ devices: [DeviceKey: String]) {
+        perform { $0.handle(.remembered(devices)) }
+    }
+
+    /// Another code for viewers that aren't known.
+    public func setCode(_ code: PairingCode) {
+        perform { $0.handle(.code(code)) }
     }
 
     /// Tells the viewers whether the screen is being shared.

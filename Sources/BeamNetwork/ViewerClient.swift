@@ -1,3 +1,4 @@
+import BeamIdentity
 import BeamMedia
 import BeamProtocol
 import NIOCore
@@ -47,16 +48,21 @@ public final class ViewerClient: Sendable {
     private let lastStatistics = Mutex(ViewerStatistics())
     private let isShutDown = Mutex(false)
 
-    /// Starts to connect at once.
-    public init(session: ViewerSession.Configuration, handlers: Handlers) {
+    /// Starts to connect at once. `identity` is what the viewer proves to version 2 hosts: its key is `session.trust.own`.
+    public init(identity: LocalIdentity, session: ViewerSession.Configuration, handlers: Handlers) {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
         self.group = group
         self.loop = loop
         let driver = NIOLoopBoundBox.makeBoxSendingValue(
-            ViewerDriver(loop: loop, session: session, handlers: handlers), eventLoop: loop)
+            ViewerDriver(loop: loop, identity: identity, session: session, handlers: handlers), eventLoop: loop)
         self.driver = driver
         loop.execute { driver.value.start() }
+    }
+
+    /// The host's code, as the person has typed it.
+    public func enter(_ code: PairingCode) {
+        perform { $0.handle(.code(code)) }
     }
 
     /// Discovery has seen the host: don't wait for the next try.

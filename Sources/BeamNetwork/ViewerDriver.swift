@@ -1,4 +1,5 @@
 import BeamClock
+import BeamIdentity
 import BeamMedia
 import BeamProtocol
 import NIOCore
@@ -9,10 +10,14 @@ final class ViewerDriver {
     private let loop: any EventLoop
     private let handlers: ViewerClient.Handlers
     private let timer: DeadlineTimer
+    /// Nil, with the reason, if this machine's identity is of no use; never so with one that was made here.
+    private let transport: Result<SecureTransport, any Error>
     private var session: ViewerSession
     private var isPumping = false
 
     private var control: (any Channel)?
+    /// Present while the connection speaks version 2, or tries to.
+    private var secure: SecureControl?
     /// Counts attempts, so that the outcome of one that was given up is told from the present one's.
     private var attempt: UInt64 = 0
     /// Where the control connection went last: media comes from there, also after it is lost.
@@ -22,10 +27,14 @@ final class ViewerDriver {
 
     private static let connectTimeout = TimeAmount.seconds(3)
 
-    init(loop: any EventLoop, session: ViewerSession.Configuration, handlers: ViewerClient.Handlers) {
+    init(
+        loop: any EventLoop, identity: LocalIdentity, session: ViewerSession.Configuration,
+        handlers: ViewerClient.Handlers
+    ) {
         self.loop = loop
         self.handlers = handlers
-        self.session = ViewerSession(configuration: session)
+        transport = Result { try SecureTransport(identity) }
+        self.session = ViewerSession(configuration: session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
         timer.onDeadline { [unowned self] in self.pump() }
     }
@@ -48,26 +57,29 @@ final class ViewerDriver {
 
     // MARK: Control connection
 
-    private func connectControl() {
+    private func connectControl(_ version: ViewerSession.Version) {
         closeControl()
         attempt += 1
-        connect(to: handlers.locate()[...], attempt: attempt, failure: "it isn't on the network at the moment")
+        connect(
+            to: handlers.locate()[...], version, attempt: attempt, failure: "it isn't on the network at the moment")
     }
 
     /// Tries one endpoint after the other.
-    private func connect(to endpoints: ArraySlice<Endpoint>, attempt: UInt64, failure: String) {
+    private func connect(
+        to endpoints: ArraySlice<Endpoint>, _ version: ViewerSession.Version, attempt: UInt64, failure: String
+    ) {
         guard attempt == self.attempt else { return }
         guard let endpoint = endpoints.first else {
             // Not from within the session's own decision.
             let bound = NIOLoopBound(self, eventLoop: loop)
-            return loop.execute { bound.value.controlEnded(attempt: attempt, reason: failure) }
+            return loop.execute { bound.value.controlEnded(attempt: attempt, reason: failure, .network) }
         }
         let bound = NIOLoopBound(self, eventLoop: loop)
         var bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(Self.connectTimeout)
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel, attempt: attempt) }
+                channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel, version, attempt: attempt) }
             }
         for (option, value) in SocketOptions.control {
             bootstrap = bootstrap.channelOption(option, value: value)
@@ -75,52 +87,93 @@ final class ViewerDriver {
         bootstrap.connect(host: endpoint.host, port: Int(endpoint.port)).whenComplete { result in
             switch result {
             case .success(let channel):
-                bound.value.connected(channel, attempt: attempt)
+                bound.value.connected(channel, version, attempt: attempt)
             case .failure(let error):
                 let rest = endpoints.dropFirst()
-                bound.value.connect(to: rest, attempt: attempt, failure: "\(endpoint): \(networkReason(error))")
+                bound.value.connect(
+                    to: rest, version, attempt: attempt, failure: "\(endpoint): \(networkReason(error))")
             }
         }
     }
 
-    private func prepare(_ channel: any Channel, attempt: UInt64) throws {
-        let events = ControlConnection.Events(
-            onBytes: { [weak self] bytes in
-                guard let self, attempt == self.attempt else { return }
-                self.handle(.controlBytes(bytes))
-            },
-            onEnd: { [weak self] reason in
-                // Attempts that never connected are reported by the bootstrap.
-                guard let self, attempt == self.attempt, self.control != nil else { return }
-                self.controlEnded(attempt: attempt, reason: reason)
-            })
-        try channel.pipeline.syncOperations.addHandler(ControlConnection(events))
+    private func prepare(_ channel: any Channel, _ version: ViewerSession.Version, attempt: UInt64) throws {
+        let pipeline = channel.pipeline.syncOperations
+        switch version {
+        case .version1:
+            try pipeline.addHandler(
+                ControlConnection(
+                    ControlConnection.Events(
+                        onBytes: { [weak self] bytes in
+                            guard let self, attempt == self.attempt else { return }
+                            self.handle(.controlBytes(bytes))
+                        },
+                        onEnd: { [weak self] reason in
+                            // Attempts that never connected are reported by the bootstrap.
+                            guard let self, attempt == self.attempt, self.control != nil else { return }
+                            self.controlEnded(attempt: attempt, reason: reason, .network)
+                        })))
+        case .version2:
+            let secure = try transport.get().add(
+                .viewer, to: pipeline,
+                events: SecureControl.Events(
+                    onSecured: { [weak self] host in self?.secured(host, channel, attempt: attempt) },
+                    onMessage: { [weak self] message in
+                        guard let self, attempt == self.attempt else { return }
+                        self.handle(.controlMessage(message))
+                    },
+                    onEnd: { [weak self] reason in self?.secureEnded(attempt: attempt, reason: reason) }))
+            self.secure = secure
+        }
     }
 
-    private func connected(_ channel: any Channel, attempt: UInt64) {
+    private func connected(_ channel: any Channel, _ version: ViewerSession.Version, attempt: UInt64) {
         guard attempt == self.attempt else { return channel.close(promise: nil) }
         control = channel
         hostAddress = channel.remoteAddress
+        guard version == .version1 else { return }
         handle(.controlConnected)
         // It may have ended before it was known to have begun.
-        if !channel.isActive { controlEnded(attempt: attempt, reason: "the other side has closed the connection") }
+        if !channel.isActive {
+            controlEnded(attempt: attempt, reason: "the other side has closed the connection", .network)
+        }
     }
 
-    private func controlEnded(attempt: UInt64, reason: String) {
+    private func secured(_ host: DeviceKey, _ channel: any Channel, attempt: UInt64) {
+        guard attempt == self.attempt else { return channel.close(promise: nil) }
+        control = channel
+        hostAddress = channel.remoteAddress
+        handle(.controlSecured(host))
+    }
+
+    private func secureEnded(attempt: UInt64, reason: String) {
+        guard attempt == self.attempt, let secure, control != nil else { return }
+        let failure: ViewerSession.ControlFailure =
+            switch secure.certificate {
+            case .failure: .refusedCertificate
+            case .success: .network
+            case nil: .notSecure
+            }
+        controlEnded(attempt: attempt, reason: reason, failure)
+    }
+
+    private func controlEnded(attempt: UInt64, reason: String, _ failure: ViewerSession.ControlFailure) {
         guard attempt == self.attempt else { return }
         control = nil
+        secure = nil
         self.attempt += 1
-        handle(.controlClosed(reason: reason))
+        handle(.controlClosed(reason: reason, failure))
     }
 
     private func closeControl() {
         attempt += 1
         control?.closeAfterFlushing()
         control = nil
+        secure = nil
     }
 
     private func sendControl(_ bytes: [UInt8]) {
         guard let control else { return }
+        if let secure { return secure.send(bytes) }
         control.writeAndFlush(control.allocator.buffer(bytes: bytes), promise: nil)
     }
 
@@ -188,7 +241,7 @@ final class ViewerDriver {
         defer { isPumping = false }
         while true {
             switch session.pollOutput(now: .now) {
-            case .connectControl: connectControl()
+            case .connectControl(let version): connectControl(version)
             case .sendControl(let bytes): sendControl(bytes)
             case .closeControl: closeControl()
             case .openMedia(let port): openMedia(port: port)

@@ -8,7 +8,10 @@ public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
         description = text
     }
 
-    private init(digits: String) { description = digits }
+    /// In two groups of three, for people: `482 913`.
+    public var spaced: String { "\(description.prefix(3)) \(description.suffix(3))" }
+
+    init(digits: String) { description = digits }
 
     /// Six digits, evenly distributed.
     public static func random(using generator: inout some RandomNumberGenerator) -> PairingCode {

@@ -80,6 +80,17 @@ final class HostFinder: Sendable {
         }
     }
 
+    /// The name by which the host was chosen, if it was by one.
+    var chosenName: String? { state.withLock { $0.chosen } }
+
+    /// What the host says that it speaks; nil where discovery knows nothing of it.
+    var announcedVersion: Int? {
+        state.withLock { state in
+            guard let chosen = state.chosen, let host = Self.host(named: chosen, in: state.hosts) else { return nil }
+            return host.txt["beam"].map { $0.split(separator: ",").contains("2") ? 2 : 1 } ?? 1
+        }
+    }
+
     private func discovered() -> [Endpoint] {
         state.withLock { state in
             guard let chosen = state.chosen, let host = Self.host(named: chosen, in: state.hosts) else { return [] }

@@ -1,5 +1,6 @@
 import BeamClock
 import BeamCodec
+import BeamIdentity
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
@@ -21,9 +22,16 @@ public final class Viewer: Sendable {
     private let queue: BoundedQueue<AccessUnit>
     private let decode: DecodeStage
     private let finder: HostFinder
+    private let identity: LocalIdentity
+    private let keeper: HostKeeper
 
     /// Opens the files; nothing is on the network before `start`. `onNotice` is called on threads of the viewer's own.
     public init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
+        identity = try options.trust.store.identity()
+        keeper = try HostKeeper(options.trust.store)
+        if !options.trust.pairs, case .name(let name, _) = options.target, !keeper.knows(name) {
+            throw UnknownHost(name: name)
+        }
         let shared = ViewerState(Self.firstStatus(options.target))
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<AccessUnit>(capacity: Self.queueCapacity)
@@ -72,10 +80,15 @@ public final class Viewer: Sendable {
         let queue = self.queue
         let shared = self.shared
         let onNotice = self.onNotice
-        let configuration = ViewerSession.Configuration(code: options.code)
+        let identity = self.identity
+        let keeper = self.keeper
+        let trust = options.trust
         let handlers = ViewerClient.Handlers(
             onEvent: { event in
                 shared.update { $0.status.handle(event) }
+                if case .hostPaired(let host, let name, true) = event, let problem = keeper.remember(host, name: name) {
+                    onNotice(.warning(problem))
+                }
                 onNotice(.session(event))
             },
             onAccessUnit: { unit in
@@ -85,12 +98,25 @@ public final class Viewer: Sendable {
                 shared.client?.decoderFailed()
             },
             locate: { finder.endpoints() })
-        shared.setClientMaker { ViewerClient(session: configuration, handlers: handlers) }
+        shared.setClientMaker {
+            // By now it is known which host it is to be.
+            let configuration = ViewerSession.Configuration(
+                trust: keeper.trust(trust, identity: identity, hostName: finder.chosenName), code: trust.code,
+                asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
+                announcedVersion: finder.announcedVersion)
+            return ViewerClient(identity: identity, session: configuration, handlers: handlers)
+        }
         finder.start()
     }
 
     /// The person's choice among several hosts.
     public func choose(_ choice: HostChoice) { finder.choose(choice) }
+
+    /// The host's code, as the person has typed it.
+    public func enter(_ code: PairingCode) {
+        shared.update { $0.status.codeEntered() }
+        shared.client?.enter(code)
+    }
 
     /// Everything known up to now, with rates and times since the last call: to be called about once a second. The
     /// window's overlay shows what the last call found.

@@ -2,6 +2,7 @@ import BeamDisplay
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTrust
 
 /// What to watch, and where the pictures go.
 public struct ViewerOptions: Sendable {
@@ -14,8 +15,39 @@ public struct ViewerOptions: Sendable {
         case anyHost
     }
 
+    /// Which hosts are known, and how others may become so.
+    public struct Trust: Sendable {
+        /// Where this machine's identity and the paired hosts are kept.
+        public var store: TrustStore
+        /// What a host's person sees.
+        public var deviceName: String
+        /// The host's code, as far as it was given beforehand.
+        public var code: PairingCode?
+        /// Somebody is here who can type it.
+        public var asksForCode: Bool
+        /// False: only hosts that were paired before are watched.
+        public var pairs: Bool
+        /// False: a host that is paired now is known until the viewer ends.
+        public var remembersNewHosts: Bool
+        /// A host that speaks no version 2 may be watched in version 1.
+        public var allowsUnencrypted: Bool
+
+        public init(
+            store: TrustStore, deviceName: String, code: PairingCode? = nil, asksForCode: Bool = false,
+            pairs: Bool = true, remembersNewHosts: Bool = true, allowsUnencrypted: Bool = false
+        ) {
+            self.store = store
+            self.deviceName = deviceName
+            self.code = code
+            self.asksForCode = asksForCode
+            self.pairs = pairs
+            self.remembersNewHosts = remembersNewHosts
+            self.allowsUnencrypted = allowsUnencrypted
+        }
+    }
+
     public var target: Target
-    public var code: PairingCode
+    public var trust: Trust
     /// Nil: no window.
     public var window: WindowOptions?
     /// The stream as it is, into .mkv or .mp4.
@@ -24,11 +56,11 @@ public struct ViewerOptions: Sendable {
     public var framesPath: String?
 
     public init(
-        target: Target, code: PairingCode, window: WindowOptions? = nil, recordPath: String? = nil,
+        target: Target, trust: Trust, window: WindowOptions? = nil, recordPath: String? = nil,
         framesPath: String? = nil
     ) {
         self.target = target
-        self.code = code
+        self.trust = trust
         self.window = window
         self.recordPath = recordPath
         self.framesPath = framesPath

@@ -15,6 +15,7 @@ struct ViewerStatus: Sendable {
         case picking
         case connecting
         case waitingForDecision(PairingCode)
+        case needsCode(wasWrong: Bool)
         case waitingForPicture
         case retrying(reason: String)
         case notSharing
@@ -28,6 +29,8 @@ struct ViewerStatus: Sendable {
     /// What the host is called, as far as known.
     private(set) var hostName: String?
     private(set) var refusal: String?
+    /// Everybody on the network can see the picture.
+    private(set) var isUnencrypted = false
     private var hasPicture = false
 
     init(searchingFor name: String?) {
@@ -63,8 +66,14 @@ struct ViewerStatus: Sendable {
         case .waitingForDecision(let code):
             if case .playing = phase { break }
             phase = .waitingForDecision(code)
-        case .paired(_, let deviceName, let isNewSession):
+        case .codeNeeded(let host, let wasWrong):
+            hostName = host.isEmpty ? hostName : host
+            phase = .needsCode(wasWrong: wasWrong)
+        case .hostPaired(_, let name, _):
+            hostName = name
+        case .paired(_, let deviceName, let isNewSession, let isEncrypted):
             hostName = deviceName ?? hostName
+            isUnencrypted = !isEncrypted
             if isNewSession || !hasPicture { phase = .waitingForPicture }
         case .refused(let reason):
             refusal = reason
@@ -88,6 +97,20 @@ struct ViewerStatus: Sendable {
         }
     }
 
+    /// The code that the person has typed is on its way.
+    mutating func codeEntered() { phase = .connecting }
+
+    /// The host's code has to be typed; nil: it hasn't.
+    var codeQuestion: CodeQuestion? {
+        guard case .needsCode(let wasWrong) = phase else { return nil }
+        return CodeQuestion(host: hostName ?? "The host", wasWrong: wasWrong)
+    }
+
+    struct CodeQuestion: Sendable, Equatable {
+        var host: String
+        var wasWrong: Bool
+    }
+
     var words: Words? {
         let host = hostName ?? "the host"
         return switch phase {
@@ -98,7 +121,10 @@ struct ViewerStatus: Sendable {
         case .picking: nil
         case .connecting: Words(headline: "Connecting to \(host)…")
         case .waitingForDecision(let code):
-            Words(headline: "Waiting for \(host)", detail: "The person there compares this code.", code: code)
+            Words(
+                headline: "Waiting for \(host)", detail: "It shows the same digits. The person there lets you in.",
+                code: code)
+        case .needsCode: nil
         case .waitingForPicture: Words(headline: "Waiting for the picture…", detail: "\(host) has accepted.")
         case .retrying(let reason): Words(headline: "Reconnecting to \(host)…", detail: reason)
         case .notSharing:

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BeamTrust
 
 /// `beamroom`: options in, stages wired, everything ended in order.
 @main
@@ -11,5 +12,11 @@ struct Beamroom: ParsableCommand {
             On the machine that watches:                 beamroom watch
             """,
         version: "0.1.0",
-        subcommands: [Share.self, Watch.self, Hosts.self, PatternCommand.self])
+        subcommands: [Share.self, Watch.self, Hosts.self, Devices.self, PatternCommand.self])
+
+    static func main() {
+        CommandLineSecrets.hide()
+        ProcessHardening.apply()
+        main(nil)
+    }
 }

@@ -4,7 +4,7 @@ import BeamMedia
 
 /// What `share` and `watch` have in common.
 struct CommonOptions: ParsableArguments {
-    @Flag(help: "Don't warn that the picture travels unencrypted, as it does in protocol version 1.")
+    @Flag(help: "Speak version 1 too, as older apps do: then everybody on this network can see the picture.")
     var allowUnencrypted = false
 
     @Option(help: ArgumentHelp("End by itself after so many seconds.", valueName: "seconds"))
@@ -17,14 +17,6 @@ struct CommonOptions: ParsableArguments {
         if let timeLimit, !(timeLimit > 0 && timeLimit.isFinite) {
             throw ValidationError("--time-limit takes a number of seconds above 0.")
         }
-    }
-
-    /// The one line that a session without `--allow-unencrypted` prints.
-    func warnOfEncryption(_ console: Console) {
-        guard !allowUnencrypted else { return }
-        console.say(
-            "Warning: the picture travels unencrypted; anyone on this network can watch it. "
-                + "--allow-unencrypted says that you know.")
     }
 }
 

@@ -49,7 +49,7 @@ struct Hosts: ParsableCommand {
                 ])
             if !json {
                 let place = host.addresses.first ?? host.hostName
-                print(Console.printable("\(host.name)\t\(place)\t\(host.port)"))
+                print("\(Console.printable(host.name))\t\(Console.printable(place))\t\(host.port)")
             }
         }
         if hosts.sorted.isEmpty {

@@ -6,8 +6,8 @@ import Synchronization
 final class PairingPrompt: Sendable {
     private struct Question {
         var connection: ConnectionID
-        var code: String
-        var address: String
+        var code: PairingCode
+        var visitor: Visitor
     }
 
     private struct State {
@@ -32,14 +32,14 @@ final class PairingPrompt: Sendable {
         if let waiting { show(waiting) }
     }
 
-    func ask(_ connection: ConnectionID, code: String, from address: String) {
-        let question = Question(connection: connection, code: code, address: address)
+    func ask(_ connection: ConnectionID, code: PairingCode, from visitor: Visitor) {
+        let question = Question(connection: connection, code: code, visitor: visitor)
         let (isFirst, isAtEnd) = state.withLock { state in
             if !state.isAtEnd { state.questions.append(question) }
             return (state.questions.count == 1, state.isAtEnd)
         }
         if isAtEnd {
-            console.say("\(address) asks to watch, and is refused: standard input has ended, nobody can answer.")
+            console.say("\(visitor) asks to watch, and is refused: standard input has ended, nobody can answer.")
             state.withLock { $0.decide }?(connection, false)
         } else if isFirst {
             show(question)
@@ -56,8 +56,7 @@ final class PairingPrompt: Sendable {
     }
 
     private func show(_ question: Question) {
-        let spaced = "\(question.code.prefix(3)) \(question.code.suffix(3))"
-        console.say("\(question.address) asks to watch. Does it show the code \(spaced)? [y/n]")
+        console.say("\(question.visitor) asks to watch. Does it show the digits \(question.code.spaced)? [y/n]")
         let mustStart = state.withLock { state in
             defer { state.isReading = true }
             return !state.isReading

@@ -4,6 +4,7 @@ import BeamHost
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTrust
 import Glibc
 
 /// `beamroom share`.
@@ -52,9 +53,20 @@ struct Share: ParsableCommand {
         help: "Viewers: ask about each, take all, or take none. (default: ask, or none where there is no terminal)")
     var accept: HostSession.Acceptance?
 
+    @OptionGroup var code: CodeOptions
+    @Flag(help: "Let in only viewers that were paired before.")
+    var trustedOnly = false
+    @Flag(help: "Don't remember who is paired now: they are let in until this host ends.")
+    var once = false
+
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        if trustedOnly, accept != nil || code.code != nil || code.codeFile != nil || once || common.allowUnencrypted {
+            throw ValidationError(
+                "--trusted-only takes nobody new: leave --accept, --code, --code-file, --once and --allow-unencrypted out."
+            )
+        }
         let areas = [monitor != nil, window != nil, region != nil].filter { $0 }.count
         guard areas <= 1 else {
             throw ValidationError("--monitor, --window and --region exclude each other.")
@@ -73,20 +85,18 @@ struct Share: ParsableCommand {
 
     func run() throws {
         let context = CommandContext(json: common.json)
-        let acceptance = accept ?? (isatty(STDIN_FILENO) == 1 ? .ask : .none)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         let prompt = PairingPrompt(context.console)
-        let reporter = ShareReporter(context, prompt: prompt)
+        let reporter = ShareReporter(context, prompt: prompt, invitation: invitation(context.console))
         let host: Host
         do {
-            host = try Host(options(acceptance)) { reporter.handle($0) }
+            host = try Host(options(context.console)) { reporter.handle($0) }
         } catch {
             return try context.conclude(.failed("\(error)"))
         }
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
-        common.warnOfEncryption(context.console)
-        reporter.ready(host, acceptance: acceptance)
+        reporter.ready(host)
         let ticker = EverySecond { reporter.tick(host) }
         let ending = context.latch.wait()
         ticker.cancel()
@@ -95,14 +105,45 @@ struct Share: ParsableCommand {
         try context.conclude(ending)
     }
 
-    private func options(_ acceptance: HostSession.Acceptance) -> HostOptions {
-        let name = self.name ?? Self.machineName
+    private var acceptance: HostSession.Acceptance {
+        accept ?? (isatty(STDIN_FILENO) == 1 && !trustedOnly ? .ask : .none)
+    }
+
+    /// A code that nobody sees is of no use, and a log is no place for one.
+    private func showsCode(_ console: Console) -> Bool { console.isTerminal && !trustedOnly }
+
+    private func invitation(_ console: Console) -> ShareReporter.Invitation {
+        ShareReporter.Invitation(
+            acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
+            hasCode: code.code != nil || code.codeFile != nil, codeFile: code.codeFile,
+            allowsUnencrypted: common.allowUnencrypted)
+    }
+
+    private func options(_ console: Console) throws -> HostOptions {
+        let name = self.name ?? MachineName.current
+        let store = try TrustStore()
+        let identity = try store.identity()
+        let hostCode: HostCode =
+            if let given = try code.read() {
+                HostCode(given: given, isRenewed: code.codeFile == nil && showsCode(console))
+            } else if showsCode(console) {
+                HostCode.random()
+            } else {
+                HostCode.none
+            }
+        let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
         return HostOptions(
             source: pictureSource, maxSize: maxSize, bitRate: videoBitRate?.bitsPerSecond, encoder: videoEncoder,
-            name: name,
+            name: name, store: store,
             server: HostServer.Options(
-                bindAddress: bind, controlPort: port, mediaPort: mediaPort,
-                session: HostSession.Configuration(acceptance: acceptance, deviceName: name)),
+                bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
+                session: HostSession.Configuration(
+                    acceptance: acceptance, deviceName: name,
+                    trust: HostTrust(
+                        own: identity.deviceKey,
+                        remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
+                        code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
+                    allowsUnencrypted: common.allowUnencrypted)),
             isAnnounced: !noDiscovery)
     }
 
@@ -127,8 +168,11 @@ struct Share: ParsableCommand {
             return .file(path: source)
         }
     }
+}
 
-    private static var machineName: String {
+/// What this machine calls itself.
+enum MachineName {
+    static var current: String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard gethostname(&buffer, buffer.count - 1) == 0 else { return "BeamRoom" }
         let name = String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)

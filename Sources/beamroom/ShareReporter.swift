@@ -1,3 +1,4 @@
+import BeamClock
 import BeamHost
 import BeamMedia
 import BeamNetwork
@@ -8,14 +9,38 @@ import Synchronization
 final class ShareReporter: Sendable {
     private let context: CommandContext
     private let prompt: PairingPrompt
-    private let last = Mutex<HostReport?>(nil)
+    private let invitation: Invitation
+    private let state = Mutex(State())
 
-    init(_ context: CommandContext, prompt: PairingPrompt) {
-        self.context = context
-        self.prompt = prompt
+    private struct State {
+        var last: HostReport?
+        /// The code in the file has served: this is it.
+        var usedCode: PairingCode?
+        var code: PairingCode?
+        /// What was said of which address's connections, and when.
+        var refusals: [String: MediaTime] = [:]
     }
 
-    func ready(_ host: Host, acceptance: HostSession.Acceptance) {
+    /// How viewers come in.
+    struct Invitation: Sendable {
+        var acceptance: HostSession.Acceptance
+        var isTrustedOnly: Bool
+        /// On this terminal.
+        var showsCode: Bool
+        /// One was given.
+        var hasCode: Bool
+        var codeFile: String?
+        var allowsUnencrypted: Bool
+    }
+
+    init(_ context: CommandContext, prompt: PairingPrompt, invitation: Invitation) {
+        self.context = context
+        self.prompt = prompt
+        self.invitation = invitation
+    }
+
+    func ready(_ host: Host) {
+        state.withLock { $0.code = host.code }
         let facts = host.description
         for warning in host.warnings { context.console.say("Warning: \(warning)") }
         context.console.say(
@@ -30,11 +55,7 @@ final class ShareReporter: Sendable {
         context.console.say(
             "To watch: `beamroom watch` on another machine, or "
                 + places.map { "`beamroom watch \($0)`" }.joined(separator: " or ") + ".")
-        switch acceptance {
-        case .ask: context.console.say("You will be asked about each viewer. Ctrl-C ends.")
-        case .all: context.console.say("Every viewer is let in. Ctrl-C ends.")
-        case .none: context.console.say("No viewer is let in (--accept none). Ctrl-C ends.")
-        }
+        invite(host)
         context.events.write(
             "ready",
             [
@@ -44,6 +65,68 @@ final class ShareReporter: Sendable {
                 "source": .string(facts.source),
             ])
     }
+
+    private func invite(_ host: Host) {
+        let console = context.console
+        if invitation.isTrustedOnly {
+            console.say("Only viewers that were paired before are let in. Ctrl-C ends.")
+        } else {
+            if invitation.showsCode, let code = host.code {
+                console.say("A new viewer types this code: \(code.spaced)")
+            }
+            switch invitation.acceptance {
+            case .ask: console.say("About a viewer without the code you will be asked. Ctrl-C ends.")
+            case .all: console.say("Warning: every viewer is let in, whoever it is (--accept all). Ctrl-C ends.")
+            case .none where invitation.showsCode || invitation.hasCode:
+                console.say("Nobody is let in without the code, but for viewers that were paired before. Ctrl-C ends.")
+            case .none:
+                console.say(
+                    "Only viewers that were paired before are let in: this is no terminal to show a code on. "
+                        + "--code-file FILE gives it one. Ctrl-C ends.")
+            }
+        }
+        guard invitation.allowsUnencrypted else { return }
+        console.say(
+            "Warning: older apps are let in unencrypted (--allow-unencrypted); what they see, everybody on this network can see."
+        )
+    }
+
+    /// A code has served.
+    private func codeChanged(_ code: PairingCode?) {
+        state.withLock { state in
+            if code == nil { state.usedCode = state.code }
+            state.code = code
+        }
+        if let code {
+            if invitation.showsCode { context.console.say("The next viewer types this code: \(code.spaced)") }
+        } else if let file = invitation.codeFile {
+            context.console.say(
+                "The code in \(file) has served, and is good no more. Write another into it to let somebody else in.")
+        }
+    }
+
+    /// The file may hold another code by now. One that is being written, or has gone, is looked at again.
+    private func rereadCode(_ host: Host) {
+        guard let path = invitation.codeFile, let used = state.withLock({ $0.usedCode }),
+            let code = try? CodeFile(path: path).read(), code != used
+        else { return }
+        state.withLock { $0.usedCode = nil }
+        host.setCode(code)
+    }
+
+    /// Says why a connection was closed; not again and again, for strangers can open as many as they like.
+    private func refused(_ address: String, reason: String) {
+        let now = MediaTime.now
+        let isNews = state.withLock { state in
+            state.refusals = state.refusals.filter { now - $0.value < Self.quietTime }
+            guard state.refusals[address] == nil, state.refusals.count < 16 else { return false }
+            state.refusals[address] = now
+            return true
+        }
+        if isNews { context.console.say("A connection from \(address) was closed: \(reason).") }
+    }
+
+    private static let quietTime = Duration.seconds(10)
 
     func handle(_ notice: HostNotice) {
         switch notice {
@@ -60,21 +143,41 @@ final class ShareReporter: Sendable {
         let console = context.console
         let events = context.events
         switch event {
-        case .viewerAsks(let connection, let code, let address):
-            events.write("pairing", ["address": .string("\(address)")])
-            prompt.ask(connection, code: code, from: "\(address)")
+        case .viewerAsks(let connection, let code, let visitor):
+            events.write("pairing", Self.fields(visitor))
+            prompt.ask(connection, code: code, from: visitor)
         case .askWithdrawn(let connection):
             prompt.withdraw(connection)
-        case .viewerPaired(let session, let address, let isResumed):
-            console.say("\(address) \(isResumed ? "is connected again" : "is let in").")
+        case .devicePaired(_, let name, let isToBeRemembered):
+            console.say(
+                "“\(name)” is paired\(isToBeRemembered ? "; next time it needs no code" : " for this session").")
+            events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
+        case .codeChanged(let code):
+            codeChanged(code)
+        case .wrongCode(let visitor, let pause):
+            let seconds = pause.map { Int($0.inSeconds.rounded(.up)) }
+            console.say(
+                "\(visitor) typed a wrong code."
+                    + (seconds.map { " Too many of them: the next is looked at in \($0) s." } ?? ""))
+            events.write("wrong-code", Self.fields(visitor, ["pause": seconds.map { .integer($0) }]))
+        case .viewerPaired(let session, let visitor, let isResumed):
+            console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
+            if !visitor.isEncrypted, !isResumed {
+                console.say("Warning: what \(visitor) sees is not encrypted: everybody on this network can see it.")
+            }
             events.write(
                 "paired",
-                ["address": .string("\(address)"), "session": .string(session), "resumed": .bool(isResumed)])
-        case .viewerRefused(let address, let reason):
-            console.say("\(address) was refused: \(reason).")
-            events.write("refused", ["address": .string("\(address)"), "reason": .string(reason)])
+                Self.fields(
+                    visitor,
+                    [
+                        "session": .string(session), "resumed": .bool(isResumed),
+                        "encrypted": .bool(visitor.isEncrypted),
+                    ]))
+        case .viewerRefused(let visitor, let reason):
+            console.say("\(visitor) was refused: \(reason).")
+            events.write("refused", Self.fields(visitor, ["reason": .string(reason)]))
         case .connectionRefused(let address, let reason):
-            console.say("A connection from \(address) was closed: \(reason).")
+            refused("\(address)", reason: reason)
         case .mediaStarted(let session, let address):
             console.say("The picture goes to \(address).")
             events.write("viewer-joined", ["address": .string("\(address)"), "session": .string(session)])
@@ -82,11 +185,10 @@ final class ShareReporter: Sendable {
             console.say("The picture is held back from a viewer: \(reason).")
         case .controlLost:
             break
-        case .viewerLeft(let session, let address, let reason):
-            console.say("\(address) has left: \(reason).")
+        case .viewerLeft(let session, let visitor, let reason):
+            console.say("\(visitor) has left: \(reason).")
             events.write(
-                "viewer-left",
-                ["address": .string("\(address)"), "session": .string(session), "reason": .string(reason)])
+                "viewer-left", Self.fields(visitor, ["session": .string(session), "reason": .string(reason)]))
         case .audience:
             break
         case .framesDropped(let count):
@@ -96,9 +198,10 @@ final class ShareReporter: Sendable {
 
     func tick(_ host: Host) {
         let report = host.report()
-        let previous = last.withLock { last in
-            defer { last = report }
-            return last
+        rereadCode(host)
+        let previous = state.withLock { state in
+            defer { state.last = report }
+            return state.last
         }
         let frames = report.session.frames - (previous?.session.frames ?? 0)
         let bits = Double(report.session.bytes - (previous?.session.bytes ?? 0)) * 8
@@ -135,6 +238,15 @@ final class ShareReporter: Sendable {
             "height": .integer(report.size.height),
             "latencyMs": .latencies(["capture": report.capture, "encode": report.encode]),
         ]
+    }
+
+    private static func fields(
+        _ visitor: Visitor, _ more: [String: EventWriter.Value?] = [:]
+    ) -> [String: EventWriter.Value?] {
+        var fields = more
+        fields["address"] = .string("\(visitor.address)")
+        fields["name"] = visitor.name.map { .string($0) }
+        return fields
     }
 
     /// `30`, `59.94`.

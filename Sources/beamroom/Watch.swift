@@ -2,6 +2,7 @@ import ArgumentParser
 import BeamDisplay
 import BeamMedia
 import BeamProtocol
+import BeamTrust
 import BeamViewer
 
 /// `beamroom watch`.
@@ -15,8 +16,14 @@ struct Watch: ParsableCommand {
 
     @Argument(help: ArgumentHelp("An address, a name, or address:port.", valueName: "host"))
     var host: WatchTarget?
-    @Option(help: ArgumentHelp("The six digits to show at the host. (default: made up)", valueName: "digits"))
-    var code: PairingCode?
+    @Option(
+        help: ArgumentHelp(
+            "Watch this host, which was paired before, whenever it appears; nobody is asked for anything.",
+            valueName: "name"))
+    var auto: String?
+    @OptionGroup var code: CodeOptions
+    @Flag(help: "Don't remember the host: it is known until this viewer ends.")
+    var once = false
 
     @Flag(name: [.short, .long], help: "Fill the screen.")
     var fullscreen = false
@@ -37,6 +44,13 @@ struct Watch: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        if auto != nil, host != nil || code.code != nil || code.codeFile != nil || once {
+            throw ValidationError(
+                "--auto names the host, which is known: leave the host, --code, --code-file and --once out.")
+        }
+        if auto != nil, common.allowUnencrypted {
+            throw ValidationError("--auto watches a host that is known by its key: leave --allow-unencrypted out.")
+        }
         if noWindow, fullscreen || stats || display != nil {
             throw ValidationError("--fullscreen, --stats and --display need a window: leave --no-window out.")
         }
@@ -46,15 +60,14 @@ struct Watch: ParsableCommand {
         let context = CommandContext(json: common.json)
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
-        common.warnOfEncryption(context.console)
         let reporter = WatchReporter(context, hasWindow: !noWindow)
         let viewer: Viewer
         do {
-            viewer = try Viewer(options) { reporter.handle($0) }
+            viewer = try Viewer(options()) { reporter.handle($0) }
         } catch {
             return try context.conclude(.failed("\(error)"))
         }
-        reporter.choose = { [viewer] choice in viewer.choose(choice) }
+        reporter.connect(to: viewer)
         let ticker = EverySecond { reporter.tick(viewer) }
         let ending = runToEnd(viewer, context)
         ticker.cancel()
@@ -86,19 +99,25 @@ struct Watch: ParsableCommand {
         }
     }
 
-    private var options: ViewerOptions {
-        var generator = SystemRandomNumberGenerator()
+    private func options() throws -> ViewerOptions {
         let target: ViewerOptions.Target =
-            switch host?.kind {
-            case .endpoint(let endpoint): .endpoint(endpoint)
-            case .name(let name): .name(name, port: WatchTarget.defaultPort)
-            case nil: .anyHost
+            if let auto {
+                .name(auto, port: WatchTarget.defaultPort)
+            } else {
+                switch host?.kind {
+                case .endpoint(let endpoint): .endpoint(endpoint)
+                case .name(let name): .name(name, port: WatchTarget.defaultPort)
+                case nil: .anyHost
+                }
             }
         let window = WindowOptions(
             title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, display: display, showsStatistics: stats)
+        let trust = ViewerOptions.Trust(
+            store: try TrustStore(), deviceName: MachineName.current, code: try code.read(),
+            asksForCode: auto == nil && (!noWindow || WatchReporter.canAsk), pairs: auto == nil,
+            remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted)
         return ViewerOptions(
-            target: target, code: code ?? .random(using: &generator), window: noWindow ? nil : window,
-            recordPath: record, framesPath: frames)
+            target: target, trust: trust, window: noWindow ? nil : window, recordPath: record, framesPath: frames)
     }
 }
 

@@ -7,9 +7,15 @@ import Synchronization
 
 /// Tells the person at the viewer, and whoever reads the JSON events, what happens.
 final class WatchReporter: Sendable {
+    /// What the person at the terminal is being asked.
+    private enum Question {
+        case host([HostChoice])
+        case code
+    }
+
     private struct State {
-        var choose: (@Sendable (HostChoice) -> Void)?
-        var choices: [HostChoice] = []
+        var viewer: Viewer?
+        var question: Question?
         var isReading = false
         var isSearching = false
         var lastReason: String?
@@ -25,11 +31,11 @@ final class WatchReporter: Sendable {
         self.hasWindow = hasWindow
     }
 
-    /// Where the person's choice of a host goes.
-    var choose: (@Sendable (HostChoice) -> Void)? {
-        get { state.withLock { $0.choose } }
-        set { state.withLock { $0.choose = newValue } }
-    }
+    /// Somebody sits at a terminal.
+    static var canAsk: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 }
+
+    /// Where the person's answers go.
+    func connect(to viewer: Viewer) { state.withLock { $0.viewer = viewer } }
 
     // MARK: What happens
 
@@ -70,15 +76,28 @@ final class WatchReporter: Sendable {
         case .connecting(let attempt):
             events.write("connecting", ["attempt": .integer(attempt)])
         case .waitingForDecision(let code):
-            let digits = code.description
-            console.say("Waiting for the host to accept. Your code: \(digits.prefix(3)) \(digits.suffix(3))")
-        case .paired(let session, let deviceName, let isNewSession):
+            console.say("Waiting for the host to accept. It shows the same digits: \(code.spaced)")
+        case .codeNeeded(let host, let wasWrong):
+            events.write("code-needed", ["name": .string(host), "wasWrong": .bool(wasWrong)])
+            if wasWrong { console.say("That wasn't the code.") }
+            if Self.canAsk {
+                console.say("“\(host)” shows six digits. Type them here\(hasWindow ? ", or in the window" : ""):")
+                ask(.code)
+            }
+        case .hostPaired(_, let name, let isToBeRemembered):
+            console.say(
+                "Paired with “\(name)”\(isToBeRemembered ? "; next time it needs no code" : " for this session").")
+            events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
+        case .paired(let session, let deviceName, let isNewSession, let isEncrypted):
             if isNewSession { console.say("\(deviceName ?? "The host") has accepted.") }
+            if isNewSession, !isEncrypted {
+                console.say("Warning: this picture is not encrypted: everybody on this network can see it.")
+            }
             events.write(
                 "paired",
                 [
                     "session": .string(session), "name": deviceName.map { .string($0) },
-                    "isNew": .bool(isNewSession),
+                    "isNew": .bool(isNewSession), "encrypted": .bool(isEncrypted),
                 ])
         case .refused(let reason):
             events.write("refused", ["reason": .string(reason)])
@@ -112,14 +131,11 @@ final class WatchReporter: Sendable {
         }
     }
 
-    // MARK: Picking a host in the terminal
+    // MARK: Questions in the terminal
 
     private func offer(_ choices: [HostChoice]) {
-        state.withLock { state in
-            state.choices = choices
-            state.isSearching = false
-        }
-        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+        state.withLock { $0.isSearching = false }
+        guard Self.canAsk else {
             if !hasWindow {
                 let names = choices.map(\.name).joined(separator: ", ")
                 context.latch.end(.failed("Several hosts are there: \(names). Say which: `beamroom watch NAME`."))
@@ -131,28 +147,46 @@ final class WatchReporter: Sendable {
             context.console.say("  \(index + 1)  \(choice.name)  (\(choice.addresses.first ?? ""))")
         }
         context.console.say("Which one? Its number:")
+        ask(.host(choices))
+    }
+
+    private func ask(_ question: Question) {
         let mustStart = state.withLock { state in
+            state.question = question
             defer { state.isReading = true }
             return !state.isReading
         }
         // Reading can't be broken off: the thread is left behind when the program ends.
-        if mustStart { Thread.detachNewThread { [self] in readChoice() } }
+        if mustStart { Thread.detachNewThread { [self] in readAnswers() } }
     }
 
-    private func readChoice() {
+    private func readAnswers() {
         while let line = readLine() {
-            let (choice, choose) = state.withLock { state -> (HostChoice?, (@Sendable (HostChoice) -> Void)?) in
-                let number = Int(line.trimmingCharacters(in: .whitespaces)) ?? 0
-                let isKnown = (1...max(1, state.choices.count)).contains(number) && !state.choices.isEmpty
-                return (isKnown ? state.choices[number - 1] : nil, state.choose)
+            let (question, viewer) = state.withLock { state in (state.question, state.viewer) }
+            guard let question, let viewer else { continue }
+            let complaint: String?
+            switch question {
+            case .host(let choices): complaint = choose(line, choices, viewer)
+            case .code: complaint = enter(line, viewer)
             }
-            guard let choice else {
-                context.console.say("Please type one of the numbers.")
-                continue
-            }
-            choose?(choice)
-            return
+            if let complaint { context.console.say(complaint) }
         }
+    }
+
+    private func choose(_ line: String, _ choices: [HostChoice], _ viewer: Viewer) -> String? {
+        guard let number = Int(line.trimmingCharacters(in: .whitespaces)), choices.indices.contains(number - 1) else {
+            return "Please type one of the numbers."
+        }
+        state.withLock { $0.question = nil }
+        viewer.choose(choices[number - 1])
+        return nil
+    }
+
+    private func enter(_ line: String, _ viewer: Viewer) -> String? {
+        guard let code = PairingCode(line.filter { $0 != " " }) else { return "Please type the six digits." }
+        state.withLock { $0.question = nil }
+        viewer.enter(code)
+        return nil
     }
 
     // MARK: Figures
@@ -176,7 +210,8 @@ final class WatchReporter: Sendable {
             "frames": .count(report.decoded), "bytes": .count(report.session.bytes),
             "keyframes": .count(report.session.keyframes), "shown": .count(report.shown),
             "replaced": .count(report.replaced), "datagrams": .count(report.session.datagrams),
-            "lost": .count(report.session.lost), "dropped": .count(report.session.dropped),
+            "lost": .count(report.session.lost), "malformed": .count(report.session.malformed),
+            "dropped": .count(report.session.dropped),
             "width": report.size.map { .integer($0.width) }, "height": report.size.map { .integer($0.height) },
             "latencyMs": .latencies([
                 "decode": report.decode, "present": report.present, "arrivalToWindow": report.total,
@@ -192,6 +227,6 @@ final class WatchReporter: Sendable {
     }
 
     private static func refusal(_ reason: String) -> String {
-        "The host has refused: \(reason). Ask the person there, and try again."
+        "The host was not watched: \(reason)."
     }
 }

@@ -1,4 +1,5 @@
 import BeamClock
+import BeamIdentity
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
@@ -40,15 +41,22 @@ final class TestHost: Sendable {
 
     init(
         port: UInt16 = 0, mediaPort: UInt16 = 0, bind: String? = "127.0.0.1",
-        acceptance: HostSession.Acceptance = .all
+        acceptance: HostSession.Acceptance = .all, identity: LocalIdentity? = nil, code: PairingCode? = nil,
+        allowsUnencrypted: Bool = true
     ) throws {
+        let identity = try identity ?? LocalIdentity()
         let events = self.events
         let requests = Log<Void>()
         let parcel = Parcel()
         server = try HostServer(
             HostServer.Options(
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort,
-                session: HostSession.Configuration(acceptance: acceptance)),
+                identity: identity,
+                session: HostSession.Configuration(
+                    acceptance: acceptance, deviceName: "host",
+                    trust: HostTrust(
+                        own: identity.deviceKey, code: code.map { HostCode(given: $0, isRenewed: true) } ?? .none),
+                    allowsUnencrypted: allowsUnencrypted)),
             handlers: HostServer.Handlers(
                 onEvent: { events.append($0) },
                 requestKeyframe: {
@@ -79,11 +87,20 @@ final class TestViewer: Sendable {
     let frames = Log<AccessUnit>()
     let client: ViewerClient
 
-    init(_ locate: @escaping @Sendable () -> [Endpoint], code: String = "482913") {
+    /// In version 1 unless an identity is given.
+    init(
+        _ locate: @escaping @Sendable () -> [Endpoint], code: String? = "482913", identity: LocalIdentity? = nil,
+        knowing known: [DeviceKey: String] = [:]
+    ) throws {
         let events = self.events
         let frames = self.frames
+        let own = try identity ?? LocalIdentity()
         client = ViewerClient(
-            session: ViewerSession.Configuration(code: PairingCode(code)!),
+            identity: own,
+            session: ViewerSession.Configuration(
+                trust: ViewerTrust(own: own.deviceKey, name: "viewer", instance: 1, known: known),
+                code: code.flatMap(PairingCode.init), allowsUnencrypted: identity == nil,
+                announcedVersion: identity == nil ? 1 : 2),
             handlers: ViewerClient.Handlers(
                 onEvent: { events.append($0) }, onAccessUnit: { frames.append($0) }, locate: locate))
     }

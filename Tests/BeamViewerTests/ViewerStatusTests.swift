@@ -13,7 +13,7 @@ struct ViewerStatusTests {
         #expect(status.words?.headline == "Connecting to desk…")
         status.handle(.waitingForDecision(code: code))
         #expect(status.words?.code == code)
-        status.handle(.paired(session: "S", deviceName: "Anna’s desk", isNewSession: true))
+        status.handle(.paired(session: "S", deviceName: "Anna’s desk", isNewSession: true, isEncrypted: true))
         #expect(status.words?.headline == "Waiting for the picture…")
         #expect(status.hostName == "Anna’s desk")
         status.pictureArrived()
@@ -25,7 +25,7 @@ struct ViewerStatusTests {
         status.pictureArrived()
         let mending: [ViewerEvent] = [
             .controlLost(reason: "reset"), .connecting(attempt: 1), .retrying(after: .seconds(1), reason: "refused"),
-            .waitingForDecision(code: code), .paired(session: "S", deviceName: nil, isNewSession: false),
+            .waitingForDecision(code: code), .paired(session: "S", deviceName: nil, isNewSession: false, isEncrypted: true),
             .controlRestored,
         ]
         for event in mending {

@@ -26,16 +26,39 @@ public struct MediaBurst: Sendable {
     public var datagramCount: Int { (range.count + segmentSize - 1) / segmentSize }
 }
 
+/// Who is at the door.
+public struct Visitor: Sendable, Hashable, CustomStringConvertible {
+    public var address: IPAddress
+    /// As the device calls itself; nil for version 1, which has no names. Nobody vouches for it but the device.
+    public var name: String?
+    public var isEncrypted: Bool { name != nil }
+
+    public init(address: IPAddress, name: String?) {
+        self.address = address
+        self.name = name
+    }
+
+    /// `“desk” (192.0.2.7)`, or the address alone.
+    public var description: String { name.map { "“\($0)” (\(address))" } ?? "\(address)" }
+}
+
 /// What a person, or the rest of the host, wants to know.
 public enum HostEvent: Sendable, Equatable {
-    /// A viewer asks to be let in (`Acceptance.ask`): show the code, and answer with `Input.decision`. One question
-    /// covers all of the viewer's attempts with that code.
-    case viewerAsks(ConnectionID, code: String, from: IPAddress)
+    /// A viewer asks to be let in (`Acceptance.ask`): show the digits, and answer with `Input.decision`. One question
+    /// covers all of a version 1 viewer's attempts with that code.
+    case viewerAsks(ConnectionID, code: PairingCode, from: Visitor)
     /// It has gone and not come back: the question is void.
     case askWithdrawn(ConnectionID)
-    case viewerPaired(session: String, from: IPAddress, isResumed: Bool)
+    /// A device has proved who it is, and is let in from now on: to be stored if it `isToBeRemembered`.
+    case devicePaired(DeviceKey, name: String, isToBeRemembered: Bool)
+    /// The code has served, and is good no more; a viewer that isn't known types this one. Nil: none, until another is given.
+    case codeChanged(PairingCode?)
+    /// Somebody typed a wrong code. `pause`: nobody's code is looked at for so long.
+    case wrongCode(from: Visitor, pause: Duration?)
+    /// A viewer is let in, or back.
+    case viewerPaired(session: String, from: Visitor, isResumed: Bool)
     /// A viewer was refused (`reason` is what it was told).
-    case viewerRefused(from: IPAddress, reason: String)
+    case viewerRefused(from: Visitor, reason: String)
     /// A connection was closed for what it did or didn't do; nothing of it is used.
     case connectionRefused(from: IPAddress, reason: String)
     /// A paired viewer's first hello, or the first from a new address: the stream goes there.
@@ -44,7 +67,7 @@ public enum HostEvent: Sendable, Equatable {
     case mediaStopped(session: String, reason: String)
     /// The control connection is gone; the stream goes on.
     case controlLost(session: String)
-    case viewerLeft(session: String, from: IPAddress, reason: String)
+    case viewerLeft(session: String, from: Visitor, reason: String)
     /// The number of addresses that the stream goes to has changed.
     case audience(Int)
     /// Frames were thrown away before sending, because the network takes less than the encoder makes.
@@ -63,6 +86,8 @@ public struct HostStatistics: Sendable, Equatable {
     public var bytes: UInt64 = 0
     /// Frames thrown away before sending.
     public var dropped: UInt64 = 0
+    /// Datagrams that came to the media port and were no viewer's: forged, damaged, repeated, or astray.
+    public var refusedDatagrams: UInt64 = 0
 
     public init() {}
 }

@@ -7,7 +7,9 @@ enum HostLimits {
     static let viewers = 64
     /// How long a connection may go without having been let in.
     static let strangerTime = Duration.seconds(30)
-    /// Lines that a connection may send before it is let in.
+    /// The same while the person at the host is being asked about a version 2 viewer, which can't come back with the same digits.
+    static let askingTime = Duration.seconds(120)
+    /// Lines, or messages, that a connection may send before it is let in.
     static let strangerLines = 64
     /// Malformed lines that a viewer may send.
     static let strikes = 16
@@ -20,6 +22,10 @@ enum HostLimits {
     /// How long an answer is good for a viewer that wasn't there to hear it.
     static let verdictTime = Duration.seconds(60)
     static let verdicts = 16
+
+    /// How long the viewers have to take the next media key, and after how many datagrams there is one.
+    static let mediaKeyTime = Duration.seconds(1)
+    static let datagramsPerKey: UInt64 = 1 << 31
 
     static let firstHeartbeat = Duration.seconds(2)
     static let heartbeat = Duration.seconds(5)

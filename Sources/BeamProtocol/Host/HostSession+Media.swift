@@ -4,11 +4,40 @@ import BeamMedia
 extension HostSession {
     // MARK: Hellos
 
-    /// A datagram has come to the media socket. Only a hello from a paired viewer's address counts.
+    /// A datagram has come to the media socket. Only a hello that is sealed with a viewer's own key counts, and in
+    /// version 1 one from a paired viewer's address.
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime) {
-        guard !isEnded, MediaLimits.isHello(bytes) else { return }
+        guard !isEnded else { return }
+        if MediaLimits.isHello(bytes) {
+            plainHello(from: address, now: now)
+        } else {
+            sealedDatagram(bytes, from: address, now: now)
+        }
+    }
+
+    /// A version 2 viewer's datagram: whoever can seal it is that viewer, wherever it comes from now.
+    private mutating func sealedDatagram(
+        _ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime
+    ) {
+        do throws(SealedDatagramError) {
+            let datagram = try SealedDatagram(bytes, from: .viewer)
+            let number = datagram.header.keyNumber
+            guard let index = viewers.firstIndex(where: { $0.secure?.opener.keyNumber == number }),
+                case .version2(var peer) = viewers[index].peer
+            else { throw .unknownKey(number) }
+            let result = try peer.opener.open(datagram, into: &opened)
+            viewers[index].peer = .version2(peer)
+            viewers[index].lastSign = now
+            // An older one that comes late, or is brought by somebody else, moves nothing.
+            if result.kind == .hello, result.isNewest { hello(index, from: address, now: now) }
+        } catch {
+            totals.refusedDatagrams += 1
+        }
+    }
+
+    private mutating func plainHello(from address: NetworkAddress, now: MediaTime) {
         var best: (index: Int, claim: ViewerStream.Claim)?
-        for index in viewers.indices where viewers[index].address == address.ip {
+        for index in viewers.indices where !viewers[index].isSecure && viewers[index].address == address.ip {
             let claim = viewers[index].stream.claim(address, now: now)
             // Among equals the viewer that came last: the others may have left without a word.
             if claim > .none, claim >= best?.claim ?? .none { best = (index, claim) }
@@ -16,7 +45,7 @@ extension HostSession {
         if let best {
             hello(best.index, from: address, now: now)
         } else {
-            for index in viewers.indices where viewers[index].address == address.ip {
+            for index in viewers.indices where !viewers[index].isSecure && viewers[index].address == address.ip {
                 viewers[index].stream.strayHello(from: address.port, now: now)
             }
         }
@@ -29,7 +58,7 @@ extension HostSession {
         }
         if let replaced { pacer.remove(replaced) }
         deadlines.set(.streamSilence(viewers[index].id), at: now + HostLimits.streamSilence)
-        emit(.mediaStarted(session: viewers[index].session, to: address))
+        emit(.mediaStarted(session: viewers[index].session.description, to: address))
         audienceChanged()
         if isBroadcasting { perform(keyframes.need(now: now)) }
     }
@@ -38,7 +67,7 @@ extension HostSession {
         guard let index = index(of: id) else { return }
         let address = NetworkAddress(ip: viewers[index].address, port: port)
         let saidHello = viewers[index].stream.announce(port, now: now)
-        let owner = viewers.firstIndex { $0.stream.destination?.address == address }
+        let owner = viewers.firstIndex { !$0.isSecure && $0.stream.destination?.address == address }
         if let owner, owner != index {
             // A hello that came before its announcement was taken for another viewer's on the same machine.
             var other = viewers[owner].stream
@@ -68,7 +97,7 @@ extension HostSession {
         guard let address = viewers[index].stream.stop() else { return }
         pacer.remove(address)
         deadlines.cancel(.streamSilence(viewers[index].id))
-        emit(.mediaStopped(session: viewers[index].session, reason: reason))
+        emit(.mediaStopped(session: viewers[index].session.description, reason: reason))
         audienceChanged()
     }
 
@@ -100,13 +129,24 @@ extension HostSession {
             totals.dropped += 1
             return
         }
-        let destinations = viewers.compactMap(\.stream.destination).filter(\.isStreaming).map(\.address)
-        guard !destinations.isEmpty else { return }
-        switch pacer.enqueue(unit, to: destinations, now: now) {
+        let audience = MediaAudience(
+            version1: destinations { !$0.isSecure }, version2: destinations { $0.isSecure })
+        guard !audience.isEmpty else { return }
+        if pacer.datagramsSealed > HostLimits.datagramsPerKey { replaceMediaKey(now: now) }
+        switch pacer.enqueue(unit, to: audience, now: now) {
         case .queued(let superseded): dropped(superseded)
         case .overflow(let count):
             dropped(count)
             restart(now: now)
+        }
+    }
+
+    private func destinations(_ isIncluded: (PairedViewer) -> Bool) -> [NetworkAddress] {
+        viewers.compactMap { viewer in
+            guard isIncluded(viewer), let destination = viewer.stream.destination, destination.isStreaming else {
+                return nil
+            }
+            return destination.address
         }
     }
 

@@ -2,20 +2,33 @@ import BeamMedia
 
 /// The frames that wait to be sent, and the pace at which their datagrams leave.
 ///
-/// A frame's number counts when its first datagram has left, so that the numbers have no gaps where frames are dropped.
+/// A frame is cut into datagrams when its turn comes, once for each form that somebody is to get it in, and sealed once
+/// for all of them. Each form numbers its own frames, and a number counts when the frame's first datagram has left in
+/// that form: so the numbers have no gaps where frames are dropped, nor where nobody watched in that form for a while.
 struct Pacer: Sendable {
     private struct Waiting: Sendable {
         var unit: AccessUnit
-        var audience: [NetworkAddress]
+        var audience: MediaAudience
         var since: MediaTime
     }
 
-    /// The frame whose turn it is, cut into datagrams; `sent` bytes of them have left.
-    private struct Current: Sendable {
+    /// A frame's datagrams in one form.
+    private struct Cut: Sendable {
+        var form: MediaForm
         var datagrams: [UInt8]
-        var sent = 0
-        var isKeyframe: Bool
         var audience: [NetworkAddress]
+    }
+
+    /// The frame whose turn it is. Its forms leave in step: a burst of each, then the next burst of each.
+    private struct Current: Sendable {
+        var cuts: [Cut]
+        var isKeyframe: Bool
+        /// A datagram of it has left.
+        var hasBegun = false
+        /// Bytes of each cut that have left, but for those that are due.
+        var sent = 0
+        /// The cuts whose burst is paid for and hasn't left yet.
+        var due: [(cut: Int, range: Range<Int>)] = []
     }
 
     /// What became of a frame.
@@ -30,29 +43,55 @@ struct Pacer: Sendable {
     enum Step: Sendable {
         /// `begins` with the frame's first burst.
         case send(MediaBurst, isKeyframe: Bool, begins: Bool)
-        /// A frame could not be cut into datagrams, and is gone.
+        /// A frame could not be cut into datagrams, or sealed, and is gone for everybody.
         case unsendable(FragmentationError, isKeyframe: Bool)
         case wait(until: MediaTime)
         case idle
     }
 
+    /// Of the frame that begins next in each form.
+    private struct Numbers: Sendable {
+        var version1: SequenceNumber
+        var version2: SequenceNumber
+
+        mutating func count(_ form: MediaForm) {
+            switch form {
+            case .version1: version1 = version1.next
+            case .version2: version2 = version2.next
+            }
+        }
+    }
+
     private let pacing: Pacing
     private var bucket: TokenBucket
+    private var sealer: DatagramSealer?
     private var current: Current?
     private var waiting: [Waiting] = []
     private var waitingBytes = 0
-    /// Of the frame that begins next.
-    private var number: SequenceNumber
+    private var numbers: Numbers
 
     init(_ pacing: Pacing, firstNumber: SequenceNumber) {
         self.pacing = pacing
         bucket = TokenBucket(capacity: pacing.bucketBytes, bitsPerSecond: pacing.bitsPerSecond)
-        number = firstNumber
+        numbers = Numbers(version1: firstNumber, version2: firstNumber)
     }
+
+    // MARK: Sealing
+
+    /// Seals with `key` from the next frame on. There has to be a key before a frame goes to a version 2 audience, and
+    /// a new one each time: a key that was in use before would repeat its nonces.
+    mutating func use(_ key: SealingKey) {
+        sealer = DatagramSealer(key: key)
+    }
+
+    /// How many datagrams the present key has sealed. Replace it well before `DatagramSealer.limit`.
+    var datagramsSealed: UInt64 { sealer?.datagramsSealed ?? 0 }
+
+    // MARK: In
 
     /// Takes a frame for `audience`. A keyframe takes the place of all that wait: whoever would have got those can
     /// start with it.
-    mutating func enqueue(_ unit: AccessUnit, to audience: [NetworkAddress], now: MediaTime) -> Admission {
+    mutating func enqueue(_ unit: AccessUnit, to audience: MediaAudience, now: MediaTime) -> Admission {
         var superseded = 0
         if unit.isKeyframe {
             superseded = dropWaiting()
@@ -67,9 +106,11 @@ struct Pacer: Sendable {
 
     /// Nothing more goes there.
     mutating func remove(_ address: NetworkAddress) {
-        current?.audience.removeAll { $0 == address }
-        if current?.audience.isEmpty == true { current = nil }
-        for index in waiting.indices { waiting[index].audience.removeAll { $0 == address } }
+        if var frame = current {
+            for index in frame.cuts.indices { frame.cuts[index].audience.removeAll { $0 == address } }
+            current = frame.cuts.allSatisfy(\.audience.isEmpty) ? nil : frame
+        }
+        for index in waiting.indices { waiting[index].audience.remove(address) }
         waiting.removeAll { $0.audience.isEmpty }
         waitingBytes = waiting.reduce(0) { $0 + $1.unit.range.count }
     }
@@ -79,34 +120,79 @@ struct Pacer: Sendable {
         var count = waiting.count
         waiting.removeAll(keepingCapacity: true)
         waitingBytes = 0
-        if current?.sent == 0 {
+        if current?.hasBegun == false {
             current = nil
             count += 1
         }
         return count
     }
 
+    // MARK: Out
+
     /// The next burst, if it may leave now.
     mutating func step(now: MediaTime) -> Step {
-        if current == nil, !waiting.isEmpty {
-            let next = waiting.removeFirst()
-            waitingBytes -= next.unit.range.count
-            do throws(FragmentationError) {
-                let datagrams = try Fragmenter.datagrams(of: next.unit, sequence: number)
-                current = Current(datagrams: datagrams, isKeyframe: next.unit.isKeyframe, audience: next.audience)
-            } catch {
-                return .unsendable(error, isKeyframe: next.unit.isKeyframe)
+        while true {
+            guard var frame = current else {
+                guard !waiting.isEmpty else { return .idle }
+                let next = waiting.removeFirst()
+                waitingBytes -= next.unit.range.count
+                do throws(FragmentationError) {
+                    current = Current(cuts: try cuts(of: next), isKeyframe: next.unit.isKeyframe)
+                } catch {
+                    return .unsendable(error, isKeyframe: next.unit.isKeyframe)
+                }
+                continue
             }
+            if frame.due.isEmpty {
+                let round = nextRound(of: frame)
+                guard let longest = round.map(\.range.count).max() else {
+                    current = nil
+                    continue
+                }
+                // Each viewer's path takes one form: the longest is what any of them gets.
+                if let time = bucket.take(longest, now: now) { return .wait(until: time) }
+                frame.due = round
+                frame.sent += pacing.burstBytes
+            }
+            let (index, range) = frame.due.removeFirst()
+            let cut = frame.cuts[index]
+            // Its viewers may have gone since it was paid for.
+            let isSent = !cut.audience.isEmpty
+            let begins = isSent && !frame.hasBegun
+            if isSent {
+                frame.hasBegun = true
+                if range.lowerBound == 0 { numbers.count(cut.form) }
+            }
+            current = frame.due.isEmpty && nextRound(of: frame).isEmpty ? nil : frame
+            guard isSent else { continue }
+            let burst = MediaBurst(
+                bytes: cut.datagrams, range: range, segmentSize: MediaLimits.datagramLength, addresses: cut.audience)
+            return .send(burst, isKeyframe: frame.isKeyframe, begins: begins)
         }
-        guard let frame = current else { return .idle }
-        let length = min(pacing.burstBytes, frame.datagrams.count - frame.sent)
-        if let time = bucket.take(length, now: now) { return .wait(until: time) }
-        let begins = frame.sent == 0
-        if begins { number = number.next }
-        let range = frame.sent..<frame.sent + length
-        if range.upperBound == frame.datagrams.count { current = nil } else { current?.sent = range.upperBound }
-        let burst = MediaBurst(
-            bytes: frame.datagrams, range: range, segmentSize: MediaLimits.datagramLength, addresses: frame.audience)
-        return .send(burst, isKeyframe: frame.isKeyframe, begins: begins)
+    }
+
+    /// The frame in each form that somebody is to get it in.
+    private func cuts(of frame: Waiting) throws(FragmentationError) -> [Cut] {
+        var cuts: [Cut] = []
+        if !frame.audience.version1.isEmpty {
+            let datagrams = try Fragmenter.datagrams(of: frame.unit, sequence: numbers.version1)
+            cuts.append(Cut(form: .version1, datagrams: datagrams, audience: frame.audience.version1))
+        }
+        if !frame.audience.version2.isEmpty {
+            guard let sealer else { throw .noSealingKey }
+            let datagrams = try Fragmenter.datagrams(
+                of: frame.unit, sequence: numbers.version2, sealedBy: sealer)
+            cuts.append(Cut(form: .version2, datagrams: datagrams, audience: frame.audience.version2))
+        }
+        return cuts
+    }
+
+    /// The bursts that come after what was sent; none when the frame is finished.
+    private func nextRound(of frame: Current) -> [(cut: Int, range: Range<Int>)] {
+        frame.cuts.indices.compactMap { index in
+            let cut = frame.cuts[index]
+            guard !cut.audience.isEmpty, cut.datagrams.count > frame.sent else { return nil }
+            return (index, frame.sent..<min(frame.sent + pacing.burstBytes, cut.datagrams.count))
+        }
     }
 }

@@ -7,30 +7,71 @@ struct ViewerID: Hashable, Sendable {
 
 /// A viewer that was let in: it outlives its control connection as long as it says hello on the media plane.
 struct PairedViewer: Sendable {
+    /// Who it is, by the version that it speaks.
+    enum Peer: Sendable {
+        /// Known by its address and the code that it showed.
+        case version1(PairingCode)
+        /// Known by its key.
+        case version2(SecurePeer)
+    }
+
     let id: ViewerID
     /// What both sides call the session.
-    let session: String
-    let address: IPAddress
-    let code: PairingCode
+    let session: SessionID
+    /// Where its control connection comes from.
+    var address: IPAddress
+    var peer: Peer
     var control: ConnectionID?
-    /// The last line or hello.
+    /// The last line, message or hello.
     var lastSign: MediaTime
     var stream = ViewerStream()
 
     /// When it has left, unless it gives a sign of life before.
     var silenceDeadline: MediaTime { lastSign + HostLimits.viewerSilence }
+
+    var isSecure: Bool { secure != nil }
+
+    var secure: SecurePeer? {
+        if case .version2(let peer) = peer { peer } else { nil }
+    }
 }
 
-/// A version 4 UUID (RFC 9562, 5.4), upper case.
-func makeSessionID(_ random: inout some RandomNumberGenerator) -> String {
-    let high = random.next() & ~0xF000 | 0x4000
-    let low = random.next() & ~(0b11 << 62) | 0b10 << 62
-    func hex(_ value: UInt64, _ digits: Int) -> String {
-        let text = String(value, radix: 16, uppercase: true)
-        return String(repeating: "0", count: digits - text.count) + text
+/// A version 2 viewer: its key, and what opens its datagrams.
+struct SecurePeer: Sendable {
+    let device: DeviceKey
+    /// Tells its runs apart.
+    let instance: UInt64
+    var name: String
+    var opener: DatagramOpener
+    /// The media key that it has said it holds.
+    var mediaKey: UInt16
+}
+
+/// A session's name: a version 4 UUID (RFC 9562, 5.4).
+struct SessionID: Hashable, Sendable {
+    let bytes: [UInt8]
+
+    init(random: inout some RandomNumberGenerator) {
+        let high = random.next() & ~0xF000 | 0x4000
+        let low = random.next() & ~(0b11 << 62) | 0b10 << 62
+        bytes = [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
     }
-    return [
-        hex(high >> 32, 8), hex(high >> 16 & 0xFFFF, 4), hex(high & 0xFFFF, 4), hex(low >> 48, 4),
-        hex(low & 0xFFFF_FFFF_FFFF, 12),
-    ].joined(separator: "-")
+
+    /// From 16 bytes.
+    init(_ bytes: [UInt8]) {
+        precondition(bytes.count == 16)
+        self.bytes = bytes
+    }
+}
+
+extension SessionID: CustomStringConvertible {
+    /// Upper case, in groups of 8, 4, 4, 4 and 12 digits.
+    var description: String {
+        let digits = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+        var rest = digits[...]
+        return [8, 4, 4, 4, 12].map { count in
+            defer { rest = rest.dropFirst(count) }
+            return String(rest.prefix(count))
+        }.joined(separator: "-")
+    }
 }

@@ -37,9 +37,8 @@ struct FrameAssembly: Sendable {
     private var highestPart: Int = -1
     private var content = 0
 
-    /// Room for a part, usually and at most.
-    private static let usualStride = Fragmenter.payloadLength
-    private static let longestStride = MediaLimits.receivedDatagramLength - MediaHeader.length
+    /// Room for a part at most; version 1 has the shorter headers.
+    private static let longestStride = MediaLimits.receivedDatagramLength - MediaForm.version1.overhead
 
     /// An empty assembly for the frame of `datagram`.
     init(for datagram: MediaDatagram, isLate: Bool, now: MediaTime) {
@@ -49,7 +48,8 @@ struct FrameAssembly: Sendable {
         firstSeen = now
         lastSeen = now
         isReordered = isLate
-        stride = datagram.payload.count > Self.usualStride ? Self.longestStride : Self.usualStride
+        let usualStride = datagram.form.payloadLength
+        stride = datagram.payload.count > usualStride ? Self.longestStride : usualStride
         lengths = [UInt16?](repeating: nil, count: Int(header.partCount))
         bytes.reserveCapacity(stride * Int(header.partCount))
     }
@@ -90,7 +90,7 @@ struct FrameAssembly: Sendable {
         guard isWellFormed else { return false }
         unit = AccessUnit(
             bytes: bytes, range: range, isKeyframe: isStart, parameterSets: parameterSets, size: header.size,
-            time: lastSeen, number: sequence.value)
+            time: lastSeen, number: sequence.value, captureTime: header.captureTime)
         bytes = []
         return true
     }
@@ -113,7 +113,7 @@ struct FrameAssembly: Sendable {
         }
     }
 
-    private static let zeros = [UInt8](repeating: 0, count: 16 * usualStride)
+    private static let zeros = [UInt8](repeating: 0, count: 16 * longestStride)
 
     private mutating func grow(to count: Int) {
         while bytes.count < count { bytes.append(contentsOf: Self.zeros.prefix(count - bytes.count)) }

@@ -87,6 +87,14 @@ struct MediaLiveness: Sendable {
         return [.hello, .announce(localPort: localPort)]
     }
 
+    /// Says hello out of turn: the host knows us by another key now.
+    mutating func helloNow(now: MediaTime) -> [Action] {
+        guard case .open(let port, var open) = state else { return [] }
+        open.nextHello = now + ViewerTiming.hello
+        state = .open(port: port, open)
+        return [.hello]
+    }
+
     /// The socket could not be opened, or has had an error.
     mutating func failed(now: MediaTime) -> [Action] {
         switch state {

@@ -78,19 +78,39 @@ struct Reassembler: Sendable {
 
     // MARK: In
 
-    /// Takes a datagram in. False for one that isn't of the protocol.
+    /// Takes a version 1 datagram in. False for one that isn't of the protocol.
     mutating func insert(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
-        statistics.datagrams += 1
-        statistics.bytes += UInt64(bytes.count)
         do throws(MediaDatagramError) {
             return insert(try MediaDatagram(bytes), now: now)
         } catch {
-            statistics.malformed += 1
+            refused(error, wireLength: bytes.count)
             return false
         }
     }
 
-    private mutating func insert(_ datagram: MediaDatagram, now: MediaTime) -> Bool {
+    /// A datagram of so many bytes came, and is none.
+    mutating func refused(_ error: MediaDatagramError, wireLength: Int) {
+        countDatagram(wireLength)
+        statistics.malformed += 1
+    }
+
+    /// A sealed datagram of so many bytes came, and can't be used.
+    mutating func refused(_ error: SealedDatagramError, wireLength: Int) {
+        countDatagram(wireLength)
+        switch error {
+        case .replayed, .tooOld: statistics.duplicates += 1
+        case .length, .kind, .reserved, .unknownKey, .forged: statistics.malformed += 1
+        }
+    }
+
+    private mutating func countDatagram(_ wireLength: Int) {
+        statistics.datagrams += 1
+        statistics.bytes += UInt64(wireLength)
+    }
+
+    /// Takes a datagram in, of either version. False for one that contradicts others, or makes no frame.
+    mutating func insert(_ datagram: MediaDatagram, now: MediaTime) -> Bool {
+        countDatagram(datagram.wireLength)
         let sequence = datagram.header.sequence
         let next = nextNumber(orBefore: sequence)
         let ahead = sequence.distance(from: next)

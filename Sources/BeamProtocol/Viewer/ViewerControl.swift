@@ -11,6 +11,8 @@ struct ViewerControl: Sendable {
         case paired(nextHeartbeat: MediaTime, lastLine: MediaTime)
         /// Between two attempts.
         case waiting(until: MediaTime)
+        /// The person has to type the host's code first.
+        case needsCode
         /// Refused, or shut down.
         case ended
     }
@@ -46,7 +48,7 @@ struct ViewerControl: Sendable {
 
     var deadline: MediaTime? {
         switch state {
-        case .idle, .ended: nil
+        case .idle, .needsCode, .ended: nil
         case .connecting(let time), .deciding(let time), .waiting(let time): time
         case .paired(let nextHeartbeat, let lastLine): min(nextHeartbeat, lastLine + ViewerTiming.controlSilence)
         }
@@ -68,7 +70,7 @@ struct ViewerControl: Sendable {
     /// The connection could not be made, or has ended.
     mutating func closed(reason: String, now: MediaTime) -> [Action] {
         switch state {
-        case .idle, .waiting, .ended: []
+        case .idle, .waiting, .needsCode, .ended: []
         case .connecting, .deciding: retry(reason: reason, now: now)
         case .paired: lose(reason: reason, now: now)
         }
@@ -95,6 +97,45 @@ struct ViewerControl: Sendable {
         return true
     }
 
+    /// The host has asked its person, who may take a while.
+    mutating func asked(now: MediaTime) {
+        guard case .deciding = state else { return }
+        state = .deciding(giveUp: now + ViewerTiming.secureDecision)
+    }
+
+    /// The host takes nobody without its code: nothing goes on before the person has typed it.
+    mutating func needsCode() -> [Action] {
+        switch state {
+        case .deciding:
+            state = .needsCode
+            return [.close]
+        case .waiting:
+            state = .needsCode
+            return []
+        default:
+            return []
+        }
+    }
+
+    mutating func codeTyped(now: MediaTime) -> [Action] {
+        guard case .needsCode = state else { return [] }
+        return connect(now: now)
+    }
+
+    /// The host has said when to come again.
+    mutating func postponed(by pause: Duration, reason: String, now: MediaTime) -> [Action] {
+        guard case .deciding = state else { return [] }
+        state = .waiting(until: now + pause)
+        return [.close, .retry(after: pause, reason: reason)]
+    }
+
+    /// The other end speaks no version 2: tried again at once in version 1.
+    mutating func fellBack(now: MediaTime) -> [Action] {
+        guard case .connecting = state else { return [] }
+        attempts -= 1
+        return connect(now: now)
+    }
+
     /// The host speaks nonsense.
     mutating func violated(reason: String, now: MediaTime) -> [Action] {
         switch state {
@@ -109,14 +150,14 @@ struct ViewerControl: Sendable {
         defer { state = .ended }
         switch state {
         case .connecting, .deciding, .paired: return [.close]
-        case .idle, .waiting, .ended: return []
+        case .idle, .waiting, .needsCode, .ended: return []
         }
     }
 
     mutating func deadlineReached(now: MediaTime) -> [Action] {
         guard let deadline, deadline <= now else { return [] }
         switch state {
-        case .idle, .ended:
+        case .idle, .needsCode, .ended:
             return []
         case .waiting:
             return connect(now: now)
@@ -125,8 +166,7 @@ struct ViewerControl: Sendable {
         case .deciding:
             let pause = scheduledPause()
             state = .waiting(until: now + pause)
-            let seconds = Int(ViewerTiming.decision.inSeconds)
-            return [.close, .retry(after: pause, reason: "nobody has decided within \(seconds) s")]
+            return [.close, .retry(after: pause, reason: "nobody has decided in time")]
         case .paired(_, let lastLine):
             if lastLine + ViewerTiming.controlSilence <= now {
                 let seconds = Int(ViewerTiming.controlSilence.inSeconds)

@@ -2,10 +2,16 @@
 public enum ViewerEvent: Sendable, Equatable {
     /// Trying to reach the host; attempts are counted from 1 since the last session.
     case connecting(attempt: Int)
-    /// The handshake is out: the person at the host is looking at this code.
+    /// The person at the host is looking at the same digits, and decides.
     case waitingForDecision(code: PairingCode)
-    /// `deviceName` where the host gives one; `isNewSession` is false when an earlier session goes on.
-    case paired(session: String, deviceName: String?, isNewSession: Bool)
+    /// The host shows a code, which has to be typed here: answer with `ViewerSession.Input.code`. `wasWrong`: the last one
+    /// wasn't the host's.
+    case codeNeeded(host: String, wasWrong: Bool)
+    /// The host has proved who it is: to be stored if it `isToBeRemembered`.
+    case hostPaired(DeviceKey, name: String, isToBeRemembered: Bool)
+    /// `deviceName` where the host gives one; `isNewSession` is false when an earlier session goes on. Without encryption
+    /// (version 1) everybody on the network can see the picture.
+    case paired(session: String, deviceName: String?, isNewSession: Bool, isEncrypted: Bool)
     /// The host said no; the session has ended, there is no retry.
     case refused(reason: String)
     /// This attempt has failed; the next follows after `delay`.
@@ -29,7 +35,7 @@ public struct ViewerStatistics: Sendable, Equatable {
     /// Media datagrams and their bytes that arrived, whatever became of them.
     public var datagrams: UInt64 = 0
     public var bytes: UInt64 = 0
-    /// Of those, refused as malformed.
+    /// Of those, refused: malformed, forged or damaged.
     public var malformed: UInt64 = 0
     /// Of those, duplicates or too late.
     public var duplicates: UInt64 = 0

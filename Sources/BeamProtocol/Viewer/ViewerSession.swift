@@ -6,18 +6,58 @@ import BeamMedia
 /// begins to connect.
 public struct ViewerSession: Sendable {
     public struct Configuration: Sendable {
-        /// Six digits that the person at the host compares.
-        public var code: PairingCode
-        public init(code: PairingCode) { self.code = code }
+        public var trust: ViewerTrust
+        /// The host's code, which proves to it that the person here can see it. In version 1 the digits that the person at the host compares.
+        public var code: PairingCode?
+        /// Somebody is here who can type the host's code when it is asked for.
+        public var asksForCode: Bool
+        /// A host that speaks no version 2 may be watched in version 1: everybody on the network can see what it shows.
+        public var allowsUnencrypted: Bool
+        /// What discovery says that the host speaks; nil: unknown.
+        public var announcedVersion: Int?
+
+        public init(
+            trust: ViewerTrust, code: PairingCode? = nil, asksForCode: Bool = false, allowsUnencrypted: Bool = false,
+            announcedVersion: Int? = nil
+        ) {
+            self.trust = trust
+            self.code = code
+            self.asksForCode = asksForCode
+            self.allowsUnencrypted = allowsUnencrypted
+            self.announcedVersion = announcedVersion
+        }
+    }
+
+    /// Which version of the protocol a control connection is to speak.
+    public enum Version: Int, Sendable, Hashable {
+        /// Lines, in the clear.
+        case version1 = 1
+        /// Messages inside TLS.
+        case version2 = 2
+    }
+
+    /// Why a control connection could not be made, or has ended.
+    public enum ControlFailure: Sendable, Hashable {
+        case network
+        /// The other end doesn't speak TLS.
+        case notSecure
+        /// The other end could not prove who it is; to be refused, and tried no further.
+        case refusedCertificate
     }
 
     public enum Input: Sendable {
-        /// The connection that `.connectControl` asked for stands.
+        /// The version 1 connection that `.connectControl` asked for stands.
         case controlConnected
         /// Bytes of it, cut anywhere.
         case controlBytes([UInt8])
+        /// The version 2 connection that `.connectControl` asked for stands, and its other end holds this key.
+        case controlSecured(DeviceKey)
+        /// A message of it, without the length in front.
+        case controlMessage([UInt8])
         /// It could not be made, or has ended; `reason` in words for a person.
-        case controlClosed(reason: String)
+        case controlClosed(reason: String, ControlFailure = .network)
+        /// The person has typed the host's code.
+        case code(PairingCode)
         /// Discovery has seen the host (again): don't wait for the next try.
         case hostAppeared
         /// The socket that `.openMedia` asked for is bound to this local port.
@@ -31,7 +71,8 @@ public struct ViewerSession: Sendable {
 
     public enum Output: Sendable {
         /// Look the host up afresh and connect to its control port.
-        case connectControl
+        case connectControl(Version)
+        /// Bytes of a version 1 connection, or a whole message of a version 2 connection.
         case sendControl([UInt8])
         case closeControl
         /// A fresh UDP socket, connected to the control connection's address and this port; an older one is closed.
@@ -53,23 +94,67 @@ public struct ViewerSession: Sendable {
         case reassembly
     }
 
-    private let configuration: Configuration
+    /// What the present control connection speaks.
+    enum Dialog: Sendable {
+        case none
+        case version1(LineReading)
+        /// Not in yet.
+        case pairing(SecurePairing)
+        case version2
+    }
+
+    /// Version 1's lines, as they come.
+    struct LineReading: Sendable {
+        var lines = LineBuffer()
+        var strikes = 0
+        /// A port that was named before the reply.
+        var earlyPort: UInt16?
+    }
+
+    /// What a version 2 session's datagrams are sealed with.
+    struct MediaSealing: Sendable {
+        var hellos: DatagramSealer
+        var media: MediaKeyRing
+    }
+
+    let configuration: Configuration
+    var random: any RandomNumberGenerator & Sendable
+    /// For version 1, where the viewer makes it up.
+    private let shownCode: PairingCode
+    /// What the person has typed.
+    var code: PairingCode?
+    /// Our proof that we know the code has left, and the host's hasn't come: whoever is there could try one code by it. It isn't
+    /// given another chance by itself.
+    var isCodeSpent = false
     private var outputs = OutputQueue<Output>()
     private var deadlines = Deadlines<Purpose>()
-    private var control = ViewerControl()
-    private var lines = LineBuffer()
-    private var strikes = 0
+    var control = ViewerControl()
+    private var version: Version
+    /// The host has spoken version 2: it does, whoever says otherwise.
+    private var isSecureHost = false
+    var dialog = Dialog.none
+    /// As the host calls itself.
+    var hostName = ""
+    /// Hosts that were paired in this run.
+    var paired: Set<DeviceKey> = []
     /// The session that the host has let us into, where it has named it.
-    private var session: String?
-    /// A port that was named before the reply, on the present connection.
-    private var earlyPort: UInt16?
+    var session: String?
     /// What the host has said last.
-    private var isBroadcasting: Bool?
-    private var media = MediaLiveness()
-    private var reassembler = Reassembler()
+    var isBroadcasting: Bool?
+    var media = MediaLiveness()
+    var sealing: MediaSealing?
+    var reassembler = Reassembler()
+    /// What the last datagram says; its memory is used again.
+    private var opened: [UInt8] = []
 
-    public init(configuration: Configuration) {
+    /// `random` makes nonces and, in version 1, the code: pass the system's generator, but in tests.
+    public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
+        var random = random
         self.configuration = configuration
+        code = configuration.code
+        shownCode = configuration.code ?? .random(using: &random)
+        version = configuration.allowsUnencrypted && configuration.announcedVersion == 1 ? .version1 : .version2
+        self.random = random
         deadlines.set(.control, at: MediaTime(nanoseconds: .min))
     }
 
@@ -80,15 +165,18 @@ public struct ViewerSession: Sendable {
         if case .ended = control.state { return }
         switch input {
         case .controlConnected:
-            lines = LineBuffer()
-            strikes = 0
-            earlyPort = nil
+            dialog = .version1(LineReading())
             perform(control.connected(now: now), now: now)
         case .controlBytes(let bytes): controlBytes(bytes, now: now)
-        case .controlClosed(let reason): perform(control.closed(reason: reason, now: now), now: now)
+        case .controlSecured(let host): controlSecured(host, now: now)
+        case .controlMessage(let bytes): controlMessage(bytes, now: now)
+        case .controlClosed(let reason, let failure): controlClosed(reason: reason, failure, now: now)
+        case .code(let typed):
+            code = typed
+            perform(control.codeTyped(now: now), now: now)
         case .hostAppeared: perform(control.hostAppeared(now: now), now: now)
-        case .mediaOpened(let port): perform(media.opened(localPort: port, now: now))
-        case .mediaFailed: perform(media.failed(now: now))
+        case .mediaOpened(let port): perform(media.opened(localPort: port, now: now), now: now)
+        case .mediaFailed: perform(media.failed(now: now), now: now)
         case .decoderFailed: reassembler.decoderFailed()
         case .shutdown: end()
         }
@@ -98,9 +186,34 @@ public struct ViewerSession: Sendable {
     /// A datagram has come to the media socket.
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) {
         guard media.isOpen else { return }
-        if reassembler.insert(bytes, now: now), let action = media.datagram(now: now) { perform([action]) }
+        let isOfTheHost: Bool
+        if sealing != nil {
+            isOfTheHost = sealedDatagram(bytes, now: now)
+        } else {
+            isOfTheHost = reassembler.insert(bytes, now: now)
+        }
+        if isOfTheHost, let action = media.datagram(now: now) { perform([action], now: now) }
         deliver()
         armDeadlines()
+    }
+
+    private mutating func sealedDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
+        do throws(SealedDatagramError) {
+            guard try sealing?.media.open(bytes, into: &opened, now: now) != nil else { return false }
+        } catch {
+            reassembler.refused(error, wireLength: bytes.count)
+            return false
+        }
+        // Shared, not copied, and given back before the next one is opened.
+        let plaintext = opened
+        return plaintext.withUnsafeBytes { part in
+            do throws(MediaDatagramError) {
+                return reassembler.insert(try MediaDatagram(version2: part), now: now)
+            } catch {
+                reassembler.refused(error, wireLength: bytes.count)
+                return false
+            }
+        }
     }
 
     /// The next thing to do; `.wait` when everything is done for now.
@@ -113,7 +226,7 @@ public struct ViewerSession: Sendable {
                 perform(control.start(now: now), now: now)
                 perform(control.deadlineReached(now: now), now: now)
             case .media:
-                perform(media.deadlineReached(now: now))
+                perform(media.deadlineReached(now: now), now: now)
             case .reassembly:
                 reassembler.expire(now: now)
                 deliver()
@@ -124,81 +237,60 @@ public struct ViewerSession: Sendable {
 
     // MARK: Control
 
-    private mutating func controlBytes(_ bytes: [UInt8], now: MediaTime) {
-        guard control.isConnected else { return }
-        var complete: [ArraySlice<UInt8>] = []
-        var excess: LineBuffer.LineTooLong?
-        do {
-            try lines.append(bytes) { complete.append($0) }
-        } catch {
-            excess = error
-        }
-        for line in complete {
-            // Any of them may be the connection's last.
-            guard control.isConnected else { return }
-            control.lineCame(now: now)
-            do {
-                handle(try ControlMessage(line: line), now: now)
-            } catch {
-                strikes += 1
-                guard strikes == ViewerTiming.strikes else { continue }
-                perform(control.violated(reason: "it sent \(error), time and again", now: now), now: now)
-            }
-        }
-        if let excess { perform(control.violated(reason: "it sent \(excess)", now: now), now: now) }
-    }
-
-    private mutating func handle(_ message: ControlMessage, now: MediaTime) {
-        switch message {
-        case .reply(let reply):
-            if reply.isAccepted {
-                accepted(reply, now: now)
-            } else {
-                emit(.refused(reason: reply.message ?? "the host gave no reason"))
-                end()
-            }
-        case .mediaPort(let port):
-            earlyPort = port
-            guard control.isPaired else { return }
-            mediaPortNamed(port, now: now)
-        case .broadcast(let isOn):
-            media.broadcast(isOn, now: now)
-            guard isOn != isBroadcasting else { return }
-            isBroadcasting = isOn
-            emit(.broadcast(isOn))
-        case .heartbeat, .handshake, .mediaSource, .unknown:
-            break
+    private mutating func controlClosed(reason: String, _ failure: ControlFailure, now: MediaTime) {
+        dialog = .none
+        switch failure {
+        case .notSecure where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil:
+            version = .version1
+            perform(control.fellBack(now: now), now: now)
+        case .notSecure where configuration.announcedVersion == 1:
+            refuse(
+                "it doesn't encrypt what it shows. --allow-unencrypted watches it anyway: others on the network can see it, too"
+            )
+        case .refusedCertificate:
+            refuse(reason)
+        case .network, .notSecure:
+            perform(control.closed(reason: reason, now: now), now: now)
         }
     }
 
-    private mutating func accepted(_ reply: ControlMessage.Reply, now: MediaTime) {
-        let isNews = control.accepted(now: now)
-        let isSameSession = reply.session != nil && reply.session == session
-        let port = reply.mediaPort ?? earlyPort
-        if isSameSession {
+    /// The host has let us in, into this session or an earlier one that goes on.
+    mutating func enter(
+        session named: String?, host: String?, mediaPort: UInt16?, isNews: Bool, isEncrypted: Bool, now: MediaTime
+    ) {
+        if named != nil, named == session {
             if isNews {
-                emit(.paired(session: reply.session ?? "", deviceName: reply.deviceName, isNewSession: false))
+                emit(.paired(session: named ?? "", deviceName: host, isNewSession: false, isEncrypted: isEncrypted))
                 emit(.controlRestored)
-                if let localPort = media.localPort { send(.mediaSource(localPort)) }
+                if !isEncrypted, let localPort = media.localPort { send(.mediaSource(localPort)) }
             }
-            if let port { mediaPortNamed(port, now: now) }
-        } else if isNews || reply.session != nil {
-            session = reply.session
+            if let mediaPort { mediaPortNamed(mediaPort, now: now) }
+        } else if isNews || named != nil {
+            session = named
             isBroadcasting = nil
             reassembler.reset()
-            emit(.paired(session: reply.session ?? "", deviceName: reply.deviceName, isNewSession: true))
+            emit(.paired(session: named ?? "", deviceName: host, isNewSession: true, isEncrypted: isEncrypted))
             media.broadcast(nil, now: now)
-            if let port {
-                perform(media.start(port: port, isNewSession: true, now: now))
+            if let mediaPort {
+                perform(media.start(port: mediaPort, isNewSession: true, now: now), now: now)
             } else {
-                perform(media.stop())
+                perform(media.stop(), now: now)
             }
         }
     }
 
-    private mutating func mediaPortNamed(_ port: UInt16, now: MediaTime) {
-        perform(media.start(port: port, isNewSession: false, now: now))
+    mutating func mediaPortNamed(_ port: UInt16, now: MediaTime) {
+        perform(media.start(port: port, isNewSession: false, now: now), now: now)
     }
+
+    mutating func broadcastNamed(_ isOn: Bool, now: MediaTime) {
+        media.broadcast(isOn, now: now)
+        guard isOn != isBroadcasting else { return }
+        isBroadcasting = isOn
+        emit(.broadcast(isOn))
+    }
+
+    mutating func secured() { isSecureHost = true }
 
     // MARK: Media
 
@@ -206,52 +298,99 @@ public struct ViewerSession: Sendable {
         while let unit = reassembler.nextFrame() { outputs.append(.deliver(unit)) }
     }
 
+    private mutating func sayHello(now: MediaTime) {
+        guard sealing != nil else { return outputs.append(.sendMedia(MediaLimits.hello)) }
+        // A key is good for more hellos than a viewer will ever say.
+        guard let hello = try? sealing?.hellos.seal(.hello, SealedHello(time: now).plaintext) else { return }
+        outputs.append(.sendMedia(hello))
+    }
+
     // MARK: What the state machines decide
 
-    private mutating func perform(_ actions: [ViewerControl.Action], now: MediaTime) {
+    mutating func perform(_ actions: [ViewerControl.Action], now: MediaTime) {
         for action in actions {
             switch action {
             case .connect(let attempt):
                 emit(.connecting(attempt: attempt))
-                outputs.append(.connectControl)
+                outputs.append(.connectControl(version))
             case .close:
+                dialog = .none
                 outputs.append(.closeControl)
             case .sendHandshake:
-                send(.handshake(ControlMessage.Handshake(code: configuration.code)))
-                emit(.waitingForDecision(code: configuration.code))
+                introduce()
             case .sendHeartbeat:
-                send(.heartbeat)
+                if case .version1 = dialog { send(.heartbeat) } else { send(.ping(UInt64(clamping: now.nanoseconds))) }
             case .lost(let reason):
                 emit(.controlLost(reason: reason))
                 // Whether it is sharing is anybody's guess from now on: watch the media.
                 media.broadcast(nil, now: now)
             case .retry(let pause, let reason):
-                emit(.retrying(after: pause, reason: reason))
+                if isCodeSpent {
+                    askForCode(wasWrong: true)
+                } else {
+                    emit(.retrying(after: pause, reason: reason))
+                }
             }
         }
     }
 
-    private mutating func perform(_ actions: [MediaLiveness.Action]) {
+    /// The code that we had is of no use (any more): the person has to type another, if there is one.
+    mutating func askForCode(wasWrong: Bool) {
+        code = nil
+        isCodeSpent = false
+        guard configuration.asksForCode else {
+            return refuse(
+                (wasWrong ? "that wasn't its code" : "it wants its code")
+                    + ". It shows six digits; give them with --code")
+        }
+        perform(control.needsCode(), now: .zero)
+        emit(.codeNeeded(host: hostName, wasWrong: wasWrong))
+    }
+
+    private mutating func introduce() {
+        switch dialog {
+        case .version1:
+            send(.handshake(ControlMessage.Handshake(code: shownCode)))
+            emit(.waitingForDecision(code: shownCode))
+        case .pairing(let pairing):
+            for message in pairing.opening(instance: configuration.trust.instance) { send(message) }
+        case .none, .version2:
+            break
+        }
+    }
+
+    mutating func perform(_ actions: [MediaLiveness.Action], now: MediaTime) {
         for action in actions {
             switch action {
             case .open(let port): outputs.append(.openMedia(port: port))
             case .close: outputs.append(.closeMedia)
-            case .hello: outputs.append(.sendMedia(MediaLimits.hello))
-            case .announce(let port): if control.isPaired { send(.mediaSource(port)) }
+            case .hello: sayHello(now: now)
+            case .announce(let port):
+                if case .version1 = dialog, control.isPaired { send(.mediaSource(port)) }
             case .tell(let event): emit(event)
             }
         }
     }
 
-    private mutating func end() {
-        perform(media.stop())
+    /// The host has said no, or isn't one to be watched: there is no retry.
+    mutating func refuse(_ reason: String) {
+        emit(.refused(reason: reason))
+        end()
+    }
+
+    mutating func end() {
+        if case .version2 = dialog, control.isPaired { send(.bye("The viewer has ended")) }
+        perform(media.stop(), now: .zero)
         for action in control.end() where action == .close { outputs.append(.closeControl) }
+        dialog = .none
         reassembler.reset()
     }
 
-    private mutating func emit(_ event: ViewerEvent) { outputs.append(.event(event)) }
+    mutating func emit(_ event: ViewerEvent) { outputs.append(.event(event)) }
 
-    private mutating func send(_ message: ControlMessage) { outputs.append(.sendControl(message.line)) }
+    mutating func send(_ message: ControlMessage) { outputs.append(.sendControl(message.line)) }
+
+    mutating func send(_ message: SecureMessage) { outputs.append(.sendControl(message.bytes)) }
 
     private mutating func armDeadlines() {
         func arm(_ purpose: Purpose, _ time: MediaTime?) {

@@ -4,6 +4,8 @@ enum ViewerTiming {
     static let schedule: [Duration] = [1, 2, 3, 5, 8, 10].map { .seconds($0) }
     /// To the host's decision.
     static let decision = Duration.seconds(8)
+    /// To the decision of a version 2 host's person, who has up to two minutes.
+    static let secureDecision = Duration.seconds(125)
     /// To a connection, or the word that there is none.
     static let connection = Duration.seconds(10)
     /// Before a host that has let us in is tried again. A connection that it refuses bothers nobody there.

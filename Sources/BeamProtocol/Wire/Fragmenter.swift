@@ -8,6 +8,9 @@ enum FragmentationError: Error, Hashable, CustomStringConvertible {
     case parameterSetsMissing
     /// They have to fit into the first datagram.
     case parameterSetsTooLong(Int)
+    /// There are viewers to seal it for, and nothing to seal it with.
+    case noSealingKey
+    case sealing(SealingError)
 
     var description: String {
         switch self {
@@ -17,23 +20,41 @@ enum FragmentationError: Error, Hashable, CustomStringConvertible {
         case .size(let size): "a picture of \(size) doesn't fit the wire's 16-bit sizes"
         case .parameterSetsMissing: "a keyframe without its parameter sets cannot be decoded by anybody who joins"
         case .parameterSetsTooLong(let length): "parameter sets of \(length) bytes don't fit into one datagram"
+        case .noSealingKey: "a frame can't be sent before there is a key to seal it with"
+        case .sealing(let error): "\(error)"
         }
     }
 }
 
 /// Cuts frames into datagrams.
 enum Fragmenter {
-    /// Bytes behind the header in a full datagram.
-    static let payloadLength = MediaLimits.datagramLength - MediaHeader.length
-
-    /// The frame's datagrams one after the other, each exactly 1200 bytes but the last: one allocation, one copy.
+    /// The frame's version 1 datagrams one after the other, each exactly 1200 bytes but the last: one allocation, one
+    /// copy.
     static func datagrams(
         of unit: AccessUnit, sequence: SequenceNumber
+    ) throws(FragmentationError) -> [UInt8] {
+        try datagrams(of: unit, sequence: sequence, form: .version1) { _ in }
+    }
+
+    /// The frame's version 2 datagrams one after the other, sealed, each exactly 1200 bytes but the last. The unit's
+    /// time is told as the capture time.
+    static func datagrams(
+        of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer
+    ) throws(FragmentationError) -> [UInt8] {
+        try datagrams(of: unit, sequence: sequence, form: .version2) { datagram throws(SealingError) in
+            try sealer.seal(.media, in: datagram)
+        }
+    }
+
+    /// Calls `finish` for each datagram once it is written.
+    private static func datagrams(
+        of unit: AccessUnit, sequence: SequenceNumber, form: MediaForm,
+        finish: (UnsafeMutableRawBufferPointer) throws(SealingError) -> Void
     ) throws(FragmentationError) -> [UInt8] {
         guard let width = UInt16(exactly: unit.size.width), let height = UInt16(exactly: unit.size.height),
             width > 0, height > 0
         else { throw .size(unit.size) }
-        let config = try config(of: unit)
+        let config = try config(of: unit, form: form)
         let isWellFormed = unit.bytes.withUnsafeBytes {
             AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
         }
@@ -41,46 +62,53 @@ enum Fragmenter {
         let content = config.count + unit.range.count
         guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
 
-        // At most 8 MiB in parts of 1180 bytes: fewer than 2^13.
-        let count = (content + payloadLength - 1) / payloadLength
+        // At most 8 MiB in parts of 1148 bytes: fewer than 2^13.
+        let count = (content + form.payloadLength - 1) / form.payloadLength
         let frame = MediaHeader.Frame(
             partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
-            height: height)
-        let total = content + count * MediaHeader.length
-        return [UInt8](unsafeUninitializedCapacity: total) { buffer, initialized in
+            height: height, captureTime: form == .version2 ? unit.time : nil)
+        let total = content + count * form.overhead
+        var failure: SealingError?
+        let datagrams = [UInt8](unsafeUninitializedCapacity: total) { buffer, initialized in
             let output = UnsafeMutableRawBufferPointer(buffer)
             unit.bytes.withUnsafeBytes { source in
                 var rest = UnsafeRawBufferPointer(rebasing: source[unit.range])
-                var offset = 0
                 for part in 0..<count {
+                    let start = part * MediaLimits.datagramLength
+                    let datagram = UnsafeMutableRawBufferPointer(
+                        rebasing: output[start..<min(start + MediaLimits.datagramLength, total)])
                     let header = MediaHeader(
                         sequence: sequence, part: UInt16(part), frame: frame,
                         configLength: part == 0 ? UInt16(config.count) : 0)
-                    header.write(to: UnsafeMutableRawBufferPointer(rebasing: output[offset...]))
-                    offset += MediaHeader.length
-                    var room = payloadLength
+                    header.write(to: UnsafeMutableRawBufferPointer(rebasing: datagram[form.prefixLength...]), as: form)
+                    var room = UnsafeMutableRawBufferPointer(
+                        rebasing: datagram[(form.prefixLength + form.headerLength)...].dropLast(form.suffixLength))
                     if part == 0 {
-                        UnsafeMutableRawBufferPointer(rebasing: output[offset...]).copyBytes(from: config)
-                        offset += config.count
-                        room -= config.count
+                        room.copyBytes(from: config)
+                        room = UnsafeMutableRawBufferPointer(rebasing: room[config.count...])
                     }
-                    let taken = min(room, rest.count)
-                    UnsafeMutableRawBufferPointer(rebasing: output[offset...]).copyMemory(
-                        from: UnsafeRawBufferPointer(rebasing: rest[..<taken]))
-                    offset += taken
-                    rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+                    room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<room.count]))
+                    rest = UnsafeRawBufferPointer(rebasing: rest[room.count...])
+                    do throws(SealingError) {
+                        try finish(datagram)
+                    } catch {
+                        failure = error
+                        return
+                    }
                 }
+                initialized = total
             }
-            initialized = total
         }
+        if let failure { throw .sealing(failure) }
+        return datagrams
     }
 
-    private static func config(of unit: AccessUnit) throws(FragmentationError) -> [UInt8] {
+    private static func config(of unit: AccessUnit, form: MediaForm) throws(FragmentationError) -> [UInt8] {
         guard unit.isKeyframe else { return [] }
         guard let sets = unit.parameterSets, let block = ParameterSetBlock.encode(sets) else {
             throw .parameterSetsMissing
         }
-        guard block.count <= payloadLength else { throw .parameterSetsTooLong(block.count) }
+        guard block.count <= form.payloadLength else { throw .parameterSetsTooLong(block.count) }
         return block
     }
 }

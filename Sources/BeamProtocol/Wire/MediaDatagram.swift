@@ -1,10 +1,11 @@
 import BeamMedia
 
-/// A media datagram's header: 20 bytes, big-endian.
+/// A media datagram's header, big-endian.
 ///
-/// `"BMRV"`, u32 seq, u16 part, u16 parts, u16 flags, u16 width, u16 height, u16 length of the parameter-set block.
+/// Version 1, 20 bytes: `"BMRV"`, u32 seq, u16 part, u16 parts, u16 flags, u16 width, u16 height, u16 length of the
+/// parameter-set block. Version 2, 24 bytes, sealed: u32 seq, u16 part, u16 parts, u8 flags, u8 0, u16 width,
+/// u16 height, u16 length of the parameter-set block, u64 capture time in µs.
 struct MediaHeader: Hashable, Sendable {
-    static let length = 20
     static let magic: UInt32 = 0x424D_5256  // "BMRV"
 
     /// Bit 0: keyframe. Bit 1: parameter sets stand in part 0. The others are unknown, and let through.
@@ -20,6 +21,8 @@ struct MediaHeader: Hashable, Sendable {
         var flags: Flags
         var width: UInt16
         var height: UInt16
+        /// When the screen looked like this, by the host's clock. Nil in version 1, which doesn't tell.
+        var captureTime: MediaTime?
 
         /// Decoding can start here: an IDR picture that brings its parameter sets.
         var isStart: Bool { flags.isSuperset(of: [.keyframe, .parameterSets]) }
@@ -33,18 +36,31 @@ struct MediaHeader: Hashable, Sendable {
     var configLength: UInt16
 
     /// Writes the header at the start of `bytes`, which has room for it.
-    func write(to bytes: UnsafeMutableRawBufferPointer) {
+    func write(to bytes: UnsafeMutableRawBufferPointer, as form: MediaForm) {
         func store(_ value: some FixedWidthInteger, _ offset: Int) {
             bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: type(of: value))
         }
-        store(Self.magic, 0)
-        store(sequence.value, 4)
-        store(part, 8)
-        store(frame.partCount, 10)
-        store(frame.flags.rawValue, 12)
-        store(frame.width, 14)
-        store(frame.height, 16)
-        store(configLength, 18)
+        switch form {
+        case .version1:
+            store(Self.magic, 0)
+            store(sequence.value, 4)
+            store(part, 8)
+            store(frame.partCount, 10)
+            store(frame.flags.rawValue, 12)
+            store(frame.width, 14)
+            store(frame.height, 16)
+            store(configLength, 18)
+        case .version2:
+            store(sequence.value, 0)
+            store(part, 4)
+            store(frame.partCount, 6)
+            store(UInt8(truncatingIfNeeded: frame.flags.rawValue), 8)
+            store(UInt8(0), 9)
+            store(frame.width, 10)
+            store(frame.height, 12)
+            store(configLength, 14)
+            store((frame.captureTime ?? .zero).microseconds, 16)
+        }
     }
 }
 
@@ -58,6 +74,7 @@ enum MediaDatagramError: Error, Hashable, CustomStringConvertible {
     case parameterSets
     case configLength(Int)
     case emptyPart
+    case captureTime(UInt64)
 
     var description: String {
         switch self {
@@ -69,46 +86,83 @@ enum MediaDatagramError: Error, Hashable, CustomStringConvertible {
         case .parameterSets: "parameter sets that don't belong to a keyframe, or a keyframe whose sets are missing"
         case .configLength(let length): "\(length) bytes of parameter sets, more than the datagram holds"
         case .emptyPart: "a part without content"
+        case .captureTime(let time): "a frame captured \(time) µs after the clock's start"
         }
     }
 }
 
 /// A datagram that has been looked at: its header, and where its bytes are.
 struct MediaDatagram {
-    var header: MediaHeader
+    let form: MediaForm
+    let header: MediaHeader
     /// The parameter-set block; empty in every part but part 0 of a keyframe.
-    var config: UnsafeRawBufferPointer
+    let config: UnsafeRawBufferPointer
     /// The part's AVCC bytes.
-    var payload: UnsafeRawBufferPointer
+    let payload: UnsafeRawBufferPointer
+    /// How long the datagram was on the wire, in bytes.
+    let wireLength: Int
 
-    /// A view of `bytes`, valid as long as they are. Nothing is copied.
+    /// A view of a version 1 datagram's bytes, valid as long as they are. Nothing is copied.
     init(_ bytes: UnsafeRawBufferPointer) throws(MediaDatagramError) {
-        guard bytes.count >= MediaHeader.length, bytes.count <= MediaLimits.receivedDatagramLength else {
+        try self.init(bytes, form: .version1) { load throws(MediaDatagramError) in
+            guard load.integer(0, UInt32.self) == MediaHeader.magic else { throw .magic }
+            let frame = MediaHeader.Frame(
+                partCount: load.integer(10), flags: MediaHeader.Flags(rawValue: load.integer(12)),
+                width: load.integer(14), height: load.integer(16))
+            return MediaHeader(
+                sequence: SequenceNumber(load.integer(4)), part: load.integer(8), frame: frame,
+                configLength: load.integer(18))
+        }
+    }
+
+    /// A view of what a version 2 datagram's seal held, valid as long as that is. Nothing is copied.
+    init(version2 plaintext: UnsafeRawBufferPointer) throws(MediaDatagramError) {
+        try self.init(plaintext, form: .version2) { load throws(MediaDatagramError) in
+            let microseconds = load.integer(16, UInt64.self)
+            guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
+            let frame = MediaHeader.Frame(
+                partCount: load.integer(6), flags: MediaHeader.Flags(rawValue: UInt16(load.integer(8, UInt8.self))),
+                width: load.integer(10), height: load.integer(12), captureTime: captureTime)
+            return MediaHeader(
+                sequence: SequenceNumber(load.integer(0)), part: load.integer(4), frame: frame,
+                configLength: load.integer(14))
+        }
+    }
+
+    /// Big-endian integers at any place.
+    private struct Loader {
+        let bytes: UnsafeRawBufferPointer
+
+        func integer<Value: FixedWidthInteger & BitwiseCopyable>(
+            _ offset: Int, _: Value.Type = Value.self
+        ) -> Value {
+            Value(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Value.self))
+        }
+    }
+
+    private init(
+        _ bytes: UnsafeRawBufferPointer, form: MediaForm,
+        _ read: (Loader) throws(MediaDatagramError) -> MediaHeader
+    ) throws(MediaDatagramError) {
+        let sealing = form.prefixLength + form.suffixLength
+        guard bytes.count >= form.headerLength, bytes.count <= MediaLimits.receivedDatagramLength - sealing else {
             throw .length(bytes.count)
         }
-        func load<Value: FixedWidthInteger & BitwiseCopyable>(_ type: Value.Type, _ offset: Int) -> Value {
-            Value(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: type))
-        }
-        guard load(UInt32.self, 0) == MediaHeader.magic else { throw .magic }
-        let frame = MediaHeader.Frame(
-            partCount: load(UInt16.self, 10), flags: MediaHeader.Flags(rawValue: load(UInt16.self, 12)),
-            width: load(UInt16.self, 14), height: load(UInt16.self, 16))
-        header = MediaHeader(
-            sequence: SequenceNumber(load(UInt32.self, 4)), part: load(UInt16.self, 8), frame: frame,
-            configLength: load(UInt16.self, 18))
+        header = try read(Loader(bytes: bytes))
+        self.form = form
+        wireLength = bytes.count + sealing
 
+        let frame = header.frame
         guard header.part < frame.partCount else { throw .part(header.part, of: frame.partCount) }
-        guard Int(frame.partCount) * Fragmenter.payloadLength <= MediaLimits.frameLength else {
-            throw .tooManyParts(frame.partCount)
-        }
+        guard Int(frame.partCount) <= form.partLimit else { throw .tooManyParts(frame.partCount) }
         guard frame.width > 0, frame.height > 0 else { throw .size(width: frame.width, height: frame.height) }
         let hasConfig = header.configLength > 0
         let mayHaveConfig = frame.isStart && header.part == 0
         guard hasConfig == mayHaveConfig, frame.flags.contains(.keyframe) || !frame.flags.contains(.parameterSets)
         else { throw .parameterSets }
-        let payloadStart = MediaHeader.length + Int(header.configLength)
+        let payloadStart = form.headerLength + Int(header.configLength)
         guard payloadStart <= bytes.count else { throw .configLength(Int(header.configLength)) }
-        config = UnsafeRawBufferPointer(rebasing: bytes[MediaHeader.length..<payloadStart])
+        config = UnsafeRawBufferPointer(rebasing: bytes[form.headerLength..<payloadStart])
         payload = UnsafeRawBufferPointer(rebasing: bytes[payloadStart...])
         // Only a block of parameter sets can leave no room for AVCC bytes.
         guard !payload.isEmpty || (hasConfig && frame.partCount > 1) else { throw .emptyPart }

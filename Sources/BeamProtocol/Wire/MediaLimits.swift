@@ -2,15 +2,13 @@ import BeamMedia
 
 /// What the media plane is held to, on both sides.
 enum MediaLimits {
-    /// The longest datagram that is sent, header included, in bytes.
+    /// The longest datagram that is sent, headers and tag included, in bytes.
     static let datagramLength = 1200
     /// The longest datagram that is read: an Ethernet frame's payload, for hosts that cut larger parts.
     static let receivedDatagramLength = 1500
     /// The largest frame: parameter sets and AVCC bytes.
     static let frameLength = 8 << 20
-    /// A header counts parts in 16 bits.
-    static let partCount = Int(UInt16.max)
-    /// What a viewer says to be sent the stream: `BRHI!`.
+    /// What a version 1 viewer says to be sent the stream: `BRHI!`.
     static let hello: [UInt8] = [0x42, 0x52, 0x48, 0x49, 0x21]
 
     static func isHello(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -18,7 +16,8 @@ enum MediaLimits {
     }
 }
 
-/// A frame's number on the wire. Numbers wrap around: a number is newer than those up to half the circle behind it (RFC 1982).
+/// A frame's number on the wire. Numbers wrap around: a number is newer than those up to half the circle behind it
+/// (RFC 1982).
 struct SequenceNumber: Hashable, Sendable {
     var value: UInt32
 

@@ -9,16 +9,17 @@ enum FuzzBodies {
     static func datagram(_ bytes: [UInt8]) -> String? {
         bytes.withUnsafeBytes { bytes in
             guard let datagram = try? MediaDatagram(bytes) else { return nil }
-            let lengths = MediaHeader.length + datagram.config.count + datagram.payload.count
+            let headerLength = MediaForm.version1.headerLength
+            let lengths = headerLength + datagram.config.count + datagram.payload.count
             guard lengths == bytes.count else { return "the parts of the datagram don't add up" }
             if let sets = ParameterSetBlock.decode(datagram.config),
                 ParameterSetBlock.encode(sets) != Array(datagram.config)
             {
                 return "a block of parameter sets isn't what it was"
             }
-            var header = [UInt8](repeating: 0, count: MediaHeader.length)
-            header.withUnsafeMutableBytes { datagram.header.write(to: $0) }
-            return header == Array(bytes.prefix(MediaHeader.length)) ? nil : "a header isn't what it was"
+            var header = [UInt8](repeating: 0, count: headerLength)
+            header.withUnsafeMutableBytes { datagram.header.write(to: $0, as: .version1) }
+            return header == Array(bytes.prefix(headerLength)) ? nil : "a header isn't what it was"
         }
     }
 
@@ -72,12 +73,19 @@ enum FuzzBodies {
 
     /// Whatever happens, the session comes to rest, and its next deadline lies ahead.
     static func viewer(_ random: inout SeededGenerator, _ bytes: (inout SeededGenerator) -> [UInt8]) -> String? {
-        var session = ViewerSession(configuration: ViewerSession.Configuration(code: PairingCode("482913")!))
+        let isSecure = random.chance(0.5)
+        var configuration = ViewerSession.Configuration.version1()
+        if isSecure { configuration.announcedVersion = 2 }
+        configuration.asksForCode = random.chance(0.5)
+        if random.chance(0.5) { configuration.trust.known = [.host: "host"] }
+        var session = ViewerSession(configuration: configuration, random: SeededGenerator(seed: 1))
         var now = MediaTime.zero
         for _ in 0..<Int.random(in: 1...60, using: &random) {
             switch Int.random(in: 0..<12, using: &random) {
-            case 0...1: session.handle(.controlConnected, now: now)
-            case 2...4: session.handle(.controlBytes(bytes(&random)), now: now)
+            case 0...1: session.handle(isSecure ? .controlSecured(.host) : .controlConnected, now: now)
+            case 2...4:
+                session.handle(
+                    isSecure ? .controlMessage(secureMessage(&random, bytes)) : .controlBytes(bytes(&random)), now: now)
             case 5: session.handle(.controlClosed(reason: "gone"), now: now)
             case 6: session.handle(.mediaOpened(localPort: 7), now: now)
             case 7: session.handle(random.chance(0.5) ? .mediaFailed(reason: "no") : .decoderFailed, now: now)
@@ -96,7 +104,12 @@ enum FuzzBodies {
         let acceptance = HostSession.Acceptance.allCases.randomElement(using: &random) ?? .all
         var session = HostSession(
             configuration: HostSession.Configuration(
-                acceptance: acceptance, pacing: Pacing(bitsPerSecond: 8_000_000, queueBytes: 50_000)),
+                acceptance: acceptance,
+                trust: HostTrust(
+                    own: .host, remembered: random.chance(0.5) ? [.viewer: "viewer"] : [:],
+                    code: random.chance(0.5) ? .none : HostCode(given: PairingCode("482913")!, isRenewed: true),
+                    takesNewViewers: random.chance(0.8)),
+                allowsUnencrypted: true, pacing: Pacing(bitsPerSecond: 8_000_000, queueBytes: 50_000)),
             random: SeededGenerator(seed: 1))
         var now = MediaTime.zero
         var frame: UInt32 = 0
@@ -107,9 +120,17 @@ enum FuzzBodies {
             let address = NetworkAddress(ip: ip, port: UInt16.random(in: 1..<5, using: &random))
             switch Int.random(in: 0..<16, using: &random) {
             case 0...2: session.handle(.connectionOpened(id, from: ip), now: now)
-            case 3...6: session.handle(.connectionBytes(id, bytes(&random)), now: now)
+            case 3...4: session.handle(.connectionBytes(id, bytes(&random)), now: now)
+            case 5:
+                session.handle(
+                    .connectionSecured(id, random.chance(0.5) ? .viewer : .made(random.bytes(1)[0])), now: now)
+            case 6:
+                for _ in 0..<3 {
+                    session.handle(.connectionMessage(id, secureMessage(&random, bytes)), now: now)
+                }
             case 7: session.handle(.connectionClosed(id), now: now)
             case 8: session.handle(.decision(id, accept: random.chance(0.7)), now: now)
+            case 9 where random.chance(0.2): session.handle(.remembered([:]), now: now)
             case 9: session.handle(.broadcast(random.chance(0.8)), now: now)
             case 10: session.handle(random.chance(0.5) ? .mediaPort(address.port) : .sendFailed(address), now: now)
             case 11 where random.chance(0.05): session.handle(.shutdown, now: now)
@@ -139,6 +160,38 @@ enum FuzzBodies {
             now = now + .milliseconds(Int64.random(in: 0...3000, using: &random))
         }
         return nil
+    }
+
+    /// A message that makes sense, more or less, or none that does.
+    private static func secureMessage(
+        _ random: inout SeededGenerator, _ bytes: (inout SeededGenerator) -> [UInt8]
+    ) -> [UInt8] {
+        let share = random.bytes(32)
+        let key = SealingKey(number: UInt16(random.bytes(1)[0] & 3), random: &random)
+        let messages: [SecureMessage] = [
+            .hello(SecureMessage.Hello(instance: UInt64(random.bytes(1)[0] & 1), name: "viewer")), .join, .join,
+            .welcome(
+                SecureMessage.Welcome(
+                    isTrusted: random.chance(0.5), methods: SecureMessage.Welcome.Methods(rawValue: random.bytes(1)[0]),
+                    nonce: share, name: "host")),
+            .session(
+                SecureMessage.Session(
+                    id: random.bytes(16), mediaPort: 52346, isBroadcasting: true, viewerKey: key, mediaKey: key)),
+            .codeShare(share), .codeConfirm(random.bytes(64)), .codeWait(1000), .compareCommit(share),
+            .compareNonce(share), .compareReveal(share), .paired(isRemembered: true), .mediaKey(key),
+            .mediaKeyReady(1), .mediaPort(52347), .broadcast(random.chance(0.5)), .ping(1), .pong(1),
+            .refused(.busy, "no"), .refused(.wrongCode, "no"), .bye("end"), .unknown(99),
+        ]
+        let message = messages.randomElement(using: &random)?.bytes ?? []
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0: return bytes(&random)
+        case 1: return Array(message.prefix(Int.random(in: 0...message.count, using: &random)))
+        case 2:
+            var damaged = message
+            damaged[Int.random(in: 0..<message.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            return damaged
+        default: return message
+        }
     }
 
     private static func rest(_ now: MediaTime, _ poll: () -> MediaTime?) -> String? {

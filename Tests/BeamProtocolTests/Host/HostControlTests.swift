@@ -25,7 +25,10 @@ struct HostControlTests {
         #expect(session.count == 36 && session == session.uppercased())
         #expect(session.split(separator: "-").map(\.count) == [8, 4, 4, 4, 12])
         #expect(session.dropFirst(14).first == "4" && "89AB".contains(session.dropFirst(19).prefix(1)))
-        #expect(host.events == [.viewerPaired(session: session, from: HostBench.viewer, isResumed: false)])
+        #expect(
+            host.events == [
+                .viewerPaired(session: session, from: Visitor(address: HostBench.viewer, name: nil), isResumed: false)
+            ])
         #expect(host.session.statistics.viewers == 1)
 
         host.say(1, HostBench.handshake)
@@ -69,7 +72,7 @@ struct HostControlTests {
         host.say(1, line)
         #expect(host.take(1) == [#"{"ok":false,"message":"\#(reason)"}"#])
         #expect(host.isClosed(1))
-        #expect(host.events == [.viewerRefused(from: HostBench.viewer, reason: reason)])
+        #expect(host.events == [.viewerRefused(from: Visitor(address: HostBench.viewer, name: nil), reason: reason)])
         host.say(1, HostBench.handshake)
         #expect(host.take(1).isEmpty)
         #expect(host.session.statistics.viewers == 0)
@@ -146,7 +149,10 @@ struct HostControlTests {
         _ = host.takeEvents()
         host.introduce(2)
         #expect(try self.session(in: host.take(2)[0]) == session)
-        #expect(host.takeEvents() == [.viewerPaired(session: session, from: HostBench.viewer, isResumed: true)])
+        #expect(
+            host.takeEvents() == [
+                .viewerPaired(session: session, from: Visitor(address: HostBench.viewer, name: nil), isResumed: true)
+            ])
         #expect(host.session.statistics.watching == 1)
     }
 
@@ -189,7 +195,9 @@ struct HostControlTests {
         #expect(host.isClosed(1))
         #expect(
             host.takeEvents() == [
-                .viewerLeft(session: session, from: HostBench.viewer, reason: "nothing came from it for 15 s"),
+                .viewerLeft(
+                    session: session, from: Visitor(address: HostBench.viewer, name: nil),
+                    reason: "nothing came from it for 15 s"),
                 .audience(0),
             ])
         #expect(host.session.statistics.viewers == 0)
@@ -208,7 +216,9 @@ struct HostControlTests {
         host.advance(to: .at(18))
         #expect(
             host.takeEvents().first
-                == .viewerLeft(session: session, from: HostBench.viewer, reason: "its connection has ended"))
+                == .viewerLeft(
+                    session: session, from: Visitor(address: HostBench.viewer, name: nil),
+                    reason: "its connection has ended"))
     }
 
     // MARK: Strangers

@@ -6,7 +6,7 @@ import Testing
 /// Questions to the person at the host.
 struct PairingTests {
     private func asks(_ id: UInt64, code: String = "482913", from address: IPAddress = HostBench.viewer) -> HostEvent {
-        .viewerAsks(ConnectionID(id), code: code, from: address)
+        .viewerAsks(ConnectionID(id), code: PairingCode(code)!, from: Visitor(address: address, name: nil))
     }
 
     @Test func nothingIsAnsweredBeforeTheDecision() {
@@ -29,7 +29,9 @@ struct PairingTests {
         host.handle(.decision(ConnectionID(1), accept: false))
         #expect(host.take(1) == [#"{"ok":false,"message":"Declined"}"#])
         #expect(host.isClosed(1))
-        #expect(host.takeEvents().last == .viewerRefused(from: HostBench.viewer, reason: "Declined"))
+        #expect(
+            host.takeEvents().last
+                == .viewerRefused(from: Visitor(address: HostBench.viewer, name: nil), reason: "Declined"))
     }
 
     @Test func aViewerThatComesAgainIsNotAskedAboutAgain() {

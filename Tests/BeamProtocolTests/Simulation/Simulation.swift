@@ -9,7 +9,9 @@ import BeamMedia
 struct Simulation {
     /// A viewer, its decoder, and its end of the network.
     struct Viewer {
-        let address: IPAddress
+        let device: DeviceKey
+        /// Changes where its datagrams come from, without its knowing.
+        var address: IPAddress
         var session: ViewerSession
         var deadline = MediaTime.zero
         /// Connections and sockets that are no longer the present one's are no longer listened to.
@@ -39,8 +41,9 @@ struct Simulation {
 
     private enum Event {
         case toHost(HostSession.Input)
-        case connect(viewer: Int, ConnectionID)
+        case connect(viewer: Int, ConnectionID, ViewerSession.Version)
         case bytesToHost(ConnectionID, [UInt8])
+        case viewerCloses(ConnectionID)
         case datagramToHost([UInt8], from: NetworkAddress, port: UInt16)
         case toViewer(Int, ViewerSession.Input, ConnectionID?)
         case mediaOpened(viewer: Int, port: UInt16)
@@ -63,6 +66,10 @@ struct Simulation {
     private(set) var hostEvents: [(time: MediaTime, event: HostEvent)] = []
     private var lastConnection: UInt64 = 0
     private var open: [ConnectionID: Int] = [:]
+    /// Those that speak version 2.
+    private var secure: Set<ConnectionID> = []
+    /// What the host proves to hold.
+    var hostKey = DeviceKey.host
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
 
     private(set) var viewers: [Viewer] = []
@@ -93,15 +100,30 @@ struct Simulation {
         return simulation
     }
 
+    /// A host and a viewer that speak version 2, and were paired before unless `trust` says otherwise.
+    static func securePair(
+        seed: UInt64 = 1, acceptance: HostSession.Acceptance = .none,
+        trust: HostTrust = HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none),
+        viewer: ViewerSession.Configuration = .secure(knows: true)
+    ) -> Simulation {
+        var simulation = Simulation(seed: seed)
+        simulation.startHost(acceptance: acceptance, trust: trust)
+        simulation.addViewer(configuration: viewer)
+        return simulation
+    }
+
     var viewer: Viewer { viewers[0] }
 
     // MARK: What a test does
 
-    mutating func startHost(port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing())
-    {
+    mutating func startHost(
+        port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(),
+        trust: HostTrust = HostTrust(own: .host, code: .none)
+    ) {
         generation += 1
         host = HostSession(
-            configuration: HostSession.Configuration(acceptance: acceptance, pacing: pacing),
+            configuration: HostSession.Configuration(
+                acceptance: acceptance, trust: trust, allowsUnencrypted: true, pacing: pacing),
             random: SeededGenerator(seed: random.next()))
         hostPort = port
         isWatched = false
@@ -119,19 +141,29 @@ struct Simulation {
     }
 
     mutating func addViewer(from address: IPAddress = .v4(0x0A00_0002), code: String = "482913") {
-        guard let code = PairingCode(code) else { return }
+        addViewer(from: address, configuration: .version1(code: code))
+    }
+
+    mutating func addViewer(
+        from address: IPAddress = .v4(0x0A00_0002), configuration: ViewerSession.Configuration
+    ) {
         viewers.append(
             Viewer(
-                address: address, session: ViewerSession(configuration: ViewerSession.Configuration(code: code)),
+                device: configuration.trust.own, address: address,
+                session: ViewerSession(configuration: configuration, random: SeededGenerator(seed: random.next())),
                 deadline: now, lastPort: 40000 + UInt16(viewers.count) * 1000))
         pumpViewer(viewers.count - 1)
     }
+
+    /// The viewer's machine is on another network from now on.
+    mutating func move(_ index: Int, to address: IPAddress) { viewers[index].address = address }
 
     /// A viewer's process is gone at once.
     mutating func killViewer(_ index: Int) {
         viewers[index].localPort = nil
         viewers[index].deadline = .distantFuture
-        viewers[index].session = ViewerSession(configuration: ViewerSession.Configuration(code: PairingCode("000000")!))
+        viewers[index].session = ViewerSession(
+            configuration: .version1(code: "000000"), random: SeededGenerator(seed: 1))
         if let connection = viewers[index].connection { close(connection) }
         viewers[index].connection = nil
     }
@@ -198,16 +230,25 @@ struct Simulation {
         switch event {
         case .toHost(let input):
             handleAtHost(input)
-        case .connect(let viewer, let id):
+        case .connect(let viewer, let id, let version):
             guard host != nil, !isControlCut else {
                 schedule(.toViewer(viewer, .controlClosed(reason: "refused"), id), at: now + controlDelay)
                 return
             }
             open[id] = viewer
             handleAtHost(.connectionOpened(id, from: viewers[viewer].address))
-            schedule(.toViewer(viewer, .controlConnected, id), at: now + controlDelay)
+            if version == .version2 {
+                secure.insert(id)
+                handleAtHost(.connectionSecured(id, viewers[viewer].device))
+            }
+            schedule(
+                .toViewer(viewer, version == .version2 ? .controlSecured(hostKey) : .controlConnected, id),
+                at: now + controlDelay)
         case .bytesToHost(let id, let bytes):
-            if open[id] != nil { handleAtHost(.connectionBytes(id, bytes)) }
+            guard open[id] != nil else { break }
+            handleAtHost(secure.contains(id) ? .connectionMessage(id, bytes) : .connectionBytes(id, bytes))
+        case .viewerCloses(let id):
+            if open.removeValue(forKey: id) != nil { handleAtHost(.connectionClosed(id)) }
         case .datagramToHost(let bytes, let address, let port):
             guard port == hostPort else { return }
             bytes.withUnsafeBytes { host?.handleDatagram($0, from: address, now: now) }
@@ -271,7 +312,13 @@ struct Simulation {
                 return
             case .send(let id, let bytes):
                 guard let viewer = open[id] else { break }
+                guard !secure.contains(id) else {
+                    schedule(.toViewer(viewer, .controlMessage(bytes), id), at: now + controlDelay)
+                    break
+                }
                 for part in cut(bytes) { schedule(.toViewer(viewer, .controlBytes(part), id), at: now + controlDelay) }
+            case .admitted:
+                break
             case .close(let id):
                 close(id)
             case .transmit(let burst):
@@ -301,19 +348,22 @@ struct Simulation {
             case .wait(let time):
                 viewers[index].deadline = time
                 return
-            case .connectControl:
+            case .connectControl(let version):
                 lastConnection += 1
                 viewers[index].connection = ConnectionID(lastConnection)
-                schedule(.connect(viewer: index, ConnectionID(lastConnection)), at: now + controlDelay)
+                schedule(.connect(viewer: index, ConnectionID(lastConnection), version), at: now + controlDelay)
             case .sendControl(let bytes):
                 guard let id = viewers[index].connection else { break }
+                guard version(of: bytes) == .version1 else {
+                    schedule(.bytesToHost(id, bytes), at: now + controlDelay)
+                    break
+                }
                 for part in cut(bytes) { schedule(.bytesToHost(id, part), at: now + controlDelay) }
             case .closeControl:
                 guard let id = viewers[index].connection else { break }
                 viewers[index].connection = nil
-                if open.removeValue(forKey: id) != nil {
-                    schedule(.toHost(.connectionClosed(id)), at: now + controlDelay, generation: generation)
-                }
+                // After what was sent on it before.
+                schedule(.viewerCloses(id), at: now + controlDelay, generation: generation)
             case .openMedia(let port):
                 viewers[index].lastPort += 1
                 viewers[index].localPort = viewers[index].lastPort
@@ -334,6 +384,10 @@ struct Simulation {
                 viewers[index].events.append((now, event))
             }
         }
+    }
+
+    private func version(of bytes: [UInt8]) -> ViewerSession.Version {
+        bytes.first == UInt8(ascii: "{") ? .version1 : .version2
     }
 
     /// TCP keeps the bytes' order, not the writes' bounds.

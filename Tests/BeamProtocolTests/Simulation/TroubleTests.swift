@@ -72,7 +72,7 @@ struct TroubleTests {
         #expect(back - started < .milliseconds(1200))
         #expect(simulation.viewer.decoder.errors.isEmpty)
         let sessions = simulation.viewer.events.compactMap {
-            if case .paired(let session, _, true) = $0.event { session } else { nil }
+            if case .paired(let session, _, true, _) = $0.event { session } else { nil }
         }
         #expect(Set(sessions).count == 2)
     }
@@ -111,7 +111,7 @@ struct TroubleTests {
         var simulation = Simulation.pair(acceptance: .ask)
         simulation.drive(for: .seconds(30))
         let questions = simulation.hostEvents.compactMap {
-            if case .viewerAsks(let id, "482913", _) = $0.event { id } else { nil }
+            if case .viewerAsks(let id, PairingCode("482913"), _) = $0.event { id } else { nil }
         }
         #expect(questions.count == 1)
         #expect(simulation.hostEvents.count == 1)

@@ -10,7 +10,10 @@ struct HostBench {
     private(set) var deadline = MediaTime.distantFuture
     /// The lines sent to each connection that weren't taken yet.
     private var lines: [ConnectionID: [String]] = [:]
+    /// The version 2 messages that weren't taken yet.
+    private var messages: [ConnectionID: [SecureMessage]] = [:]
     private(set) var closed: Set<ConnectionID> = []
+    private(set) var admitted: Set<ConnectionID> = []
     private(set) var events: [HostEvent] = []
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
     private(set) var keyframeRequests: [MediaTime] = []
@@ -18,10 +21,14 @@ struct HostBench {
     static let viewer = IPAddress.v4(0xC000_0207)
     static let handshake = #"{"app":"beamroom","ver":1,"role":"viewer","code":"482913"}"#
 
-    init(_ acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(), name: String? = nil, seed: UInt64 = 1)
-    {
+    init(
+        _ acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(), name: String? = nil,
+        trust: HostTrust = HostTrust(own: .host, code: .none), allowsUnencrypted: Bool = true, seed: UInt64 = 1
+    ) {
         session = HostSession(
-            configuration: HostSession.Configuration(acceptance: acceptance, deviceName: name, pacing: pacing),
+            configuration: HostSession.Configuration(
+                acceptance: acceptance, deviceName: name, trust: trust, allowsUnencrypted: allowsUnencrypted,
+                pacing: pacing),
             random: SeededGenerator(seed: seed))
         handle(.mediaPort(52346))
         handle(.broadcast(true))
@@ -76,6 +83,9 @@ struct HostBench {
             case .wait(let time):
                 deadline = time
                 return
+            case .send(let id, let bytes) where bytes.first != UInt8(ascii: "{"):
+                if let message = try? SecureMessage(bytes) { messages[id, default: []].append(message) }
+            case .admitted(let id): admitted.insert(id)
             case .send(let id, let bytes):
                 let text = String(decoding: bytes, as: UTF8.self)
                 lines[id, default: []] += text.split(separator: "\n").map(String.init)
@@ -90,6 +100,20 @@ struct HostBench {
 
     /// What was sent to a connection since the last call.
     mutating func take(_ id: UInt64) -> [String] { lines.removeValue(forKey: ConnectionID(id)) ?? [] }
+
+    /// A version 2 connection, whose other end has proved to hold `device`.
+    mutating func openSecurely(_ id: UInt64, from address: IPAddress = viewer, device: DeviceKey = .viewer) {
+        open(id, from: address)
+        handle(.connectionSecured(ConnectionID(id), device))
+    }
+
+    mutating func say(_ id: UInt64, _ messages: SecureMessage...) {
+        for message in messages { handle(.connectionMessage(ConnectionID(id), message.bytes)) }
+    }
+
+    mutating func takeMessages(_ id: UInt64) -> [SecureMessage] {
+        messages.removeValue(forKey: ConnectionID(id)) ?? []
+    }
 
     mutating func takeEvents() -> [HostEvent] {
         defer { events = [] }
@@ -111,9 +135,24 @@ struct ViewerBench {
     private(set) var deadline = MediaTime.distantFuture
     private var outputs: [String] = []
     private(set) var delivered: [AccessUnit] = []
+    private(set) var events: [ViewerEvent] = []
+    /// Datagrams, and the version 2 messages that weren't taken yet.
+    private(set) var sent: [[UInt8]] = []
+    private var messages: [SecureMessage] = []
+
+    init(_ configuration: ViewerSession.Configuration) {
+        session = ViewerSession(configuration: configuration, random: SeededGenerator(seed: 1))
+        drain()
+    }
+
+    mutating func takeMessages() -> [SecureMessage] {
+        defer { messages = [] }
+        return messages
+    }
 
     init(code: String = "482913") {
-        session = ViewerSession(configuration: ViewerSession.Configuration(code: PairingCode(code)!))
+        // Version 1.
+        session = ViewerSession(configuration: .version1(code: code), random: SeededGenerator(seed: 1))
         drain()
     }
 
@@ -125,6 +164,11 @@ struct ViewerBench {
     /// Lines from the host.
     mutating func hear(_ lines: String...) {
         handle(.controlBytes(lines.flatMap { Array(($0 + "\n").utf8) }))
+    }
+
+    /// Messages of the version 2 host's.
+    mutating func say(_ messages: SecureMessage...) {
+        for message in messages { handle(.controlMessage(message.bytes)) }
     }
 
     mutating func datagram(_ bytes: [UInt8]) {
@@ -148,14 +192,23 @@ struct ViewerBench {
             case .wait(let time):
                 deadline = time
                 return
-            case .connectControl: note("connect")
-            case .sendControl(let bytes): note(String(decoding: bytes.dropLast(), as: UTF8.self))
+            case .connectControl(let version): note(version == .version1 ? "connect" : "connect securely")
+            case .sendControl(let bytes):
+                if bytes.first == UInt8(ascii: "{") {
+                    note(String(decoding: bytes.dropLast(), as: UTF8.self))
+                } else if let message = try? SecureMessage(bytes) {
+                    messages.append(message)
+                }
             case .closeControl: note("close control")
             case .openMedia(let port): note("open media \(port)")
             case .closeMedia: note("close media")
-            case .sendMedia(let bytes): note(String(decoding: bytes, as: UTF8.self))
+            case .sendMedia(let bytes):
+                note(bytes == MediaLimits.hello ? "BRHI!" : "sealed hello")
+                sent.append(bytes)
             case .deliver(let unit): delivered.append(unit)
-            case .event(let event): note("\(event)")
+            case .event(let event):
+                note("\(event)")
+                events.append(event)
             }
         }
     }
@@ -173,6 +226,29 @@ struct ViewerBench {
         handle(.controlConnected)
         hear(#"{"ok":true,"sessionID":"\#(session)","udpPort":\#(port),"message":null}"#, #"{"on":true}"#)
         handle(.mediaOpened(localPort: localPort))
+    }
+}
+
+extension DeviceKey {
+    static let host = DeviceKey([UInt8](repeating: 0xA0, count: length))!
+    static let viewer = DeviceKey([UInt8](repeating: 0xB0, count: length))!
+    static func made(_ number: UInt8) -> DeviceKey { DeviceKey([UInt8](repeating: number, count: length))! }
+}
+
+extension ViewerSession.Configuration {
+    /// Version 2.
+    static func secure(
+        knows: Bool, device: DeviceKey = .viewer, instance: UInt64 = 1, code: String? = nil, asksForCode: Bool = false
+    ) -> Self {
+        Self(
+            trust: ViewerTrust(own: device, name: "viewer", instance: instance, known: knows ? [.host: "host"] : [:]),
+            code: code.flatMap(PairingCode.init), asksForCode: asksForCode)
+    }
+
+    static func version1(code: String = "482913") -> Self {
+        Self(
+            trust: ViewerTrust(own: .viewer, name: "viewer", instance: 1), code: PairingCode(code)!,
+            allowsUnencrypted: true, announcedVersion: 1)
     }
 }
 

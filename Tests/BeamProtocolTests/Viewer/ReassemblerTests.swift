@@ -313,11 +313,11 @@ struct ReassemblerTests {
         var bench = Bench()
         for index in 0..<100 {
             // The first part of a frame that claims to be as large as any may be.
-            bench.insert(header(UInt32(index), part: 0, of: 7108, flags: 0) + [0, 0, 0, 1, 9])
+            bench.insert(header(UInt32(index), part: 0, of: 7109, flags: 0) + [0, 0, 0, 1, 9])
             #expect(bench.reassembler.bytesHeld <= 32 << 20)
         }
         #expect(bench.reassembler.framesInFlight >= 2)
-        bench.insert(header(200, part: 0, of: 7109, flags: 0) + [0, 0, 0, 1, 9])
+        bench.insert(header(200, part: 0, of: 7110, flags: 0) + [0, 0, 0, 1, 9])
         #expect(bench.statistics.malformed == 1)
     }
 
@@ -352,9 +352,9 @@ struct ReassemblerTests {
             frame: MediaHeader.Frame(
                 partCount: UInt16(count), flags: MediaHeader.Flags(rawValue: flags), width: 1366, height: 767),
             configLength: UInt16(config.count))
-        return [UInt8](unsafeUninitializedCapacity: MediaHeader.length) { buffer, count in
-            header.write(to: UnsafeMutableRawBufferPointer(buffer))
-            count = MediaHeader.length
+        return [UInt8](unsafeUninitializedCapacity: MediaForm.version1.headerLength) { buffer, count in
+            header.write(to: UnsafeMutableRawBufferPointer(buffer), as: .version1)
+            count = MediaForm.version1.headerLength
         } + config
     }
 }

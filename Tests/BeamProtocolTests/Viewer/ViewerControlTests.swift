@@ -20,7 +20,7 @@ struct ViewerControlTests {
         viewer.hear(#"{"udpPort":52346}"#, #"{"on":true}"#)
         #expect(
             viewer.take() == [
-                #"3.0: paired(session: "S1", deviceName: Optional("box"), isNewSession: true)"#,
+                #"3.0: paired(session: "S1", deviceName: Optional("box"), isNewSession: true, isEncrypted: false)"#,
                 "3.0: open media 52346", "3.0: broadcast(true)",
             ])
         viewer.handle(.mediaOpened(localPort: 40123))
@@ -148,7 +148,7 @@ struct ViewerControlTests {
                 "2.3: connecting(attempt: 3)", "2.3: connect",
                 #"2.3: {"app":"beamroom","ver":1,"role":"viewer","code":"482913"}"#,
                 "2.3: waitingForDecision(code: 482913)",
-                #"2.3: paired(session: "S1", deviceName: nil, isNewSession: false)"#,
+                #"2.3: paired(session: "S1", deviceName: nil, isNewSession: false, isEncrypted: false)"#,
                 "2.3: controlRestored", #"2.3: {"mediaSource":40000}"#,
             ])
     }
@@ -164,7 +164,8 @@ struct ViewerControlTests {
         viewer.hear(#"{"ok":true,"sessionID":"S2","udpPort":52399,"message":null}"#)
         #expect(
             viewer.take() == [
-                #"0.3: paired(session: "S2", deviceName: nil, isNewSession: true)"#, "0.3: open media 52399",
+                #"0.3: paired(session: "S2", deviceName: nil, isNewSession: true, isEncrypted: false)"#,
+                "0.3: open media 52399",
             ])
         viewer.handle(.mediaOpened(localPort: 40001))
         for part in try datagrams(TestFrame.make(1), 0) { viewer.datagram(part) }
@@ -188,7 +189,8 @@ struct ViewerControlTests {
         viewer.hear(#"{"ok":true,"sessionID":"S1","udpPort":65536}"#, #"{"ok":true,"sessionID":"S1","udpPort":0}"#)
         #expect(viewer.take().isEmpty)
         viewer.hear(#"{"ok":true,"sessionID":"S1"}"#, #"{"udpPort":0}"#, #"{"udpPort":-1}"#)
-        #expect(viewer.take() == [#"0.0: paired(session: "S1", deviceName: nil, isNewSession: true)"#])
+        #expect(
+            viewer.take() == [#"0.0: paired(session: "S1", deviceName: nil, isNewSession: true, isEncrypted: false)"#])
     }
 
     @Test func hostileLinesEndTheConnectionOnly() {

@@ -1,0 +1,115 @@
+import BeamMedia
+
+/// Version 1's control plane at the host: lines of JSON, in the clear.
+extension HostSession {
+    mutating func connectionBytes(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
+        guard var dialog = lineDialog(id) else { return }
+        guard configuration.allowsUnencrypted else {
+            return refuseViewer(
+                id, .notTrusted,
+                reason:
+                    "This host shares its screen encrypted only. Start it with --allow-unencrypted to let older apps in.",
+                now: now)
+        }
+        let (lines, end) = dialog.append(bytes)
+        connections[id]?.dialog = .version1(dialog)
+        // Any of them may be the connection's last.
+        for line in lines {
+            guard let connection = connections[id], var dialog = lineDialog(id) else { return }
+            let action = dialog.line(line, from: connection.viewer, isAsking: connection.isAsking)
+            connections[id]?.dialog = .version1(dialog)
+            perform(action, on: id, now: now)
+        }
+        if connections[id] != nil { perform(end, on: id, now: now) }
+    }
+
+    private func lineDialog(_ id: ConnectionID) -> LineDialog? {
+        switch connections[id]?.dialog {
+        case .undecided: LineDialog()
+        case .version1(let dialog): dialog
+        case .version2, nil: nil
+        }
+    }
+
+    private mutating func perform(_ action: LineDialog.Action, on id: ConnectionID, now: MediaTime) {
+        switch action {
+        case .none:
+            break
+        case .introduce(let handshake):
+            introduce(handshake, on: id, now: now)
+        case .replyAgain(let viewer):
+            signOfLife(viewer, now: now)
+            sendReply(to: viewer, on: id, message: "Already paired")
+        case .mediaSource(let viewer, let port):
+            signOfLife(viewer, now: now)
+            mediaSourceAnnounced(viewer, port: port, now: now)
+        case .alive(let viewer):
+            signOfLife(viewer, now: now)
+        case .refuse(let reason):
+            refuseConnection(id, reason: reason, now: now)
+        }
+    }
+
+    private mutating func introduce(_ handshake: ControlMessage.Handshake, on id: ConnectionID, now: MediaTime) {
+        guard let address = connections[id]?.address else { return }
+        guard handshake.app == ControlMessage.Handshake.app, handshake.version == ControlMessage.Handshake.version
+        else { return refuseViewer(id, .other, reason: "Incompatible Viewer", now: now) }
+        guard handshake.role == ControlMessage.Handshake.viewerRole else {
+            return refuseViewer(id, .other, reason: "Invalid role", now: now)
+        }
+        guard let code = handshake.code.flatMap(PairingCode.init) else {
+            return refuseViewer(id, .other, reason: "Invalid code", now: now)
+        }
+        let known = viewers.firstIndex { viewer in
+            guard case .version1(code) = viewer.peer else { return false }
+            return viewer.address == address
+        }
+        if let known { return resumeVersion1(known, on: id, now: now) }
+        switch configuration.acceptance {
+        case .all: admitVersion1(id, code: code, now: now)
+        case .none: refuseViewer(id, .declined, reason: "Declined", now: now)
+        case .ask: ask(id, digits: code, now: now)
+        }
+    }
+
+    mutating func admitVersion1(_ id: ConnectionID, code: PairingCode, now: MediaTime) {
+        guard let index = addViewer(.version1(code), on: id, now: now) else { return }
+        attachVersion1(index, to: id, isResumed: false, now: now)
+    }
+
+    /// A viewer that lost its connection is back.
+    private mutating func resumeVersion1(_ index: Int, on id: ConnectionID, now: MediaTime) {
+        closeControl(of: index, now: now)
+        viewers[index].lastSign = now
+        attachVersion1(index, to: id, isResumed: true, now: now)
+    }
+
+    private mutating func attachVersion1(_ index: Int, to id: ConnectionID, isResumed: Bool, now: MediaTime) {
+        attach(index, to: id, now: now)
+        deadlines.set(.heartbeat(id), at: now + HostLimits.firstHeartbeat)
+        sendReply(to: viewers[index].id, on: id, message: nil)
+        emit(
+            .viewerPaired(
+                session: viewers[index].session.description, from: visitor(index), isResumed: isResumed))
+    }
+
+    /// The reply, then the media port, then whether the screen is shared.
+    private mutating func sendReply(to viewer: ViewerID, on id: ConnectionID, message: String?) {
+        guard let index = index(of: viewer) else { return }
+        send(
+            .reply(
+                ControlMessage.Reply(
+                    isAccepted: true, session: viewers[index].session.description, mediaPort: mediaPort,
+                    message: message,
+                    deviceName: configuration.deviceName.map { $0.prefix(utf8: SecureMessage.longestText) })),
+            to: id)
+        if let mediaPort { send(ControlMessage.mediaPort(mediaPort), to: id) }
+        send(ControlMessage.broadcast(isBroadcasting), to: id)
+    }
+
+    mutating func sendHeartbeat(_ id: ConnectionID, now: MediaTime) {
+        guard connections[id]?.viewer != nil else { return }
+        send(.heartbeat, to: id)
+        deadlines.set(.heartbeat(id), at: now + HostLimits.heartbeat)
+    }
+}

@@ -1,0 +1,256 @@
+import BeamMedia
+
+/// Version 2's control plane at the host: messages inside TLS, between two keys.
+extension HostSession {
+    /// The other end has proved that it holds this key.
+    mutating func connectionSecured(_ id: ConnectionID, device: DeviceKey) {
+        guard case .undecided = connections[id]?.dialog else { return }
+        connections[id]?.dialog = .version2(SecureDialog(device: device, random: &random))
+    }
+
+    mutating func connectionMessage(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
+        guard let connection = connections[id], case .version2(var dialog) = connection.dialog else { return }
+        if let viewer = connection.viewer { return viewerMessage(viewer, bytes, on: id, now: now) }
+        let action = dialog.message(bytes)
+        connections[id]?.dialog = .version2(dialog)
+        switch action {
+        case .none: break
+        case .greet(let hello): greet(hello, dialog, on: id, now: now)
+        case .beginCode(let share): beginCode(share, on: id, now: now)
+        case .provedCode(let confirmation): codeProved(confirmation, on: id, now: now)
+        case .wrongCode: codeWrong(id, now: now)
+        case .beginComparison(let commitment): beginComparison(commitment, on: id, now: now)
+        case .compare(let digits): ask(id, digits: digits, now: now)
+        case .join: join(id, now: now)
+        case .bye:
+            outputs.append(.close(id))
+            connectionClosed(id, now: now)
+        case .refuse(let reason): refuseConnection(id, reason: reason, now: now)
+        }
+    }
+
+    private var name: String { configuration.deviceName ?? "BeamRoom" }
+
+    /// The ways in that are open to somebody new.
+    private var methods: SecureMessage.Welcome.Methods {
+        guard trust.takesNewViewers else { return [] }
+        var methods: SecureMessage.Welcome.Methods = []
+        if code.current != nil { methods.insert(.code) }
+        if configuration.acceptance == .ask { methods.insert(.compare) }
+        if configuration.acceptance == .all { methods.insert(.open) }
+        return methods
+    }
+
+    private mutating func greet(
+        _ hello: SecureMessage.Hello, _ dialog: SecureDialog, on id: ConnectionID, now: MediaTime
+    ) {
+        guard hello.version >= SecureMessage.Hello.version else {
+            return refuseViewer(id, .other, reason: "Incompatible viewer", now: now)
+        }
+        let isTrusted = book.trusts(dialog.device)
+        if !isTrusted, methods.isEmpty {
+            return refuseViewer(
+                id, .notTrusted,
+                reason: trust.takesNewViewers
+                    ? "Nobody is there to let new viewers in" : "Only viewers that were paired before are let in",
+                now: now)
+        }
+        send(
+            .welcome(
+                SecureMessage.Welcome(isTrusted: isTrusted, methods: methods, nonce: dialog.nonce, name: name)),
+            to: id)
+    }
+
+    // MARK: A typed code
+
+    private mutating func beginCode(_ share: [UInt8], on id: ConnectionID, now: MediaTime) {
+        guard case .version2(var dialog) = connections[id]?.dialog else { return }
+        guard trust.takesNewViewers, let current = code.current else {
+            return refuseViewer(id, .notTrusted, reason: "This host takes no code at the moment", now: now)
+        }
+        if case .wait(let pause) = codeGuard.begin(now: now) {
+            send(.codeWait(UInt32(clamping: pause.inNanoseconds / 1_000_000)), to: id)
+            return refuseConnection(id, reason: "too many wrong codes have come", now: now)
+        }
+        do throws(PairingFailure) {
+            let pace = try CPaceHost(
+                code: current, context: dialog.context(host: trust.own, name: name), viewerShare: share)
+            dialog.provesCode(pace)
+            connections[id]?.dialog = .version2(dialog)
+            send(.codeShare(pace.share), to: id)
+        } catch {
+            refuseConnection(id, reason: "\(error)", now: now)
+        }
+    }
+
+    private mutating func codeProved(_ confirmation: [UInt8], on id: ConnectionID, now: MediaTime) {
+        // The code may have served somebody else in the meantime: one success is all that it is good for.
+        guard case .version2(let dialog) = connections[id]?.dialog else { return }
+        codeGuard.succeeded()
+        code.used(random: &random)
+        emit(.codeChanged(code.current))
+        withdrawOtherProofs(but: id, now: now)
+        send(.codeConfirm(confirmation), to: id)
+        paired(dialog, on: id)
+    }
+
+    /// Those who are proving the code that has just served come too late.
+    private mutating func withdrawOtherProofs(but id: ConnectionID, now: MediaTime) {
+        for (other, connection) in connections where other != id {
+            guard case .version2(let dialog) = connection.dialog, dialog.isProvingCode else { continue }
+            refuseViewer(other, .wrongCode, reason: "The code has just been used by somebody else", now: now)
+        }
+    }
+
+    private mutating func codeWrong(_ id: ConnectionID, now: MediaTime) {
+        emit(.wrongCode(from: visitor(id), pause: codeGuard.pause(now: now)))
+        refuseViewer(id, .wrongCode, reason: "That isn't the code", now: now)
+    }
+
+    // MARK: Compared digits
+
+    private mutating func beginComparison(_ commitment: [UInt8], on id: ConnectionID, now: MediaTime) {
+        guard case .version2(var dialog) = connections[id]?.dialog else { return }
+        guard methods.contains(.compare) else {
+            return refuseViewer(id, .notTrusted, reason: "Nobody is there to let new viewers in", now: now)
+        }
+        do throws(PairingFailure) {
+            let comparison = try ComparisonHost(
+                context: dialog.context(host: trust.own, name: name), commitment: commitment, random: &random)
+            dialog.compares(comparison)
+            connections[id]?.dialog = .version2(dialog)
+            send(.compareNonce(comparison.nonce), to: id)
+        } catch {
+            refuseConnection(id, reason: "\(error)", now: now)
+        }
+    }
+
+    mutating func comparisonAccepted(_ id: ConnectionID, now: MediaTime) {
+        guard case .version2(var dialog) = connections[id]?.dialog else { return }
+        dialog.accepted()
+        connections[id]?.dialog = .version2(dialog)
+        deadlines.set(.stranger(id), at: now + HostLimits.strangerTime)
+        paired(dialog, on: id)
+    }
+
+    private mutating func paired(_ dialog: SecureDialog, on id: ConnectionID) {
+        book.pair(dialog.device)
+        send(.paired(isRemembered: trust.remembersNewViewers), to: id)
+        emit(
+            .devicePaired(
+                dialog.device, name: dialog.name, isToBeRemembered: trust.remembersNewViewers))
+    }
+
+    // MARK: Joining
+
+    private mutating func join(_ id: ConnectionID, now: MediaTime) {
+        guard case .version2(let dialog) = connections[id]?.dialog else { return }
+        // Without trust it is left unanswered: the welcome has said so.
+        guard book.trusts(dialog.device) || methods.contains(.open) else { return }
+        let known = viewers.firstIndex {
+            $0.secure?.device == dialog.device && $0.secure?.instance == dialog.instance
+        }
+        let key = SealingKey(number: freeKeyNumber(), random: &random)
+        let peer = SecurePeer(
+            device: dialog.device, instance: dialog.instance, name: dialog.name, opener: DatagramOpener(key: key),
+            mediaKey: mediaKeys.current.number)
+        let index: Int
+        if let known {
+            closeControl(of: known, now: now)
+            viewers[known].lastSign = now
+            viewers[known].peer = .version2(peer)
+            viewers[known].address = connections[id]?.address ?? viewers[known].address
+            index = known
+        } else if let added = addViewer(.version2(peer), on: id, now: now) {
+            index = added
+        } else {
+            return
+        }
+        attach(index, to: id, now: now)
+        outputs.append(.admitted(id))
+        send(
+            .session(
+                SecureMessage.Session(
+                    id: viewers[index].session.bytes, mediaPort: mediaPort ?? 0, isBroadcasting: isBroadcasting,
+                    viewerKey: key, mediaKey: mediaKeys.current)),
+            to: id)
+        if let next = mediaKeys.next { send(.mediaKey(next.key), to: id) }
+        emit(
+            .viewerPaired(
+                session: viewers[index].session.description, from: visitor(index), isResumed: known != nil))
+    }
+
+    /// A number for a viewer's key that no other viewer's has.
+    private mutating func freeKeyNumber() -> UInt16 {
+        repeat { lastKeyNumber &+= 1 } while viewers.contains { $0.secure?.opener.keyNumber == lastKeyNumber }
+        return lastKeyNumber
+    }
+
+    // MARK: A viewer's messages
+
+    private mutating func viewerMessage(_ viewer: ViewerID, _ bytes: [UInt8], on id: ConnectionID, now: MediaTime) {
+        signOfLife(viewer, now: now)
+        do {
+            switch try SecureMessage(bytes) {
+            case .ping(let value): send(.pong(value), to: id)
+            case .mediaKeyReady(let number): mediaKeyReady(number, from: viewer, now: now)
+            case .bye: left(viewer, reason: "it has ended", now: now)
+            default: break
+            }
+        } catch {
+            refuseConnection(id, reason: "it sent \(error)", now: now)
+        }
+    }
+
+    /// The store's content has changed: who was forgotten is out.
+    mutating func rememberedChanged(_ devices: [DeviceKey: String], now: MediaTime) {
+        for device in book.update(devices) {
+            for viewer in viewers where viewer.secure?.device == device {
+                if let control = viewer.control {
+                    send(.refused(.forgotten, "This viewer was forgotten here"), to: control)
+                }
+                left(viewer.id, reason: "it was forgotten", now: now)
+            }
+            // A connection that has not joined yet has no claim any more either.
+            for (id, connection) in connections {
+                guard case .version2(let dialog) = connection.dialog, dialog.device == device else { continue }
+                refuseViewer(id, .forgotten, reason: "This viewer was forgotten here", now: now)
+            }
+        }
+    }
+
+    // MARK: The media key
+
+    /// What leaves from now on is none of somebody's business who has just left.
+    mutating func replaceMediaKey(now: MediaTime) {
+        guard let key = mediaKeys.replace(now: now, random: &random) else { return }
+        for id in viewers.filter(\.isSecure).compactMap(\.control) { send(.mediaKey(key), to: id) }
+        if let deadline = mediaKeys.deadline { deadlines.set(.mediaKey, at: deadline) }
+        mediaKeyTaken(now: now)
+    }
+
+    private mutating func mediaKeyReady(_ number: UInt16, from viewer: ViewerID, now: MediaTime) {
+        guard let index = index(of: viewer), case .version2(var peer) = viewers[index].peer,
+            number == mediaKeys.next?.key.number
+        else { return }
+        peer.mediaKey = number
+        viewers[index].peer = .version2(peer)
+        mediaKeyTaken(now: now)
+    }
+
+    /// Uses the next key if every viewer holds it.
+    mutating func mediaKeyTaken(now: MediaTime) {
+        guard let next = mediaKeys.next else { return }
+        let isAwaited = viewers.contains { viewer in
+            viewer.secure.map { $0.mediaKey != next.key.number } ?? false
+        }
+        if !isAwaited { advanceMediaKey(now: now) }
+    }
+
+    mutating func advanceMediaKey(now: MediaTime) {
+        let mustReplace = mediaKeys.advance()
+        deadlines.cancel(.mediaKey)
+        pacer.use(mediaKeys.current)
+        if mustReplace { replaceMediaKey(now: now) }
+    }
+}

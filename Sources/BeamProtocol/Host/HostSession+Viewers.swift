@@ -1,0 +1,94 @@
+import BeamMedia
+
+/// The viewers that were let in: how they come, how they are known to be there, how they leave.
+extension HostSession {
+    /// One more, if there is room; otherwise the connection is refused, and the answer is nil.
+    mutating func addViewer(_ peer: PairedViewer.Peer, on id: ConnectionID, now: MediaTime) -> Int? {
+        guard let address = connections[id]?.address else { return nil }
+        guard viewers.count < HostLimits.viewers else {
+            refuseViewer(id, .busy, reason: "Too many viewers", now: now)
+            return nil
+        }
+        lastViewer += 1
+        let viewer = PairedViewer(
+            id: ViewerID(value: lastViewer), session: SessionID(random: &random), address: address, peer: peer,
+            control: nil, lastSign: now)
+        viewers.append(viewer)
+        deadlines.set(.viewerSilence(viewer.id), at: viewer.silenceDeadline)
+        return viewers.count - 1
+    }
+
+    /// That connection is the viewer's from now on.
+    mutating func attach(_ index: Int, to id: ConnectionID, now: MediaTime) {
+        viewers[index].control = id
+        connections[id]?.viewer = viewers[index].id
+        connections[id]?.isAsking = false
+        deadlines.cancel(.stranger(id))
+    }
+
+    /// A viewer's earlier connection, if it still has one, gives way to a new one.
+    mutating func closeControl(of index: Int, now: MediaTime) {
+        guard let previous = viewers[index].control else { return }
+        outputs.append(.close(previous))
+        _ = forget(previous, now: now)
+        viewers[index].control = nil
+    }
+
+    func visitor(_ index: Int) -> Visitor {
+        Visitor(address: viewers[index].address, name: viewers[index].secure?.name)
+    }
+
+    // MARK: Life signs
+
+    mutating func signOfLife(_ viewer: ViewerID, now: MediaTime) {
+        guard let index = index(of: viewer) else { return }
+        viewers[index].lastSign = now
+    }
+
+    mutating func checkViewer(_ id: ViewerID, now: MediaTime) {
+        guard let index = index(of: id) else { return }
+        let deadline = viewers[index].silenceDeadline
+        guard deadline <= now else { return deadlines.set(.viewerSilence(id), at: deadline) }
+        let seconds = Int(HostLimits.viewerSilence.inSeconds)
+        left(
+            id,
+            reason: viewers[index].control == nil
+                ? "its connection has ended" : "nothing came from it for \(seconds) s", now: now)
+    }
+
+    /// A viewer is gone, for whatever reason.
+    mutating func left(_ id: ViewerID, reason: String, now: MediaTime) {
+        guard let index = index(of: id) else { return }
+        let visitor = visitor(index)
+        closeControl(of: index, now: now)
+        var viewer = viewers.remove(at: index)
+        if let address = viewer.stream.stop() { pacer.remove(address) }
+        deadlines.cancel(.streamSilence(id))
+        deadlines.cancel(.viewerSilence(id))
+        emit(.viewerLeft(session: viewer.session.description, from: visitor, reason: reason))
+        audienceChanged()
+        if viewer.isSecure { replaceMediaKey(now: now) }
+    }
+
+    // MARK: What is announced
+
+    mutating func mediaPortChanged(_ port: UInt16) {
+        guard port != 0, port != mediaPort else { return }
+        mediaPort = port
+        announce(.mediaPort(port), .mediaPort(port))
+    }
+
+    mutating func broadcastChanged(_ isOn: Bool, now: MediaTime) {
+        guard isOn != isBroadcasting else { return }
+        isBroadcasting = isOn
+        announce(.broadcast(isOn), .broadcast(isOn))
+        for index in viewers.indices { viewers[index].stream.interrupt() }
+        if isOn {
+            if audience > 0 { perform(keyframes.need(now: now)) }
+        } else {
+            _ = pacer.dropWaiting()
+            keyframes.stop()
+            armKeyframe()
+        }
+    }
+}

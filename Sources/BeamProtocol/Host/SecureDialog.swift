@@ -1,0 +1,109 @@
+/// What a version 2 connection may say before it was let in: greeting, then pairing where that is needed, then joining.
+struct SecureDialog: Sendable {
+    private enum State: Sendable {
+        case connected
+        case greeted
+        case provingCode(CPaceHost)
+        case comparing(ComparisonHost)
+        /// The person at the host is being asked about these digits.
+        case asking
+        /// It was paired on this connection.
+        case paired
+    }
+
+    enum Action: Sendable {
+        case none
+        case greet(SecureMessage.Hello)
+        /// It begins to prove that it knows the code: CPace's first message.
+        case beginCode(share: [UInt8])
+        /// It knows the code; that is the host's own proof.
+        case provedCode(confirmation: [UInt8])
+        case wrongCode
+        /// It asks to compare digits.
+        case beginComparison(commitment: [UInt8])
+        /// The digits that both ends show.
+        case compare(PairingCode)
+        case join
+        case bye
+        case refuse(reason: String)
+    }
+
+    /// As the connection's certificate proves.
+    let device: DeviceKey
+    /// Fresh for this connection: what a pairing binds.
+    let nonce: [UInt8]
+    private(set) var name = ""
+    private(set) var instance: UInt64 = 0
+    private var messages = 0
+    private var state = State.connected
+
+    init(device: DeviceKey, random: inout some RandomNumberGenerator) {
+        self.device = device
+        nonce = (0..<PairingContext.nonceLength).map { _ in .random(in: 0...255, using: &random) }
+    }
+
+    var isProvingCode: Bool {
+        if case .provingCode = state { true } else { false }
+    }
+
+    /// What a pairing on this connection binds.
+    func context(host: DeviceKey, name hostName: String) -> PairingContext {
+        PairingContext(viewer: device, host: host, nonce: nonce, viewerName: name, hostName: hostName)
+    }
+
+    mutating func message(_ bytes: [UInt8]) -> Action {
+        messages += 1
+        guard messages <= HostLimits.strangerLines else {
+            return .refuse(reason: "it sent \(HostLimits.strangerLines) messages before it was let in")
+        }
+        do {
+            return try handle(SecureMessage(bytes))
+        } catch {
+            return .refuse(reason: "it sent \(error)")
+        }
+    }
+
+    private mutating func handle(_ message: SecureMessage) -> Action {
+        switch (state, message) {
+        case (_, .unknown), (_, .ping), (_, .pong):
+            return .none
+        case (_, .bye):
+            return .bye
+        case (.connected, .hello(let hello)):
+            name = hello.name
+            instance = hello.instance
+            state = .greeted
+            return .greet(hello)
+        case (.greeted, .codeShare(let share)):
+            return .beginCode(share: share)
+        case (.provingCode(let pace), .codeConfirm(let confirmation)):
+            guard let answer = pace.answer(to: confirmation) else { return .wrongCode }
+            state = .paired
+            return .provedCode(confirmation: answer)
+        case (.greeted, .compareCommit(let commitment)):
+            return .beginComparison(commitment: commitment)
+        case (.comparing(let comparison), .compareReveal(let nonce)):
+            do {
+                let digits = try comparison.digits(revealed: nonce)
+                state = .asking
+                return .compare(digits)
+            } catch {
+                return .refuse(reason: "\(error)")
+            }
+        case (.greeted, .join), (.paired, .join):
+            return .join
+        default:
+            return .refuse(reason: "it sent a message out of turn")
+        }
+    }
+
+    // MARK: What the host has decided
+
+    /// Answers the viewer's share with the host's.
+    mutating func provesCode(_ pace: CPaceHost) { state = .provingCode(pace) }
+
+    mutating func compares(_ comparison: ComparisonHost) { state = .comparing(comparison) }
+
+    /// The person has accepted.
+    mutating func accepted() { state = .paired }
+}

@@ -1,0 +1,87 @@
+import Crypto
+
+/// Pairing by comparing six digits: commit, then reveal.
+///
+/// Whoever stands in between has to commit to a nonce towards the host before it learns the host's, and is shown the viewer's only
+/// when its own is fixed: it gets one chance in a million for the digits to agree, and can't search for nonces that make them.
+private enum Comparison {
+    static func hash(_ purpose: String, _ context: PairingContext, _ parts: [UInt8]...) -> [UInt8] {
+        var hash = SHA256()
+        hash.update(data: Array("BeamRoom 2 \(purpose)".utf8) + [0])
+        hash.update(data: context.viewer.bytes + context.host.bytes + context.nonce)
+        for part in parts { hash.update(data: part) }
+        return Array(hash.finalize())
+    }
+
+    static func commitment(_ context: PairingContext, viewerNonce: [UInt8]) -> [UInt8] {
+        hash("commit", context, viewerNonce)
+    }
+
+    static func digits(_ context: PairingContext, viewerNonce: [UInt8], hostNonce: [UInt8]) -> PairingCode {
+        let names = CPace.concatenated(Array(context.viewerName.utf8), Array(context.hostName.utf8))
+        let value = hash("compare", context, viewerNonce, hostNonce, names).prefix(8).reduce(UInt64(0)) {
+            $0 << 8 | UInt64($1)
+        }
+        return PairingCode(number: value)
+    }
+
+    static func nonce(_ random: inout some RandomNumberGenerator) -> [UInt8] {
+        (0..<PairingContext.nonceLength).map { _ in .random(in: 0...255, using: &random) }
+    }
+
+    static func check(_ nonce: [UInt8], _ name: String) throws(PairingFailure) {
+        guard nonce.count == PairingContext.nonceLength else { throw .length(of: name, nonce.count) }
+    }
+}
+
+/// The viewer's side: it commits.
+struct ComparisonViewer: Sendable {
+    private let context: PairingContext
+    private let nonce: [UInt8]
+    /// SHA-256: 32 bytes.
+    let commitment: [UInt8]
+
+    init(context: PairingContext, random: inout some RandomNumberGenerator) {
+        self.context = context
+        nonce = Comparison.nonce(&random)
+        commitment = Comparison.commitment(context, viewerNonce: nonce)
+    }
+
+    /// What to reveal, now that the host's nonce is there, and the digits that both show.
+    func reveal(hostNonce: [UInt8]) throws(PairingFailure) -> (nonce: [UInt8], digits: PairingCode) {
+        try Comparison.check(hostNonce, "nonce")
+        return (nonce, Comparison.digits(context, viewerNonce: nonce, hostNonce: hostNonce))
+    }
+}
+
+/// The host's side: it draws its nonce when the viewer has committed.
+struct ComparisonHost: Sendable {
+    private let context: PairingContext
+    private let commitment: [UInt8]
+    let nonce: [UInt8]
+
+    init(
+        context: PairingContext, commitment: [UInt8], random: inout some RandomNumberGenerator
+    ) throws(PairingFailure) {
+        try Comparison.check(commitment, "commitment")
+        self.context = context
+        self.commitment = commitment
+        nonce = Comparison.nonce(&random)
+    }
+
+    /// The digits that both show, if what the viewer reveals is what it had committed to.
+    func digits(revealed: [UInt8]) throws(PairingFailure) -> PairingCode {
+        try Comparison.check(revealed, "nonce")
+        // Nothing secret: both sides of this comparison have been sent.
+        guard Comparison.commitment(context, viewerNonce: revealed) == commitment else { throw .commitment }
+        return Comparison.digits(context, viewerNonce: revealed, hostNonce: nonce)
+    }
+}
+
+extension PairingCode {
+    /// The last six digits of a number that is so large that they are as good as evenly distributed.
+    init(number: UInt64) {
+        let digits = String(number % 1_000_000)
+        self.init(digits: String(repeating: "0", count: 6 - digits.count) + digits)
+    }
+}

@@ -1,0 +1,23 @@
+/// What both sides of a pairing know, and what the pairing binds.
+public struct PairingContext: Sendable {
+    /// Of the welcome's nonce, in bytes.
+    public static let nonceLength = 32
+
+    /// The keys that the two certificates of this TLS connection prove.
+    public var viewer: DeviceKey
+    public var host: DeviceKey
+    /// From the host's welcome: fresh for each connection, 32 bytes.
+    public var nonce: [UInt8]
+    /// As the two call themselves.
+    public var viewerName: String
+    public var hostName: String
+
+    public init(viewer: DeviceKey, host: DeviceKey, nonce: [UInt8], viewerName: String, hostName: String) {
+        precondition(nonce.count == Self.nonceLength)
+        self.viewer = viewer
+        self.host = host
+        self.nonce = nonce
+        self.viewerName = viewerName
+        self.hostName = hostName
+    }
+}

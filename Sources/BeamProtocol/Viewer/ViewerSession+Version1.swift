@@ -1,0 +1,58 @@
+import BeamMedia
+
+/// Version 1's control plane at the viewer: lines of JSON, in the clear.
+extension ViewerSession {
+    mutating func controlBytes(_ bytes: [UInt8], now: MediaTime) {
+        guard control.isConnected, case .version1(var reading) = dialog else { return }
+        var complete: [ArraySlice<UInt8>] = []
+        var excess: LineBuffer.LineTooLong?
+        do {
+            try reading.lines.append(bytes) { complete.append($0) }
+        } catch {
+            excess = error
+        }
+        dialog = .version1(reading)
+        for line in complete {
+            // Any of them may be the connection's last.
+            guard control.isConnected, case .version1(var reading) = dialog else { return }
+            control.lineCame(now: now)
+            do {
+                handle(try ControlMessage(line: line), now: now)
+            } catch {
+                reading.strikes += 1
+                dialog = .version1(reading)
+                guard reading.strikes == ViewerTiming.strikes else { continue }
+                perform(control.violated(reason: "it sent \(error), time and again", now: now), now: now)
+            }
+        }
+        if let excess { perform(control.violated(reason: "it sent \(excess)", now: now), now: now) }
+    }
+
+    private mutating func handle(_ message: ControlMessage, now: MediaTime) {
+        switch message {
+        case .reply(let reply):
+            guard reply.isAccepted else { return refuse(reply.message ?? "the host gave no reason") }
+            accepted(reply, now: now)
+        case .mediaPort(let port):
+            if case .version1(var reading) = dialog {
+                reading.earlyPort = port
+                dialog = .version1(reading)
+            }
+            guard control.isPaired else { return }
+            mediaPortNamed(port, now: now)
+        case .broadcast(let isOn):
+            broadcastNamed(isOn, now: now)
+        case .heartbeat, .handshake, .mediaSource, .unknown:
+            break
+        }
+    }
+
+    private mutating func accepted(_ reply: ControlMessage.Reply, now: MediaTime) {
+        guard case .version1(let reading) = dialog else { return }
+        let isNews = control.accepted(now: now)
+        sealing = nil
+        enter(
+            session: reply.session, host: reply.deviceName, mediaPort: reply.mediaPort ?? reading.earlyPort,
+            isNews: isNews, isEncrypted: false, now: now)
+    }
+}

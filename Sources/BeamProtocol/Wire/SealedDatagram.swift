@@ -1,0 +1,85 @@
+/// A sealed datagram's outer header: 12 bytes, big-endian, in the clear. It is the AEAD's associated data, so that
+/// none of its bits can be changed.
+///
+/// u8 kind, u8 0, u16 number of the key, u64 counter. The ciphertext follows, then 16 bytes of tag.
+struct SealedHeader: Hashable, Sendable {
+    /// In bytes.
+    static let length = 12
+    /// Of AES-GCM's authentication tag at the datagram's end, in bytes.
+    static let tagLength = 16
+    /// What sealing adds to a plaintext, in bytes.
+    static let overhead = length + tagLength
+
+    enum Kind: UInt8, Sendable, CaseIterable {
+        /// A part of a frame, from the host.
+        case media = 0xB1
+        /// A viewer asks for the stream to be sent where this comes from.
+        case hello = 0xB2
+        /// A viewer says how the stream arrives.
+        case feedback = 0xB3
+
+        var sender: Sender { self == .media ? .host : .viewer }
+    }
+
+    enum Sender: Hashable, Sendable { case host, viewer }
+
+    var kind: Kind
+    var keyNumber: UInt16
+    /// Of the datagrams sealed with that key before this one: no two have the same.
+    var counter: UInt64
+
+    /// Writes the header at the start of `bytes`, which has room for it.
+    func write(to bytes: UnsafeMutableRawBufferPointer) {
+        bytes[0] = kind.rawValue
+        bytes[1] = 0
+        bytes.storeBytes(of: keyNumber.bigEndian, toByteOffset: 2, as: UInt16.self)
+        bytes.storeBytes(of: counter.bigEndian, toByteOffset: 4, as: UInt64.self)
+    }
+}
+
+/// Why a sealed datagram is refused.
+enum SealedDatagramError: Error, Hashable, CustomStringConvertible {
+    case length(Int)
+    case kind(UInt8)
+    case reserved(UInt8)
+    case unknownKey(UInt16)
+    /// It came before.
+    case replayed(UInt64)
+    /// So many were sealed after it that nobody remembers whether it came before.
+    case tooOld(UInt64)
+    /// It was made, or changed, by somebody without the key.
+    case forged
+
+    var description: String {
+        switch self {
+        case .length(let length): "a sealed datagram of \(length) bytes"
+        case .kind(let kind): "a datagram of kind 0x\(String(kind, radix: 16)), which has no place here"
+        case .reserved(let byte): "a sealed datagram whose second byte is \(byte), not 0"
+        case .unknownKey(let number): "a datagram sealed with key \(number), which isn't in use"
+        case .replayed(let counter): "datagram \(counter) for the second time"
+        case .tooOld(let counter): "datagram \(counter), far too late"
+        case .forged: "a datagram that was not sealed with its key, or was changed on the way"
+        }
+    }
+}
+
+/// A sealed datagram whose outer header makes sense. Nothing in it is to be believed until it has been opened.
+struct SealedDatagram {
+    let header: SealedHeader
+    /// All of it, the header included.
+    let bytes: UnsafeRawBufferPointer
+
+    /// A view of `bytes`, valid as long as they are. Nothing is copied, and nothing deciphered.
+    init(_ bytes: UnsafeRawBufferPointer, from sender: SealedHeader.Sender) throws(SealedDatagramError) {
+        guard bytes.count >= SealedHeader.overhead, bytes.count <= MediaLimits.receivedDatagramLength else {
+            throw .length(bytes.count)
+        }
+        guard let kind = SealedHeader.Kind(rawValue: bytes[0]), kind.sender == sender else { throw .kind(bytes[0]) }
+        guard bytes[1] == 0 else { throw .reserved(bytes[1]) }
+        header = SealedHeader(
+            kind: kind,
+            keyNumber: UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)),
+            counter: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt64.self)))
+        self.bytes = bytes
+    }
+}

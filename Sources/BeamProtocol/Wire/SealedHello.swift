@@ -1,0 +1,32 @@
+import BeamMedia
+
+/// What a viewer seals to be sent the stream: its clock, u64 in µs. Bytes after that are for later versions.
+struct SealedHello: Hashable, Sendable {
+    static let length = 8
+
+    /// The viewer's monotonic clock when it said hello.
+    var time: MediaTime
+
+    init(time: MediaTime) { self.time = time }
+
+    /// Nil if there are too few bytes, or the clock is none.
+    init?(_ plaintext: UnsafeRawBufferPointer) {
+        guard plaintext.count >= Self.length else { return nil }
+        let microseconds = UInt64(bigEndian: plaintext.loadUnaligned(as: UInt64.self))
+        guard let time = MediaTime(microseconds: microseconds) else { return nil }
+        self.time = time
+    }
+
+    var plaintext: [UInt8] { withUnsafeBytes(of: time.microseconds.bigEndian) { Array($0) } }
+}
+
+extension MediaTime {
+    /// As the wire has it: whole µs. What lies before the clock's start counts as the start.
+    var microseconds: UInt64 { UInt64(max(0, nanoseconds)) / 1000 }
+
+    /// Nil for a time more than 292 years after the clock's start.
+    init?(microseconds: UInt64) {
+        guard microseconds <= UInt64(Int64.max) / 1000 else { return nil }
+        self.init(nanoseconds: Int64(microseconds) * 1000)
+    }
+}

@@ -1,0 +1,324 @@
+/// A message of version 2's control plane, inside TLS: one byte that says which, then its fields.
+///
+/// The length in front is the channel's business. Bytes behind the known fields belong to a later version, and are ignored.
+enum SecureMessage: Hashable, Sendable {
+    /// What both sides tell of themselves first.
+    struct Hello: Hashable, Sendable {
+        static let version: UInt16 = 2
+
+        var version = Self.version
+        /// Tells one run of a viewer from another on the same device.
+        var instance: UInt64
+        var name: String
+    }
+
+    struct Welcome: Hashable, Sendable {
+        /// How a viewer that the host doesn't know may come in.
+        struct Methods: OptionSet, Hashable, Sendable {
+            var rawValue: UInt8
+            /// It types the code that the host shows.
+            static let code = Methods(rawValue: 1 << 0)
+            /// Both show the same digits, and the person at the host is asked.
+            static let compare = Methods(rawValue: 1 << 1)
+            /// Everybody is let in.
+            static let open = Methods(rawValue: 1 << 2)
+        }
+
+        var version = Hello.version
+        /// The host remembers this viewer.
+        var isTrusted: Bool
+        var methods: Methods
+        /// 32 bytes, fresh for each connection; part of what a pairing binds.
+        var nonce: [UInt8]
+        var name: String
+    }
+
+    struct Session: Hashable, Sendable {
+        /// 16 bytes: a UUID (RFC 9562).
+        var id: [UInt8]
+        var mediaPort: UInt16
+        var isBroadcasting: Bool
+        /// For what the viewer sends to the media port.
+        var viewerKey: SealingKey
+        var mediaKey: SealingKey
+    }
+
+    /// Why a host says no.
+    enum Refusal: UInt16, Sendable {
+        case other = 0
+        case declined = 1
+        /// The host takes nobody that it doesn't know, or not in this way.
+        case notTrusted = 2
+        case wrongCode = 3
+        /// Later, perhaps.
+        case busy = 4
+        case unanswered = 5
+        /// It was trusted, until somebody said `devices forget`.
+        case forgotten = 6
+    }
+
+    case hello(Hello)
+    case welcome(Welcome)
+    case join
+    case session(Session)
+    /// CPace's Ya and Yb: 32 bytes.
+    case codeShare([UInt8])
+    /// CPace's Ta and Tb: 64 bytes.
+    case codeConfirm([UInt8])
+    /// Too many wrong codes have come to the host: not before so many milliseconds.
+    case codeWait(UInt32)
+    /// 32 bytes each.
+    case compareCommit([UInt8])
+    case compareNonce([UInt8])
+    case compareReveal([UInt8])
+    case paired(isRemembered: Bool)
+    case mediaKey(SealingKey)
+    case mediaKeyReady(UInt16)
+    case mediaPort(UInt16)
+    case broadcast(Bool)
+    case ping(UInt64)
+    case pong(UInt64)
+    case refused(Refusal, String)
+    case bye(String)
+    /// A kind of a later version: to be skipped.
+    case unknown(UInt8)
+}
+
+/// What is wrong with a message.
+enum SecureMessageError: Error, Hashable, CustomStringConvertible {
+    case empty
+    case truncated(kind: UInt8)
+    case value(kind: UInt8, field: String)
+
+    var description: String {
+        switch self {
+        case .empty: "an empty message"
+        case .truncated(let kind): "a message of kind \(kind) that ends too early"
+        case .value(let kind, let field): "a message of kind \(kind) whose \(field) makes no sense"
+        }
+    }
+}
+
+extension SecureMessage {
+    /// Of names and reasons, in bytes of UTF-8.
+    static let longestText = 255
+    private static let shareLength = 32
+    private static let confirmationLength = 64
+    private static let sessionLength = 16
+
+    /// The message's bytes, without the length in front.
+    var bytes: [UInt8] {
+        var writer = ByteWriter()
+        switch self {
+        case .hello(let hello):
+            writer.kind(0x01)
+            writer.integer(hello.version)
+            writer.integer(UInt32(0))
+            writer.integer(hello.instance)
+            writer.text(hello.name)
+        case .welcome(let welcome):
+            writer.kind(0x02)
+            writer.integer(welcome.version)
+            writer.integer(UInt32(0))
+            writer.bool(welcome.isTrusted)
+            writer.integer(welcome.methods.rawValue)
+            writer.raw(welcome.nonce)
+            writer.text(welcome.name)
+        case .join:
+            writer.kind(0x03)
+        case .session(let session):
+            writer.kind(0x04)
+            writer.raw(session.id)
+            writer.integer(session.mediaPort)
+            writer.bool(session.isBroadcasting)
+            writer.key(session.viewerKey)
+            writer.key(session.mediaKey)
+        case .codeShare(let share): writer.fixed(0x10, share)
+        case .codeConfirm(let tag): writer.fixed(0x11, tag)
+        case .codeWait(let milliseconds):
+            writer.kind(0x12)
+            writer.integer(milliseconds)
+        case .compareCommit(let commitment): writer.fixed(0x13, commitment)
+        case .compareNonce(let nonce): writer.fixed(0x14, nonce)
+        case .compareReveal(let nonce): writer.fixed(0x15, nonce)
+        case .paired(let isRemembered):
+            writer.kind(0x16)
+            writer.bool(isRemembered)
+        case .mediaKey(let key):
+            writer.kind(0x20)
+            writer.key(key)
+        case .mediaKeyReady(let number):
+            writer.kind(0x21)
+            writer.integer(number)
+        case .mediaPort(let port):
+            writer.kind(0x22)
+            writer.integer(port)
+        case .broadcast(let isOn):
+            writer.kind(0x23)
+            writer.bool(isOn)
+        case .ping(let value):
+            writer.kind(0x30)
+            writer.integer(value)
+        case .pong(let value):
+            writer.kind(0x31)
+            writer.integer(value)
+        case .refused(let refusal, let reason):
+            writer.kind(0x3E)
+            writer.integer(refusal.rawValue)
+            writer.text(reason)
+        case .bye(let reason):
+            writer.kind(0x3F)
+            writer.text(reason)
+        case .unknown(let kind):
+            writer.kind(kind)
+        }
+        return writer.bytes
+    }
+
+    /// Reads one message.
+    init(_ bytes: [UInt8]) throws(SecureMessageError) {
+        guard let kind = bytes.first else { throw .empty }
+        var reader = ByteReader(bytes.dropFirst(), kind: kind)
+        switch kind {
+        case 0x01:
+            let version: UInt16 = try reader.integer()
+            let _: UInt32 = try reader.integer()
+            self = .hello(Hello(version: version, instance: try reader.integer(), name: try reader.text()))
+        case 0x02:
+            let version: UInt16 = try reader.integer()
+            let _: UInt32 = try reader.integer()
+            self = .welcome(
+                Welcome(
+                    version: version, isTrusted: try reader.bool(),
+                    methods: Welcome.Methods(rawValue: try reader.integer()),
+                    nonce: try reader.raw(PairingContext.nonceLength), name: try reader.text()))
+        case 0x03: self = .join
+        case 0x04:
+            self = .session(
+                Session(
+                    id: try reader.raw(Self.sessionLength), mediaPort: try reader.port(),
+                    isBroadcasting: try reader.bool(), viewerKey: try reader.key(), mediaKey: try reader.key()))
+        case 0x10: self = .codeShare(try reader.raw(Self.shareLength))
+        case 0x11: self = .codeConfirm(try reader.raw(Self.confirmationLength))
+        case 0x12: self = .codeWait(try reader.integer())
+        case 0x13: self = .compareCommit(try reader.raw(Self.shareLength))
+        case 0x14: self = .compareNonce(try reader.raw(Self.shareLength))
+        case 0x15: self = .compareReveal(try reader.raw(Self.shareLength))
+        case 0x16: self = .paired(isRemembered: try reader.bool())
+        case 0x20: self = .mediaKey(try reader.key())
+        case 0x21: self = .mediaKeyReady(try reader.integer())
+        case 0x22: self = .mediaPort(try reader.port())
+        case 0x23: self = .broadcast(try reader.bool())
+        case 0x30: self = .ping(try reader.integer())
+        case 0x31: self = .pong(try reader.integer())
+        case 0x3E:
+            let code: UInt16 = try reader.integer()
+            self = .refused(Refusal(rawValue: code) ?? .other, try reader.text())
+        case 0x3F: self = .bye(try reader.text())
+        default: self = .unknown(kind)
+        }
+    }
+}
+
+/// Appends fields, integers in network order.
+private struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func kind(_ kind: UInt8) { bytes.append(kind) }
+    mutating func bool(_ value: Bool) { bytes.append(value ? 1 : 0) }
+    mutating func raw(_ value: [UInt8]) { bytes += value }
+
+    mutating func fixed(_ kind: UInt8, _ value: [UInt8]) {
+        bytes.append(kind)
+        bytes += value
+    }
+
+    mutating func integer(_ value: some FixedWidthInteger) {
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// A text that is too long loses its end.
+    mutating func text(_ value: String) {
+        let text = value.withoutControls.prefix(utf8: SecureMessage.longestText)
+        integer(UInt16(text.utf8.count))
+        bytes += text.utf8
+    }
+
+    mutating func key(_ key: SealingKey) {
+        integer(key.number)
+        bytes += key.key
+        bytes += key.salt
+    }
+}
+
+/// Takes fields off the front.
+private struct ByteReader {
+    private var rest: ArraySlice<UInt8>
+    private let kind: UInt8
+
+    init(_ bytes: ArraySlice<UInt8>, kind: UInt8) {
+        rest = bytes
+        self.kind = kind
+    }
+
+    mutating func raw(_ count: Int) throws(SecureMessageError) -> [UInt8] {
+        guard rest.count >= count else { throw .truncated(kind: kind) }
+        defer { rest = rest.dropFirst(count) }
+        return Array(rest.prefix(count))
+    }
+
+    mutating func integer<Value: FixedWidthInteger>() throws(SecureMessageError) -> Value {
+        try raw(Value.bitWidth / 8).reduce(0) { $0 << 8 | Value(truncatingIfNeeded: $1) }
+    }
+
+    mutating func bool() throws(SecureMessageError) -> Bool {
+        switch try integer() as UInt8 {
+        case 0: false
+        case 1: true
+        default: throw .value(kind: kind, field: "flag")
+        }
+    }
+
+    mutating func port() throws(SecureMessageError) -> UInt16 {
+        let port: UInt16 = try integer()
+        guard port != 0 else { throw .value(kind: kind, field: "port") }
+        return port
+    }
+
+    /// UTF-8 without control characters: it is shown to people.
+    mutating func text() throws(SecureMessageError) -> String {
+        let length: UInt16 = try integer()
+        guard length <= SecureMessage.longestText else { throw .value(kind: kind, field: "text") }
+        let bytes = try raw(Int(length))
+        guard let text = String(validating: bytes, as: UTF8.self),
+            !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else { throw .value(kind: kind, field: "text") }
+        return text
+    }
+
+    mutating func key() throws(SecureMessageError) -> SealingKey {
+        let number: UInt16 = try integer()
+        guard
+            let key = SealingKey(
+                number: number, key: try raw(SealingKey.keyLength), salt: try raw(SealingKey.saltLength))
+        else { throw .value(kind: kind, field: "key") }
+        return key
+    }
+}
+
+extension String {
+    /// As many whole characters as fit into so many bytes of UTF-8.
+    func prefix(utf8 limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var text = self
+        while text.utf8.count > limit { text.removeLast() }
+        return text
+    }
+
+    /// Without control characters: fit for a message's text.
+    var withoutControls: String {
+        var scalars = String.UnicodeScalarView()
+        for scalar in unicodeScalars where scalar.properties.generalCategory != .control { scalars.append(scalar) }
+        return String(scalars)
+    }
+}

@@ -1,0 +1,25 @@
+import BeamProtocol
+
+/// What a person types to mean a device.
+struct DeviceQuery {
+    /// So that a short name isn't taken for a key by chance.
+    static let fewestDigits = 4
+
+    private let name: String
+    /// Lower-case hexadecimal digits; nil when it isn't the beginning of a key.
+    private let digits: String?
+
+    init(_ text: String) {
+        name = text
+        let digits = text.lowercased().filter { $0 != " " }
+        let isKey = digits.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+        let fits = (Self.fewestDigits...2 * DeviceKey.length).contains(digits.utf8.count)
+        self.digits = isKey && fits ? digits : nil
+    }
+
+    func matches(in devices: [RememberedDevice]) -> [RememberedDevice] {
+        guard let digits else { return devices.filter { $0.name == name } }
+        let isWhole = digits.utf8.count == 2 * DeviceKey.length
+        return devices.filter { $0.key.hex.hasPrefix(digits) || (!isWhole && $0.name == name) }
+    }
+}

@@ -1,0 +1,101 @@
+import BeamProtocol
+import Foundation
+
+/// What stands in `devices.json`:
+///
+///     { "version": 1, "devices": [
+///         { "name": "Studio", "key": "9f86…64 digits", "roles": ["host", "viewer"], "pairedAt": "2026-03-01T09:30:00Z" } ] }
+///
+/// Members that aren't known are ignored; roles that aren't are an error, for they'd be lost by the next change.
+enum DevicesFile {
+    static let version = 1
+    /// In bytes.
+    static let longest = 1 << 20
+    static let mostDevices = 1000
+
+    enum Failure: Error, Equatable {
+        case newer(version: Int)
+        case damaged(reason: String)
+    }
+
+    private struct Form: Codable {
+        var version: Int
+        var devices: [Entry]
+    }
+
+    private struct Version: Codable {
+        var version: Int
+    }
+
+    private struct Entry: Codable {
+        var name: String
+        var key: String
+        var roles: [String]
+        var pairedAt: String
+    }
+
+    static func encode(_ devices: [RememberedDevice]) -> [UInt8] {
+        let form = Form(
+            version: version,
+            devices: sorted(devices).map { device in
+                Entry(
+                    name: device.name, key: device.key.hex, roles: device.roles.map(\.rawValue).sorted(),
+                    pairedAt: device.pairedAt.formatted(.iso8601))
+            })
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(form) else {
+            preconditionFailure("strings and integers always have a JSON form")
+        }
+        return Array(data) + [0x0A]
+    }
+
+    static func decode(_ bytes: [UInt8]) throws(Failure) -> [RememberedDevice] {
+        guard bytes.count <= longest else { throw .damaged(reason: "it is too large") }
+        let decoder = JSONDecoder()
+        let data = Data(bytes)
+        guard let version = try? decoder.decode(Version.self, from: data).version else {
+            throw .damaged(reason: "it isn't JSON with a version")
+        }
+        guard version == Self.version else {
+            throw version > Self.version ? .newer(version: version) : .damaged(reason: "there is no version \(version)")
+        }
+        guard let entries = try? decoder.decode(Form.self, from: data).devices else {
+            throw .damaged(reason: "its list of devices can't be read")
+        }
+        guard entries.count <= mostDevices else {
+            throw .damaged(reason: "it lists \(entries.count) devices; \(mostDevices) are the most")
+        }
+        var seen: Set<DeviceKey> = []
+        var devices: [RememberedDevice] = []
+        for (index, entry) in entries.enumerated() {
+            let device = try device(entry, number: index + 1)
+            guard seen.insert(device.key).inserted else {
+                throw .damaged(reason: "device \(index + 1) has the key of one before it")
+            }
+            devices.append(device)
+        }
+        return sorted(devices)
+    }
+
+    private static func device(_ entry: Entry, number: Int) throws(Failure) -> RememberedDevice {
+        guard DeviceName.isValid(entry.name) else {
+            throw .damaged(reason: "the name of device \(number) is empty, too long, or can't be shown")
+        }
+        guard let key = DeviceKey(hex: entry.key) else {
+            throw .damaged(reason: "the key of device \(number) isn't \(2 * DeviceKey.length) hexadecimal digits")
+        }
+        let roles = entry.roles.compactMap(RememberedDevice.Role.init)
+        guard roles.count == entry.roles.count else {
+            throw .damaged(reason: "device \(number) has a role that there isn't")
+        }
+        guard let pairedAt = try? Date(entry.pairedAt, strategy: .iso8601) else {
+            throw .damaged(reason: "the date of device \(number) can't be read")
+        }
+        return RememberedDevice(name: entry.name, key: key, roles: Set(roles), pairedAt: pairedAt)
+    }
+
+    private static func sorted(_ devices: [RememberedDevice]) -> [RememberedDevice] {
+        devices.sorted { ($0.name, $0.key.hex) < ($1.name, $1.key.hex) }
+    }
+}

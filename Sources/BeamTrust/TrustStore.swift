@@ -1,0 +1,153 @@
+import BeamIdentity
+import BeamProtocol
+import Foundation
+
+/// This machine's key, and the devices that it has been paired with, in a directory of the user's own:
+///
+/// - `identity.pem`: the private key (PKCS #8 in PEM), made on first use, never replaced;
+/// - `devices.json`: the devices, replaced as a whole by each change;
+/// - `lock`: held (flock) by whoever changes one of them.
+///
+/// The directory has mode 0700 and the files 0600, from the moment they exist; where others could have been at them,
+/// nothing is read or written. All of it may be called from any thread and any number of processes; calls block for as
+/// long as the disk and a lock take, so not from an event loop.
+public struct TrustStore: Sendable {
+    /// Of the directory.
+    public let path: String
+
+    static let identityName = "identity.pem"
+    static let devicesName = "devices.json"
+    /// A P-256 key takes some 240 bytes.
+    static let longestIdentity = 16 << 10
+
+    /// A store at `path`, which is made when it is first needed.
+    public init(path: String) { self.path = path }
+
+    /// The user's store: `$XDG_STATE_HOME/beamroom`, or `~/.local/state/beamroom`.
+    public init() throws(TrustStoreError) {
+        try self.init(path: Self.defaultPath(environment: ProcessInfo.processInfo.environment))
+    }
+
+    /// XDG Base Directory Specification: a relative path counts as none.
+    static func defaultPath(environment: [String: String]) throws(TrustStoreError) -> String {
+        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/beamroom" }
+        guard let home = [environment["HOME"], Account.home].compactMap({ $0 }).first(where: { $0.hasPrefix("/") })
+        else {
+            throw .noHome
+        }
+        return home + "/.local/state/beamroom"
+    }
+
+    // MARK: Identity
+
+    /// Who this machine is. Made on first use; processes that come at once get the same one.
+    ///
+    /// A key file that can't be read is an error, never a reason for a new key: other devices know this machine by it.
+    public func identity() throws(TrustStoreError) -> LocalIdentity {
+        let directory = try PrivateDirectory.make(at: path)
+        if let identity = try identity(in: directory) { return identity }
+        return try directory.locked { () throws(TrustStoreError) in
+            if let identity = try self.identity(in: directory) { return identity }
+            do {
+                let identity = try LocalIdentity()
+                try directory.write(Array(identity.privateKeyPEM.utf8) + [0x0A], to: Self.identityName)
+                return identity
+            } catch let error as TrustStoreError {
+                throw error
+            } catch {
+                throw .cannotUse(path: path, reason: "\(error)")
+            }
+        }
+    }
+
+    private func identity(in directory: borrowing PrivateDirectory) throws(TrustStoreError) -> LocalIdentity? {
+        let file = directory.path(of: Self.identityName)
+        switch try directory.read(Self.identityName, atMost: Self.longestIdentity) {
+        case .none: return nil
+        case .tooLong: throw .damagedIdentity(path: file)
+        case .bytes(let bytes):
+            guard let identity = try? LocalIdentity(privateKeyPEM: String(decoding: bytes, as: UTF8.self)) else {
+                throw .damagedIdentity(path: file)
+            }
+            return identity
+        }
+    }
+
+    // MARK: Devices
+
+    /// The devices that are remembered, by name.
+    public func devices() throws(TrustStoreError) -> [RememberedDevice] {
+        guard let directory = try PrivateDirectory.existing(at: path) else { return [] }
+        return try devices(in: directory)
+    }
+
+    /// Remembers a device. One that is remembered already (by its key) gets the new name and time, and both's roles.
+    public func remember(_ device: RememberedDevice) throws(TrustStoreError) {
+        try change { devices throws(TrustStoreError) in
+            if let index = devices.firstIndex(where: { $0.key == device.key }) {
+                devices[index] = devices[index].joined(with: device)
+            } else {
+                guard devices.count < DevicesFile.mostDevices else {
+                    throw .tooManyDevices(most: DevicesFile.mostDevices)
+                }
+                devices.append(device)
+            }
+        }
+    }
+
+    /// Forgets one device, and says which it was.
+    ///
+    /// - Parameter text: its whole name; or the beginning of its key, at least four hexadecimal digits, with or without
+    ///   spaces. Whoever chooses a device's name can make it look like another's key: so a text that fits two devices is
+    ///   an error that lists them, but for a whole key, which only ever means the key.
+    public func forget(matching text: String) throws(TrustStoreError) -> [RememberedDevice] {
+        try change { devices throws(TrustStoreError) in
+            let matches = DeviceQuery(text).matches(in: devices)
+            guard let match = matches.first else { throw .unknownDevice(DeviceName.cleaned(text)) }
+            guard matches.count == 1 else { throw .ambiguousDevice(DeviceName.cleaned(text), matches: matches) }
+            devices.removeAll { $0.key == match.key }
+            return matches
+        }
+    }
+
+    /// Calls `onChange` from a thread of its own, within half a second, whenever the remembered devices have changed, by
+    /// this process or another, until the watch is cancelled or let go. `devices()` tells what there is then.
+    public func watchChanges(onChange: @escaping @Sendable () -> Void) throws(TrustStoreError) -> TrustWatch {
+        // So that there is something to watch.
+        _ = try PrivateDirectory.make(at: path)
+        return try TrustWatch(directory: path, file: Self.devicesName, onChange: onChange)
+    }
+
+    private func devices(in directory: borrowing PrivateDirectory) throws(TrustStoreError) -> [RememberedDevice] {
+        let file = directory.path(of: Self.devicesName)
+        switch try directory.read(Self.devicesName, atMost: DevicesFile.longest) {
+        case .none: return []
+        case .tooLong:
+            throw .damagedDevices(path: file, reason: "it is larger than the \(DevicesFile.longest) bytes that are read")
+        case .bytes(let bytes):
+            do {
+                return try DevicesFile.decode(bytes)
+            } catch {
+                switch error {
+                case .newer(let version): throw .newerDevices(path: file, version: version)
+                case .damaged(let reason): throw .damagedDevices(path: file, reason: reason)
+                }
+            }
+        }
+    }
+
+    private func change<Result>(
+        _ body: (inout [RememberedDevice]) throws(TrustStoreError) -> Result
+    ) throws(TrustStoreError) -> Result {
+        let directory = try PrivateDirectory.make(at: path)
+        return try directory.locked { () throws(TrustStoreError) in
+            let before = try devices(in: directory)
+            var devices = before
+            let result = try body(&devices)
+            if devices != before {
+                try directory.write(DevicesFile.encode(devices), to: Self.devicesName)
+            }
+            return result
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import BeamProtocol
+
+/// Why identity or remembered devices can't be had, in words for a person.
+public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
+    case noHome
+    case cannotUse(path: String, reason: String)
+    case notADirectory(path: String)
+    case notAFile(path: String)
+    case ownedByAnother(path: String, owner: UInt32)
+    /// `mode` are the nine permission bits.
+    case openToOthers(path: String, mode: UInt32, needed: UInt32)
+    case busy(path: String)
+    case damagedIdentity(path: String)
+    case damagedDevices(path: String, reason: String)
+    case newerDevices(path: String, version: Int)
+    case tooManyDevices(most: Int)
+    case unknownDevice(String)
+    /// Several devices fit; `matches` has two or more.
+    case ambiguousDevice(String, matches: [RememberedDevice])
+
+    public var description: String {
+        switch self {
+        case .noHome:
+            "There is no home directory to keep this machine's key in. Set HOME or XDG_STATE_HOME."
+        case .cannotUse(let path, let reason):
+            "\(path) can't be used: \(reason). BeamRoom keeps this machine's key and its paired devices there; mend that, or set XDG_STATE_HOME to another place."
+        case .notADirectory(let path):
+            "\(path) is not a directory. BeamRoom keeps this machine's key and its paired devices there; move it away, or set XDG_STATE_HOME to another place."
+        case .notAFile(let path):
+            "\(path) is not an ordinary file (a link, perhaps), so it isn't used for this machine's secrets. Put the file itself there, or move it away."
+        case .ownedByAnother(let path, let owner):
+            "\(path) belongs to another user (number \(owner)), so it isn't used for this machine's secrets. Run as that user, or set XDG_STATE_HOME to a place of your own."
+        case .openToOthers(let path, let mode, let needed):
+            "\(path) can be reached by other users (mode \(Self.octal(mode))), so it isn't used for this machine's secrets. If nobody has been at it, run `chmod \(Self.octal(needed)) '\(path)'`."
+        case .busy(let path):
+            "Another beamroom has been holding \(path) for some seconds. Wait for it, or end it, and try again."
+        case .damagedIdentity(let path):
+            "\(path) doesn't hold this machine's private key any more. Restore it from a backup; or move it away for a new key, and pair all devices again."
+        case .damagedDevices(let path, let reason):
+            "\(path) is damaged (\(reason)). Restore it from a backup; or move it away, and pair the devices again."
+        case .newerDevices(let path, let version):
+            "\(path) was written by a newer beamroom (form \(version)). Update this one; or move the file away, and pair the devices again."
+        case .tooManyDevices(let most):
+            "\(most) devices are remembered already, and no more than that can be. Forget some with `beamroom devices forget NAME`."
+        case .unknownDevice(let name):
+            "No device called \(name) is remembered, and none whose key begins so. `beamroom devices` lists those that are."
+        case .ambiguousDevice(let name, let matches):
+            "\(name) fits \(matches.count) devices: "
+                + matches.map { "\($0.name) (key \(Self.key($0, of: matches)))" }.joined(separator: ", ")
+                + ". Give the digits of the key of the one that is meant."
+        }
+    }
+
+    private static func octal(_ mode: UInt32) -> String {
+        let digits = String(mode, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+
+    /// As many digits as tell them apart.
+    private static func key(_ device: RememberedDevice, of devices: [RememberedDevice]) -> String {
+        let isTelling = Set(devices.map(\.key.description)).count == devices.count
+            && !devices.contains { $0.name == device.key.description }
+        return isTelling ? device.key.description : device.key.hex
+    }
+}

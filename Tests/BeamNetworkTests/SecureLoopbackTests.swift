@@ -1,0 +1,60 @@
+import BeamIdentity
+import BeamMedia
+import BeamProtocol
+import Testing
+
+@testable import BeamNetwork
+
+/// Host and viewer in version 2, over real sockets.
+struct SecureLoopbackTests {
+    private static let code = PairingCode("482913")!
+
+    @Test func aTypedCodePairsAndTheStreamFollows() throws {
+        let identity = try LocalIdentity()
+        let host = try TestHost(acceptance: .none, identity: identity, code: Self.code, allowsUnencrypted: false)
+        defer { host.server.shutdown() }
+        let viewerIdentity = try LocalIdentity()
+        let endpoint = host.endpoint()
+        let viewer = try TestViewer({ [endpoint] }, identity: viewerIdentity)
+        defer { viewer.client.shutdown() }
+        let frame = try #require(viewer.frames.wait { $0.isKeyframe })
+        #expect(frame.captureTime != nil)
+        #expect(viewer.events.all.contains(.hostPaired(identity.deviceKey, name: "host", isToBeRemembered: true)))
+        #expect(
+            host.events.all.contains(.devicePaired(viewerIdentity.deviceKey, name: "viewer", isToBeRemembered: true)))
+        #expect(
+            viewer.events.all.contains {
+                if case .paired(_, "host", true, true) = $0 { true } else { false }
+            })
+    }
+
+    @Test func aWrongCodeIsRefused() throws {
+        let host = try TestHost(acceptance: .none, code: Self.code, allowsUnencrypted: false)
+        defer { host.server.shutdown() }
+        let endpoint = host.endpoint()
+        let viewer = try TestViewer({ [endpoint] }, code: "111111", identity: LocalIdentity())
+        defer { viewer.client.shutdown() }
+        guard case .refused(let reason)? = viewer.events.wait(for: { if case .refused = $0 { true } else { false } })
+        else {
+            Issue.record("it wasn't refused: \(viewer.events.all)")
+            return
+        }
+        #expect(reason.contains("code"))
+        #expect(host.server.statistics.datagrams == 0)
+    }
+
+    @Test func versionOneIsToldWhyItIsRefused() throws {
+        let host = try TestHost(acceptance: .all, allowsUnencrypted: false)
+        defer { host.server.shutdown() }
+        let endpoint = host.endpoint()
+        let viewer = try TestViewer { [endpoint] }
+        defer { viewer.client.shutdown() }
+        guard case .refused(let reason)? = viewer.events.wait(for: { if case .refused = $0 { true } else { false } })
+        else {
+            Issue.record("it wasn't refused: \(viewer.events.all)")
+            return
+        }
+        #expect(reason.contains("--allow-unencrypted"))
+        #expect(host.server.statistics.datagrams == 0)
+    }
+}

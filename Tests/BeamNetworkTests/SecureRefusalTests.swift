@@ -1,0 +1,259 @@
+import BeamIdentity
+import BeamProtocol
+import Crypto
+import CryptoExtras
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Testing
+import X509
+
+@testable import BeamNetwork
+
+/// Everybody who isn't let in, and why: no key is handed on, no message delivered, and the connection ends.
+struct SecureRefusalTests {
+    enum Attack: CaseIterable {
+        case expired, notYetValid, signedByTrusted, signedByTrustedOfSameName, withItsIssuer, twoCertificates
+        case rsa, ed25519, p384, tampered, someoneElsesCertificate, tls12, otherProtocol, noProtocol
+
+        /// A device that our end may well trust.
+        static let trusted = P256.Signing.PrivateKey()
+
+        func stranger() throws -> Stranger {
+            var stranger = try Stranger()
+            let key = P256.Signing.PrivateKey()
+            let publicKey = Certificate.PublicKey(key.publicKey)
+            let own = Certificate.PrivateKey(key)
+            let trusted = Certificate.PrivateKey(Self.trusted)
+            let now = Date()
+            stranger.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
+            stranger.certificates = [try makeCertificate(for: publicKey, signedBy: own)]
+            switch self {
+            case .expired:
+                stranger.certificates = [try makeCertificate(for: publicKey, signedBy: own, to: now - 60)]
+            case .notYetValid:
+                stranger.certificates = [try makeCertificate(for: publicKey, signedBy: own, from: now + 3600)]
+            case .signedByTrusted:
+                stranger.certificates = [try makeCertificate(for: publicKey, signedBy: trusted, issuer: "Trusted")]
+            case .signedByTrustedOfSameName:
+                stranger.certificates = [try makeCertificate(for: publicKey, signedBy: trusted)]
+            case .withItsIssuer:
+                stranger.certificates = [
+                    try makeCertificate(for: publicKey, signedBy: trusted),
+                    try makeCertificate(for: trusted.publicKey, signedBy: trusted),
+                ]
+            case .twoCertificates:
+                stranger.certificates.append(try makeCertificate(for: trusted.publicKey, signedBy: trusted))
+            case .rsa:
+                let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+                let both = Certificate.PrivateKey(key)
+                stranger.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
+                stranger.certificates = [
+                    try makeCertificate(for: both.publicKey, signedBy: both, .sha256WithRSAEncryption)
+                ]
+            case .ed25519:
+                let key = Curve25519.Signing.PrivateKey()
+                let both = Certificate.PrivateKey(key)
+                // PKCS #8 (RFC 8410, 7)
+                let header: [UInt8] = [
+                    0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+                ]
+                stranger.key = try NIOSSLPrivateKey(bytes: header + key.rawRepresentation, format: .der)
+                stranger.certificates = [try makeCertificate(for: both.publicKey, signedBy: both, .ed25519)]
+            case .p384:
+                let key = P384.Signing.PrivateKey()
+                let both = Certificate.PrivateKey(key)
+                stranger.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
+                stranger.certificates = [try makeCertificate(for: both.publicKey, signedBy: both, .ecdsaWithSHA384)]
+            case .tampered:
+                stranger.certificates[0][stranger.certificates[0].count - 1] ^= 1
+            case .someoneElsesCertificate:
+                let trusted = try makeCertificate(for: trusted.publicKey, signedBy: trusted)
+                stranger.certificates = [trusted]
+                stranger.key = NIOSSLPrivateKey(customPrivateKey: ForeignKey())
+            case .tls12:
+                stranger.version = .tlsv12
+            case .otherProtocol:
+                stranger.applicationProtocols = ["h2", "http/1.1"]
+            case .noProtocol:
+                stranger.applicationProtocols = []
+            }
+            return stranger
+        }
+
+        var reason: String {
+            switch self {
+            case .expired: PeerCertificateError.expired.description
+            case .notYetValid: PeerCertificateError.notYetValid.description
+            case .signedByTrusted: PeerCertificateError.signedByAnother.description
+            case .signedByTrustedOfSameName, .tampered: PeerCertificateError.wrongSignature.description
+            case .withItsIssuer, .twoCertificates: PeerCertificateError.several(2).description
+            // It notices by itself that it has nothing to sign with, and gives up.
+            case .rsa, .ed25519, .p384: TLSFailure.nothingInCommon
+            case .someoneElsesCertificate: TLSFailure.notProven
+            case .tls12: TLSFailure.version
+            case .otherProtocol, .noProtocol: TLSFailure.applicationProtocol
+            }
+        }
+    }
+
+    @Test(arguments: Attack.allCases)
+    func `A host refuses`(attack: Attack) async throws {
+        let host = try await SecureEnd.host(LocalIdentity())
+        let stranger = try await attack.stranger().connect(port: host.port)
+        // What it would say if it were let in.
+        stranger.channel.writeAndFlush(ByteBuffer(bytes: [0, 0, 0, 1, 0x42]), promise: nil)
+        #expect(host.events.waitForEnd() == attack.reason)
+        #expect(host.events.keys.isEmpty)
+        #expect(host.events.messages.isEmpty)
+        #expect(stranger.hasEnded)
+    }
+
+    @Test(arguments: Attack.allCases)
+    func `A viewer refuses`(attack: Attack) async throws {
+        let listener = try await attack.stranger().listen()
+        let viewer = try await SecureEnd.viewer(LocalIdentity(), port: listener.port)
+        #expect(viewer.events.waitForEnd() == attack.reason)
+        #expect(viewer.events.keys.isEmpty)
+        #expect(viewer.events.messages.isEmpty)
+        listener.close()
+    }
+
+    @Test func `A viewer without a certificate`() async throws {
+        let host = try await SecureEnd.host(LocalIdentity())
+        var stranger = try Stranger()
+        stranger.certificates = []
+        stranger.key = nil
+        let connection = try await stranger.connect(port: host.port)
+        #expect(host.events.waitForEnd() == PeerCertificateError.missing.description)
+        #expect(host.events.keys.isEmpty)
+        #expect(connection.hasEnded)
+    }
+
+    @Test func `The trusted key itself, with nothing wrong about it, is let in`() async throws {
+        let host = try await SecureEnd.host(LocalIdentity())
+        var stranger = try Stranger()
+        let key = Certificate.PrivateKey(Attack.trusted)
+        stranger.key = try NIOSSLPrivateKey(bytes: Array(Attack.trusted.derRepresentation), format: .der)
+        stranger.certificates = [try makeCertificate(for: key.publicKey, signedBy: key)]
+        let connection = try await stranger.connect(port: host.port)
+        let expected = DeviceKey(Attack.trusted.publicKey)
+        #expect(host.events.wait { $0 == .secured(expected) } != nil)
+        connection.close()
+    }
+
+    @Test func `A viewer that is refused is told so`() async throws {
+        var stranger = try Stranger()
+        stranger.acceptsPeer = false
+        let listener = try await stranger.listen()
+        let viewer = try await SecureEnd.viewer(LocalIdentity(), port: listener.port)
+        #expect(viewer.events.waitForEnd() == TLSFailure.refused)
+        #expect(viewer.events.messages.isEmpty)
+        listener.close()
+    }
+
+    // MARK: Not TLS
+
+    /// What a viewer meets that isn't even TLS.
+    @Test(arguments: [#"{"type":"welcome"}"# + "\n", "HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"])
+    func `A viewer that is answered in the clear`(answer: String) async throws {
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in channel.writeAndFlush(ByteBuffer(string: answer)) }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(server.localAddress?.port)
+        let viewer = try await SecureEnd.viewer(LocalIdentity(), port: port)
+        #expect(viewer.events.waitForEnd() == TLSFailure.notTLS(.viewer))
+        #expect(viewer.events.keys.isEmpty)
+        server.close(promise: nil)
+    }
+
+    @Test func `A viewer that isn't answered`() async throws {
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(server.localAddress?.port)
+        let viewer = try await SecureEnd.viewer(LocalIdentity(), port: port, timeout: .milliseconds(200))
+        #expect(viewer.events.waitForEnd() == TLSFailure.timedOut(.milliseconds(200), .viewer))
+        server.close(promise: nil)
+    }
+
+    @Test func `A host that hears one byte of TLS, and no more`() async throws {
+        let host = try await SecureEnd.host(LocalIdentity(), timeout: .milliseconds(200))
+        let channel = try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: host.port).get()
+        try await channel.writeAndFlush(ByteBuffer(bytes: [0x16])).get()
+        #expect(host.events.waitForEnd() == TLSFailure.timedOut(.milliseconds(200), .host))
+        #expect(host.events.keys.isEmpty)
+        try await channel.closeFuture.get()
+    }
+
+    @Test(arguments: [
+        [0x16, 0x7B, 0x22, 0x7D, 0x0A], [0x16, 0x03, 0x01, 0xFF, 0xFF, 0x01], [0x16, 0x03, 0x01, 0x00, 0x05, 1, 0, 0, 1, 0],
+    ] as [[UInt8]])
+    func `A host that hears what only begins like TLS`(bytes: [UInt8]) async throws {
+        let host = try await SecureEnd.host(LocalIdentity())
+        let channel = try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: host.port).get()
+        try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get()
+        #expect(host.events.waitForEnd()?.isEmpty == false)
+        #expect(host.events.keys.isEmpty)
+        try await channel.closeFuture.get()
+    }
+
+    @Test func `A connection that ends in the middle of the handshake`() async throws {
+        let host = try await SecureEnd.host(LocalIdentity())
+        let channel = try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: host.port).get()
+        try await channel.writeAndFlush(ByteBuffer(bytes: [0x16, 0x03, 0x01, 0x02, 0x00, 0x01])).get()
+        try await channel.close().get()
+        #expect(host.events.waitForEnd() == TLSFailure.closedEarly)
+    }
+
+    // MARK: Resumption
+
+    private static let openssl = ["/usr/bin/openssl", "/usr/local/bin/openssl"].first {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    /// OpenSSL takes the ticket that it is given, as BeamRoom never would, and comes back with it.
+    @Test(.enabled(if: openssl != nil, "needs the openssl command"))
+    func `A connection that resumes an earlier one isn't let in`() async throws {
+        let openssl = try #require(Self.openssl)
+        let folder = FileManager.default.temporaryDirectory.appending(path: "beamroom-resume-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let identity = try LocalIdentity()
+        let base64 = Data(identity.certificate).base64EncodedString(options: .lineLength64Characters)
+        let pem = "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
+        try (pem + identity.privateKeyPEM).write(to: folder.appending(path: "own.pem"), atomically: true, encoding: .utf8)
+
+        let host = try await SecureEnd.host(LocalIdentity())
+        func connect(_ extra: String...) throws -> String {
+            let process = Process()
+            process.executableURL = URL(filePath: openssl)
+            process.currentDirectoryURL = folder
+            process.arguments =
+                ["s_client", "-connect", "127.0.0.1:\(host.port)", "-tls1_3", "-cert", "own.pem", "-alpn", "beamroom/2"]
+                + extra
+            let output = Pipe()
+            let input = Pipe()
+            process.standardOutput = output
+            process.standardError = FileHandle.nullDevice
+            process.standardInput = input
+            try process.run()
+            // It reads tickets for as long as its input is open.
+            Thread.sleep(forTimeInterval: 1)
+            try input.fileHandleForWriting.close()
+            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            process.waitUntilExit()
+            return text
+        }
+        _ = try connect("-sess_out", "session.pem")
+        #expect(host.events.wait { $0 == .secured(identity.deviceKey) } != nil)
+        #expect(host.events.waitForEnd() != nil)
+        try #require(FileManager.default.fileExists(atPath: folder.appending(path: "session.pem").path))
+        let before = host.events.all.count
+        let text = try connect("-sess_in", "session.pem")
+        let resumed = host.events.all.dropFirst(before)
+        #expect(text.contains("Reused, TLSv1.3"))
+        #expect(resumed.contains { $0.isEnd })
+        #expect(!resumed.contains { if case .secured = $0 { true } else { false } })
+    }
+}

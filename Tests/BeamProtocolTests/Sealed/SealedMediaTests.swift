@@ -1,0 +1,214 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Frames on their sealed way: cut, sealed, opened, put together.
+struct SealedMediaTests {
+    private static func delta(_ index: UInt32, bytes: Int = 3000) -> AccessUnit {
+        TestFrame.make(index, reference: index &- 1, bytes: bytes, time: .at(Double(index) / 64))
+    }
+
+    private static let keyframe = TestFrame.make(0, bytes: 5000)
+
+    private func receiver(_ keys: SealingKey...) -> SealedReceiver {
+        var receiver = SealedReceiver()
+        for key in keys { receiver.keys.add(key) }
+        return receiver
+    }
+
+    // MARK: Cutting
+
+    @Test(arguments: [13, 1147, 1148, 1149, 2296, 2297, 100_000])
+    func everyDatagramButTheLastIsFull(_ length: Int) throws {
+        for reference in [nil, UInt32(3)] {
+            let unit = TestFrame.make(4, reference: reference, bytes: length, time: .at(3.5))
+            let sealer = DatagramSealer(key: .golden, counter: 77)
+            let parts = try sealedDatagrams(unit, 7, sealer)
+            #expect(sealer.datagramsSealed == 77 + UInt64(parts.count))
+            #expect(parts.dropLast().allSatisfy { $0.count == 1200 })
+            #expect((53...1200).contains(parts.last?.count ?? 0))
+            var opener = DatagramOpener(key: .golden)
+            for (index, part) in parts.enumerated() {
+                let (opened, plaintext) = try opener.open(part)
+                #expect(opened.counter == 77 + UInt64(index))
+                try plaintext.withUnsafeBytes { bytes in
+                    let datagram = try MediaDatagram(version2: bytes)
+                    #expect(datagram.form == .version2)
+                    #expect(datagram.wireLength == part.count)
+                    #expect(datagram.header.part == index)
+                    #expect(Int(datagram.header.frame.partCount) == parts.count)
+                    #expect(datagram.header.sequence == SequenceNumber(7))
+                    #expect(datagram.header.frame.captureTime == .at(3.5))
+                    #expect((datagram.header.configLength > 0) == (reference == nil && index == 0))
+                }
+            }
+        }
+    }
+
+    @Test func parameterSetsMayFillTheFirstDatagram() throws {
+        var unit = TestFrame.make(1, bytes: 500)
+        // 2 bytes of counts, 2 of length before each of both: 1148 in all.
+        unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1138)], pps: [[0x68, 1, 2, 3]])
+        let parts = try sealedDatagrams(unit, 0, DatagramSealer(key: .golden))
+        #expect(parts.map(\.count) == [1200, 552])
+        var receiver = receiver(.golden)
+        for part in parts.reversed() { receiver.receive(part) }
+        #expect(receiver.frames.map(\.parameterSets) == [unit.parameterSets])
+        unit.parameterSets?.sps[0].append(0)
+        #expect(throws: FragmentationError.parameterSetsTooLong(1149)) {
+            try sealedDatagrams(unit, 0, DatagramSealer(key: .golden))
+        }
+    }
+
+    /// The largest frame that may be sent may be received, in both forms.
+    @Test func theLargestFrameArrives() throws {
+        let sets = try #require(ParameterSetBlock.encode(TestFrame.parameterSets))
+        let unit = TestFrame.make(1, bytes: MediaLimits.frameLength - sets.count)
+        var receiver = receiver(.golden)
+        for part in try sealedDatagrams(unit, 1, DatagramSealer(key: .golden)) { receiver.receive(part) }
+        #expect(receiver.frames.count == 1 && receiver.frames.first?.range.count == unit.bytes.count)
+        var bench = ReassemblerTests.Bench()
+        bench.insert(try datagrams(unit, 1))
+        #expect(bench.frames.count == 1)
+    }
+
+    // MARK: Reading
+
+    @Test func theHeaderIsRead() throws {
+        try SealedDatagramTests.mediaPlaintext.withUnsafeBytes { bytes in
+            let datagram = try MediaDatagram(version2: bytes)
+            #expect(datagram.header.sequence == SequenceNumber(258))
+            #expect(datagram.header.part == 0)
+            #expect(datagram.header.frame.partCount == 1)
+            #expect(datagram.header.frame.flags == [.keyframe, .parameterSets])
+            #expect(datagram.header.frame.size == PixelSize(width: 1366, height: 767))
+            #expect(datagram.header.frame.captureTime == MediaTime(nanoseconds: 4_886_718_345_000))
+            #expect(Array(datagram.payload) == [0, 0, 0, 2, 0x65, 0x88, 0, 0, 0, 1, 0x06])
+            #expect(datagram.wireLength == SealedDatagramTests.media.count)
+        }
+    }
+
+    @Test(arguments: [
+        (offset: 4, value: [0, 1], MediaDatagramError.part(1, of: 1)),
+        (6, [0, 0], .part(0, of: 0)),
+        (6, [0x1C, 0x8D], .tooManyParts(7309)),
+        (8, [1], .parameterSets),  // a keyframe that says it brings none
+        (8, [2], .parameterSets),  // sets, but no keyframe
+        (8, [0], .parameterSets),  // a block, but no flags
+        (10, [0, 0], .size(width: 0, height: 767)),
+        (12, [0, 0], .size(width: 1366, height: 0)),
+        (14, [0, 0], .parameterSets),
+        (14, [0, 25], .configLength(25)),
+        (14, [0, 24], .emptyPart),
+        (16, [UInt8](repeating: 0xFF, count: 8), .captureTime(.max)),
+        // 2^63 ns and a little: what a clock in nanoseconds can't say.
+        (16, [0x00, 0x20, 0xC4, 0x9B, 0xA5, 0xE3, 0x53, 0xF8], .captureTime(9_223_372_036_854_776)),
+    ])
+    func aWrongFieldIsRefused(offset: Int, value: [UInt8], error: MediaDatagramError) {
+        var bytes = SealedDatagramTests.mediaPlaintext
+        bytes.replaceSubrange(offset..<offset + value.count, with: value)
+        #expect(throws: error) { try bytes.withUnsafeBytes { _ = try MediaDatagram(version2: $0) } }
+        #expect(!error.description.isEmpty)
+    }
+
+    @Test func wrongLengthsAreRefused() {
+        for length in [0, 1, 20, 23, 1473, 65507] {
+            let bytes = (SealedDatagramTests.mediaPlaintext + [UInt8](repeating: 0, count: 65507)).prefix(length)
+            #expect(throws: MediaDatagramError.length(length)) {
+                try bytes.withUnsafeBytes { _ = try MediaDatagram(version2: $0) }
+            }
+        }
+    }
+
+    /// For later versions.
+    @Test func unknownFlagsAndTheSpareByteAreLetThrough() throws {
+        var bytes = SealedDatagramTests.mediaPlaintext
+        bytes[8] |= 0x80
+        bytes[9] = 7
+        let flags = try bytes.withUnsafeBytes { try MediaDatagram(version2: $0).header.frame.flags }
+        #expect(flags.rawValue == 0x83)
+    }
+
+    // MARK: Putting together
+
+    @Test func framesComeOutAsTheyWentIn() throws {
+        let sealer = DatagramSealer(key: .golden)
+        let units = [Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20), TestFrame.make(3, bytes: 40_000)]
+        var receiver = receiver(.golden)
+        var bytes: UInt64 = 0
+        for (number, unit) in units.enumerated() {
+            for part in try sealedDatagrams(unit, 7 + UInt32(number), sealer) {
+                receiver.now = receiver.now + .milliseconds(1)
+                #expect(receiver.receive(part) == nil)
+                bytes += UInt64(part.count)
+            }
+        }
+        #expect(receiver.frames.map { Array($0.avcc) } == units.map(\.bytes))
+        #expect(receiver.frames.map(\.number) == [7, 8, 9, 10])
+        #expect(receiver.frames.map(\.captureTime) == units.map(\.time))
+        #expect(receiver.frames[0].time == .at(0.005), "its own clock tells when the last part came")
+        #expect(receiver.frames.map(\.isKeyframe) == [true, false, false, true])
+        let statistics = receiver.reassembler.statistics
+        #expect(statistics.frames == 4 && statistics.lost == 0 && statistics.reordered == 0)
+        #expect(statistics.datagrams == sealer.datagramsSealed && statistics.bytes == bytes)
+    }
+
+    @Test func anyOrderOfPartsWillDo() throws {
+        let sealer = DatagramSealer(key: .golden)
+        let parts =
+            try sealedDatagrams(Self.keyframe, 1, sealer) + sealedDatagrams(Self.delta(1), 2, sealer)
+            + sealedDatagrams(Self.delta(2), 3, sealer)
+        for seed in 0..<100 {
+            var random = SeededGenerator(seed: UInt64(seed))
+            var receiver = receiver(.golden)
+            for part in parts.shuffled(using: &random) { receiver.receive(part) }
+            var decoder = TestFrame.Decoder()
+            for frame in receiver.frames { decoder.decode(frame) }
+            #expect(decoder.errors.isEmpty && decoder.last == 2, "seed \(seed)")
+        }
+    }
+
+    @Test func partsOfOneFrameHaveOneCaptureTime() throws {
+        let sealer = DatagramSealer(key: .golden)
+        var receiver = receiver(.golden)
+        let parts = try sealedDatagrams(Self.keyframe, 1, sealer)
+        var later = Self.keyframe
+        later.time = .at(1)
+        let other = try sealedDatagrams(later, 1, sealer)
+        for part in [parts[0], other[1]] + parts.dropFirst() { receiver.receive(part) }
+        #expect(receiver.frames.count == 1)
+        #expect(receiver.reassembler.statistics.malformed == 1)
+    }
+
+    /// A frame whose parts are sealed with two keys is none the worse, and neither are those around it.
+    @Test func theKeyChangesWithoutAGap() throws {
+        var receiver = receiver(.made(1), .made(2))
+        let sealers = [DatagramSealer(key: .made(1)), DatagramSealer(key: .made(2))]
+        var parts = try sealedDatagrams(Self.keyframe, 0, sealers[0])
+        for index: UInt32 in 1..<20 {
+            parts += try sealedDatagrams(Self.delta(index), index, sealers[index < 10 ? 0 : 1])
+        }
+        // Neighbours change places, across the change too.
+        for index in stride(from: 0, to: parts.count - 3, by: 4) { parts.swapAt(index, index + 3) }
+        for part in parts {
+            receiver.now = receiver.now + .milliseconds(5)
+            #expect(receiver.receive(part) == nil)
+        }
+        var decoder = TestFrame.Decoder()
+        for frame in receiver.frames { decoder.decode(frame) }
+        #expect(decoder.errors.isEmpty && decoder.decoded == 20)
+    }
+
+    @Test func whatIsRefusedIsCounted() throws {
+        var receiver = receiver(.golden)
+        let parts = try sealedDatagrams(Self.keyframe, 0, DatagramSealer(key: .golden))
+        receiver.receive(parts[0])
+        receiver.receive(parts[0])
+        receiver.receive(Array(parts[1].dropLast()))
+        receiver.receive(MediaDatagramTests.smallKeyframe)
+        let statistics = receiver.reassembler.statistics
+        #expect(statistics.datagrams == 4 && statistics.bytes == 3599 + UInt64(MediaDatagramTests.smallKeyframe.count))
+        #expect(statistics.duplicates == 1 && statistics.malformed == 2)
+    }
+}

@@ -1,0 +1,82 @@
+import Testing
+
+@testable import BeamProtocol
+
+/// Version 2's control messages, byte by byte.
+struct SecureMessageTests {
+    private static let nonce = (0..<32).map { UInt8($0) }
+    private static let key = SealingKey(number: 0x0102, key: (16..<32).map { UInt8($0) }, salt: [1, 2, 3, 4])!
+
+    /// The first bytes of each, or all of it.
+    private static let golden: [(SecureMessage, [UInt8])] = [
+        (
+            .hello(SecureMessage.Hello(instance: 0x0102_0304_0506_0708, name: "Zoë")),
+            [1, 0, 2, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 4, 0x5A, 0x6F, 0xC3, 0xAB]
+        ),
+        (
+            .welcome(
+                SecureMessage.Welcome(isTrusted: true, methods: [.code, .compare], nonce: nonce, name: "a")),
+            [2, 0, 2, 0, 0, 0, 0, 1, 3] + nonce + [0, 1, 0x61]
+        ),
+        (.join, [3]),
+        (
+            .session(
+                SecureMessage.Session(
+                    id: Array(nonce[..<16]), mediaPort: 52346, isBroadcasting: true, viewerKey: key, mediaKey: key)),
+            [4] + nonce[..<16] + [0xCC, 0x7A, 1] + [1, 2] + (16..<32).map { UInt8($0) } + [1, 2, 3, 4] + [1, 2]
+                + (16..<32).map { UInt8($0) } + [1, 2, 3, 4]
+        ),
+        (.codeShare(nonce), [0x10] + nonce), (.codeConfirm(nonce + nonce), [0x11] + nonce + nonce),
+        (.codeWait(8000), [0x12, 0, 0, 0x1F, 0x40]), (.compareCommit(nonce), [0x13] + nonce),
+        (.compareNonce(nonce), [0x14] + nonce), (.compareReveal(nonce), [0x15] + nonce),
+        (.paired(isRemembered: true), [0x16, 1]),
+        (.mediaKey(key), [0x20, 1, 2] + (16..<32).map { UInt8($0) } + [1, 2, 3, 4]),
+        (.mediaKeyReady(258), [0x21, 1, 2]), (.mediaPort(52346), [0x22, 0xCC, 0x7A]), (.broadcast(false), [0x23, 0]),
+        (.ping(1), [0x30, 0, 0, 0, 0, 0, 0, 0, 1]), (.pong(256), [0x31, 0, 0, 0, 0, 0, 0, 1, 0]),
+        (.refused(.wrongCode, "no"), [0x3E, 0, 3, 0, 2, 0x6E, 0x6F]), (.bye("end"), [0x3F, 0, 3, 0x65, 0x6E, 0x64]),
+    ]
+
+    @Test func goldenBytes() throws {
+        for (message, bytes) in Self.golden {
+            #expect(message.bytes == bytes)
+            #expect(try SecureMessage(bytes) == message)
+        }
+    }
+
+    @Test func bytesOfALaterVersionAreIgnored() throws {
+        for (message, bytes) in Self.golden { #expect(try SecureMessage(bytes + [1, 2, 3]) == message) }
+        #expect(try SecureMessage([0x7F, 1, 2]) == .unknown(0x7F))
+    }
+
+    @Test func whatEndsTooEarlyIsRefused() {
+        for (_, bytes) in Self.golden {
+            for count in 1..<max(1, bytes.count) where count < bytes.count {
+                #expect(throws: SecureMessageError.truncated(kind: bytes[0])) {
+                    try SecureMessage(Array(bytes[..<count]))
+                }
+            }
+        }
+        #expect(throws: SecureMessageError.empty) { try SecureMessage([]) }
+    }
+
+    @Test func valuesThatMakeNoSenseAreRefused() {
+        for bytes: [UInt8] in [
+            [0x22, 0, 0], [0x23, 2], [0x16, 0xFF], [0x3F, 0, 1, 0x07], [0x3F, 0, 1, 0xFF], [0x3F, 0, 1, 0x0A],
+            [0x3F, 1, 0] + [UInt8](repeating: 0x61, count: 256),
+        ] {
+            #expect(throws: SecureMessageError.self) { try SecureMessage(bytes) }
+        }
+    }
+
+    @Test func textsAreCutAndCleaned() throws {
+        let long = String(repeating: "ä", count: 200)
+        guard case .bye(let text) = try SecureMessage(SecureMessage.bye("a\n\u{1B}[2J" + long).bytes) else { return }
+        #expect(text.hasPrefix("a[2Jä") && text.utf8.count <= 255)
+    }
+
+    @Test func secretsStayOutOfDescriptions() {
+        var text = ""
+        dump(Self.key, to: &text)
+        #expect(!"\(Self.key) \(String(reflecting: Self.key)) \(text)".contains("16, 17"))
+    }
+}

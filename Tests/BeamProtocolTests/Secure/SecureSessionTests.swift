@@ -1,0 +1,349 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Version 2 between a host's and a viewer's session, in virtual time.
+struct SecureSessionTests {
+    private static let code = PairingCode("482913")!
+
+    private static func host(code: PairingCode? = code, takesNew: Bool = true, remembers: Bool = true) -> HostTrust {
+        HostTrust(
+            own: .host, code: code.map { HostCode(given: $0, isRenewed: true) } ?? .none, takesNewViewers: takesNew,
+            remembersNewViewers: remembers)
+    }
+
+    private static func pairedKeys(_ simulation: Simulation) -> [DeviceKey] {
+        simulation.hostEvents.compactMap { if case .devicePaired(let key, _, true) = $0.event { key } else { nil } }
+    }
+
+    // MARK: Coming in
+
+    @Test func aKnownPairStreamsWithoutAskingAnybody() {
+        var simulation = Simulation.securePair()
+        simulation.drive(for: .seconds(5))
+        #expect(simulation.viewer.decoder.decoded > 100)
+        #expect(simulation.viewer.decoder.errors == [])
+        #expect(!simulation.hostEvents.contains { if case .viewerAsks = $0.event { true } else { false } })
+        // TCP's round trip, hello and join, and the frame: no more than that.
+        #expect(simulation.viewer.frames[0].time.seconds < 0.05)
+    }
+
+    @Test func theCodePairsAndIsGoodOnce() throws {
+        var simulation = Simulation.securePair(
+            trust: Self.host(), viewer: .secure(knows: false, code: Self.code.description))
+        simulation.drive(for: .seconds(2))
+        #expect(simulation.viewer.decoder.decoded > 20)
+        #expect(Self.pairedKeys(simulation) == [.viewer])
+        let codes = simulation.hostEvents.compactMap { entry -> PairingCode? in
+            if case .codeChanged(let code) = entry.event { code } else { nil }
+        }
+        #expect(codes.count == 1 && codes[0] != Self.code)
+        let hosts = simulation.viewer.events.compactMap { entry -> DeviceKey? in
+            if case .hostPaired(let key, _, true) = entry.event { key } else { nil }
+        }
+        #expect(hosts == [.host])
+
+        // Somebody else with the same code comes too late.
+        simulation.addViewer(
+            from: .v4(0x0A00_0003),
+            configuration: .secure(knows: false, device: .made(7), code: Self.code.description))
+        simulation.drive(for: .seconds(2))
+        #expect(simulation.viewers[1].decoder.decoded == 0)
+        #expect(simulation.viewers[1].events.contains { if case .refused = $0.event { true } else { false } })
+    }
+
+    @Test func aWrongCodeIsAskedForAgain() {
+        var simulation = Simulation.securePair(
+            trust: Self.host(), viewer: .secure(knows: false, code: "000000", asksForCode: true))
+        simulation.drive(for: .seconds(1))
+        #expect(simulation.viewer.events.last?.event == .codeNeeded(host: "BeamRoom", wasWrong: true))
+        #expect(
+            simulation.hostEvents.contains {
+                $0.event == .wrongCode(from: Visitor(address: .v4(0x0A00_0002), name: "viewer"), pause: nil)
+            })
+        // Nothing goes on by itself: a code is typed for each try.
+        let count = simulation.hostEvents.count
+        simulation.drive(for: .seconds(60))
+        #expect(simulation.hostEvents.count == count)
+        simulation.handleAtViewer(0, .code(Self.code))
+        simulation.drive(for: .seconds(1))
+        #expect(simulation.viewer.decoder.decoded > 10)
+    }
+
+    @Test func theSixthTryWaits() {
+        var simulation = Simulation.securePair(
+            trust: Self.host(), viewer: .secure(knows: false, asksForCode: true))
+        simulation.drive(for: .seconds(1))
+        #expect(simulation.viewer.events.last?.event == .codeNeeded(host: "BeamRoom", wasWrong: false))
+        for guess in 0..<6 {
+            simulation.handleAtViewer(0, .code(PairingCode("00000\(guess)")!))
+            simulation.drive(for: .milliseconds(50))
+        }
+        let wrong = simulation.hostEvents.count { if case .wrongCode = $0.event { true } else { false } }
+        #expect(wrong == 5)
+        #expect(simulation.viewer.events.contains { if case .retrying = $0.event { true } else { false } })
+        // The sixth is looked at when its time has come, and is wrong too.
+        simulation.drive(for: .seconds(3))
+        #expect(simulation.hostEvents.count { if case .wrongCode = $0.event { true } else { false } } == 6)
+    }
+
+    @Test func withoutACodeBothShowTheSameDigits() throws {
+        var simulation = Simulation.securePair(
+            acceptance: .ask, trust: Self.host(code: nil), viewer: .secure(knows: false))
+        simulation.drive(for: .seconds(20))
+        let question = try #require(
+            simulation.hostEvents.compactMap { entry -> (ConnectionID, PairingCode)? in
+                if case .viewerAsks(let id, let code, _) = entry.event { (id, code) } else { nil }
+            }.first)
+        let shown = simulation.viewer.events.compactMap { entry -> PairingCode? in
+            if case .waitingForDecision(let code) = entry.event { code } else { nil }
+        }
+        #expect(shown == [question.1])
+        #expect(simulation.bursts.isEmpty)
+        simulation.handleAtHost(.decision(question.0, accept: true))
+        simulation.drive(for: .seconds(1))
+        #expect(simulation.viewer.decoder.decoded > 10)
+        #expect(Self.pairedKeys(simulation) == [.viewer])
+    }
+
+    @Test func whoIsDeclinedEnds() throws {
+        var simulation = Simulation.securePair(
+            acceptance: .ask, trust: Self.host(code: nil), viewer: .secure(knows: false))
+        simulation.drive(for: .seconds(1))
+        let id = try #require(
+            simulation.hostEvents.compactMap { entry -> ConnectionID? in
+                if case .viewerAsks(let id, _, _) = entry.event { id } else { nil }
+            }.first)
+        simulation.handleAtHost(.decision(id, accept: false))
+        simulation.drive(for: .seconds(30))
+        #expect(simulation.viewer.events.last?.event == .refused(reason: "Declined"))
+        #expect(simulation.bursts.isEmpty)
+    }
+
+    @Test func anOpenHostTakesEverybodyAndRemembersNobody() {
+        var simulation = Simulation.securePair(
+            acceptance: .all, trust: Self.host(code: nil), viewer: .secure(knows: false))
+        simulation.drive(for: .seconds(1))
+        #expect(simulation.viewer.decoder.decoded > 10)
+        #expect(Self.pairedKeys(simulation) == [])
+        #expect(!simulation.viewer.events.contains { if case .hostPaired = $0.event { true } else { false } })
+    }
+
+    @Test func aHostThatTakesNobodyNewSaysSo() {
+        var simulation = Simulation.securePair(
+            acceptance: .ask, trust: Self.host(takesNew: false), viewer: .secure(knows: false, code: "482913"))
+        simulation.drive(for: .seconds(1))
+        #expect(
+            simulation.viewer.events.last?.event
+                == .refused(reason: "Only viewers that were paired before are let in"))
+    }
+
+    @Test func onceIsNotRememberedButOutlivesAConnection() {
+        var simulation = Simulation.securePair(
+            trust: Self.host(remembers: false), viewer: .secure(knows: false, code: "482913"))
+        simulation.drive(for: .seconds(1))
+        #expect(Self.pairedKeys(simulation) == [])
+        simulation.cutControl()
+        simulation.drive(for: .seconds(1))
+        simulation.mendControl()
+        simulation.drive(for: .seconds(3))
+        #expect(simulation.viewer.events.contains { $0.event == .controlRestored })
+        #expect(simulation.viewer.decoder.errors == [])
+    }
+
+    // MARK: Keys
+
+    @Test func anotherKeyUnderAKnownNameIsRefused() {
+        var configuration = ViewerSession.Configuration.secure(knows: true)
+        configuration.trust.required = [.host]
+        var simulation = Simulation.securePair(viewer: configuration)
+        simulation.hostKey = .made(9)
+        simulation.drive(for: .seconds(1))
+        guard case .refused(let reason) = simulation.viewer.events.last?.event else {
+            Issue.record("it went on: \(simulation.viewer.events)")
+            return
+        }
+        #expect(reason.contains("another key"))
+        #expect(simulation.hostEvents.allSatisfy { if case .viewerPaired = $0.event { false } else { true } })
+    }
+
+    @Test func aViewerThatPairsWithNobodyLeavesAStrangerAlone() {
+        var configuration = ViewerSession.Configuration.secure(knows: false, code: "482913")
+        configuration.trust.pairs = false
+        var simulation = Simulation.securePair(acceptance: .all, trust: Self.host(), viewer: configuration)
+        simulation.drive(for: .seconds(1))
+        #expect(simulation.viewer.events.contains { if case .refused = $0.event { true } else { false } })
+    }
+
+    @Test func forgettingEndsAtOnceAndChangesTheKey() {
+        var simulation = Simulation(seed: 1)
+        simulation.startHost(
+            acceptance: .none,
+            trust: HostTrust(own: .host, remembered: [.viewer: "one", .made(2): "two"], code: .none))
+        simulation.addViewer(configuration: .secure(knows: true))
+        simulation.addViewer(from: .v4(0x0A00_0003), configuration: .secure(knows: true, device: .made(2)))
+        simulation.drive(for: .seconds(2))
+        let before = simulation.viewers.map(\.decoder.decoded)
+        simulation.handleAtHost(.remembered([.viewer: "one"]))
+        simulation.drive(for: .seconds(5))
+        #expect(simulation.viewers[1].events.last?.event == .refused(reason: "This viewer was forgotten here"))
+        #expect(simulation.viewers[1].decoder.decoded - before[1] <= 1)
+        // The other one sees nothing of it.
+        #expect(simulation.viewers[0].decoder.decoded - before[0] > 140)
+        #expect(simulation.viewers[0].decoder.errors == [])
+        #expect(
+            simulation.viewers[0].longestPause(from: MediaTime(nanoseconds: 1_500_000_000), to: simulation.now)
+                .inSeconds < 0.1)
+        #expect(simulation.host?.mediaKeys.current.number == 1)
+    }
+
+    @Test func everyLeavingChangesTheKeyAndNobodyNotices() {
+        var simulation = Simulation(seed: 3)
+        let devices = (1...6).map { DeviceKey.made($0) }
+        simulation.startHost(
+            trust: HostTrust(
+                own: .host, remembered: Dictionary(uniqueKeysWithValues: devices.map { ($0, "viewer") }), code: .none))
+        for (index, device) in devices.enumerated() {
+            simulation.addViewer(
+                from: .v4(0x0A00_0002 + UInt32(index)), configuration: .secure(knows: true, device: device))
+        }
+        simulation.drive(for: .seconds(2))
+        for index in 1...4 {
+            simulation.handleAtViewer(index, .shutdown)
+            simulation.drive(for: .milliseconds(index == 2 ? 1 : 700))
+        }
+        simulation.drive(for: .seconds(2))
+        for index in [0, 5] {
+            let viewer = simulation.viewers[index]
+            #expect(viewer.decoder.errors == [])
+            #expect(
+                viewer.longestPause(from: MediaTime(nanoseconds: 1_000_000_000), to: simulation.now).inSeconds < 0.1)
+            #expect(viewer.session.statistics.lost == 0)
+            #expect(viewer.session.statistics.malformed == 0)
+        }
+        #expect((simulation.host?.mediaKeys.current.number ?? 0) >= 3)
+    }
+
+    @Test func aViewerWithoutAConnectionHoldsTheKeyUpForASecondOnly() {
+        var simulation = Simulation(seed: 4)
+        simulation.startHost(
+            trust: HostTrust(own: .host, remembered: [.viewer: "a", .made(2): "b"], code: .none))
+        simulation.addViewer(configuration: .secure(knows: true))
+        simulation.addViewer(from: .v4(0x0A00_0003), configuration: .secure(knows: true, device: .made(2)))
+        simulation.drive(for: .seconds(1))
+        simulation.cutControl()
+        simulation.drive(for: .milliseconds(100))
+        simulation.handleAtHost(.remembered([.viewer: "a"]))
+        simulation.drive(for: .milliseconds(1100))
+        #expect(simulation.host?.mediaKeys.current.number == 1)
+        simulation.mendControl()
+        simulation.drive(for: .seconds(3))
+        #expect(simulation.viewer.decoder.errors == [])
+        #expect(simulation.viewer.longestPause(from: simulation.now - .seconds(1), to: simulation.now).inSeconds < 0.2)
+    }
+
+    // MARK: Where the stream goes
+
+    @Test func aViewerThatChangesNetworksIsFollowed() {
+        var simulation = Simulation.securePair()
+        simulation.drive(for: .seconds(2))
+        simulation.move(0, to: .v4(0xC0A8_0163))
+        simulation.drive(for: .seconds(4))
+        #expect(simulation.viewer.longestPause(from: simulation.now - .seconds(2), to: simulation.now).inSeconds < 0.2)
+        #expect(simulation.viewer.decoder.errors == [])
+        let addresses = Set(simulation.bursts.suffix(20).flatMap(\.burst.addresses).map(\.ip))
+        #expect(addresses == [.v4(0xC0A8_0163)])
+    }
+
+    @Test func plainAndForgedAndReplayedHellosMoveNothing() throws {
+        var host = HostBench(
+            .none, trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none), allowsUnencrypted: false)
+        host.openSecurely(1)
+        host.say(1, .hello(SecureMessage.Hello(instance: 1, name: "viewer")), .join)
+        let session = try #require(
+            host.takeMessages(1).compactMap { if case .session(let session) = $0 { session } else { nil } }.first)
+        let sealer = DatagramSealer(key: session.viewerKey)
+        let first = try sealer.seal(.hello, SealedHello(time: .zero).plaintext)
+        let second = try sealer.seal(.hello, SealedHello(time: .zero).plaintext)
+        let elsewhere = IPAddress.v4(0xC633_6401)
+        host.hello(40000, bytes: second)
+        host.frame(TestFrame.make(1))
+        // The stranger's machine, and another port of the viewer's own.
+        for (port, address) in [(40000, elsewhere), (41000, HostBench.viewer)] as [(UInt16, IPAddress)] {
+            host.hello(port, from: address)
+            host.hello(port, from: address, bytes: first)
+            host.hello(port, from: address, bytes: second)
+            var forged = try sealer.seal(.hello, SealedHello(time: .zero).plaintext)
+            for index in forged.indices {
+                forged[index] ^= 0x10
+                host.hello(port, from: address, bytes: forged)
+                forged[index] ^= 0x10
+            }
+            let other = DatagramSealer(key: session.mediaKey)
+            host.hello(port, from: address, bytes: try other.seal(.hello, SealedHello(time: .zero).plaintext))
+        }
+        host.advance(by: .milliseconds(300))
+        host.frame(TestFrame.make(2, reference: 1))
+        let addresses = Set(host.bursts.flatMap(\.burst.addresses))
+        #expect(addresses == [NetworkAddress(ip: HostBench.viewer, port: 40000)])
+        // The same datagrams from the viewer itself: only the newest counts.
+        host.hello(42000, bytes: try sealer.seal(.hello, SealedHello(time: .zero).plaintext))
+        host.frame(TestFrame.make(3))
+        #expect(host.bursts.last?.burst.addresses == [NetworkAddress(ip: HostBench.viewer, port: 42000)])
+    }
+
+    // MARK: Version 1
+
+    @Test func versionOneIsRefusedWithAClearWord() {
+        var host = HostBench(.all, allowsUnencrypted: false)
+        host.introduce(1)
+        let reply = host.take(1).joined()
+        #expect(reply.contains(#""ok":false"#) && reply.contains("--allow-unencrypted"))
+        #expect(host.isClosed(1))
+        host.hello(40000)
+        host.frame(TestFrame.make(1))
+        #expect(host.bursts.isEmpty)
+    }
+
+    @Test func aViewerFallsBackOnlyIfItWasToldTo() {
+        var strict = ViewerBench(.secure(knows: false))
+        strict.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
+        #expect(strict.take().filter { $0.hasSuffix("connect") } == [])
+
+        var lax = ViewerSession.Configuration.secure(knows: false)
+        lax.allowsUnencrypted = true
+        var viewer = ViewerBench(lax)
+        #expect(viewer.take() == ["0.0: connecting(attempt: 1)", "0.0: connect securely"])
+        viewer.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
+        #expect(viewer.take() == ["0.0: connecting(attempt: 1)", "0.0: connect"])
+
+        // A host that has spoken version 2 once does.
+        var known = ViewerBench(lax)
+        known.handle(.controlSecured(.host))
+        known.handle(.controlClosed(reason: "reset"))
+        known.advance(by: .seconds(2))
+        known.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
+        known.advance(by: .seconds(20))
+        #expect(!known.take().contains { $0.hasSuffix(" connect") })
+    }
+
+    @Test func aCodeThatWasRiskedIsNotTriedAgainByItself() throws {
+        var viewer = ViewerBench(.secure(knows: false, code: "482913", asksForCode: true))
+        viewer.handle(.controlSecured(.host))
+        let nonce = [UInt8](repeating: 5, count: 32)
+        viewer.say(
+            .welcome(SecureMessage.Welcome(isTrusted: false, methods: .code, nonce: nonce, name: "false host")))
+        let share = try #require(
+            viewer.takeMessages().compactMap { if case .codeShare(let share) = $0 { share } else { nil } }.first)
+        let context = PairingContext(
+            viewer: .viewer, host: .host, nonce: nonce, viewerName: "viewer", hostName: "false host")
+        let guess = try CPaceHost(code: PairingCode("111111")!, context: context, viewerShare: share)
+        viewer.say(.codeShare(guess.share))
+        #expect(viewer.takeMessages().contains { if case .codeConfirm = $0 { true } else { false } })
+        viewer.handle(.controlClosed(reason: "reset"))
+        #expect(viewer.events.last == .codeNeeded(host: "false host", wasWrong: true))
+        viewer.advance(by: .seconds(60))
+        #expect(!viewer.take().contains { $0.hasPrefix("6") || $0.hasPrefix("3") })
+    }
+}

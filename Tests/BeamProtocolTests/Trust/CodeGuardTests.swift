@@ -1,0 +1,66 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// How fast codes can be guessed, in virtual time.
+struct CodeGuardTests {
+    @Test func afterFiveTriesEachWaitsLonger() {
+        var guardian = CodeGuard()
+        var now = MediaTime.zero
+        for _ in 0..<5 { #expect(guardian.begin(now: now) == .go) }
+        for seconds in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+            #expect(guardian.begin(now: now) == .wait(.seconds(seconds)))
+            // Asking doesn't make it longer.
+            #expect(guardian.begin(now: now) == .wait(.seconds(seconds)))
+            now = now + .seconds(seconds)
+            #expect(guardian.pause(now: now) == nil)
+            #expect(guardian.begin(now: now) == .go)
+        }
+    }
+
+    @Test func manyAtOnceAreMany() {
+        var guardian = CodeGuard()
+        let verdicts = (0..<64).map { _ in guardian.begin(now: .zero) }
+        #expect(verdicts.count { $0 == .go } == 5)
+    }
+
+    @Test func successForgives() {
+        var guardian = CodeGuard()
+        for _ in 0..<5 { _ = guardian.begin(now: .zero) }
+        guardian.succeeded()
+        for _ in 0..<5 { #expect(guardian.begin(now: .zero) == .go) }
+        #expect(guardian.begin(now: .zero) == .wait(.seconds(1)))
+    }
+
+    /// A year of trying without a pause, from as many machines as there are.
+    @Test func aYearIsTooShort() {
+        var guardian = CodeGuard()
+        var now = MediaTime.zero
+        var tries = 0
+        let end = MediaTime.zero + .seconds(365 * 24 * 3600)
+        while now < end {
+            switch guardian.begin(now: now) {
+            case .go: tries += 1
+            case .wait(let pause): now = now + pause
+            }
+        }
+        #expect(tries < 530_000)
+    }
+
+    @Test func aCodeIsGoodForOneSuccess() {
+        var random = SeededGenerator(seed: 1)
+        let given = PairingCode("482913")!
+        var renewed = HostCode(given: given, isRenewed: true)
+        renewed.used(random: &random)
+        #expect(renewed.current != nil && renewed.current != given)
+        var single = HostCode(given: given, isRenewed: false)
+        #expect(single.current == given)
+        single.used(random: &random)
+        #expect(single.current == nil)
+        single.replace(PairingCode("000001")!)
+        #expect(single.current?.description == "000001")
+        #expect(HostCode.none.current == nil)
+        #expect(HostCode.random().current != nil)
+    }
+}

@@ -1,0 +1,219 @@
+import BeamProtocol
+import Foundation
+import Glibc
+import Testing
+
+@testable import BeamTrust
+
+struct DeviceStoreTests {
+    private let scratch: Scratch
+    private var store: TrustStore { scratch.store }
+
+    init() throws { scratch = try Scratch() }
+
+    private func forgetRefusal(_ text: String) -> TrustStoreError? {
+        refusal { () throws(TrustStoreError) in try store.forget(matching: text) }
+    }
+
+    @Test func `Nobody is remembered at first, and asking makes nothing`() throws {
+        #expect(try store.devices().isEmpty)
+        #expect(mode(scratch.state) == nil)
+    }
+
+    @Test func `Devices come back as they were, by name`() throws {
+        let devices = [
+            makeDevice("Attic", makeKey(3), [.host, .viewer]), makeDevice("Studio", makeKey(1), [.viewer]),
+            makeDevice("👩‍👩‍👧 Küche", makeKey(2), [.host]),
+        ]
+        for device in devices.reversed() { try store.remember(device) }
+        #expect(try store.devices() == devices)
+    }
+
+    @Test func `Pairing again joins roles, and takes the new name and time`() throws {
+        try store.remember(makeDevice("Old name", makeKey(1), [.viewer], at: 1000))
+        try store.remember(makeDevice("New name", makeKey(1), [.host], at: 2000))
+        #expect(try store.devices() == [makeDevice("New name", makeKey(1), [.host, .viewer], at: 2000)])
+    }
+
+    @Test func `A name is made fit to be shown`() throws {
+        #expect(makeDevice("a\u{1B}[2Jb\n", makeKey(1)).name == "a\u{FFFD}[2Jb\u{FFFD}")
+        #expect(makeDevice("\u{202E}evil", makeKey(1)).name == "\u{FFFD}evil")
+        #expect(makeDevice("", makeKey("9f86d081884c7d65")).name == "9f86 d081 884c 7d65")
+        let long = makeDevice(String(repeating: "é", count: 200), makeKey(1)).name
+        #expect(long == String(repeating: "é", count: 127))
+    }
+
+    // MARK: Forgetting
+
+    @Test func `By name`() throws {
+        let studio = makeDevice("Studio", makeKey(1))
+        try store.remember(studio)
+        try store.remember(makeDevice("Attic", makeKey(2)))
+        #expect(try store.forget(matching: "Studio") == [studio])
+        #expect(try store.devices().map(\.name) == ["Attic"])
+        #expect(forgetRefusal("Studio") == .unknownDevice("Studio"))
+        #expect(forgetRefusal("Att") == .unknownDevice("Att"))
+        #expect(forgetRefusal("") == .unknownDevice(""))
+    }
+
+    @Test(arguments: ["9f86", "9F86 D081", "9f86 d081 884c 7d65"])
+    func `By the beginning of the key`(digits: String) throws {
+        try store.remember(makeDevice("Studio", makeKey("9f86d081884c7d65")))
+        try store.remember(makeDevice("Attic", makeKey("9f87")))
+        #expect(forgetRefusal("9f8") == .unknownDevice("9f8"))
+        #expect(try store.forget(matching: digits).map(\.name) == ["Studio"])
+    }
+
+    @Test func `Two of one name are told apart by their keys`() throws {
+        let one = makeDevice("Studio", makeKey("1111aaaa"))
+        let two = makeDevice("Studio", makeKey("1111bbbb"))
+        try store.remember(one)
+        try store.remember(two)
+        let error = try #require(forgetRefusal("Studio"))
+        #expect(error == .ambiguousDevice("Studio", matches: [one, two]))
+        #expect(error.description.contains("1111 aaaa 0000 0000"))
+        #expect(error.description.contains("1111 bbbb 0000 0000"))
+        #expect(forgetRefusal("1111") == .ambiguousDevice("1111", matches: [one, two]))
+        #expect(try store.devices().count == 2)
+        #expect(try store.forget(matching: "1111 bbbb 0000 0000") == [two])
+        #expect(try store.forget(matching: "Studio") == [one])
+    }
+
+    @Test func `A name that looks like another's key takes nobody's place`() throws {
+        let victim = makeDevice("Studio", makeKey("9f86d081884c7d65"))
+        let liar = makeDevice("9f86 d081 884c 7d65", makeKey("0bad"))
+        try store.remember(victim)
+        try store.remember(liar)
+        let error = try #require(forgetRefusal("9f86 d081 884c 7d65"))
+        guard case .ambiguousDevice(_, let matches) = error else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect(Set(matches) == [victim, liar])
+        // The whole key, which the error shows, means only the key.
+        #expect(error.description.contains(victim.key.hex))
+        #expect(try store.forget(matching: victim.key.hex) == [victim])
+        #expect(try store.devices() == [liar])
+    }
+
+    // MARK: Bounds
+
+    @Test func `A thousand devices, and no more`() throws {
+        let many = (0..<DevicesFile.mostDevices).map {
+            makeDevice(String(repeating: "\u{5B57}", count: 85), makeKey($0), [.host, .viewer])
+        }
+        try scratch.write(DevicesFile.encode(many), to: "devices.json")
+        #expect(try store.devices().count == 1000)
+        let error = refusal { () throws(TrustStoreError) in try store.remember(makeDevice("One more", makeKey(5000))) }
+        #expect(error == .tooManyDevices(most: 1000))
+        // One that is known already is no more.
+        try store.remember(makeDevice("Renamed", makeKey(0)))
+        #expect(try store.devices().contains { $0.name == "Renamed" })
+    }
+
+    @Test func `The longest list fits the file`() {
+        let many = (0..<DevicesFile.mostDevices).map {
+            makeDevice(String(repeating: "\"", count: 255), makeKey($0), [.host, .viewer])
+        }
+        #expect(DevicesFile.encode(many).count <= DevicesFile.longest)
+    }
+
+    // MARK: Damage
+
+    @Test(arguments: [
+        "", "nonsense", "[]", "{}", #"{"version": "1", "devices": []}"#, #"{"version": 0, "devices": []}"#,
+        #"{"version": 1}"#, #"{"version": 1, "devices": [{}]}"#,
+    ])
+    func `A damaged list is an error, and isn't written over`(text: String) throws {
+        try scratch.write(text, to: "devices.json")
+        for error in [
+            refusal { () throws(TrustStoreError) in try store.devices() }, forgetRefusal("A"),
+            refusal { () throws(TrustStoreError) in try store.remember(makeDevice("A", makeKey(1))) },
+        ] {
+            guard case .damagedDevices(scratch.file("devices.json"), _) = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+        #expect(try String(contentsOfFile: scratch.file("devices.json"), encoding: .utf8) == text)
+    }
+
+    @Test func `A newer program's list isn't touched`() throws {
+        try scratch.write(#"{"version": 2, "things": []}"#, to: "devices.json")
+        let error = refusal { () throws(TrustStoreError) in try store.remember(makeDevice("A", makeKey(1))) }
+        #expect(error == .newerDevices(path: scratch.file("devices.json"), version: 2))
+    }
+
+    @Test func `A list without end is an error`() throws {
+        try scratch.write([UInt8](repeating: 0x20, count: DevicesFile.longest + 1), to: "devices.json")
+        guard case .damagedDevices = refusal({ () throws(TrustStoreError) in try store.devices() }) else {
+            Issue.record("it was read")
+            return
+        }
+    }
+
+    // MARK: Several at once
+
+    @Test func `No change of many tasks is lost`() async throws {
+        let store = store
+        try await withThrowingTaskGroup { group in
+            for number in 0..<40 { group.addTask { try store.remember(makeDevice("D\(number)", makeKey(number))) } }
+            try await group.waitForAll()
+        }
+        #expect(try store.devices().count == 40)
+        try await withThrowingTaskGroup { group in
+            for number in 0..<20 { group.addTask { _ = try store.forget(matching: "D\(number)") } }
+            try await group.waitForAll()
+        }
+        #expect(try Set(store.devices().map(\.name)) == Set((20..<40).map { "D\($0)" }))
+    }
+
+    @Test func `No change of several processes is lost, and no reader sees half of one`() async throws {
+        let state = scratch.state
+        try store.remember(makeDevice("First", makeKey(9999)))
+        let store = store
+        await withTaskGroup { group in
+            for process in 0..<3 {
+                group.addTask {
+                    _ = await #expect(processExitsWith: .success) { [state = state as String, process = process as Int] in
+                        let store = TrustStore(path: state)
+                        for number in 0..<20 {
+                            try store.remember(makeDevice("P\(process) \(number)", makeKey(process * 100 + number)))
+                        }
+                    }
+                }
+            }
+            group.addTask {
+                var most = 0
+                while most < 61, !Task.isCancelled {
+                    let count = (try? store.devices().count) ?? -1
+                    #expect(count >= most)
+                    guard count >= most else { return }
+                    most = count
+                    try? await Task.sleep(for: .milliseconds(2))
+                    if mode(state + "/stop") != nil { return }
+                }
+            }
+            for _ in 0..<3 { await group.next() }
+            // Should a process have failed, the reader would wait for ever.
+            close(creat(state + "/stop", 0o600))
+        }
+        #expect(try store.devices().count == 61)
+    }
+
+    @Test func `A process killed while it changes the list leaves a whole one`() async throws {
+        let state = scratch.state
+        for _ in 0..<3 {
+            await #expect(processExitsWith: .signal(SIGKILL)) { [state = state as String] in
+                let store = TrustStore(path: state)
+                Thread.detachNewThread {
+                    usleep(.random(in: 1000...30_000))
+                    _ = kill(getpid(), SIGKILL)
+                }
+                for number in 0... { try store.remember(makeDevice("D", makeKey(number % 900))) }
+            }
+            _ = try store.devices()
+            try store.remember(makeDevice("After", makeKey(5000)))
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import BeamTrust
+
+struct WatchTests {
+    private let scratch: Scratch
+    private var store: TrustStore { scratch.store }
+
+    init() throws { scratch = try Scratch() }
+
+    @Test func `Each change is noticed`() throws {
+        let changes = Counter()
+        let watch = try store.watchChanges { changes.increase() }
+        defer { watch.cancel() }
+        try store.remember(makeDevice("Studio", makeKey(1)))
+        #expect(changes.reaches(1))
+        try store.remember(makeDevice("Attic", makeKey(2)))
+        #expect(changes.reaches(2))
+        _ = try store.forget(matching: "Studio")
+        #expect(changes.reaches(3))
+        #expect(unlink(scratch.file("devices.json")) == 0)
+        #expect(changes.reaches(4))
+    }
+
+    @Test func `What is read then is the change`() throws {
+        let gone = Counter()
+        let store = store
+        try store.remember(makeDevice("Studio", makeKey(1)))
+        let watch = try store.watchChanges { if (try? store.devices().isEmpty) == true { gone.increase() } }
+        defer { watch.cancel() }
+        _ = try store.forget(matching: "Studio")
+        #expect(gone.reaches(1))
+    }
+
+    @Test func `Another process's change is noticed`() async throws {
+        let changes = Counter()
+        let state = scratch.state
+        let watch = try store.watchChanges { changes.increase() }
+        await #expect(processExitsWith: .success) { [state = state as String] in
+            try TrustStore(path: state).remember(makeDevice("Studio", makeKey(1)))
+        }
+        #expect(changes.reaches(1))
+        watch.cancel()
+    }
+
+    @Test func `What changes nothing isn't told`() throws {
+        let changes = Counter()
+        try store.remember(makeDevice("Studio", makeKey(1)))
+        let watch = try store.watchChanges { changes.increase() }
+        _ = try store.identity()
+        _ = try store.devices()
+        try store.remember(makeDevice("Studio", makeKey(1)))
+        try store.remember(makeDevice("Attic", makeKey(2)))
+        #expect(changes.reaches(1))
+        watch.cancel()
+        #expect(changes.value == 1)
+    }
+
+    @Test func `It outlives its directory`() throws {
+        let changes = Counter()
+        try store.remember(makeDevice("Studio", makeKey(1)))
+        let watch = try store.watchChanges { changes.increase() }
+        defer { watch.cancel() }
+        #expect(rename(scratch.state, scratch.path + "/old") == 0)
+        #expect(changes.reaches(1))
+        try store.remember(makeDevice("Attic", makeKey(2)))
+        #expect(changes.reaches(2))
+        // Not only what polling sees: the new directory is listened to again.
+        try store.remember(makeDevice("Cellar", makeKey(3)))
+        #expect(changes.reaches(3))
+    }
+
+    @Test func `After the end nothing is told`() throws {
+        let changes = Counter()
+        let watch = try store.watchChanges { changes.increase() }
+        try store.remember(makeDevice("Studio", makeKey(1)))
+        #expect(changes.reaches(1))
+        watch.cancel()
+        watch.cancel()
+        try store.remember(makeDevice("Attic", makeKey(2)))
+        usleep(300_000)
+        #expect(changes.value == 1)
+    }
+
+    @Test func `It ends with its owner, and leaves nothing open`() throws {
+        let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        for _ in 0..<300 { _ = try store.watchChanges {} }
+        let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        // Other tests open files at the same time.
+        #expect(after < before + 100)
+    }
+
+    @Test func `It may be ended by what it calls`() throws {
+        let changes = Counter()
+        let box = Box()
+        box.watch = try store.watchChanges {
+            box.watch?.cancel()
+            changes.increase()
+        }
+        try store.remember(makeDevice("Studio", makeKey(1)))
+        #expect(changes.reaches(1))
+        try store.remember(makeDevice("Attic", makeKey(2)))
+        usleep(300_000)
+        #expect(changes.value == 1)
+        box.watch = nil
+    }
+
+    @Test func `Without the kernel's notices it looks by itself`() async throws {
+        let state = scratch.state
+        await #expect(processExitsWith: .success) { [state = state as String] in
+            // Room for what the store itself opens, should files run out before instances do.
+            let spare = (0..<16).map { _ in open("/dev/null", O_RDONLY) }
+            // Takes all instances that this user may have.
+            while inotify_init1(0) >= 0 {}
+            for number in spare { _ = close(number) }
+            let changes = Counter()
+            let store = TrustStore(path: state)
+            let watch = try store.watchChanges { changes.increase() }
+            try store.remember(makeDevice("Studio", makeKey(1)))
+            #expect(changes.reaches(1))
+            watch.cancel()
+        }
+    }
+
+    private final class Box: @unchecked Sendable {
+        // Sendable: set before the first change is made, and cleared when no more are told.
+        var watch: TrustWatch?
+    }
+}
