@@ -16,6 +16,8 @@ import Glibc
     private let fonts: FontLoader
     private nonisolated let signal: WakeSignal
     private var pointer = PointerHider()
+    /// Until when the warning stands in full.
+    private var badgeDeadline: MediaTime?
 
     private var picture: Picture?
     /// Something else than the picture has changed since the last drawing.
@@ -105,6 +107,52 @@ import Glibc
         keepScreenAwake()
     }
 
+    /// Asks for six digits, in place of a message or a list; `.codeEntered` brings them. What was typed stays while the words
+    /// change, until all six are there. Nil takes it away.
+    public func setCodeEntry(_ prompt: CodePrompt?) {
+        guard prompt != panels.codeEntry?.prompt else { return }
+        if let prompt, panels.codeEntry != nil {
+            panels.codeEntry?.prompt = prompt
+        } else {
+            panels.codeEntry = prompt.map { CodeEntry($0) }
+            // Otherwise keys are keys, and no input method stands in between.
+            if !isLost { if prompt == nil { SDL_StopTextInput() } else { SDL_StartTextInput() } }
+        }
+        isStale = true
+        pointer.stir(mayHide: mayHidePointer)
+        keepScreenAwake()
+    }
+
+    /// A warning at the window's lower edge, over the picture; nil takes it away.
+    public func setWarning(_ warning: WindowWarning?) {
+        guard warning != panels.badge?.warning else { return }
+        panels.badge = warning.map { WarningBadge(warning: $0) }
+        badgeDeadline = nil
+        isStale = true
+    }
+
+    /// The warning stands in full from now on, for some seconds.
+    private func stirBadge() {
+        guard panels.badge != nil, picture != nil else { return }
+        badgeDeadline = .now + WarningBadge.fullTime
+        guard panels.badge?.isFull == false else { return }
+        panels.badge?.isFull = true
+        isStale = true
+    }
+
+    private func shortenBadgeIfDue() {
+        guard let badge = panels.badge, badge.isFull, picture != nil else { return }
+        // Its time runs from the first picture on.
+        guard let deadline = badgeDeadline else {
+            badgeDeadline = .now + WarningBadge.fullTime
+            return
+        }
+        guard deadline <= .now else { return }
+        panels.badge?.isFull = false
+        badgeDeadline = nil
+        isStale = true
+    }
+
     /// The statistics' lines; a tab parts a label from its value. They are seen while `showsStatistics`.
     public func setOverlay(_ lines: [String]?) {
         guard (lines ?? []) != panels.statistics else { return }
@@ -184,6 +232,7 @@ import Glibc
         while true {
             redrawIfNeeded()
             pointer.hideIfDue()
+            shortenBadgeIfDue()
             var events = isLost ? [] : takeEvents()
             if signal.take() {
                 noticeFonts()
@@ -198,7 +247,7 @@ import Glibc
                 return events
             }
             if isStale, canDraw { continue }
-            sleep(until: min(end, pointer.deadline ?? .distantFuture))
+            sleep(until: min(end, pointer.deadline ?? .distantFuture, badgeDeadline ?? .distantFuture))
         }
     }
 
@@ -241,8 +290,10 @@ import Glibc
             default: break
             }
         case SDL_KEYDOWN: press(event.key, &events)
+        case SDL_TEXTINPUT: type(event.text, &events)
         case SDL_MOUSEMOTION:
             pointer.stir(mayHide: mayHidePointer)
+            stirBadge()
             if let index = entry(event.motion.x, event.motion.y) { select(index) }
         case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_LEFT):
             if let index = entry(event.button.x, event.button.y) {
@@ -258,6 +309,7 @@ import Glibc
     }
 
     private func press(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) {
+        if panels.codeEntry != nil, edit(key, &events) { return }
         // Ctrl-Q and Alt-F belong to somebody else; a key held down isn't pressed again.
         let others = UInt32(KMOD_CTRL.rawValue | KMOD_ALT.rawValue | KMOD_GUI.rawValue)
         guard UInt32(key.keysym.mod) & others == 0 else { return }
@@ -273,6 +325,44 @@ import Glibc
             events.append(.statistics(isShown: showsStatistics))
         default: break
         }
+    }
+
+    /// Digits, whichever keys make them on this keyboard.
+    private func type(_ input: SDL_TextInputEvent, _ events: inout [WindowEvent]) {
+        guard panels.codeEntry != nil else { return }
+        let text = withUnsafeBytes(of: input.text) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        for character in text { enter(&events) { $0.type(character) } }
+    }
+
+    /// Whether the key was for the code that is being typed.
+    private func edit(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) -> Bool {
+        let code = SDL_KeyCode(UInt32(bitPattern: key.keysym.sym))
+        let isControl = UInt32(key.keysym.mod) & UInt32(KMOD_CTRL.rawValue) != 0
+        switch code {
+        case SDLK_v where isControl:
+            guard let clipboard = SDL_GetClipboardText() else { return false }
+            defer { SDL_free(clipboard) }
+            enter(&events) { $0.paste(String(cString: clipboard)) }
+        case SDLK_BACKSPACE:
+            enter(&events) {
+                $0.deleteLast()
+                return nil
+            }
+        default:
+            return false
+        }
+        return true
+    }
+
+    /// Changes what was typed; six digits are handed on, and make room for others.
+    private func enter(_ events: inout [WindowEvent], _ change: (inout CodeEntry) -> String?) {
+        guard var entry = panels.codeEntry else { return }
+        if let complete = change(&entry) {
+            events.append(.codeEntered(complete))
+            entry.clear()
+        }
+        panels.codeEntry = entry
+        isStale = true
     }
 
     /// Whether the key was for the list.
@@ -324,5 +414,5 @@ import Glibc
         pointer.stir(mayHide: mayHidePointer)
     }
 
-    private var mayHidePointer: Bool { isFullscreen && panels.picker == nil }
+    private var mayHidePointer: Bool { isFullscreen && panels.picker == nil && panels.codeEntry == nil }
 }

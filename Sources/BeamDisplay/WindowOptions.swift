@@ -43,6 +43,8 @@ public enum WindowEvent: Hashable, Sendable {
     case statistics(isShown: Bool)
     /// The person chose an entry of the list, by its index in what was last given to `setPicker`.
     case chosen(Int)
+    /// The person typed or pasted the six digits that `setCodeEntry` asked for.
+    case codeEntered(String)
     /// The window's inner size in pixels has changed.
     case resized(PixelSize)
     case fullscreen(Bool)
@@ -63,6 +65,32 @@ public struct WindowMessage: Hashable, Sendable {
         self.headline = headline
         self.detail = detail
         self.code = code
+    }
+}
+
+/// A request for six digits, which the person types into the window.
+public struct CodePrompt: Hashable, Sendable {
+    /// `“desk” shows six digits`.
+    public var headline: String
+    /// What to do, or what was wrong with the last ones.
+    public var detail: String
+
+    public init(headline: String, detail: String) {
+        self.headline = headline
+        self.detail = detail
+    }
+}
+
+/// A warning that stays at the window's edge as long as there is a picture.
+public struct WindowWarning: Hashable, Sendable {
+    /// A sentence, shown for some seconds, and again when the pointer moves.
+    public var words: String
+    /// A word or two, shown in between.
+    public var short: String
+
+    public init(words: String, short: String) {
+        self.words = words
+        self.short = short
     }
 }
 

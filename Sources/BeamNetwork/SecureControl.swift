@@ -135,7 +135,7 @@ final class SecureControl: ChannelInboundHandler {
         guard let result = proof.result else {
             // BoringSSL hands out session tickets, and lets whoever has one in without its certificate. BeamRoom
             // never uses one.
-            throw Refused(reason: "the other side has resumed an earlier connection, which BeamRoom never does")
+            throw Refused(reason: TLSFailure.resumed)
         }
         let key: DeviceKey
         switch result {

@@ -65,6 +65,11 @@ public final class ViewerClient: Sendable {
         perform { $0.handle(.code(code)) }
     }
 
+    /// The hosts that the store remembers now; a session with one that was forgotten ends.
+    public func setRemembered(_ hosts: [DeviceKey: String]) {
+        perform { $0.handle(.remembered(hosts)) }
+    }
+
     /// Discovery has seen the host: don't wait for the next try.
     public func hostAppeared() {
         perform { $0.handle(.hostAppeared) }

@@ -137,7 +137,9 @@ struct PrivateDirectory: ~Copyable {
         return bytes.withUnsafeBytes { buffer in
             var rest = buffer[...]
             while !rest.isEmpty {
-                let written = Self.retrying { Glibc.write(number, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count) }
+                let written = Self.retrying {
+                    Glibc.write(number, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                }
                 guard written > 0 else { return false }
                 rest = rest.dropFirst(written)
             }
@@ -151,7 +153,9 @@ struct PrivateDirectory: ~Copyable {
     func locked<Result>(_ body: () throws(TrustStoreError) -> Result) throws(TrustStoreError) -> Result {
         let path = path(of: Self.lockName)
         let lock = Descriptor(
-            openat(descriptor.number, Self.lockName, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, Self.fileMode))
+            openat(
+                descriptor.number, Self.lockName, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, Self.fileMode)
+        )
         guard let lock else {
             switch errno {
             case ELOOP, ENXIO, EISDIR: throw .notAFile(path: path)
@@ -164,7 +168,9 @@ struct PrivateDirectory: ~Copyable {
         // flock has no timeout, and a process that has been stopped (Ctrl-Z) never lets go.
         var waited = 0.0
         while flock(lock.number, LOCK_EX | LOCK_NB) != 0 {
-            guard errno == EWOULDBLOCK || errno == EINTR else { throw .cannotUse(path: path, reason: Self.reason(errno)) }
+            guard errno == EWOULDBLOCK || errno == EINTR else {
+                throw .cannotUse(path: path, reason: Self.reason(errno))
+            }
             guard waited < Self.lockTimeout else { throw .busy(path: path) }
             usleep(5000)
             waited += 0.005

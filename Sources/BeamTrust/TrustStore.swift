@@ -123,7 +123,8 @@ public struct TrustStore: Sendable {
         switch try directory.read(Self.devicesName, atMost: DevicesFile.longest) {
         case .none: return []
         case .tooLong:
-            throw .damagedDevices(path: file, reason: "it is larger than the \(DevicesFile.longest) bytes that are read")
+            throw .damagedDevices(
+                path: file, reason: "it is larger than the \(DevicesFile.longest) bytes that are read")
         case .bytes(let bytes):
             do {
                 return try DevicesFile.decode(bytes)

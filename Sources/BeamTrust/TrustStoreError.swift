@@ -58,7 +58,8 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
 
     /// As many digits as tell them apart.
     private static func key(_ device: RememberedDevice, of devices: [RememberedDevice]) -> String {
-        let isTelling = Set(devices.map(\.key.description)).count == devices.count
+        let isTelling =
+            Set(devices.map(\.key.description)).count == devices.count
             && !devices.contains { $0.name == device.key.description }
         return isTelling ? device.key.description : device.key.hex
     }

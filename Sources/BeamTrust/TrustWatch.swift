@@ -135,7 +135,8 @@ private struct DirectoryNotice: ~Copyable {
                 guard count > 0 else { return }
                 var offset = 0
                 while offset + header <= count {
-                    let event = UnsafeRawBufferPointer(rebasing: buffer[offset...]).loadUnaligned(as: inotify_event.self)
+                    let event = UnsafeRawBufferPointer(rebasing: buffer[offset...]).loadUnaligned(
+                        as: inotify_event.self)
                     if event.mask & gone != 0 { isHere = false }
                     offset += header + Int(event.len)
                 }

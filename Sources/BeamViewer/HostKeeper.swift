@@ -30,6 +30,15 @@ struct HostKeeper: Sendable {
             remembersNewHosts: options.remembersNewHosts)
     }
 
+    /// Tells what is remembered whenever that changes, by whatever program.
+    func watch(_ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void) throws -> TrustWatch {
+        try store.watchChanges { [store] in
+            guard let devices = try? store.devices() else { return }
+            let hosts = devices.filter { $0.roles.contains(.host) }
+            onChange(Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+        }
+    }
+
     /// Keeps a host. Answers what went wrong, if anything did: the session goes on.
     func remember(_ host: DeviceKey, name: String) -> String? {
         do {

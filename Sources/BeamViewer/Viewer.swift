@@ -4,6 +4,7 @@ import BeamIdentity
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTrust
 import Synchronization
 
 /// Watches a screen: network → session → decoder → newest picture → window.
@@ -24,6 +25,7 @@ public final class Viewer: Sendable {
     private let finder: HostFinder
     private let identity: LocalIdentity
     private let keeper: HostKeeper
+    private let forgetting: TrustWatch
 
     /// Opens the files; nothing is on the network before `start`. `onNotice` is called on threads of the viewer's own.
     public init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
@@ -33,6 +35,7 @@ public final class Viewer: Sendable {
             throw UnknownHost(name: name)
         }
         let shared = ViewerState(Self.firstStatus(options.target))
+        forgetting = try keeper.watch { hosts in shared.client?.setRemembered(hosts) }
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<AccessUnit>(capacity: Self.queueCapacity)
         let files = DecodeStage.Files(
@@ -137,6 +140,7 @@ public final class Viewer: Sendable {
 
     /// Leaves the network, decodes what has arrived, completes the files.
     public func stop() {
+        forgetting.cancel()
         finder.stop()
         shared.stop()?.shutdown()
         decode.stop()

@@ -1,6 +1,7 @@
 import BeamClock
 import BeamDisplay
 import BeamMedia
+import BeamProtocol
 
 /// Shows what a viewer has: the newest picture, words while there is none, the hosts to pick from, figures on request.
 ///
@@ -43,6 +44,7 @@ public final class ViewerWindow {
                 case .quit: return .closed
                 case .displayLost: return .displayLost
                 case .chosen(let index): choose(index)
+                case .codeEntered(let digits): if let code = PairingCode(digits) { viewer.enter(code) }
                 case .wake, .statistics, .resized, .fullscreen: break
                 }
             }
@@ -50,6 +52,15 @@ public final class ViewerWindow {
             showPicture()
         }
         return .closed
+    }
+
+    private static let unencrypted = WindowWarning(
+        words: "Not encrypted: everybody on this network can see this picture", short: "Not encrypted")
+
+    private static func prompt(_ question: ViewerStatus.CodeQuestion) -> CodePrompt {
+        CodePrompt(
+            headline: "“\(question.host)” shows six digits",
+            detail: question.wasWrong ? "Those weren't its digits. Look again, and type them here." : "Type them here.")
     }
 
     private func showPicture() {
@@ -66,9 +77,11 @@ public final class ViewerWindow {
     }
 
     private func showState() {
-        let (words, choices, name, report) = viewer.shared.read {
-            ($0.status.words, $0.choices, $0.status.hostName, $0.report)
-        }
+        let (status, choices, report) = viewer.shared.read { ($0.status, $0.choices, $0.report) }
+        let words = status.words
+        let name = status.hostName
+        window.setCodeEntry(status.codeQuestion.map { Self.prompt($0) })
+        window.setWarning(status.isUnencrypted ? Self.unencrypted : nil)
         if choices != shownChoices {
             shownChoices = choices
             window.setPicker(

@@ -107,5 +107,66 @@ extension WindowTests {
                 })
             #expect(!seen.contains(.chosen(0)))
         }
+
+        @Test(arguments: [RendererChoice.software, .opengl])
+        func aCodeIsTyped(renderer: RendererChoice) throws {
+            let window = try WindowTests.open(renderer)
+            window.setCodeEntry(CodePrompt(headline: "“desk” shows six digits", detail: "Type them here."))
+            WindowTests.settle(window)
+            let empty = try #require(window.readBack())
+            WindowTests.keep(window, as: "code-empty")
+            // A letter is no digit, and one too many is taken back.
+            try display.xdotool("key", "4", "8", "x", "9", "BackSpace", "2", "KP_9", "1")
+            WindowTests.settle(window)
+            WindowTests.keep(window, as: "code-half")
+            #expect(window.readBack()?.paintedPixels != empty.paintedPixels)
+            try display.xdotool("key", "3")
+            #expect(WindowTests.wait(window) { $0.contains(.codeEntered("482913")) })
+            // There is room for another at once; other keys keep their meaning.
+            window.setCodeEntry(CodePrompt(headline: "“desk” shows six digits", detail: "Those weren't its digits."))
+            try display.xdotool("key", "i")
+            #expect(WindowTests.wait(window) { $0.contains(.statistics(isShown: true)) })
+            SDL_SetClipboardText("Code: 135 790\n")
+            try display.xdotool("key", "ctrl+v")
+            #expect(WindowTests.wait(window) { $0.contains(.codeEntered("135790")) })
+            SDL_SetClipboardText("1234567")
+            try display.xdotool("key", "ctrl+v")
+            window.setCodeEntry(nil)
+            try display.xdotool("key", "1", "2", "3", "4", "5", "6", "i")
+            var seen: [WindowEvent] = []
+            #expect(
+                WindowTests.wait(window) {
+                    seen += $0
+                    return seen.contains(.statistics(isShown: false))
+                })
+            #expect(!seen.contains { if case .codeEntered = $0 { true } else { false } })
+        }
+
+        @Test(arguments: [RendererChoice.software, .opengl])
+        func aWarningStaysAtTheEdge(renderer: RendererChoice) throws {
+            let window = try WindowTests.open(renderer)
+            window.show(TestPictures.bars(PixelSize(width: 640, height: 360)))
+            WindowTests.settle(window)
+            let bare = try #require(window.readBack())
+            window.setWarning(
+                WindowWarning(words: "Not encrypted: everybody can see this picture", short: "Not encrypted"))
+            WindowTests.settle(window)
+            WindowTests.keep(window, as: "warning")
+            let full = try #require(window.readBack())
+            let changed = full.differingPixels(from: bare)
+            #expect(changed > 500)
+            // Eight seconds later it is shorter, and with the pointer's next movement in full again.
+            #expect(
+                WindowTests.wait(window) { _ in
+                    (window.readBack()?.differingPixels(from: bare) ?? 0) < changed * 3 / 4
+                })
+            WindowTests.keep(window, as: "warning-short")
+            try display.xdotool("mousemove", "500", "300")
+            #expect(
+                WindowTests.wait(window) { _ in (window.readBack()?.differingPixels(from: bare) ?? 0) == changed })
+            window.setWarning(nil)
+            WindowTests.settle(window)
+            #expect(window.readBack()?.differingPixels(from: bare) == 0)
+        }
     }
 }

@@ -128,10 +128,16 @@ struct PeerCertificateTests {
             var random = SplitMix(state: seed)
             var bytes: [UInt8] = []
             for _ in 0..<Int.random(in: 0...60, using: &random) {
-                bytes.append(([0x30, 0x31, 0x02, 0x03, 0x06, 0x17, 0x18, 0xA0, 0xA3] as [UInt8]).randomElement(using: &random) ?? 0)
-                let length = ([0x00, 0x01, 0x20, 0x7F, 0x80, 0x81, 0x82, 0x84, 0xFF] as [UInt8]).randomElement(using: &random) ?? 0
+                bytes.append(
+                    ([0x30, 0x31, 0x02, 0x03, 0x06, 0x17, 0x18, 0xA0, 0xA3] as [UInt8]).randomElement(using: &random)
+                        ?? 0)
+                let length =
+                    ([0x00, 0x01, 0x20, 0x7F, 0x80, 0x81, 0x82, 0x84, 0xFF] as [UInt8]).randomElement(using: &random)
+                    ?? 0
                 bytes.append(length)
-                for _ in 0..<Int.random(in: 0...9, using: &random) { bytes.append(.random(in: 0...255, using: &random)) }
+                for _ in 0..<Int.random(in: 0...9, using: &random) {
+                    bytes.append(.random(in: 0...255, using: &random))
+                }
             }
             #expect(throws: PeerCertificateError.self, "seed \(seed)") { try PeerCertificate.check([bytes]) }
         }

@@ -24,6 +24,13 @@ struct SecureChannelTests {
         #expect(host.events.all.first == .firstByte(.tls))
     }
 
+    @Test func `Who is known can be greeted at once`() async throws {
+        let host = try await SecureEnd.host(LocalIdentity(), greeting: [1])
+        let viewer = try await SecureEnd.viewer(LocalIdentity(), port: host.port, greeting: [2])
+        #expect(viewer.events.wait { $0 == .message([1]) } != nil)
+        #expect(host.events.wait { $0 == .message([2]) } != nil)
+    }
+
     @Test(arguments: [true, false])
     func `Either side may end it, and both are told once`(isHost: Bool) async throws {
         let host = try await SecureEnd.host(LocalIdentity())

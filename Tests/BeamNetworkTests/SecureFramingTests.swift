@@ -101,7 +101,8 @@ struct SecureFramingTests {
         let (host, stranger) = try await connected()
         try await stranger.write([0, 1, 0, 1])
         #expect(
-            host.events.waitForEnd() == "the other side has announced a message of 65537 bytes, where 65536 are the most")
+            host.events.waitForEnd()
+                == "the other side has announced a message of 65537 bytes, where 65536 are the most")
         #expect(stranger.hasEnded)
     }
 
@@ -170,7 +171,8 @@ struct SecureFramingTests {
             var bytes: [UInt8] = []
             for _ in 0..<Int.random(in: 1...20, using: &random) {
                 let count = Int.random(in: 0...300, using: &random)
-                let announced = Int.random(in: 0...9, using: &random) == 0 ? Int.random(in: 0...2000, using: &random) : count
+                let announced =
+                    Int.random(in: 0...9, using: &random) == 0 ? Int.random(in: 0...2000, using: &random) : count
                 bytes += withUnsafeBytes(of: UInt32(announced).bigEndian) { Array($0) }
                 bytes += (0..<count).map { _ in .random(in: 0...255, using: &random) }
             }

@@ -159,7 +159,11 @@ struct SecureRefusalTests {
     @Test(arguments: [#"{"type":"welcome"}"# + "\n", "HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"])
     func `A viewer that is answered in the clear`(answer: String) async throws {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .childChannelInitializer { channel in channel.writeAndFlush(ByteBuffer(string: answer)) }
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Greeter(ByteBuffer(string: answer)))
+                }
+            }
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(server.localAddress?.port)
         let viewer = try await SecureEnd.viewer(LocalIdentity(), port: port)
@@ -177,31 +181,41 @@ struct SecureRefusalTests {
         server.close(promise: nil)
     }
 
+    /// Somebody who connects, says `bytes` at once, and waits.
+    private func say(_ bytes: [UInt8], to port: Int) async throws -> any Channel {
+        try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: port).flatMap { channel in
+            channel.writeAndFlush(ByteBuffer(bytes: bytes)).map { channel }
+        }.get()
+    }
+
     @Test func `A host that hears one byte of TLS, and no more`() async throws {
-        let host = try await SecureEnd.host(LocalIdentity(), timeout: .milliseconds(200))
-        let channel = try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: host.port).get()
-        try await channel.writeAndFlush(ByteBuffer(bytes: [0x16])).get()
-        #expect(host.events.waitForEnd() == TLSFailure.timedOut(.milliseconds(200), .host))
+        let host = try await SecureEnd.host(LocalIdentity(), timeout: .seconds(1))
+        let channel = try await say([0x16], to: host.port)
+        #expect(host.events.waitForEnd() == TLSFailure.timedOut(.seconds(1), .host))
         #expect(host.events.keys.isEmpty)
         try await channel.closeFuture.get()
     }
 
-    @Test(arguments: [
-        [0x16, 0x7B, 0x22, 0x7D, 0x0A], [0x16, 0x03, 0x01, 0xFF, 0xFF, 0x01], [0x16, 0x03, 0x01, 0x00, 0x05, 1, 0, 0, 1, 0],
-    ] as [[UInt8]])
-    func `A host that hears what only begins like TLS`(bytes: [UInt8]) async throws {
+    @Test(
+        arguments: [
+            ([0x16, 0x7B, 0x22, 0x7D, 0x0A], TLSFailure.notTLS(.host)),
+            ([0x16, 0x03, 0x01, 0xFF, 0xFF, 0x01], "the TLS connection has failed (encrypted length too long)"),
+            (
+                [0x16, 0x03, 0x01, 0x00, 0x05, 0x01, 0x00, 0x00, 0x01, 0x00],
+                "the TLS connection has failed (clienthello parse failed)"
+            ),
+        ] as [([UInt8], String)])
+    func `A host that hears what only begins like TLS`(bytes: [UInt8], reason: String) async throws {
         let host = try await SecureEnd.host(LocalIdentity())
-        let channel = try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: host.port).get()
-        try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get()
-        #expect(host.events.waitForEnd()?.isEmpty == false)
+        let channel = try await say(bytes, to: host.port)
+        #expect(host.events.waitForEnd() == reason)
         #expect(host.events.keys.isEmpty)
         try await channel.closeFuture.get()
     }
 
     @Test func `A connection that ends in the middle of the handshake`() async throws {
         let host = try await SecureEnd.host(LocalIdentity())
-        let channel = try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: host.port).get()
-        try await channel.writeAndFlush(ByteBuffer(bytes: [0x16, 0x03, 0x01, 0x02, 0x00, 0x01])).get()
+        let channel = try await say([0x16, 0x03, 0x01, 0x02, 0x00, 0x01], to: host.port)
         try await channel.close().get()
         #expect(host.events.waitForEnd() == TLSFailure.closedEarly)
     }
@@ -222,38 +236,65 @@ struct SecureRefusalTests {
         let identity = try LocalIdentity()
         let base64 = Data(identity.certificate).base64EncodedString(options: .lineLength64Characters)
         let pem = "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
-        try (pem + identity.privateKeyPEM).write(to: folder.appending(path: "own.pem"), atomically: true, encoding: .utf8)
+        try (pem + identity.privateKeyPEM).write(
+            to: folder.appending(path: "own.pem"), atomically: true, encoding: .utf8)
 
         let host = try await SecureEnd.host(LocalIdentity())
-        func connect(_ extra: String...) throws -> String {
+        /// The host's events of it, and what OpenSSL says.
+        func connect(_ extra: String...) async throws -> (events: ArraySlice<SecureEvent>, text: String) {
+            let before = host.events.all.count
+            let output = folder.appending(path: UUID().uuidString)
+            try Data().write(to: output)
             let process = Process()
+            let input = Pipe()
             process.executableURL = URL(filePath: openssl)
             process.currentDirectoryURL = folder
             process.arguments =
-                ["s_client", "-connect", "127.0.0.1:\(host.port)", "-tls1_3", "-cert", "own.pem", "-alpn", "beamroom/2"]
+                [
+                    "s_client", "-connect", "127.0.0.1:\(host.port)", "-tls1_3", "-cert", "own.pem", "-alpn",
+                    "beamroom/2",
+                ]
                 + extra
-            let output = Pipe()
-            let input = Pipe()
-            process.standardOutput = output
+            process.standardOutput = try FileHandle(forWritingTo: output)
             process.standardError = FileHandle.nullDevice
             process.standardInput = input
             try process.run()
-            // It reads tickets for as long as its input is open.
-            Thread.sleep(forTimeInterval: 1)
+            // Tickets come with the first message, and are read for as long as OpenSSL's input is open.
+            let deadline = ContinuousClock.now + .seconds(20)
+            var text = ""
+            while !text.contains("New Session Ticket arrived"), process.isRunning, ContinuousClock.now < deadline {
+                if host.events.all.dropFirst(before).contains(.secured(identity.deviceKey)) { try await host.send([1]) }
+                try await Task.sleep(for: .milliseconds(20))
+                text = try String(contentsOf: output, encoding: .utf8)
+            }
             try input.fileHandleForWriting.close()
-            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
             process.waitUntilExit()
-            return text
+            while !host.events.all.dropFirst(before).contains(where: \.isEnd), ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            return (host.events.all.dropFirst(before), try String(contentsOf: output, encoding: .utf8))
         }
-        _ = try connect("-sess_out", "session.pem")
-        #expect(host.events.wait { $0 == .secured(identity.deviceKey) } != nil)
-        #expect(host.events.waitForEnd() != nil)
-        try #require(FileManager.default.fileExists(atPath: folder.appending(path: "session.pem").path))
-        let before = host.events.all.count
-        let text = try connect("-sess_in", "session.pem")
-        let resumed = host.events.all.dropFirst(before)
-        #expect(text.contains("Reused, TLSv1.3"))
-        #expect(resumed.contains { $0.isEnd })
-        #expect(!resumed.contains { if case .secured = $0 { true } else { false } })
+        let first = try await connect("-sess_out", "session.pem")
+        #expect(first.events.contains(.secured(identity.deviceKey)))
+        try #require(
+            FileManager.default.fileExists(atPath: folder.appending(path: "session.pem").path), "\(first.text)")
+        let second = try await connect("-sess_in", "session.pem")
+        #expect(second.text.contains("Reused, TLSv1.3"))
+        #expect(second.events.contains { $0 == .ended(TLSFailure.resumed) })
+        #expect(second.events.count == 2)
+    }
+}
+
+/// Says something as soon as somebody has connected.
+private final class Greeter: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let words: ByteBuffer
+
+    init(_ words: ByteBuffer) { self.words = words }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.writeAndFlush(Self.wrapOutboundOut(words), promise: nil)
     }
 }

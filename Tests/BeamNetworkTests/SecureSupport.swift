@@ -32,9 +32,12 @@ extension Log<SecureEvent> {
     var keys: [DeviceKey] { all.compactMap { if case .secured(let key) = $0 { key } else { nil } } }
     var messages: [[UInt8]] { all.compactMap { if case .message(let bytes) = $0 { bytes } else { nil } } }
 
-    var control: SecureControl.Events {
+    func control(onSecured: @escaping () -> Void) -> SecureControl.Events {
         SecureControl.Events(
-            onSecured: { self.append(.secured($0)) }, onMessage: { self.append(.message($0)) },
+            onSecured: {
+                self.append(.secured($0))
+                onSecured()
+            }, onMessage: { self.append(.message($0)) },
             onEnd: { self.append(.ended($0)) })
     }
 }
@@ -61,7 +64,7 @@ final class SecureEnd: Sendable {
     var port: Int { channel.localAddress?.port ?? 0 }
 
     static func host(
-        _ identity: LocalIdentity, timeout: TimeAmount = .seconds(10), limit: Int? = nil
+        _ identity: LocalIdentity, timeout: TimeAmount = .seconds(10), limit: Int? = nil, greeting: [UInt8]? = nil
     ) async throws -> SecureEnd {
         let transport = try SecureTransport(identity)
         let bound = try await makeControls()
@@ -81,7 +84,10 @@ final class SecureEnd: Sendable {
                                     switch first {
                                     case .tls:
                                         let control = try transport.add(
-                                            .host, to: pipeline, timeout: timeout, events: log.control)
+                                            .host, to: pipeline, timeout: timeout,
+                                            events: log.control {
+                                                if let greeting { bound.value.all.last?.send(greeting) }
+                                            })
                                         if let limit { control.limit = limit }
                                         bound.value.all.append(control)
                                     case .plain:
@@ -100,7 +106,7 @@ final class SecureEnd: Sendable {
     }
 
     static func viewer(
-        _ identity: LocalIdentity, port: Int, timeout: TimeAmount = .seconds(10)
+        _ identity: LocalIdentity, port: Int, timeout: TimeAmount = .seconds(10), greeting: [UInt8]? = nil
     ) async throws -> SecureEnd {
         let transport = try SecureTransport(identity)
         let bound = try await makeControls()
@@ -110,7 +116,8 @@ final class SecureEnd: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let control = try transport.add(
-                        .viewer, to: channel.pipeline.syncOperations, timeout: timeout, events: log.control)
+                        .viewer, to: channel.pipeline.syncOperations, timeout: timeout,
+                        events: log.control { if let greeting { bound.value.all.last?.send(greeting) } })
                     bound.value.all.append(control)
                 }
             }
@@ -173,7 +180,9 @@ struct Stranger {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    private func prepare(_ channel: any Channel, _ context: NIOSSLContext, isServer: Bool, _ log: Log<StrangerEvent>) throws {
+    private func prepare(_ channel: any Channel, _ context: NIOSSLContext, isServer: Bool, _ log: Log<StrangerEvent>)
+        throws
+    {
         let accepts = acceptsPeer
         let verify: NIOSSLCustomVerificationCallback = { _, promise in
             promise.succeed(accepts ? .certificateVerified : .failed)
@@ -289,7 +298,8 @@ struct ForeignKey: NIOSSLCustomPrivateKey, Hashable {
 func makeCertificate(
     for key: Certificate.PublicKey, signedBy signer: Certificate.PrivateKey,
     _ algorithm: Certificate.SignatureAlgorithm = .ecdsaWithSHA256, issuer: String = "BeamRoom",
-    from notBefore: Date = Date(timeIntervalSince1970: 0), to notAfter: Date = Date(timeIntervalSince1970: 253_402_300_799)
+    from notBefore: Date = Date(timeIntervalSince1970: 0),
+    to notAfter: Date = Date(timeIntervalSince1970: 253_402_300_799)
 ) throws -> [UInt8] {
     let certificate = try Certificate(
         version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: key, notValidBefore: notBefore,

@@ -175,7 +175,8 @@ struct DeviceStoreTests {
         await withTaskGroup { group in
             for process in 0..<3 {
                 group.addTask {
-                    _ = await #expect(processExitsWith: .success) { [state = state as String, process = process as Int] in
+                    _ = await #expect(processExitsWith: .success) {
+                        [state = state as String, process = process as Int] in
                         let store = TrustStore(path: state)
                         for number in 0..<20 {
                             try store.remember(makeDevice("P\(process) \(number)", makeKey(process * 100 + number)))

@@ -75,7 +75,9 @@ struct DevicesFileTests {
 
     /// Fuzz body: whatever stands in the file, it is refused, or comes back the same when written and read again.
     @Test func `Fuzz: devices.json`() throws {
-        let devices = (0..<4).map { makeDevice("Device \($0) é", makeKey($0), $0 % 2 == 0 ? [.host] : [.viewer, .host]) }
+        let devices = (0..<4).map {
+            makeDevice("Device \($0) é", makeKey($0), $0 % 2 == 0 ? [.host] : [.viewer, .host])
+        }
         let good = DevicesFile.encode(devices)
         let snippets: [[UInt8]] = [
             "\"", "\\", "\\u0000", "\\ud800", "null", "1e999", "-0", "[", "]", "{", "}", ",", ":", "\u{FEFF}", "é",
@@ -92,7 +94,8 @@ struct DevicesFileTests {
                 case 2 where index < bytes.count: bytes[index] = .random(in: 0...255, using: &random)
                 default:
                     let end = min(bytes.count, index + .random(in: 1...60, using: &random))
-                    bytes.insert(contentsOf: Array(bytes[index..<end]), at: .random(in: 0...bytes.count, using: &random))
+                    bytes.insert(
+                        contentsOf: Array(bytes[index..<end]), at: .random(in: 0...bytes.count, using: &random))
                 }
             }
             guard let read = try? DevicesFile.decode(bytes) else { continue }

@@ -155,7 +155,9 @@ struct PermissionTests {
         #expect(symlink("other", scratch.file(".identity.pem.new")) == 0)
         _ = try scratch.store.identity()
         #expect(try String(contentsOfFile: scratch.file("other"), encoding: .utf8) == "untouched")
-        #expect(try FileManager.default.attributesOfItem(atPath: scratch.file("identity.pem"))[.type] as? FileAttributeType == .typeRegular)
+        #expect(
+            try FileManager.default.attributesOfItem(atPath: scratch.file("identity.pem"))[.type] as? FileAttributeType
+                == .typeRegular)
     }
 
     @Test func `The directory may stand elsewhere, behind a link`() throws {

@@ -52,7 +52,8 @@ func makeKey(_ digits: String) -> DeviceKey {
 private let zeroKey = DeviceKey(Array(repeating: 0, count: 32))!
 
 func makeDevice(
-    _ name: String, _ key: DeviceKey, _ roles: Set<RememberedDevice.Role> = [.viewer], at seconds: Double = 1_800_000_000
+    _ name: String, _ key: DeviceKey, _ roles: Set<RememberedDevice.Role> = [.viewer],
+    at seconds: Double = 1_800_000_000
 ) -> RememberedDevice {
     RememberedDevice(name: name, key: key, roles: roles, pairedAt: Date(timeIntervalSince1970: seconds))
 }

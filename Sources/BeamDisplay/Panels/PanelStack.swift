@@ -5,6 +5,9 @@ import BeamMedia
     var message: WindowMessage?
     /// Nil while nobody is to choose.
     var picker: Picker?
+    /// Nil while nobody is to type a code.
+    var codeEntry: CodeEntry?
+    var badge: WarningBadge?
     var statistics: [String] = []
     var showsStatistics = false
 
@@ -28,20 +31,21 @@ import BeamMedia
 
     private var drawnCentral: (what: Central, setting: Setting, layer: Layer)?
     private var drawnStatistics: (lines: [String], setting: Setting, layer: Layer)?
+    private var drawnBadge: (badge: WarningBadge, setting: Setting, layer: Layer)?
     private var rows: [PickerPanel.Row] = []
 
     /// Whether words stand in the middle of the window.
-    var hasWords: Bool { message != nil || picker != nil }
+    var hasWords: Bool { message != nil || picker != nil || codeEntry != nil }
 
     /// From back to front.
     func layers(_ setting: Setting) -> [Layer] {
         guard setting.canvas.area > 0 else { return [] }
-        return [statisticsLayer(setting), centralLayer(setting)].compactMap(\.self)
+        return [statisticsLayer(setting), badgeLayer(setting), centralLayer(setting)].compactMap(\.self)
     }
 
     /// The entry of the list at a place of the window, in pixels.
     func entry(x: Int, y: Int) -> Int? {
-        guard picker != nil else { return nil }
+        guard picker != nil, codeEntry == nil else { return nil }
         return rows.first { $0.rect.contains(PixelRect(x: x, y: y, width: 1, height: 1)) }?.index
     }
 
@@ -68,6 +72,7 @@ import BeamMedia
     }
 
     private var central: Central? {
+        if let codeEntry { return .message(codeEntry.message) }
         guard let picker else { return message.map { .message($0) } }
         guard picker.entries.isEmpty else { return .picker(picker) }
         return .message(
@@ -75,6 +80,17 @@ import BeamMedia
                 ?? WindowMessage(
                     headline: "Looking for hosts…",
                     detail: "Start “beamroom share” on a computer, or BeamRoom on a phone, in the same network."))
+    }
+
+    private func badgeLayer(_ setting: Setting) -> Layer? {
+        guard let badge, setting.isOverPicture else {
+            drawnBadge = nil
+            return nil
+        }
+        if let drawn = drawnBadge, drawn.badge == badge, drawn.setting == setting { return drawn.layer }
+        let layer = WarningBadge.layer(badge, canvas: setting.canvas, scale: setting.scale)
+        drawnBadge = (badge, setting, layer)
+        return layer
     }
 
     private func statisticsLayer(_ setting: Setting) -> Layer? {

@@ -12,6 +12,7 @@ enum Theme {
     static let text = Colour(red: 0.94, green: 0.95, blue: 0.97)
     static let muted = Colour(red: 0.62, green: 0.66, blue: 0.72)
     static let accent = Colour(red: 0.36, green: 0.62, blue: 0.98)
+    static let warning = Colour(red: 0.98, green: 0.68, blue: 0.22)
     static let panel = Colour(red: 0.06, green: 0.07, blue: 0.10, alpha: 0.80)
     static let tile = Colour(red: 1, green: 1, blue: 1, alpha: 0.07)
     static let tileBorder = Colour(red: 1, green: 1, blue: 1, alpha: 0.10)

@@ -129,7 +129,8 @@ extension HostSession {
             send(.reply(ControlMessage.Reply(isAccepted: false, message: reason)), to: id)
         }
         outputs.append(.close(id))
-        emit(.viewerRefused(from: visitor, reason: reason))
+        // A wrong code has an event of its own.
+        if refusal != .wrongCode { emit(.viewerRefused(from: visitor, reason: reason)) }
     }
 
     /// Who is at that connection's other end.

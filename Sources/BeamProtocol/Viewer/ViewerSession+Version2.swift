@@ -6,8 +6,9 @@ extension ViewerSession {
     mutating func controlSecured(_ host: DeviceKey, now: MediaTime) {
         let trust = configuration.trust
         secured()
-        let isKnown = trust.known[host] != nil || paired.contains(host)
-        if let required = trust.required, !required.contains(host), !paired.contains(host) {
+        let isKnown = book.trusts(host)
+        hostKey = host
+        if let required = trust.required, !required.contains(host) {
             return refuse(
                 "it shows another key (\(host)) than the one that was paired under this name. If it was set up anew, "
                     + "`beamroom devices forget` it here and pair again; if not, somebody may stand in between")
@@ -67,7 +68,7 @@ extension ViewerSession {
             perform(
                 control.postponed(by: pause, reason: "too many wrong codes were typed there", now: now), now: now)
         case .paired(let isRemembered):
-            paired.insert(pairing.host)
+            book.pair(pairing.host)
             // A code is good for one success.
             code = nil
             isCodeSpent = false

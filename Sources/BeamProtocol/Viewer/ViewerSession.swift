@@ -58,6 +58,8 @@ public struct ViewerSession: Sendable {
         case controlClosed(reason: String, ControlFailure = .network)
         /// The person has typed the host's code.
         case code(PairingCode)
+        /// The hosts that the store remembers now; who is missing was forgotten.
+        case remembered([DeviceKey: String])
         /// Discovery has seen the host (again): don't wait for the next try.
         case hostAppeared
         /// The socket that `.openMedia` asked for is bound to this local port.
@@ -135,8 +137,10 @@ public struct ViewerSession: Sendable {
     var dialog = Dialog.none
     /// As the host calls itself.
     var hostName = ""
-    /// Hosts that were paired in this run.
-    var paired: Set<DeviceKey> = []
+    /// The hosts that are known, from before and from this run.
+    var book: TrustBook
+    /// Of the host that this is a session with.
+    var hostKey: DeviceKey?
     /// The session that the host has let us into, where it has named it.
     var session: String?
     /// What the host has said last.
@@ -151,6 +155,7 @@ public struct ViewerSession: Sendable {
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         var random = random
         self.configuration = configuration
+        book = TrustBook(remembered: configuration.trust.known)
         code = configuration.code
         shownCode = configuration.code ?? .random(using: &random)
         version = configuration.allowsUnencrypted && configuration.announcedVersion == 1 ? .version1 : .version2
@@ -174,6 +179,9 @@ public struct ViewerSession: Sendable {
         case .code(let typed):
             code = typed
             perform(control.codeTyped(now: now), now: now)
+        case .remembered(let hosts):
+            let forgotten = book.update(hosts)
+            if let hostKey, forgotten.contains(hostKey) { refuse("it was forgotten here") }
         case .hostAppeared: perform(control.hostAppeared(now: now), now: now)
         case .mediaOpened(let port): perform(media.opened(localPort: port, now: now), now: now)
         case .mediaFailed: perform(media.failed(now: now), now: now)

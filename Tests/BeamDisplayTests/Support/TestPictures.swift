@@ -100,6 +100,15 @@ extension PixelBuffer {
         return largest
     }
 
+    /// How many pixels are another colour there. Of the same size.
+    func differingPixels(from other: PixelBuffer) -> Int {
+        var count = 0
+        for y in 0..<size.height {
+            for x in 0..<size.width where rgb(x, y) != other.rgb(x, y) { count += 1 }
+        }
+        return count
+    }
+
     /// How many pixels differ from the one in the upper left corner.
     var paintedPixels: Int {
         let corner = rgb(0, 0)

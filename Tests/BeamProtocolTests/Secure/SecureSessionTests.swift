@@ -198,6 +198,18 @@ struct SecureSessionTests {
         #expect(simulation.host?.mediaKeys.current.number == 1)
     }
 
+    @Test func forgettingTheHostEndsTheViewersSession() {
+        var simulation = Simulation.securePair()
+        simulation.drive(for: .seconds(1))
+        simulation.handleAtViewer(0, .remembered([.host: "host", .made(3): "another"]))
+        simulation.drive(for: .seconds(1))
+        #expect(!simulation.viewer.events.contains { if case .refused = $0.event { true } else { false } })
+        simulation.handleAtViewer(0, .remembered([.made(3): "another"]))
+        simulation.drive(for: .milliseconds(100))
+        #expect(simulation.viewer.events.last?.event == .refused(reason: "it was forgotten here"))
+        #expect(simulation.host?.statistics.viewers == 0)
+    }
+
     @Test func everyLeavingChangesTheKeyAndNobodyNotices() {
         var simulation = Simulation(seed: 3)
         let devices = (1...6).map { DeviceKey.made($0) }
