@@ -23,6 +23,7 @@ func nio(_ product: String) -> Target.Dependency { .product(name: product, packa
 
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
 let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 
@@ -62,7 +63,7 @@ let package = Package(
         library(
             "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"), nio("NIOPosix"),
             nio("NIOTLS"), nioSSL),
-        library("BeamTrust", "BeamIdentity", "BeamProtocol"),
+        library("BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
 
         // The core: no sockets, no threads but the slot's and the queue's, no clock; cryptography, but no other C library.
         library("BeamIdentity", "BeamProtocol", crypto, x509, asn1),
@@ -102,11 +103,12 @@ let package = Package(
         test("BeamCodecTests", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test("BeamDisplayTests", "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "CSDL2", "CPango"),
         test("BeamDiscoveryTests", "BeamDiscovery"),
-        test("BeamIdentityTests", "BeamIdentity", "BeamProtocol", crypto, x509, asn1),
+        test("BeamIdentityTests", "BeamIdentity", "BeamProtocol", crypto, cryptoExtras, x509, asn1),
         test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamProtocol"),
         test(
             "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"),
-            nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, x509, asn1),
+            nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
+            asn1),
         test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamNetwork", "BeamMedia"),
         test("EndToEndTests", "CXCB"),

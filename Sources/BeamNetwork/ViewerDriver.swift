@@ -26,6 +26,9 @@ final class ViewerDriver {
     private var mediaGeneration: UInt64 = 0
 
     private static let connectTimeout = TimeAmount.seconds(3)
+    /// How long a host may take to secure a connection before it counts as one that doesn't know how, where that is allowed.
+    private static let patience = TimeAmount.milliseconds(1500)
+    private let handshakeTimeout: TimeAmount
 
     init(
         loop: any EventLoop, identity: LocalIdentity, session: ViewerSession.Configuration,
@@ -34,6 +37,7 @@ final class ViewerDriver {
         self.loop = loop
         self.handlers = handlers
         transport = Result { try SecureTransport(identity) }
+        handshakeTimeout = session.allowsUnencrypted ? Self.patience : SecureControl.handshakeTimeout
         self.session = ViewerSession(configuration: session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
         timer.onDeadline { [unowned self] in self.pump() }
@@ -114,7 +118,7 @@ final class ViewerDriver {
                         })))
         case .version2:
             let secure = try transport.get().add(
-                .viewer, to: pipeline,
+                .viewer, to: pipeline, timeout: handshakeTimeout,
                 events: SecureControl.Events(
                     onSecured: { [weak self] host in self?.secured(host, channel, attempt: attempt) },
                     onMessage: { [weak self] message in
@@ -150,7 +154,7 @@ final class ViewerDriver {
         let failure: ViewerSession.ControlFailure =
             switch secure.certificate {
             case .failure: .refusedCertificate
-            case .success: .network
+            case .success: TLSFailure.isFinal(reason) ? .refusedCertificate : .network
             case nil: .notSecure
             }
         controlEnded(attempt: attempt, reason: reason, failure)

@@ -8,15 +8,13 @@ extension EndToEnd {
 
         init() throws { scratch = try ScratchDirectory() }
 
-        @Test func underLossAndReorderNoBrokenPictureIsShown() throws {
+        @Test(arguments: [1, 2])
+        func underLossAndReorderNoBrokenPictureIsShown(version: Int) throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
-            let media = try UDPRelay(UDPRelay.Weather(loss: 0.02, reorder: 0.05), seed: 42)
-            let (host, viewer, control, frames) = try relayed(["--source", source], media: media, limit: 9)
-            defer {
-                host.end()
-                viewer.end()
-                control.end()
-            }
+            let run = try relayed(
+                ["--source", source], UDPRelay.Weather(loss: 0.02, reorder: 0.05), seed: 42, limit: 9,
+                version: version)
+            let (viewer, media, frames) = (run.viewer, run.media, run.frames)
             #expect(try viewer.waitForEnd() == .exited(0))
             let sent = try Y4M(source)
             let arrived = try Y4M(frames)
@@ -25,7 +23,7 @@ extension EndToEnd {
             let weather = media.state.current
             let summary = try #require(viewer.events("summary").first)
             report(
-                "2 % lost, 5 % out of order",
+                "version \(version), 2 % lost, 5 % out of order",
                 """
                 \(arrived.count) pictures in 9 s, the worst \(worst.short) dB; \(weather.lost) datagrams lost, \
                 \(weather.reordered) late, \(weather.passed) passed; the viewer counts \
@@ -38,13 +36,8 @@ extension EndToEnd {
 
         @Test func reorderAloneCostsNothing() throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
-            let media = try UDPRelay(UDPRelay.Weather(loss: 0, reorder: 0.1), seed: 3)
-            let (host, viewer, control, frames) = try relayed(["--source", source], media: media, limit: 4)
-            defer {
-                host.end()
-                viewer.end()
-                control.end()
-            }
+            let run = try relayed(["--source", source], UDPRelay.Weather(loss: 0, reorder: 0.1), seed: 3, limit: 4)
+            let (viewer, frames) = (run.viewer, run.frames)
             #expect(try viewer.waitForEnd() == .exited(0))
             let arrived = try Y4M(frames)
             let worst = arrived.matches(in: try Y4M(source)).map(\.psnr).min() ?? 0
@@ -54,13 +47,8 @@ extension EndToEnd {
         }
 
         @Test func thePictureGoesOnWhileControlIsCutAndMended() throws {
-            let media = try UDPRelay()
-            let (host, viewer, control, frames) = try relayed(Self.moving, media: media)
-            defer {
-                host.end()
-                viewer.end()
-                control.end()
-            }
+            let run = try relayed(Self.moving)
+            let (viewer, control, frames) = (run.viewer, run.control, run.frames)
             try viewer.waitFor("first-frame")
             control.cut()
             for _ in 0..<3 {
@@ -79,13 +67,8 @@ extension EndToEnd {
         }
 
         @Test func thePictureIsBackWhenMutedMediaReturn() throws {
-            let media = try UDPRelay()
-            let (host, viewer, control, frames) = try relayed(Self.moving, media: media)
-            defer {
-                host.end()
-                viewer.end()
-                control.end()
-            }
+            let run = try relayed(Self.moving)
+            let (viewer, media, frames) = (run.viewer, run.media, run.frames)
             try viewer.waitFor("first-frame")
             pause(seconds: 0.5)
             media.change { $0.isMuted = true }
@@ -143,22 +126,65 @@ extension EndToEnd {
         private static let moving = ["--source", "pattern", "--size", "640x360", "--max-fps", "30"]
 
         /// A host, and a viewer that reaches it through relays only and writes its pictures into the file named last.
-        private func relayed(_ source: [String], media: UDPRelay, limit: Double = 60) throws -> (
-            host: ProgramProcess, viewer: ProgramProcess, control: TCPRelay, frames: String
-        ) {
+        private func relayed(
+            _ source: [String], _ weather: UDPRelay.Weather = UDPRelay.Weather(), seed: UInt64 = 1, limit: Double = 60,
+            version: Int = 2
+        ) throws -> Relayed {
             let ports = try Ports()
-            let host = try Program.share(source, ports: ports)
+            let bound = version == 2 ? ["--bind", Relayed.host] : []
+            let host = try Program.share(source + bound, ports: ports)
             do {
                 try host.waitFor("ready")
-                let control = try TCPRelay(to: ports.control, media: media)
+                let media: UDPRelay
+                let control: TCPRelay
+                let place: String
+                if version == 2 {
+                    media = try UDPRelay(
+                        weather, seed: seed, at: Endpoint(ports.media, on: Relayed.relay),
+                        target: Endpoint(ports.media, on: Relayed.host))
+                    control = try TCPRelay(
+                        at: Endpoint(ports.control, on: Relayed.relay), to: Endpoint(ports.control, on: Relayed.host))
+                    place = Relayed.relay
+                } else {
+                    media = try UDPRelay(weather, seed: seed)
+                    control = try TCPRelay(to: ports.control, media: media)
+                    place = "127.0.0.1"
+                }
                 let frames = scratch.file("frames.y4m")
                 let viewer = try Program.watch(
-                    ["127.0.0.1:\(control.port)", "--frames", frames, "--time-limit", "\(limit)"])
-                return (host, viewer, control, frames)
+                    ["\(place):\(control.port)", "--frames", frames, "--time-limit", "\(limit)"])
+                return Relayed(host: host, viewer: viewer, control: control, media: media, frames: frames)
             } catch {
                 host.end()
                 throw error
             }
         }
+    }
+}
+
+/// A host and a viewer with relays in between, ended together.
+private final class Relayed {
+    /// Two addresses of this machine, so that the relays have the host's port numbers.
+    static let host = "127.0.0.2"
+    static let relay = "127.0.0.3"
+
+    let host: ProgramProcess
+    let viewer: ProgramProcess
+    let control: TCPRelay
+    let media: UDPRelay
+    let frames: String
+
+    init(host: ProgramProcess, viewer: ProgramProcess, control: TCPRelay, media: UDPRelay, frames: String) {
+        self.host = host
+        self.viewer = viewer
+        self.control = control
+        self.media = media
+        self.frames = frames
+    }
+
+    deinit {
+        host.end()
+        viewer.end()
+        control.end()
     }
 }

@@ -13,6 +13,8 @@ final class IOSHost: Sendable {
 
     struct Behaviour: Sendable {
         var decision = Decision.accept
+        /// Else it says nothing to what it doesn't understand.
+        var hangsUpOnTLS = true
         var isBroadcasting = true
         /// Frames aren't sent, though the numbers go on.
         var isMuted = false
@@ -25,6 +27,8 @@ final class IOSHost: Sendable {
         var behaviour: Behaviour
         var lines: [String] = []
         var connections = 0
+        /// Connections that began with TLS.
+        var secureAttempts = 0
         var helloes = 0
         var codes: [String] = []
         var viewer: Endpoint?
@@ -113,6 +117,10 @@ final class IOSHost: Sendable {
             switch control.receive(timeout: 0.1) {
             case .nothing: continue
             case .ended: return
+            case .bytes(let bytes) where bytes.first == 0x16:
+                // A TLS record: nothing that it knows.
+                state.withLock { $0.secureAttempts += 1 }
+                if state.current.behaviour.hangsUpOnTLS { return control.shut() }
             case .bytes(let bytes):
                 for line in splitter.append(bytes) {
                     state.withLock { $0.lines.append(line) }

@@ -40,7 +40,8 @@ final class PrivateMachine: Sendable {
         // Each step of the script replaces itself with the next: the process's number is the program's in the end.
         ProgramProcess(
             wrapping: try ChildProcess(
-                Self.script, ["run", directory.path, Program.path] + arguments, environment: ["DISPLAY": nil]))
+                Self.script, ["run", directory.path, Program.path] + arguments,
+                environment: ["DISPLAY": nil, "XDG_STATE_HOME": directory.path + "/state"]))
     }
 
     /// An announced host of the test pattern, on the default ports.

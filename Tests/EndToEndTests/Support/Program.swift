@@ -74,16 +74,24 @@ struct Ports: Sendable {
 /// A running `beamroom` and the events it has told.
 final class ProgramProcess: Sendable {
     let process: ChildProcess
+    /// What it keeps of its identity and its paired devices, unless the test names a place.
+    private let state: ScratchDirectory?
 
     /// DISPLAY and the session's buses are left out, so that a test that forgets to name one fails instead of using the developer's.
     init(_ arguments: [String], environment: [String: String?] = [:], hasInput: Bool = false) throws {
+        let state = environment["XDG_STATE_HOME"] == nil ? try ScratchDirectory() : nil
+        self.state = state
         var variables: [String: String?] = ["DISPLAY": nil, "WAYLAND_DISPLAY": nil]
+        if let state { variables["XDG_STATE_HOME"] = state.path }
         variables.merge(environment) { $1 }
         process = try ChildProcess(Program.path, arguments, environment: variables, hasInput: hasInput)
     }
 
     /// A process that runs the program in some other way, say in a network of its own.
-    init(wrapping process: ChildProcess) { self.process = process }
+    init(wrapping process: ChildProcess) {
+        self.process = process
+        state = nil
+    }
 
     var pid: pid_t { process.pid }
     var errorText: String { process.errorText }

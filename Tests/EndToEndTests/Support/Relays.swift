@@ -12,7 +12,7 @@ final class UDPRelay: Sendable {
 
     struct State: Sendable {
         var weather: Weather
-        var target: UInt16?
+        var target: Endpoint?
         var passed = 0
         var lost = 0
         var reordered = 0
@@ -22,10 +22,10 @@ final class UDPRelay: Sendable {
     let port: UInt16
     let state: Monitor<State>
 
-    init(_ weather: Weather = Weather(), seed: UInt64 = 1) throws {
-        let socket = try Socket.datagrams()
+    init(_ weather: Weather = Weather(), seed: UInt64 = 1, at place: Endpoint? = nil, target: Endpoint? = nil) throws {
+        let socket = try place.map { try Socket.datagrams(on: $0) } ?? Socket.datagrams()
         port = socket.localEndpoint.port
-        state = Monitor(State(weather: weather))
+        state = Monitor(State(weather: weather, target: target))
         let state = state
         Thread.detachNewThread { Self.run(socket, state, seed) }
     }
@@ -55,7 +55,7 @@ final class UDPRelay: Sendable {
             while let (bytes, from) = socket.receiveWaitingDatagram() {
                 guard let target, !weather.isMuted else { continue }
                 if upstream[from] == nil { upstream[from] = try? Socket.datagrams() }
-                upstream[from]?.send(bytes, to: Endpoint(target))
+                upstream[from]?.send(bytes, to: target)
             }
             for (viewer, towardsHost) in upstream {
                 while let (bytes, _) = towardsHost.receiveWaitingDatagram() {
@@ -81,7 +81,10 @@ final class UDPRelay: Sendable {
     }
 }
 
-/// Stands between a viewer and a host's control port: puts the media relay's port in the place of the host's, and can be cut.
+/// Stands between a viewer and a host's control port, and can be cut.
+///
+/// In version 1 it puts the media relay's port in the place of the host's. Version 2 can't be meddled with like that:
+/// there the two relays have an address of their own, and the host's ports.
 final class TCPRelay: Sendable {
     struct State: Sendable {
         var isCut = false
@@ -93,14 +96,32 @@ final class TCPRelay: Sendable {
     let port: UInt16
     let state = Monitor(State())
 
-    init(to host: UInt16, media: UDPRelay) throws {
-        let listener = try Socket.listen()
+    /// For version 1: hangs up on TLS.
+    convenience init(to host: UInt16, media: UDPRelay) throws {
+        try self.init(at: Endpoint(0), to: Endpoint(host)) { viewer, towardsHost in
+            Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) { $0 } }
+            Thread.detachNewThread { Self.copy(from: towardsHost, to: viewer) { Self.divert($0, media) } }
+        }
+    }
+
+    /// Passes everything on as it is.
+    convenience init(at place: Endpoint, to host: Endpoint) throws {
+        try self.init(at: place, to: host) { viewer, towardsHost in
+            Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) }
+            Thread.detachNewThread { Self.copy(from: towardsHost, to: viewer) }
+        }
+    }
+
+    private init(
+        at place: Endpoint, to host: Endpoint, join: @escaping @Sendable (_ viewer: Socket, _ host: Socket) -> Void
+    ) throws {
+        let listener = try Socket.listen(at: place)
         port = listener.localEndpoint.port
         let state = state
         Thread.detachNewThread {
             while !state.current.stops {
                 guard let viewer = listener.accept(timeout: 0.1) else { continue }
-                guard !state.current.isCut, let towardsHost = try? Socket.connect(to: Endpoint(host)) else {
+                guard !state.current.isCut, let towardsHost = try? Socket.connect(to: host) else {
                     viewer.resetOnClose()
                     continue
                 }
@@ -108,10 +129,20 @@ final class TCPRelay: Sendable {
                     state.connections += 1
                     state.open += [viewer, towardsHost]
                 }
-                Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) { $0 } }
-                Thread.detachNewThread { Self.copy(from: towardsHost, to: viewer) { Self.divert($0, media) } }
+                join(viewer, towardsHost)
             }
         }
+    }
+
+    private static func copy(from: Socket, to: Socket) {
+        loop: while true {
+            switch from.receive(timeout: 1) {
+            case .nothing: continue
+            case .ended: break loop
+            case .bytes(let bytes): to.send(bytes)
+            }
+        }
+        to.shut()
     }
 
     deinit { end() }
@@ -140,6 +171,7 @@ final class TCPRelay: Sendable {
             switch from.receive(timeout: 1) {
             case .nothing: continue
             case .ended: break loop
+            case .bytes(let bytes) where bytes.first == 0x16: break loop
             case .bytes(let bytes):
                 for line in splitter.append(bytes) { to.send(change(line) + "\n") }
             }
@@ -151,7 +183,7 @@ final class TCPRelay: Sendable {
         guard let port = JSONValue(line)?["udpPort"]?.number,
             let key = line.range(of: #""udpPort"\s*:\s*[0-9]+"#, options: .regularExpression)
         else { return line }
-        media.state.withLock { $0.target = UInt16(port) }
+        media.state.withLock { $0.target = Endpoint(UInt16(port)) }
         return line.replacingCharacters(in: key, with: #""udpPort":\#(media.port)"#)
     }
 }

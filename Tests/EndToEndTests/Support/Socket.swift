@@ -112,10 +112,12 @@ extension Socket {
     }
 
     /// Listens on a port of 127.0.0.1, 0 for any that is free.
-    static func listen(_ port: UInt16 = 0) throws -> Socket {
+    static func listen(_ port: UInt16 = 0) throws -> Socket { try listen(at: Endpoint(port)) }
+
+    static func listen(at endpoint: Endpoint) throws -> Socket {
         let socket = try Socket(.stream)
-        try socket.bind(Endpoint(port), reuse: true)
-        guard Glibc.listen(socket.descriptor, 16) == 0 else { throw HarnessError.system("listening on port \(port)") }
+        try socket.bind(endpoint, reuse: true)
+        guard Glibc.listen(socket.descriptor, 16) == 0 else { throw HarnessError.system("listening at \(endpoint)") }
         return socket
     }
 
