@@ -59,7 +59,7 @@ extension EndToEnd {
             #expect(seen <= sent && seen >= sent - 40)
         }
 
-        @Test func withoutAllowUnencryptedOneLineWarns() throws {
+        @Test func twoBeamroomsAreEncryptedAndNeedNoWarning() throws {
             let ports = try Ports()
             let host = try ProgramProcess([
                 "share", "--source", "pattern", "--no-discovery", "--accept", "all", "--port", "\(ports.control)",
@@ -71,8 +71,8 @@ extension EndToEnd {
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
             for process in [host, viewer] {
-                let warnings = process.errorText.split(separator: "\n").count { $0.contains("unencrypted") }
-                #expect(warnings == 1, "\(process.errorText)")
+                #expect(!process.errorText.contains("encrypted"), "\(process.errorText)")
+                #expect(process.events("paired").map { $0.fields["encrypted"] } == [.bool(true)])
             }
         }
 
