@@ -50,7 +50,7 @@ enum TLSFailure {
         case NIOSSLError.uncleanShutdown, is NIOSSLCloseTimedOutError:
             return closed
         case NIOSSLError.readInInvalidTLSState:
-            return closedEarly
+            return closedEarly + advice(role)
         default:
             return networkReason(error)
         }
@@ -61,7 +61,7 @@ enum TLSFailure {
     ) -> String {
         switch failure {
         case .sslError(let stack), .unknownError(let stack):
-            if stack.contains(.eofDuringHandshake) { return closedEarly }
+            if stack.contains(.eofDuringHandshake) { return closedEarly + advice(role) }
             let names = stack.compactMap { name(in: $0.description) }
             for name in names {
                 if let reason = reason(name, role: role, certificate: certificate) { return reason }

@@ -34,6 +34,7 @@ final class CaptureLoop {
     private var wantsLook = false
     private var isTargetOutdated = false
     private var lastLook: MediaTime?
+    private var budget: LookBudget
     /// When things first went wrong that may come right again, and when to try next.
     private var trouble: (since: MediaTime, retry: MediaTime)?
 
@@ -49,6 +50,7 @@ final class CaptureLoop {
         self.pointer = pointer
         self.grabber = grabber
         interval = .nanoseconds(Int64(1_000_000_000 / min(max(maxFrameRate, 0.1), 1000)))
+        budget = LookBudget(interval: interval)
         frames = FrameStore(size: target.size)
     }
 
@@ -116,15 +118,20 @@ final class CaptureLoop {
     private func takeEvents() throws(AreaFailure) {
         while let event = connection.nextEvent() {
             switch event {
-            case .damaged, .pointerMoved: wantsLook = true
+            case .damaged, .pointerMoved: wantLook()
             case .pointerChanged:
                 pointer?.imageChanged()
-                wantsLook = true
+                wantLook()
             default:
                 if try area.isMoved(by: event) { isTargetOutdated = true }
             }
         }
         if connection.isBroken { throw .x(.connectionLost) }
+    }
+
+    private func wantLook() {
+        if !wantsLook { budget.want(now: .now) }
+        wantsLook = true
     }
 
     private func wait(until deadline: MediaTime?, forServer: Bool = true) {
@@ -146,7 +153,8 @@ final class CaptureLoop {
     /// When to ask the server what has changed: at once after a rest, else as soon as the frame rate allows.
     private var dueTime: MediaTime? {
         let slot = lastLook.map { $0 + interval } ?? .zero
-        if wantsLook || damage.isPolled { return slot }
+        if damage.isPolled { return slot }
+        if wantsLook { return budget.due }
         if let pointer, pointer.isPolled { return max(slot, lastLook.map { $0 + Self.pointerPollInterval } ?? .zero) }
         return nil
     }
@@ -177,6 +185,7 @@ final class CaptureLoop {
         wantsLook = false
         let now = MediaTime.now
         lastLook = now
+        budget.look(now: now)
         if target.readable.isEmpty, let lastFrame {
             // Nothing to be seen for now: a newcomer gets what was seen last.
             trouble = nil
