@@ -16,8 +16,7 @@ import Glibc
     private let fonts: FontLoader
     private nonisolated let signal: WakeSignal
     private var pointer = PointerHider()
-    /// Until when the warning stands in full.
-    private var badgeDeadline: MediaTime?
+    private var codeKeys = CodeKeys()
 
     private var picture: Picture?
     /// Something else than the picture has changed since the last drawing.
@@ -25,6 +24,8 @@ import Glibc
     private var drawnSize = PixelSize(width: 0, height: 0)
     private var hadFonts = false
     private var isLossReported = false
+    /// There is a picture, and no words over it.
+    private var isWatched = false
 
     /// Opens the window, which is on the screen when this returns. One window at a time.
     public init(_ options: WindowOptions) throws(DisplayError) {
@@ -79,7 +80,7 @@ import Glibc
         if old?.size != picture.size { placement.fit(to: picture.size) }
         let isContinued = old?.size == picture.size && old?.format == picture.format && old?.colour == picture.colour
         draw(isContinued && !isStale ? .picture(picture.damage) : .everything)
-        if old == nil { keepScreenAwake() }
+        if old == nil { noticeWatching() }
     }
 
     /// Puts words into the window, or takes them away: over the dimmed last picture, or on a calm background if there is none.
@@ -87,7 +88,7 @@ import Glibc
         guard message != panels.message else { return }
         panels.message = message
         isStale = true
-        keepScreenAwake()
+        noticeWatching()
     }
 
     /// Lets the person choose from a list, in place of a message; an empty one says that hosts are being looked for. Nil
@@ -104,53 +105,46 @@ import Glibc
         }
         isStale = true
         pointer.stir(mayHide: mayHidePointer)
-        keepScreenAwake()
+        noticeWatching()
     }
 
-    /// Asks for six digits, in place of a message or a list; `.codeEntered` brings them. What was typed stays while the words
-    /// change, until all six are there. Nil takes it away.
+    /// Asks for six digits, in place of a message or a list; `.codeEntered` brings them. Nil takes the question away.
+    ///
+    /// What was typed stays while the words change. Once all six are there, nothing more is typed until the question is put
+    /// again: with `isWaiting` they stay in sight, without it there is room for others. Escape gives up, at any time and
+    /// also in fullscreen: `.codeGivenUp`. Other keys keep their meaning.
     public func setCodeEntry(_ prompt: CodePrompt?) {
-        guard prompt != panels.codeEntry?.prompt else { return }
-        if let prompt, panels.codeEntry != nil {
-            panels.codeEntry?.prompt = prompt
+        var entry = panels.codeEntry
+        if let prompt {
+            if entry == nil { entry = CodeEntry(prompt) } else { entry?.ask(prompt) }
         } else {
-            panels.codeEntry = prompt.map { CodeEntry($0) }
-            // Otherwise keys are keys, and no input method stands in between.
-            if !isLost { if prompt == nil { SDL_StopTextInput() } else { SDL_StartTextInput() } }
+            entry = nil
         }
+        guard entry != panels.codeEntry else { return }
+        // At other times keys are commands, and no input method may stand in between.
+        if !isLost, (entry == nil) != (panels.codeEntry == nil) {
+            if entry == nil { SDL_StopTextInput() } else { SDL_StartTextInput() }
+        }
+        panels.codeEntry = entry
         isStale = true
         pointer.stir(mayHide: mayHidePointer)
-        keepScreenAwake()
+        noticeWatching()
     }
 
-    /// A warning at the window's lower edge, over the picture; nil takes it away.
+    /// A warning about the picture, beside an open padlock at the window's edge and clear of all other words; nil takes it
+    /// away. Nothing is seen of it while there is no picture.
     public func setWarning(_ warning: WindowWarning?) {
         guard warning != panels.badge?.warning else { return }
-        panels.badge = warning.map { WarningBadge(warning: $0) }
-        badgeDeadline = nil
+        panels.badge = warning.map { WarningBadge($0) }
+        if isWatched { changeBadge { $0.stir(now: .now) } }
         isStale = true
     }
 
-    /// The warning stands in full from now on, for some seconds.
-    private func stirBadge() {
-        guard panels.badge != nil, picture != nil else { return }
-        badgeDeadline = .now + WarningBadge.fullTime
-        guard panels.badge?.isFull == false else { return }
-        panels.badge?.isFull = true
-        isStale = true
-    }
-
-    private func shortenBadgeIfDue() {
-        guard let badge = panels.badge, badge.isFull, picture != nil else { return }
-        // Its time runs from the first picture on.
-        guard let deadline = badgeDeadline else {
-            badgeDeadline = .now + WarningBadge.fullTime
-            return
-        }
-        guard deadline <= .now else { return }
-        panels.badge?.isFull = false
-        badgeDeadline = nil
-        isStale = true
+    private func changeBadge(_ change: (inout WarningBadge) -> Void) {
+        guard picture != nil, var badge = panels.badge else { return }
+        change(&badge)
+        if badge.isFull != panels.badge?.isFull { isStale = true }
+        panels.badge = badge
     }
 
     /// The statistics' lines; a tab parts a label from its value. They are seen while `showsStatistics`.
@@ -204,10 +198,14 @@ import Glibc
         isStale = true
     }
 
-    /// No screen saver while a picture is watched; with words in the window nobody misses anything.
-    private func keepScreenAwake() {
-        let isWatched = picture != nil && !panels.hasWords
-        guard !isLost, isWatched == (SDL_IsScreenSaverEnabled() == SDL_TRUE) else { return }
+    /// To be called when the first picture comes, and when words come or go.
+    private func noticeWatching() {
+        guard isWatched != (picture != nil && !panels.hasWords) else { return }
+        isWatched.toggle()
+        // After an interruption the person may have forgotten, or be another.
+        if isWatched { changeBadge { $0.stir(now: .now) } }
+        guard !isLost else { return }
+        // No screen saver while a picture is watched; with words in the window nobody misses anything.
         if isWatched { SDL_DisableScreenSaver() } else { SDL_EnableScreenSaver() }
     }
 
@@ -232,7 +230,7 @@ import Glibc
         while true {
             redrawIfNeeded()
             pointer.hideIfDue()
-            shortenBadgeIfDue()
+            changeBadge { $0.shortenIfDue(now: .now) }
             var events = isLost ? [] : takeEvents()
             if signal.take() {
                 noticeFonts()
@@ -247,7 +245,7 @@ import Glibc
                 return events
             }
             if isStale, canDraw { continue }
-            sleep(until: min(end, pointer.deadline ?? .distantFuture, badgeDeadline ?? .distantFuture))
+            sleep(until: min(end, pointer.deadline ?? .distantFuture, panels.badge?.deadline ?? .distantFuture))
         }
     }
 
@@ -290,10 +288,11 @@ import Glibc
             default: break
             }
         case SDL_KEYDOWN: press(event.key, &events)
-        case SDL_TEXTINPUT: type(event.text, &events)
+        case SDL_KEYUP: codeKeys.release()
+        case SDL_TEXTINPUT: changeCode(&events) { codeKeys.type(event.text, into: &$0) }
         case SDL_MOUSEMOTION:
             pointer.stir(mayHide: mayHidePointer)
-            stirBadge()
+            changeBadge { $0.stir(now: .now) }
             if let index = entry(event.motion.x, event.motion.y) { select(index) }
         case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_LEFT):
             if let index = entry(event.button.x, event.button.y) {
@@ -309,12 +308,12 @@ import Glibc
     }
 
     private func press(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) {
-        if panels.codeEntry != nil, edit(key, &events) { return }
+        if changeCode(&events, { codeKeys.press(key, into: &$0) }) { return }
         // Ctrl-Q and Alt-F belong to somebody else; a key held down isn't pressed again.
         let others = UInt32(KMOD_CTRL.rawValue | KMOD_ALT.rawValue | KMOD_GUI.rawValue)
         guard UInt32(key.keysym.mod) & others == 0 else { return }
         let code = SDL_KeyCode(UInt32(bitPattern: key.keysym.sym))
-        if let picker = panels.picker, pick(picker, code, &events) { return }
+        if panels.codeEntry == nil, let picker = panels.picker, pick(picker, code, &events) { return }
         guard key.repeat == 0 else { return }
         switch code {
         case SDLK_q: events.append(.quit)
@@ -327,42 +326,23 @@ import Glibc
         }
     }
 
-    /// Digits, whichever keys make them on this keyboard.
-    private func type(_ input: SDL_TextInputEvent, _ events: inout [WindowEvent]) {
-        guard panels.codeEntry != nil else { return }
-        let text = withUnsafeBytes(of: input.text) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-        for character in text { enter(&events) { $0.type(character) } }
-    }
-
-    /// Whether the key was for the code that is being typed.
-    private func edit(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) -> Bool {
-        let code = SDL_KeyCode(UInt32(bitPattern: key.keysym.sym))
-        let isControl = UInt32(key.keysym.mod) & UInt32(KMOD_CTRL.rawValue) != 0
-        switch code {
-        case SDLK_v where isControl:
-            guard let clipboard = SDL_GetClipboardText() else { return false }
-            defer { SDL_free(clipboard) }
-            enter(&events) { $0.paste(String(cString: clipboard)) }
-        case SDLK_BACKSPACE:
-            enter(&events) {
-                $0.deleteLast()
-                return nil
-            }
-        default:
-            return false
+    /// Whether the key was for the code that is asked for.
+    @discardableResult private func changeCode(
+        _ events: inout [WindowEvent], _ change: (inout CodeEntry) -> CodeKeys.Outcome
+    ) -> Bool {
+        guard var entry = panels.codeEntry else { return false }
+        let outcome = change(&entry)
+        if entry != panels.codeEntry {
+            panels.codeEntry = entry
+            isStale = true
+        }
+        switch outcome {
+        case .ignored: return false
+        case .taken: break
+        case .complete(let code): events.append(.codeEntered(code))
+        case .givenUp: events.append(.codeGivenUp)
         }
         return true
-    }
-
-    /// Changes what was typed; six digits are handed on, and make room for others.
-    private func enter(_ events: inout [WindowEvent], _ change: (inout CodeEntry) -> String?) {
-        guard var entry = panels.codeEntry else { return }
-        if let complete = change(&entry) {
-            events.append(.codeEntered(complete))
-            entry.clear()
-        }
-        panels.codeEntry = entry
-        isStale = true
     }
 
     /// Whether the key was for the list.

@@ -19,7 +19,9 @@ enum TLSFailure {
     static let damaged = "what arrived was damaged or forged on the way"
 
     /// Another try would end like this one: the other side isn't who it says, or speaks something else.
-    static func isFinal(_ reason: String) -> Bool { [version, applicationProtocol, notProven, resumed].contains(reason) }
+    static func isFinal(_ reason: String) -> Bool {
+        [version, applicationProtocol, notProven, resumed].contains(reason)
+    }
 
     static func timedOut(_ timeout: TimeAmount, _ role: SecureTransport.Role) -> String {
         "the connection wasn't secured within \(timeout.nanoseconds / 1_000_000_000) s\(advice(role))"

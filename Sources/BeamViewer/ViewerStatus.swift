@@ -16,6 +16,8 @@ struct ViewerStatus: Sendable {
         case connecting
         case waitingForDecision(PairingCode)
         case needsCode(wasWrong: Bool)
+        /// It was typed, and is on its way.
+        case provingCode
         case waitingForPicture
         case retrying(reason: String)
         case notSharing
@@ -62,6 +64,7 @@ struct ViewerStatus: Sendable {
     mutating func handle(_ event: ViewerEvent) {
         switch event {
         case .connecting:
+            if case .provingCode = phase { break }
             if !hasPicture { phase = .connecting }
         case .waitingForDecision(let code):
             if case .playing = phase { break }
@@ -98,17 +101,21 @@ struct ViewerStatus: Sendable {
     }
 
     /// The code that the person has typed is on its way.
-    mutating func codeEntered() { phase = .connecting }
+    mutating func codeEntered() { phase = .provingCode }
 
     /// The host's code has to be typed; nil: it hasn't.
     var codeQuestion: CodeQuestion? {
-        guard case .needsCode(let wasWrong) = phase else { return nil }
-        return CodeQuestion(host: hostName ?? "The host", wasWrong: wasWrong)
+        switch phase {
+        case .needsCode(let wasWrong): CodeQuestion(host: hostName ?? "The host", wasWrong: wasWrong)
+        case .provingCode: CodeQuestion(host: hostName ?? "The host", isBeingChecked: true)
+        default: nil
+        }
     }
 
     struct CodeQuestion: Sendable, Equatable {
         var host: String
-        var wasWrong: Bool
+        var wasWrong = false
+        var isBeingChecked = false
     }
 
     var words: Words? {
@@ -122,9 +129,8 @@ struct ViewerStatus: Sendable {
         case .connecting: Words(headline: "Connecting to \(host)…")
         case .waitingForDecision(let code):
             Words(
-                headline: "Waiting for \(host)", detail: "It shows the same digits. The person there lets you in.",
-                code: code)
-        case .needsCode: nil
+                headline: "Does \(host) show the same digits?", detail: "The person there lets you in.", code: code)
+        case .needsCode, .provingCode: nil
         case .waitingForPicture: Words(headline: "Waiting for the picture…", detail: "\(host) has accepted.")
         case .retrying(let reason): Words(headline: "Reconnecting to \(host)…", detail: reason)
         case .notSharing:

@@ -45,6 +45,8 @@ public final class ViewerWindow {
                 case .displayLost: return .displayLost
                 case .chosen(let index): choose(index)
                 case .codeEntered(let digits): if let code = PairingCode(digits) { viewer.enter(code) }
+                // Without the code there is nothing to watch.
+                case .codeGivenUp: return .closed
                 case .wake, .statistics, .resized, .fullscreen: break
                 }
             }
@@ -55,12 +57,13 @@ public final class ViewerWindow {
     }
 
     private static let unencrypted = WindowWarning(
-        words: "Not encrypted: everybody on this network can see this picture", short: "Not encrypted")
+        words: "Not encrypted: everybody on this network can see this picture")
 
     private static func prompt(_ question: ViewerStatus.CodeQuestion) -> CodePrompt {
         CodePrompt(
-            headline: "“\(question.host)” shows six digits",
-            detail: question.wasWrong ? "Those weren't its digits. Look again, and type them here." : "Type them here.")
+            headline: "“\(question.host)” shows six digits", detail: "Type them here.",
+            problem: question.wasWrong ? "Those weren't its digits. Look again." : nil,
+            isWaiting: question.isBeingChecked)
     }
 
     private func showPicture() {
@@ -98,19 +101,21 @@ public final class ViewerWindow {
             shownName = name
             window.title = name.map { "\($0) - \(Self.program)" } ?? Self.program
         }
-        window.setOverlay(StatisticsOverlay.lines(report, renderer: window.rendererName))
+        window.setOverlay(
+            StatisticsOverlay.lines(report, isEncrypted: !status.isUnencrypted, renderer: window.rendererName))
     }
 }
 
 /// The figures that the overlay shows.
 enum StatisticsOverlay {
-    static func lines(_ report: ViewerReport?, renderer: String) -> [String] {
+    static func lines(_ report: ViewerReport?, isEncrypted: Bool, renderer: String) -> [String] {
         guard let report, let size = report.size else { return ["No picture yet"] }
         let session = report.session
         let expected = session.datagrams + session.lost
         let loss = expected == 0 ? 0 : Double(session.lost) * 100 / Double(expected)
         return [
             "Picture\t\(size.width) × \(size.height), \(renderer)",
+            "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
             "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), \(session.dropped) frames",
             "Decode\t\(times(report.decode))",

@@ -51,6 +51,32 @@ struct Pen {
         cairo_fill(raw)
     }
 
+    /// A line along the inside of such an outline.
+    func frame(
+        x: Double, y: Double, width: Double, height: Double, radius: Double, line: Double, _ colour: Theme.Colour
+    ) {
+        outline(x: x + line / 2, y: y + line / 2, width: width - line, height: height - line, radius: radius - line / 2)
+        set(colour)
+        cairo_set_line_width(raw, line)
+        cairo_stroke(raw)
+    }
+
+    /// A line up from (x, y), half around and down again by `otherLeg`: `height` to its top, `width` from leg to leg.
+    func arch(
+        x: Double, y: Double, width: Double, height: Double, otherLeg: Double, line: Double, _ colour: Theme.Colour
+    ) {
+        let radius = width / 2
+        let top = y - height + radius
+        cairo_new_path(raw)
+        cairo_move_to(raw, x, y)
+        cairo_arc(raw, x + radius, top, radius, .pi, 0)
+        cairo_line_to(raw, x + width, top + otherLeg)
+        set(colour)
+        cairo_set_line_width(raw, line)
+        cairo_set_line_cap(raw, CAIRO_LINE_CAP_ROUND)
+        cairo_stroke(raw)
+    }
+
     func draw(_ text: TextBlock, x: Double, y: Double, _ colour: Theme.Colour) {
         set(colour)
         cairo_move_to(raw, x, y)

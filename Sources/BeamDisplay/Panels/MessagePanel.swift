@@ -4,63 +4,27 @@ import BeamMedia
 enum MessagePanel {
     /// Over a picture the words stand on a panel, without one on the bare background, under the emblem.
     static func layer(_ message: WindowMessage, canvas: PixelSize, scale: Double, isOverPicture: Bool) -> Layer {
-        let width = min(Double(canvas.width) - 48 * scale, 640 * scale)
-        let headline = TextBlock(
-            message.headline, .headline, scale: scale, maxWidth: width, maxLines: 3, alignment: .centre)
-        let detail = message.detail.map {
-            TextBlock($0, .detail, scale: scale, maxWidth: min(width, 480 * scale), maxLines: 4, alignment: .centre)
+        let groups = groups(of: message.code ?? "")
+        return Column.layer(canvas: canvas, scale: scale, isOverPicture: isOverPicture) { measure in
+            let scale = measure.scale
+            let width = min(measure.width, 640 * scale)
+            var column = Column()
+            column.add(
+                TextBlock(message.headline, .headline, scale: scale, maxWidth: width, maxLines: 3, alignment: .centre),
+                gap: 0, Theme.text)
+            if !groups.isEmpty {
+                let height = Double(canvas.height) * CodeTiles.share * measure.shrinking
+                CodeTiles(groups, maxWidth: measure.width, wantedHeight: height, scale: scale).add(to: &column)
+            }
+            if let detail = message.detail {
+                column.add(
+                    TextBlock(
+                        detail, .detail, scale: scale, maxWidth: min(width, 480 * scale), maxLines: 4,
+                        alignment: .centre),
+                    gap: (groups.isEmpty ? 12 : 24) * scale, Theme.muted)
+            }
+            return column
         }
-        let groups = groups(of: message.code ?? "").map { TextBlock($0, .code, scale: scale, maxWidth: width) }
-
-        let margin = isOverPicture ? 32 * scale : 2
-        let emblem = isOverPicture ? 0 : 72 * scale
-        let tilePadding = 20 * scale
-        let tileGap = 12 * scale
-        let tilesWidth =
-            groups.reduce(0) { $0 + $1.width + 2 * tilePadding } + tileGap * Double(max(0, groups.count - 1))
-        let tileHeight = groups.map(\.height).max().map { $0 + tilePadding } ?? 0
-
-        var height = headline.height
-        if emblem > 0 { height += emblem + 28 * scale }
-        if tileHeight > 0 { height += 24 * scale + tileHeight }
-        if let detail { height += (tileHeight > 0 ? 24 : 12) * scale + detail.height }
-        let inner = max(headline.width, detail?.width ?? 0, tilesWidth, emblem)
-        let size = PixelSize(
-            width: Int((inner + 2 * margin).rounded(.up)), height: Int((height + 2 * margin).rounded(.up)))
-
-        let bitmap = Bitmap(size) { pen in
-            let middle = Double(size.width) / 2
-            var y = margin
-            if isOverPicture {
-                pen.fill(
-                    x: 0, y: 0, width: Double(size.width), height: Double(size.height), radius: 16 * scale, Theme.panel)
-            }
-            if emblem > 0 {
-                Emblem.draw(pen, x: middle - emblem / 2, y: y, side: emblem)
-                y += emblem + 28 * scale
-            }
-            pen.draw(headline, x: (middle - headline.width / 2).rounded(), y: y.rounded(), Theme.text)
-            y += headline.height
-            if tileHeight > 0 {
-                y += 24 * scale
-                var x = middle - tilesWidth / 2
-                for group in groups {
-                    let tile = group.width + 2 * tilePadding
-                    pen.fill(x: x, y: y, width: tile, height: tileHeight, radius: 12 * scale, Theme.tile)
-                    pen.draw(
-                        group, x: (x + tilePadding).rounded(), y: (y + (tileHeight - group.height) / 2).rounded(),
-                        Theme.text)
-                    x += tile + tileGap
-                }
-                y += tileHeight
-            }
-            if let detail {
-                y += (tileHeight > 0 ? 24 : 12) * scale
-                pen.draw(detail, x: (middle - detail.width / 2).rounded(), y: y.rounded(), Theme.muted)
-            }
-        }
-        return Layer(
-            bitmap: bitmap, x: (canvas.width - size.width) / 2, y: (canvas.height - size.height) / 2)
     }
 
     /// `482913` is read, compared and typed as `482` and `913`.
@@ -68,5 +32,47 @@ enum MessagePanel {
         let digits = code.filter { !$0.isWhitespace }
         guard digits.count == 6 else { return digits.isEmpty ? [] : [digits] }
         return [String(digits.prefix(3)), String(digits.suffix(3))]
+    }
+}
+
+/// A code's groups side by side, each on a tile of its own, to be read from afar.
+private struct CodeTiles {
+    /// How much of the window's height the digits take, where its width lets them.
+    static let share = 0.34
+    /// Of a letter's size at scale 1: around the digits, and between the tiles.
+    private static let padding = 0.4
+    private static let gap = 0.24
+
+    private let groups: [TextBlock]
+    private let em: Double
+
+    init(_ groups: [String], maxWidth: Double, wantedHeight: Double, scale: Double) {
+        let plain = groups.map { TextBlock($0, .code, scale: 1, maxWidth: .infinity) }
+        let plainEm = Theme.Font.code.size
+        let spaces = (2 * Self.padding * Double(groups.count) + Self.gap * Double(groups.count - 1)) * plainEm
+        let plainWidth = plain.reduce(spaces) { $0 + $1.width }
+        let plainHeight = (plain.map(\.height).max() ?? plainEm) + Self.padding * plainEm
+        // Never smaller than the words ask for, but for want of room.
+        let wanted = max(scale, wantedHeight / plainHeight)
+        let size = min(wanted, maxWidth / plainWidth * 0.98)
+        em = plainEm * size
+        self.groups = groups.map { TextBlock($0, .code, scale: size, maxWidth: .infinity) }
+    }
+
+    func add(to column: inout Column) {
+        let padding = Self.padding * em
+        let gap = Self.gap * em
+        let height = (groups.map(\.height).max() ?? em) + padding
+        let width = groups.reduce(gap * Double(groups.count - 1)) { $0 + $1.width + 2 * padding }
+        column.add(width: width, height: height, gap: em * 0.45) { [groups, em] pen, x, y in
+            var x = x
+            for group in groups {
+                let tile = group.width + 2 * padding
+                pen.fill(x: x, y: y, width: tile, height: height, radius: em * 0.23, Theme.tile)
+                pen.draw(
+                    group, x: (x + padding).rounded(), y: (y + (height - group.height) / 2).rounded(), Theme.text)
+                x += tile + gap
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ import BeamMedia
     var picker: Picker?
     /// Nil while nobody is to type a code.
     var codeEntry: CodeEntry?
+    /// Nil while there is nothing to warn of.
     var badge: WarningBadge?
     var statistics: [String] = []
     var showsStatistics = false
@@ -22,16 +23,30 @@ import BeamMedia
         var scale: Double {
             max(0.5, min(textScale, Double(canvas.width) / 480, Double(canvas.height) / 330))
         }
+
+        /// What is typed or compared may be so from farther away: larger in a large window.
+        var codeScale: Double {
+            max(scale, min(Double(canvas.width) / 960, Double(canvas.height) / 540, 2.5))
+        }
     }
 
     private enum Central: Hashable {
         case message(WindowMessage)
         case picker(Picker)
+        case codeEntry(CodeEntry)
+    }
+
+    /// All that the badge's look and place follow from.
+    private struct BadgeSetting: Hashable {
+        var warning: WindowWarning
+        var isFull: Bool
+        var setting: Setting
+        var others: [PixelRect]
     }
 
     private var drawnCentral: (what: Central, setting: Setting, layer: Layer)?
     private var drawnStatistics: (lines: [String], setting: Setting, layer: Layer)?
-    private var drawnBadge: (badge: WarningBadge, setting: Setting, layer: Layer)?
+    private var drawnBadge: (setting: BadgeSetting, layer: Layer?)?
     private var rows: [PickerPanel.Row] = []
 
     /// Whether words stand in the middle of the window.
@@ -40,7 +55,9 @@ import BeamMedia
     /// From back to front.
     func layers(_ setting: Setting) -> [Layer] {
         guard setting.canvas.area > 0 else { return [] }
-        return [statisticsLayer(setting), badgeLayer(setting), centralLayer(setting)].compactMap(\.self)
+        let others = [statisticsLayer(setting), centralLayer(setting)].compactMap(\.self)
+        guard let badge = badgeLayer(setting, avoiding: others.map(\.rect)) else { return others }
+        return others + [badge]
     }
 
     /// The entry of the list at a place of the window, in pixels.
@@ -61,7 +78,12 @@ import BeamMedia
         switch wanted {
         case .message(let message):
             layer = MessagePanel.layer(
-                message, canvas: setting.canvas, scale: setting.scale, isOverPicture: setting.isOverPicture)
+                message, canvas: setting.canvas, scale: message.code == nil ? setting.scale : setting.codeScale,
+                isOverPicture: setting.isOverPicture)
+            rows = []
+        case .codeEntry(let entry):
+            layer = CodeEntryPanel.layer(
+                entry, canvas: setting.canvas, scale: setting.codeScale, isOverPicture: setting.isOverPicture)
             rows = []
         case .picker(let picker):
             (layer, rows) = PickerPanel.layer(
@@ -72,7 +94,7 @@ import BeamMedia
     }
 
     private var central: Central? {
-        if let codeEntry { return .message(codeEntry.message) }
+        if let codeEntry { return .codeEntry(codeEntry) }
         guard let picker else { return message.map { .message($0) } }
         guard picker.entries.isEmpty else { return .picker(picker) }
         return .message(
@@ -82,14 +104,16 @@ import BeamMedia
                     detail: "Start “beamroom share” on a computer, or BeamRoom on a phone, in the same network."))
     }
 
-    private func badgeLayer(_ setting: Setting) -> Layer? {
+    private func badgeLayer(_ setting: Setting, avoiding others: [PixelRect]) -> Layer? {
         guard let badge, setting.isOverPicture else {
             drawnBadge = nil
             return nil
         }
-        if let drawn = drawnBadge, drawn.badge == badge, drawn.setting == setting { return drawn.layer }
-        let layer = WarningBadge.layer(badge, canvas: setting.canvas, scale: setting.scale)
-        drawnBadge = (badge, setting, layer)
+        let wanted = BadgeSetting(warning: badge.warning, isFull: badge.isFull, setting: setting, others: others)
+        if let drawn = drawnBadge, drawn.setting == wanted { return drawn.layer }
+        let layer = WarningPanel.layer(
+            badge.warning, isFull: badge.isFull, canvas: setting.canvas, scale: setting.scale, avoiding: others)
+        drawnBadge = (wanted, layer)
         return layer
     }
 

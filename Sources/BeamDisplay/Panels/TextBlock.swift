@@ -6,6 +6,9 @@ import Synchronization
 final class TextBlock {
     enum Alignment { case left, centre, right }
 
+    /// In Pango's units it is still a number of 32 bits.
+    private static let widest = 1_000_000.0
+
     private let layout: OpaquePointer
     /// In pixels, rounded up.
     let width: Double
@@ -13,7 +16,8 @@ final class TextBlock {
 
     /// - Parameters:
     ///   - scale: multiplies the font's size.
-    ///   - maxWidth: in pixels. Longer lines are wrapped, and after `maxLines` an ellipsis ends the text.
+    ///   - maxWidth: in pixels. Longer lines are wrapped, and after `maxLines` an ellipsis ends the text. `.infinity`
+    ///     wraps nothing.
     init(
         _ text: String, _ font: Theme.Font, scale: Double, maxWidth: Double, maxLines: Int = 1,
         alignment: Alignment = .left
@@ -33,7 +37,7 @@ final class TextBlock {
         pango_font_description_free(description)
 
         pango_layout_set_text(layout, text, -1)
-        let limit = Int32(max(1, maxWidth)) * PANGO_SCALE
+        let limit = Int32(min(max(1, maxWidth), Self.widest)) * PANGO_SCALE
         pango_layout_set_width(layout, limit)
         pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
         pango_layout_set_ellipsize(layout, PANGO_ELLIPSIZE_END)

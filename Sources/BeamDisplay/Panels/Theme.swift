@@ -15,13 +15,13 @@ enum Theme {
     static let warning = Colour(red: 0.98, green: 0.68, blue: 0.22)
     static let panel = Colour(red: 0.06, green: 0.07, blue: 0.10, alpha: 0.80)
     static let tile = Colour(red: 1, green: 1, blue: 1, alpha: 0.07)
-    static let tileBorder = Colour(red: 1, green: 1, blue: 1, alpha: 0.10)
+    static let boxBorder = Colour(red: 1, green: 1, blue: 1, alpha: 0.28)
 
     /// How dark the last picture gets under a message.
     static let dimming = 0.55
 
     enum Font {
-        case headline, detail, code, row, rowDetail, small, statistics
+        case headline, detail, code, digit, row, rowDetail, small, statistics
 
         /// The height of an em in pixels.
         var size: Double {
@@ -29,6 +29,7 @@ enum Theme {
             case .headline: 26
             case .detail: 16
             case .code: 52
+            case .digit: 38
             case .row: 17
             case .rowDetail: 13
             case .small: 13
@@ -36,7 +37,7 @@ enum Theme {
             }
         }
 
-        var isBold: Bool { self == .headline || self == .code }
+        var isBold: Bool { [.headline, .code, .digit].contains(self) }
         var family: String { "Sans" }
     }
 }

@@ -89,16 +89,16 @@ extension HostSession {
         codeGuard.succeeded()
         code.used(random: &random)
         emit(.codeChanged(code.current))
-        withdrawOtherProofs(but: id, now: now)
+        withdrawProofs(but: id, now: now)
         send(.codeConfirm(confirmation), to: id)
         paired(dialog, on: id)
     }
 
-    /// Those who are proving the code that has just served come too late.
-    private mutating func withdrawOtherProofs(but id: ConnectionID, now: MediaTime) {
+    /// Those who are proving a code that is good no more come too late.
+    mutating func withdrawProofs(but id: ConnectionID?, now: MediaTime) {
         for (other, connection) in connections where other != id {
             guard case .version2(let dialog) = connection.dialog, dialog.isProvingCode else { continue }
-            refuseViewer(other, .wrongCode, reason: "The code has just been used by somebody else", now: now)
+            refuseViewer(other, .wrongCode, reason: "The code has just changed", now: now)
         }
     }
 

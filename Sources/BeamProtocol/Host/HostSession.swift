@@ -149,6 +149,7 @@ public struct HostSession: Sendable {
         case .remembered(let devices): rememberedChanged(devices, now: now)
         case .code(let next):
             code.replace(next)
+            withdrawProofs(but: nil, now: now)
             emit(.codeChanged(code.current))
         case .decision(let id, let accept): decided(id, accept: accept, now: now)
         case .mediaPort(let port): mediaPortChanged(port)

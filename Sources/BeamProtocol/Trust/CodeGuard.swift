@@ -1,6 +1,7 @@
 import BeamMedia
 
-/// Makes guessing the code slow: after five tries without success the next has to wait, and the one after that for longer.
+/// Makes guessing the code slow: after five tries without success the next has to wait, and the one after that for
+/// longer.
 ///
 /// A try counts from its first message until it succeeds, so that many at once are many.
 struct CodeGuard: Sendable {

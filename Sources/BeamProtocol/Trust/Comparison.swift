@@ -2,8 +2,9 @@ import Crypto
 
 /// Pairing by comparing six digits: commit, then reveal.
 ///
-/// Whoever stands in between has to commit to a nonce towards the host before it learns the host's, and is shown the viewer's only
-/// when its own is fixed: it gets one chance in a million for the digits to agree, and can't search for nonces that make them.
+/// Whoever stands in between has to commit to a nonce towards the host before it learns the host's, and is shown the
+/// viewer's only when its own is fixed: it gets one chance in a million for the digits to agree, and can't search for
+/// nonces that make them.
 private enum Comparison {
     static func hash(_ purpose: String, _ context: PairingContext, _ parts: [UInt8]...) -> [UInt8] {
         var hash = SHA256()

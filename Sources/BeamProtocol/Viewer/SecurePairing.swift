@@ -115,13 +115,13 @@ struct SecurePairing: Sendable {
             return hasJoined ? .none : .send(.join)
         }
         guard welcome.methods.contains(.code) else {
-            // A code that is of no use here is not a reason to stay outside.
             if welcome.methods.contains(.compare) { return compare(context, random: &random) }
-            if welcome.methods.contains(.open) {
-                state = .joining
-                return hasJoined ? .none : .send(.join)
+            guard code != nil, welcome.methods.contains(.open) else {
+                return .refused(.notTrusted, "it lets nobody new in")
             }
-            return .refused(.notTrusted, "it lets nobody new in")
+            // Who brings a code wants to know whom it talks to, and an open host proves nothing.
+            return .refused(
+                .notTrusted, "it takes no code, and lets everybody in. Leave the code out to watch it all the same")
         }
         guard let code else { return .needCode }
         do {

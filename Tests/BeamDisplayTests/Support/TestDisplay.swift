@@ -20,7 +20,9 @@ import Foundation
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [
-            "Xvfb", "-displayfd", "1", "-screen", "0", "\(width)x\(height)x\(depth)", "-nolisten", "tcp", "-terminate",
+            "Xvfb", "-displayfd", "1", "-screen", "0", "\(width)x\(height)x\(depth)", "-nolisten",
+            "tcp",
+            "-terminate",
         ]
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
@@ -49,7 +51,9 @@ import Foundation
     }
 
     /// Presses keys and moves the mouse, as a person does: `xdotool` with these arguments.
-    func xdotool(_ arguments: String...) throws { try Tool.run("xdotool", arguments, display: name) }
+    func xdotool(_ arguments: String...) throws { try xdotool(arguments) }
+
+    func xdotool(_ arguments: [String]) throws { try Tool.run("xdotool", arguments, display: name) }
 
     /// The root window's children that are seen: the place and size of each.
     func windows() -> [(x: Int, y: Int, width: Int, height: Int)] {

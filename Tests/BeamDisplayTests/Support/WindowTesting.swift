@@ -35,9 +35,15 @@ extension WindowTests {
 
     /// Writes what the window shows to a file, where the environment asks for it.
     static func keep(_ window: VideoWindow, as name: String) {
-        guard let folder = ProcessInfo.processInfo.environment["BEAMROOM_SCREENSHOTS"],
-            let buffer = window.readBack()
-        else { return }
+        guard keepsPictures, let buffer = window.readBack() else { return }
+        keep(buffer, as: name)
+    }
+
+    private static var keepsPictures: Bool { ProcessInfo.processInfo.environment["BEAMROOM_SCREENSHOTS"] != nil }
+
+    /// Writes a bgrx picture to a file, where the environment asks for it.
+    static func keep(_ buffer: PixelBuffer, as name: String) {
+        guard let folder = ProcessInfo.processInfo.environment["BEAMROOM_SCREENSHOTS"] else { return }
         let plane = buffer.planes[0]
         let surface = cairo_image_surface_create_for_data(
             plane.base.assumingMemoryBound(to: UInt8.self), CAIRO_FORMAT_RGB24, Int32(buffer.size.width),

@@ -130,6 +130,33 @@ struct SecureSessionTests {
         #expect(!simulation.viewer.events.contains { if case .hostPaired = $0.event { true } else { false } })
     }
 
+    @Test func whoBringsACodeIsNotLetInWithoutProof() {
+        var simulation = Simulation.securePair(
+            acceptance: .all, trust: Self.host(code: nil), viewer: .secure(knows: false, code: "482913"))
+        simulation.drive(for: .seconds(5))
+        #expect(simulation.viewer.decoder.decoded == 0)
+        #expect(simulation.viewer.events.contains { if case .refused = $0.event { true } else { false } })
+    }
+
+    @Test func aReplacedCodeIsGoodNoMore() throws {
+        var host = HostBench(.none, trust: Self.host(), allowsUnencrypted: false)
+        host.openSecurely(1)
+        host.say(1, .hello(SecureMessage.Hello(instance: 1, name: "viewer")))
+        let nonce = try #require(
+            host.takeMessages(1).compactMap { if case .welcome(let welcome) = $0 { welcome.nonce } else { nil } }.first)
+        let context = PairingContext(
+            viewer: .viewer, host: .host, nonce: nonce, viewerName: "viewer", hostName: "BeamRoom")
+        let viewer = try CPaceViewer(code: Self.code, context: context)
+        host.say(1, .codeShare(viewer.share))
+        let share = try #require(
+            host.takeMessages(1).compactMap { if case .codeShare(let share) = $0 { share } else { nil } }.first)
+        host.handle(.code(PairingCode("111111")!))
+        host.say(1, .codeConfirm(try viewer.confirm(hostShare: share).confirmation))
+        #expect(host.isClosed(1))
+        #expect(!host.takeEvents().contains { if case .devicePaired = $0 { true } else { false } })
+        #expect(host.session.code.current?.description == "111111")
+    }
+
     @Test func aHostThatTakesNobodyNewSaysSo() {
         var simulation = Simulation.securePair(
             acceptance: .ask, trust: Self.host(takesNew: false), viewer: .secure(knows: false, code: "482913"))

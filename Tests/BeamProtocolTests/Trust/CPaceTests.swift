@@ -18,34 +18,66 @@ struct CPaceTests {
 
     @Test func theDraftsVectors() throws {
         typealias Vectors = CPaceVectors
-        try CPace.prepare()
-        let generator = CPace.generator(
-            password: Vectors.password, channel: Vectors.channel, session: Vectors.session)
-        #expect(generator == Vectors.generator)
-        #expect(try CPace.multiply(Vectors.viewerScalar, generator) == Vectors.viewerShare)
-        #expect(try CPace.multiply(Vectors.hostScalar, generator) == Vectors.hostShare)
-        #expect(try CPace.multiply(Vectors.viewerScalar, Vectors.hostShare) == Vectors.secret)
-        #expect(try CPace.multiply(Vectors.hostScalar, Vectors.viewerShare) == Vectors.secret)
-        let key = CPace.sessionKey(
-            session: Vectors.session, secret: Vectors.secret,
-            initiator: CPace.Share(element: Vectors.viewerShare, data: Vectors.viewerData),
-            responder: CPace.Share(element: Vectors.hostShare, data: Vectors.hostData))
-        #expect(key == Vectors.sessionKey)
+        let generator = try CPace.generator(
+            password: SecretBytes(Vectors.password), channel: Vectors.channel, session: Vectors.session)
+        #expect(generator.copy == Vectors.generator)
+        let (viewerScalar, hostScalar) = try (SecretBytes(Vectors.viewerScalar), SecretBytes(Vectors.hostScalar))
+        #expect(try CPace.share(viewerScalar, generator) == Vectors.viewerShare)
+        #expect(try CPace.share(hostScalar, generator) == Vectors.hostShare)
+        #expect(try CPace.secret(viewerScalar, with: Vectors.hostShare).copy == Vectors.secret)
+        #expect(try CPace.secret(hostScalar, with: Vectors.viewerShare).copy == Vectors.secret)
+        let viewer = CPace.Share(element: Vectors.viewerShare, data: Vectors.viewerData)
+        let host = CPace.Share(element: Vectors.hostShare, data: Vectors.hostData)
+        let key = try CPace.sessionKey(
+            session: Vectors.session, secret: SecretBytes(Vectors.secret), initiator: viewer, responder: host)
+        #expect(key.copy == Vectors.sessionKey)
+        let confirmation = try CPace.confirmationKey(session: Vectors.session, sessionKey: key)
+        #expect(CPace.tag(viewer, confirmation) == Vectors.Derived.viewerTag)
+        #expect(CPace.tag(host, confirmation) == Vectors.Derived.hostTag)
     }
 
     @Test func theDraftsValidAndInvalidElements() throws {
-        try CPace.prepare()
-        #expect(try CPace.multiply(CPaceVectors.scalar, CPaceVectors.element) == CPaceVectors.product)
-        for element in CPaceVectors.invalid {
-            #expect(throws: PairingFailure.share) { try CPace.multiply(CPaceVectors.scalar, element) }
+        let scalar = try SecretBytes(CPaceVectors.scalar)
+        #expect(try CPace.secret(scalar, with: CPaceVectors.element).copy == CPaceVectors.product)
+        for element in CPaceVectors.invalid + CPaceVectors.undecodable {
+            #expect(throws: PairingFailure.share) { try CPace.secret(scalar, with: element) }
         }
     }
 
+    /// RFC 9496 allows one encoding of each element; libsodium 1.0.18 would take this second one.
+    @Test func theHighestBitIsNotOverlooked() throws {
+        let scalar = try SecretBytes(CPaceVectors.scalar)
+        for var share in [CPaceVectors.element, CPaceVectors.viewerShare, CPaceVectors.hostShare] {
+            share[31] |= 0x80
+            #expect(throws: PairingFailure.share) { try CPace.secret(scalar, with: share) }
+        }
+    }
+
+    /// The whole of a pairing, byte for byte, as the wire has it.
+    @Test func aPairingByteForByte() throws {
+        typealias Pairing = CPaceVectors.Pairing
+        let code = PairingCode(Pairing.code)!
+        let viewer = try CPaceViewer(
+            code: code, context: Pairing.context, scalar: SecretBytes(CPaceVectors.viewerScalar))
+        #expect(viewer.share == Pairing.viewerShare)
+        let host = try CPaceHost(
+            code: code, context: Pairing.context, viewerShare: viewer.share,
+            scalar: SecretBytes(CPaceVectors.hostScalar))
+        #expect(host.share == Pairing.hostShare)
+        let confirmed = try viewer.confirm(hostShare: host.share)
+        #expect(confirmed.confirmation == Pairing.viewerTag)
+        #expect(host.answer(to: confirmed.confirmation) == Pairing.hostTag)
+        #expect(confirmed.verify(Pairing.hostTag))
+        #expect(!confirmed.verify(Pairing.viewerTag))
+    }
+
     @Test func lengthsAreInLEB128() {
-        #expect(CPace.lengthPrefixed([7]) == [1, 7])
-        #expect(CPace.lengthPrefixed([UInt8](repeating: 1, count: 127)).prefix(2) == [0x7F, 1])
-        #expect(CPace.lengthPrefixed([UInt8](repeating: 1, count: 128)).prefix(3) == [0x80, 0x01, 1])
-        #expect(CPace.lengthPrefixed([UInt8](repeating: 1, count: 300)).prefix(3) == [0xAC, 0x02, 1])
+        #expect(CPace.lengthPrefix(0) == [0])
+        #expect(CPace.lengthPrefix(127) == [0x7F])
+        #expect(CPace.lengthPrefix(128) == [0x80, 0x01])
+        #expect(CPace.lengthPrefix(300) == [0xAC, 0x02])
+        #expect(CPace.lengthPrefix(16_384) == [0x80, 0x80, 0x01])
+        #expect(CPace.concatenated([7], [], [8, 9]) == [1, 7, 0, 2, 8, 9])
     }
 
     // MARK: Agreement
@@ -132,23 +164,35 @@ struct CPaceTests {
 
     @Test func whatIsNoShareIsRefused() throws {
         let viewer = try CPaceViewer(code: Self.code, context: Self.context())
-        let wrong = CPaceVectors.invalid + [[UInt8](repeating: 0xFF, count: 32), [], [UInt8](repeating: 1, count: 31)]
-        for share in wrong {
-            #expect(throws: PairingFailure.self) { try viewer.confirm(hostShare: share) }
-            #expect(throws: PairingFailure.self) {
-                try CPaceHost(code: Self.code, context: Self.context(), viewerShare: share)
-            }
+        func expect(_ failure: PairingFailure, for share: [UInt8]) {
+            #expect(throws: failure) { try viewer.confirm(hostShare: share) }
+            #expect(throws: failure) { try CPaceHost(code: Self.code, context: Self.context(), viewerShare: share) }
         }
-        // Its own share, sent back.
+        for share in CPaceVectors.invalid + CPaceVectors.undecodable { expect(.share, for: share) }
+        for count in [0, 1, 31, 33, 64] {
+            let share = Array((CPaceVectors.element + CPaceVectors.element).prefix(count))
+            expect(.length(of: "pairing share", count), for: share)
+        }
+        // Its own share, sent back as it is, and in disguise.
+        var disguised = viewer.share
+        disguised[31] |= 0x80
         #expect(throws: PairingFailure.share) { try viewer.confirm(hostShare: viewer.share) }
+        #expect(throws: PairingFailure.share) { try viewer.confirm(hostShare: disguised) }
         let host = try CPaceHost(code: Self.code, context: Self.context(), viewerShare: viewer.share)
-        for tag in [[], [UInt8](repeating: 0, count: 64), [UInt8](repeating: 0, count: 63)] {
+        let confirmed = try viewer.confirm(hostShare: host.share)
+        let right = confirmed.confirmation
+        for tag in [[], Array(right.dropLast()), right + [0], [UInt8](repeating: 0, count: 64)] {
             #expect(host.answer(to: tag) == nil)
+            #expect(!confirmed.verify(tag))
         }
     }
 
     @Test func noTwoRunsAreAlike() throws {
-        let shares = try (0..<20).map { _ in try CPaceViewer(code: Self.code, context: Self.context()).share }
+        let shares = try (0..<20).flatMap { _ in
+            let viewer = try CPaceViewer(code: Self.code, context: Self.context())
+            let host = try CPaceHost(code: Self.code, context: Self.context(), viewerShare: viewer.share)
+            return [viewer.share, host.share]
+        }
         #expect(Set(shares).count == shares.count)
     }
 
@@ -158,5 +202,22 @@ struct CPaceTests {
         let middle = DeviceKey.made(0xEE)
         let outcome = try Self.pair(viewer: Self.context(host: middle), host: Self.context(viewer: middle))
         #expect(outcome == Outcome(hostBelieves: false, viewerBelieves: false))
+    }
+
+    /// Not a test of anything but that it ends: it says how long the cryptography of a pairing takes.
+    @Test func howLongAPairingTakes() throws {
+        let runs = 200
+        let clock = ContinuousClock()
+        let times = try (0..<runs).map { _ in
+            try clock.measure { _ = try Self.pair() }
+        }
+        print("A pairing by code, both sides, median of \(runs): \(times.sorted()[runs / 2])")
+    }
+}
+
+extension SecretBytes {
+    /// For comparing, in tests.
+    fileprivate var copy: [UInt8] {
+        withBytes { Array(UnsafeBufferPointer(start: $0, count: count)) }
     }
 }

@@ -1,6 +1,7 @@
 @testable import BeamProtocol
 
-/// The CFRG draft's test vectors for G_Ristretto255 with SHA-512 (draft-irtf-cfrg-cpace, testvectors.json of 2026-04-23).
+/// The CFRG draft's test vectors for G_Ristretto255 with SHA-512 (draft-irtf-cfrg-cpace, testvectors.json of
+/// 2026-04-23).
 enum CPaceVectors {
     static let password = bytes("50617373776F7264")
     static let channel = bytes("0B415F696E69746961746F720B425F726573706F6E646572")
@@ -27,7 +28,55 @@ enum CPaceVectors {
         bytes("0000000000000000000000000000000000000000000000000000000000000000"),
     ]
 
-    private static func bytes(_ hex: String) -> [UInt8] {
+    /// The draft has no vectors for the confirmation (10.4), nor for BeamRoom's own strings. These were calculated from
+    /// the draft's text and the wire's by another program in another language, which gives the draft's vectors too.
+    enum Derived {
+        /// Over the draft's vectors.
+        static let viewerTag = bytes(
+            "30478D28D83AE3B214295E91F4A3EB62999A8ED94575075DB4A7D3BC3E4D26F1"
+                + "6C51ADBA12DC7771372637A46B5134E0937CDDD7D820BFDD83BE335E339EB57A")
+        static let hostTag = bytes(
+            "E927A7DA291676F8878CAAE9CB70407D2F14117E6F9FF9ADCFDA797C4BCF2BD2"
+                + "FEFD2CA3F2DDCCE81B7386996C895B2F359010CC92069D5FF4AD49A977DE79A6")
+    }
+
+    /// A whole pairing of BeamRoom's: this context, this code, and the draft's scalars.
+    enum Pairing {
+        static let code = "048291"
+        static let context = PairingContext(
+            viewer: DeviceKey(Array(0..<32))!, host: DeviceKey(Array(32..<64))!, nonce: Array(64..<96),
+            viewerName: "Küche", hostName: "Büro 2")
+        static let viewerShare = bytes("A87DA9802CF153D03816CDC7F965C161702B087CFB47CC8734E2EF8FD3CF8836")
+        static let hostShare = bytes("FCB3A7FC9E48F8777D44897D7F686061E9657E4C8E56FA332D74675E90CBAD0F")
+        static let viewerTag = bytes(
+            "54A186C2BBE158B1F08CC4394E233289880EDB3881BCBADA1B0C7731551B8F1D"
+                + "1B97EF82CE2FBB627468C79C5E2108F8BC3C9EE1FBCDF6278EA5497941D3CD2B")
+        static let hostTag = bytes(
+            "E868A9C89BFD140E58821F6144FEBE7268E4020F9747CDC1C81CD6763512F0B7"
+                + "716048BFE1AE2944C694DB4505A2FA90E819B328195389264EC47D4DBCC91649")
+        /// Of a comparison in the same context, with these nonces.
+        static let viewerNonce: [UInt8] = Array(96..<128)
+        static let hostNonce: [UInt8] = Array(128..<160)
+        static let commitment = bytes("57AF483E51E47B093EDF35A4D73256F28343BD7E1955622F470543555B068302")
+        static let digits = "567337"
+    }
+
+    /// What RFC 9496 (4.3.1) refuses to decode besides: not reduced, negative, no square; the prime is 2^255 - 19.
+    static let undecodable = [
+        // The prime itself (another zero), and the next two.
+        [0xED] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],
+        [0xEE] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],
+        [0xEF] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],
+        // -1, 1 and 2.
+        [0xEC] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],
+        [1] + [UInt8](repeating: 0, count: 31),
+        [2] + [UInt8](repeating: 0, count: 31),
+        // Minus `Pairing.hostShare`.
+        bytes("F14B580361B7078882BB768280979F9E169A81B371A905CCD28B98A16F345270"),
+        [UInt8](repeating: 0xFF, count: 32),
+    ]
+
+    fileprivate static func bytes(_ hex: String) -> [UInt8] {
         let digits = Array(hex)
         return stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0..<$0 + 2]), radix: 16) }
     }

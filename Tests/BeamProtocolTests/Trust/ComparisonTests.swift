@@ -27,6 +27,49 @@ struct ComparisonTests {
         }
     }
 
+    /// As the wire has it, calculated elsewhere.
+    @Test func aComparisonByteForByte() throws {
+        typealias Pairing = CPaceVectors.Pairing
+        var random = Bytes(Pairing.viewerNonce + Pairing.hostNonce)
+        let viewer = ComparisonViewer(context: Pairing.context, random: &random)
+        #expect(viewer.commitment == Pairing.commitment)
+        let host = try ComparisonHost(context: Pairing.context, commitment: viewer.commitment, random: &random)
+        #expect(host.nonce == Pairing.hostNonce)
+        let (nonce, digits) = try viewer.reveal(hostNonce: host.nonce)
+        #expect(nonce == Pairing.viewerNonce)
+        #expect(digits.description == Pairing.digits)
+        #expect(try host.digits(revealed: nonce).description == Pairing.digits)
+    }
+
+    /// Who sees anything else shows other digits: keys, roles, the connection's nonce, the host's nonce, names.
+    @Test func everythingIsBound() throws {
+        typealias Pairing = CPaceVectors.Pairing
+        var others = [PairingContext](repeating: Pairing.context, count: 7)
+        others[0].viewer = .made(1)
+        others[1].host = .made(1)
+        (others[2].viewer, others[2].host) = (Pairing.context.host, Pairing.context.viewer)
+        others[3].nonce[31] ^= 1
+        others[4].viewerName = "Kueche"
+        others[5].hostName = "Büro"
+        // The same bytes, cut elsewhere.
+        (others[6].viewerName, others[6].hostName) = ("KücheB", "üro 2")
+        var shown = Set([Pairing.digits])
+        for context in others {
+            var random = Bytes(Pairing.viewerNonce)
+            let viewer = ComparisonViewer(context: context, random: &random)
+            shown.insert(try viewer.reveal(hostNonce: Pairing.hostNonce).digits.description)
+        }
+        var random = Bytes(Pairing.viewerNonce)
+        let viewer = ComparisonViewer(context: Pairing.context, random: &random)
+        shown.insert(try viewer.reveal(hostNonce: Pairing.viewerNonce).digits.description)
+        #expect(shown.count == 9)
+        for count in [0, 31, 33] {
+            #expect(throws: PairingFailure.length(of: "nonce", count)) {
+                try viewer.reveal(hostNonce: [UInt8](repeating: 0, count: count))
+            }
+        }
+    }
+
     @Test func theCommitmentBinds() throws {
         var random = SeededGenerator(seed: 1)
         let viewer = ComparisonViewer(context: Self.context(), random: &random)
@@ -47,8 +90,26 @@ struct ComparisonTests {
         #expect(throws: PairingFailure.commitment) { try other.digits(revealed: nonce) }
     }
 
-    /// The middle is host to the viewer and viewer to the host. It has to commit before it knows the host's nonce, and
-    /// learns the viewer's too late to use it.
+    /// The middle is host to the viewer and viewer to the host, and lets the viewer finish first: it knows which digits
+    /// are needed, but has to commit before it learns the host's nonce.
+    @Test func aManInTheMiddleWhoKnowsTheViewersDigitsCannotSteerTheHosts() throws {
+        let middle = DeviceKey.made(0xEE)
+        var agreements = 0
+        for seed in 0..<200 {
+            var random = SeededGenerator(seed: UInt64(seed))
+            let right = Self.context(viewer: middle)
+            let viewer = ComparisonViewer(context: Self.context(host: middle), random: &random)
+            let shown = try viewer.reveal(hostNonce: random.bytes(32)).digits
+            let towardsHost = ComparisonViewer(context: right, random: &random)
+            let host = try ComparisonHost(context: right, commitment: towardsHost.commitment, random: &random)
+            let asked = try host.digits(revealed: try towardsHost.reveal(hostNonce: host.nonce).nonce)
+            if shown == asked { agreements += 1 }
+        }
+        #expect(agreements == 0)
+    }
+
+    /// The other way round: it knows all of the host's side first, but has to send the viewer a nonce before the viewer
+    /// reveals its own.
     @Test func aManInTheMiddleSeesOtherDigits() throws {
         let middle = DeviceKey.made(0xEE)
         var agreements = 0
@@ -67,18 +128,20 @@ struct ComparisonTests {
         #expect(agreements == 0)
     }
 
+    /// At each of the six places, over fixed seeds.
     @Test func theDigitsAreEven() throws {
-        var counts = [Character: Int]()
         let runs = 4000
+        var counts = [[Double]](repeating: [Double](repeating: 0, count: 10), count: 6)
         for seed in 0..<runs {
-            for digit in try Self.compare(Self.context(), Self.context(), seed: UInt64(seed)).host.description {
-                counts[digit, default: 0] += 1
-            }
+            let digits = try Self.compare(Self.context(), Self.context(), seed: UInt64(seed)).host.description
+            for (place, digit) in digits.enumerated() { counts[place][digit.wholeNumberValue ?? 0] += 1 }
         }
-        let expected = Double(runs * 6) / 10
-        let chi = counts.values.reduce(0.0) { $0 + (Double($1) - expected) * (Double($1) - expected) / expected }
-        // Nine degrees of freedom: beyond 27.9 once in a thousand; the seeds are fixed.
-        #expect(counts.count == 10 && chi < 27.9)
+        let expected = Double(runs) / 10
+        for place in counts {
+            let chi = place.reduce(0) { $0 + ($1 - expected) * ($1 - expected) / expected }
+            // Nine degrees of freedom: beyond 27.9 once in a thousand.
+            #expect(chi < 27.9)
+        }
     }
 
     @Test func smallNumbersKeepTheirZeros() {
@@ -86,4 +149,13 @@ struct ComparisonTests {
         #expect(PairingCode(number: 1_000_000).description == "000000")
         #expect(PairingCode(number: .max).description == "551615")
     }
+}
+
+/// A generator that gives these bytes, one for each byte asked for.
+private struct Bytes: RandomNumberGenerator {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+    mutating func next() -> UInt64 { UInt64(rest.popFirst() ?? 0) }
 }

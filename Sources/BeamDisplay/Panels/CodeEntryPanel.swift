@@ -1,0 +1,72 @@
+import BeamMedia
+
+/// Six boxes for digits in the middle of the window, with the question above and what was wrong below.
+enum CodeEntryPanel {
+    /// Over a picture all stands on a panel, without one on the bare background, under the emblem.
+    static func layer(_ entry: CodeEntry, canvas: PixelSize, scale: Double, isOverPicture: Bool) -> Layer {
+        let prompt = entry.prompt
+        return Column.layer(canvas: canvas, scale: scale, isOverPicture: isOverPicture) { measure in
+            let scale = measure.scale
+            let width = min(measure.width, 560 * scale)
+            var column = Column()
+            column.add(
+                TextBlock(prompt.headline, .headline, scale: scale, maxWidth: width, maxLines: 2, alignment: .centre),
+                gap: 0, Theme.text)
+            column.add(
+                TextBlock(prompt.detail, .detail, scale: scale, maxWidth: width, maxLines: 3, alignment: .centre),
+                gap: 8 * scale, Theme.muted)
+            let boxes = DigitBoxes(entry, scale: min(scale, measure.width / DigitBoxes.width))
+            column.add(width: boxes.width, height: boxes.height, gap: 24 * scale, draw: boxes.draw)
+            // Its line is there from the beginning, so that nothing moves when something was wrong.
+            column.add(
+                TextBlock(
+                    prompt.problem ?? " ", .detail, scale: scale, maxWidth: width, maxLines: 2, alignment: .centre),
+                gap: 16 * scale, Theme.warning)
+            return column
+        }
+    }
+}
+
+/// The boxes in two groups of three. The one that the next digit goes into is marked.
+private struct DigitBoxes {
+    private static let box = (width: 54.0, height: 68.0)
+    private static let gap = 8.0
+    private static let middleGap = 24.0
+    /// At scale 1.
+    static let width = Double(CodeEntry.length) * box.width + Double(CodeEntry.length - 2) * gap + middleGap
+
+    private let digits: [TextBlock]
+    private let takesDigits: Bool
+    private let scale: Double
+
+    init(_ entry: CodeEntry, scale: Double) {
+        digits = entry.digits.map {
+            TextBlock(String($0), .digit, scale: scale, maxWidth: .infinity)
+        }
+        takesDigits = entry.takesDigits
+        self.scale = scale
+    }
+
+    var width: Double { Self.width * scale }
+    var height: Double { Self.box.height * scale }
+
+    func draw(_ pen: Pen, x: Double, y: Double) {
+        var x = x
+        let width = Self.box.width * scale
+        for index in 0..<CodeEntry.length {
+            let radius = 10 * scale
+            let isNext = takesDigits && index == digits.count
+            pen.fill(x: x, y: y, width: width, height: height, radius: radius, Theme.tile)
+            pen.frame(
+                x: x, y: y, width: width, height: height, radius: radius, line: max(1, (isNext ? 2.5 : 1) * scale),
+                isNext ? Theme.accent : Theme.boxBorder)
+            if index < digits.count {
+                let digit = digits[index]
+                pen.draw(
+                    digit, x: (x + (width - digit.width) / 2).rounded(), y: (y + (height - digit.height) / 2).rounded(),
+                    takesDigits ? Theme.text : Theme.muted)
+            }
+            x += width + (index == CodeEntry.length / 2 - 1 ? Self.middleGap : Self.gap) * scale
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import BeamMedia
+
+/// Things one under the other, all in the middle of the window.
+struct Column {
+    private struct Item {
+        var width: Double
+        var height: Double
+        /// From the one above.
+        var gap: Double
+        /// Draws it with its top left corner at x and y.
+        var draw: (_ pen: Pen, _ x: Double, _ y: Double) -> Void
+    }
+
+    /// How large things are to be made.
+    struct Measure {
+        var scale: Double
+        /// How wide anything may be.
+        var width: Double
+        var hasEmblem: Bool
+        /// How much smaller than wanted, from 1 downwards.
+        var shrinking: Double
+    }
+
+    private static let emblemSide = 72.0
+    /// Letters get no smaller than this part of what was wanted: at 160 × 90, the smallest window, all fits then.
+    private static let smallest = 0.6
+
+    private var items: [Item] = []
+
+    /// Adds something below what is there; the first has no gap above it.
+    mutating func add(
+        width: Double, height: Double, gap: Double, draw: @escaping (_ pen: Pen, _ x: Double, _ y: Double) -> Void
+    ) {
+        items.append(Item(width: width, height: height, gap: items.isEmpty ? 0 : gap, draw: draw))
+    }
+
+    mutating func add(_ text: TextBlock, gap: Double, _ colour: Theme.Colour) {
+        add(width: text.width, height: text.height, gap: gap) { pen, x, y in
+            pen.draw(text, x: x.rounded(), y: y.rounded(), colour)
+        }
+    }
+
+    private var width: Double { items.map(\.width).max() ?? 0 }
+    private var height: Double { items.reduce(0) { $0 + $1.gap + $1.height } }
+
+    /// Lets `build` make a column that fits in the window: with the emblem on the bare background if there is room, then
+    /// without it, then smaller. Over a picture it stands on a panel.
+    static func layer(
+        canvas: PixelSize, scale: Double, isOverPicture: Bool, build: (Measure) -> Column
+    ) -> Layer {
+        let margin = isOverPicture ? min(32 * scale, Double(min(canvas.width, canvas.height)) * 0.07) : 2
+        let room = (width: Double(canvas.width) - 2 * margin, height: Double(canvas.height) - 2 * margin)
+        var measure = Measure(
+            scale: scale, width: min(room.width - 1, Double(canvas.width) - 16 * scale), hasEmblem: !isOverPicture,
+            shrinking: 1)
+        while true {
+            var column = Column()
+            if measure.hasEmblem { column.addEmblem(measure.scale) }
+            for item in build(measure).items { column.append(item, gap: 28 * measure.scale) }
+            let fits = column.width <= room.width && column.height <= room.height
+            if fits || (!measure.hasEmblem && measure.shrinking <= smallest) {
+                return column.layer(canvas: canvas, margin: margin, scale: measure.scale, isOverPicture: isOverPicture)
+            }
+            if measure.hasEmblem {
+                measure.hasEmblem = false
+            } else {
+                measure.shrinking *= 0.9
+                measure.scale = scale * measure.shrinking
+            }
+        }
+    }
+
+    private mutating func append(_ item: Item, gap: Double) {
+        add(
+            width: item.width, height: item.height, gap: items.count == 1 && item.gap == 0 ? gap : item.gap,
+            draw: item.draw)
+    }
+
+    private mutating func addEmblem(_ scale: Double) {
+        let side = Self.emblemSide * scale
+        add(width: side, height: side, gap: 0) { pen, x, y in Emblem.draw(pen, x: x, y: y, side: side) }
+    }
+
+    private func layer(canvas: PixelSize, margin: Double, scale: Double, isOverPicture: Bool) -> Layer {
+        let size = PixelSize(
+            width: Int((width + 2 * margin).rounded(.up)), height: Int((height + 2 * margin).rounded(.up)))
+        let bitmap = Bitmap(size) { pen in
+            if isOverPicture {
+                pen.fill(
+                    x: 0, y: 0, width: Double(size.width), height: Double(size.height), radius: 16 * scale, Theme.panel)
+            }
+            var y = margin
+            for item in items {
+                y += item.gap
+                item.draw(pen, (Double(size.width) - item.width) / 2, y)
+                y += item.height
+            }
+        }
+        return Layer(bitmap: bitmap, x: (canvas.width - size.width) / 2, y: (canvas.height - size.height) / 2)
+    }
+}

@@ -1,0 +1,75 @@
+import CSDL2
+
+/// What keys mean while a person types a code.
+@MainActor struct CodeKeys {
+    enum Outcome: Equatable {
+        /// The key has nothing to do with the code.
+        case ignored
+        case taken
+        /// These six digits are there now.
+        case complete(String)
+        case givenUp
+    }
+
+    /// The key that comes as text next is held down. Nobody wants six digits of one long press.
+    private var isRepeated = false
+
+    mutating func press(_ key: SDL_KeyboardEvent, into entry: inout CodeEntry) -> Outcome {
+        isRepeated = key.repeat != 0
+        if Self.isPaste(key.keysym) {
+            guard !isRepeated, let clipboard = SDL_GetClipboardText() else { return .taken }
+            defer { SDL_free(clipboard) }
+            return entry.paste(String(cString: clipboard)).map { .complete($0) } ?? .taken
+        }
+        switch SDL_KeyCode(UInt32(bitPattern: key.keysym.sym)) {
+        case SDLK_BACKSPACE:
+            entry.deleteLast()
+            return .taken
+        case SDLK_ESCAPE: return isRepeated ? .taken : .givenUp
+        default: break
+        }
+        // Without Num Lock the keypad's keys make no text. Here they can only be meant as digits.
+        if let digit = Self.keypadDigit(key.keysym), !isRepeated, !Self.isTextNext {
+            return entry.type(digit).map { .complete($0) } ?? .taken
+        }
+        return .ignored
+    }
+
+    mutating func release() { isRepeated = false }
+
+    /// Text is digits, whichever keys make them on this keyboard.
+    func type(_ input: SDL_TextInputEvent, into entry: inout CodeEntry) -> Outcome {
+        guard !isRepeated else { return .taken }
+        let text = withUnsafeBytes(of: input.text) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        for character in text {
+            if let complete = entry.type(character) { return .complete(complete) }
+        }
+        return .taken
+    }
+
+    private static func isPaste(_ key: SDL_Keysym) -> Bool {
+        func has(_ modifiers: SDL_Keymod...) -> Bool { modifiers.contains { UInt32(key.mod) & $0.rawValue != 0 } }
+        guard !has(KMOD_LALT, KMOD_GUI) else { return false }
+        if SDL_KeyCode(UInt32(bitPattern: key.sym)) == SDLK_INSERT { return has(KMOD_SHIFT) }
+        // In a layout without Latin letters, the key where V would be.
+        let isLatin = key.sym < 0x80
+        return has(KMOD_CTRL)
+            && (SDL_KeyCode(UInt32(bitPattern: key.sym)) == SDLK_v || (!isLatin && key.scancode == SDL_SCANCODE_V))
+    }
+
+    private static func keypadDigit(_ key: SDL_Keysym) -> Character? {
+        let digits: [SDL_Scancode] = [
+            SDL_SCANCODE_KP_0, SDL_SCANCODE_KP_1, SDL_SCANCODE_KP_2, SDL_SCANCODE_KP_3, SDL_SCANCODE_KP_4,
+            SDL_SCANCODE_KP_5, SDL_SCANCODE_KP_6, SDL_SCANCODE_KP_7, SDL_SCANCODE_KP_8, SDL_SCANCODE_KP_9,
+        ]
+        return digits.firstIndex(of: key.scancode).map { Character(String($0)) }
+    }
+
+    /// SDL puts a key's text right behind the key.
+    private static var isTextNext: Bool {
+        var next = SDL_Event()
+        let count = SDL_PeepEvents(
+            &next, 1, SDL_PEEKEVENT, SDL_FIRSTEVENT.rawValue, SDL_LASTEVENT.rawValue)
+        return count > 0 && SDL_EventType(next.type) == SDL_TEXTINPUT
+    }
+}

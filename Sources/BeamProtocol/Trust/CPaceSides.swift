@@ -1,0 +1,110 @@
+import Crypto
+
+extension PairingContext {
+    /// The draft's CI: what the code's element is bound to besides the code.
+    var channel: [UInt8] {
+        CPace.concatenated(Array("BeamRoom 2".utf8), viewer.bytes, host.bytes)
+    }
+
+    /// The draft's sid.
+    var session: [UInt8] { Array(nonce.prefix(16)) }
+
+    /// The code's element on this connection.
+    fileprivate func generator(_ code: PairingCode) throws(PairingFailure) -> SecretBytes {
+        try CPace.generator(password: SecretBytes(code.description.utf8), channel: channel, session: session)
+    }
+
+    /// What the viewer sends, with its name.
+    fileprivate func initiator(_ share: [UInt8]) -> CPace.Share {
+        CPace.Share(element: share, data: Array(viewerName.utf8))
+    }
+
+    /// What the host sends, with its name.
+    fileprivate func responder(_ share: [UInt8]) -> CPace.Share {
+        CPace.Share(element: share, data: Array(hostName.utf8))
+    }
+
+    /// What the tags of these two are made with.
+    fileprivate func confirmationKey(
+        _ secret: SecretBytes, _ initiator: CPace.Share, _ responder: CPace.Share
+    ) throws(PairingFailure) -> SymmetricKey {
+        try CPace.confirmationKey(
+            session: session,
+            sessionKey: CPace.sessionKey(session: session, secret: secret, initiator: initiator, responder: responder))
+    }
+}
+
+/// The viewer's side of CPace: the initiator.
+struct CPaceViewer: Sendable {
+    /// What the viewer has said, and what has to come back.
+    struct Confirmed: Sendable {
+        /// The viewer's tag: it proves to the host that the code was typed.
+        let confirmation: [UInt8]
+        fileprivate let key: SymmetricKey
+        fileprivate let context: PairingContext
+        fileprivate let hostShare: [UInt8]
+
+        /// Whether the host's tag proves that it knows the code, and the same two keys. In constant time.
+        func verify(_ tag: [UInt8]) -> Bool {
+            CPace.isValid(tag, of: context.responder(hostShare), key)
+        }
+    }
+
+    private let context: PairingContext
+    private let scalar: SecretBytes
+    /// Ya.
+    let share: [UInt8]
+
+    init(code: PairingCode, context: PairingContext) throws(PairingFailure) {
+        try self.init(code: code, context: context, scalar: .randomScalar())
+    }
+
+    /// With a scalar that isn't fresh: for tests.
+    init(code: PairingCode, context: PairingContext, scalar: SecretBytes) throws(PairingFailure) {
+        self.context = context
+        self.scalar = scalar
+        share = try CPace.share(scalar, context.generator(code))
+    }
+
+    func confirm(hostShare: [UInt8]) throws(PairingFailure) -> Confirmed {
+        let secret = try CPace.secret(scalar, with: hostShare)
+        // Nobody but this viewer has sent it.
+        guard hostShare != share else { throw .share }
+        let initiator = context.initiator(share)
+        let key = try context.confirmationKey(secret, initiator, context.responder(hostShare))
+        return Confirmed(
+            confirmation: CPace.tag(initiator, key), key: key, context: context, hostShare: hostShare)
+    }
+}
+
+/// The host's side of CPace: the responder.
+struct CPaceHost: Sendable {
+    /// Yb.
+    let share: [UInt8]
+    private let key: SymmetricKey
+    private let viewerShare: [UInt8]
+    private let context: PairingContext
+
+    init(code: PairingCode, context: PairingContext, viewerShare: [UInt8]) throws(PairingFailure) {
+        try self.init(code: code, context: context, viewerShare: viewerShare, scalar: .randomScalar())
+    }
+
+    /// With a scalar that isn't fresh: for tests.
+    init(
+        code: PairingCode, context: PairingContext, viewerShare: [UInt8], scalar: SecretBytes
+    ) throws(PairingFailure) {
+        self.context = context
+        self.viewerShare = viewerShare
+        let secret = try CPace.secret(scalar, with: viewerShare)
+        share = try CPace.share(scalar, context.generator(code))
+        guard viewerShare != share else { throw .share }
+        key = try context.confirmationKey(secret, context.initiator(viewerShare), context.responder(share))
+    }
+
+    /// The host's tag, if the viewer's is right; nil if another code was typed, or somebody stands in between. In
+    /// constant time.
+    func answer(to confirmation: [UInt8]) -> [UInt8]? {
+        guard CPace.isValid(confirmation, of: context.initiator(viewerShare), key) else { return nil }
+        return CPace.tag(context.responder(share), key)
+    }
+}

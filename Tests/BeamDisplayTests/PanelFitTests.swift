@@ -1,0 +1,167 @@
+import BeamMedia
+import Testing
+
+@testable import BeamDisplay
+
+/// What stands in the window stays inside it, and apart. No display is needed.
+@Suite @MainActor struct PanelFitTests {
+    nonisolated static let canvases = [
+        (160, 90), (160, 120), (160, 280), (320, 180), (640, 360), (1280, 720), (720, 1280), (3840, 2160),
+    ]
+    .map { PixelSize(width: $0.0, height: $0.1) }
+
+    private static let sentence = "Not encrypted: anyone on this network can see this picture"
+    private static let statistics = [
+        "Picture\t1920 × 1080, OpenGL (NVIDIA GeForce RTX 3060)", "Rate\t60.0 frames/s, 7.93 Mbit/s",
+        "Lost\t12 of 123456 datagrams (0.01 %), 0 frames", "Decode\t1.2 ms, 95 %: 2.0 ms",
+    ]
+
+    /// Writes layers on grey to a file, where the environment asks for it.
+    private func keep(_ layers: [Layer], _ canvas: PixelSize, as name: String) {
+        let buffer = PixelBuffer(format: .bgrx, size: canvas)
+        let target = PixelCanvas(base: buffer.planes[0].base, stride: buffer.planes[0].stride, size: canvas)
+        target.fill(PixelRect(canvas), (90, 90, 90))
+        let scene = Scene(canvas: canvas, background: .black, picture: nil, dimming: 0, layers: layers)
+        Compositing.compose(scene, on: target)
+        WindowTests.keep(buffer, as: name)
+    }
+
+    private func setting(_ canvas: PixelSize, _ scale: Double, isOverPicture: Bool) -> PanelStack.Setting {
+        PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: isOverPicture)
+    }
+
+    @Test("A code's question and a code to compare fit in any window", arguments: canvases, [1, 1.5, 3])
+    func centralFits(canvas: PixelSize, scale: Double) throws {
+        let panels = PanelStack()
+        for isOverPicture in [false, true] {
+            let setting = setting(canvas, scale, isOverPicture: isOverPicture)
+            for problem in [nil, "That wasn't the code. Try again.", "Too many wrong codes: wait 8 s"] {
+                panels.codeEntry = CodeEntry(
+                    CodePrompt(headline: "“office-desk” shows six digits", detail: "Type them here.", problem: problem))
+                let layer = try #require(panels.layers(setting).first)
+                #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)")
+                keep([layer], canvas, as: "panel-\(canvas)-\(scale)-\(isOverPicture ? "over" : "bare")-code")
+            }
+            panels.codeEntry = nil
+            panels.message = WindowMessage(
+                headline: "Does “office-desk” show the same digits?", detail: "The person there lets you in.",
+                code: "482913")
+            let layer = try #require(panels.layers(setting).first)
+            #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)")
+            // To be read across a room the digits take much of the window.
+            #expect(layer.rect.height * 10 > canvas.height * 4 || layer.rect.width * 10 > canvas.width * 8)
+            keep([layer], canvas, as: "panel-\(canvas)-\(scale)-\(isOverPicture ? "over" : "bare")")
+        }
+    }
+
+    @Test("A warning covers no other words, and is inside", arguments: canvases, [1, 2])
+    func warningIsClear(canvas: PixelSize, scale: Double) throws {
+        let panels = PanelStack()
+        let setting = setting(canvas, scale, isOverPicture: true)
+        for short in [nil, "Not encrypted"] {
+            panels.badge = WarningBadge(WindowWarning(words: Self.sentence, short: short))
+            for isFull in [true, false] {
+                if !isFull {
+                    panels.badge?.stir(now: .zero)
+                    panels.badge?.shortenIfDue(now: .zero + WarningBadge.time)
+                }
+                panels.statistics = []
+                panels.message = nil
+                let alone = panels.layers(setting)
+                #expect(alone.count == 1)
+                #expect(PixelRect(canvas).contains(try #require(alone.first).rect))
+                panels.statistics = Self.statistics
+                panels.showsStatistics = true
+                panels.message = WindowMessage(headline: "No picture for 3 s", detail: "Waiting for office-desk.")
+                let layers = panels.layers(setting)
+                keep(layers, canvas, as: "panel-\(canvas)-\(scale)-\(isFull ? "words" : short ?? "sign")")
+                // In a window that words fill there may be no place for it.
+                #expect(layers.count == 3 || canvas.width < 640)
+                guard layers.count == 3 else { continue }
+                #expect(layers[2].rect.intersection(layers[0].rect).isEmpty)
+                #expect(layers[2].rect.intersection(layers[1].rect).isEmpty)
+            }
+        }
+    }
+
+    @Test func warningTakesItsTime() {
+        var badge = WarningBadge(WindowWarning(words: Self.sentence))
+        // Before there is a picture no time passes for it.
+        badge.shortenIfDue(now: .zero + .seconds(100))
+        #expect(badge.isFull)
+        badge.stir(now: .zero)
+        badge.shortenIfDue(now: .zero + .seconds(7))
+        #expect(badge.isFull)
+        badge.stir(now: .zero + .seconds(7))
+        badge.shortenIfDue(now: .zero + .seconds(14))
+        #expect(badge.isFull)
+        badge.shortenIfDue(now: .zero + .seconds(15))
+        #expect(!badge.isFull)
+        #expect(badge.deadline == nil)
+        badge.stir(now: .zero + .seconds(20))
+        #expect(badge.isFull)
+    }
+}
+
+@Suite struct CodeEntryTests {
+    private static let prompt = CodePrompt(headline: "“desk” shows six digits", detail: "Type them here.")
+
+    private static let pastes: [(text: String, code: String?)] = [
+        ("482913", "482913"), (" 482 913\n", "482913"), ("4 8 2 9 1 3", "482913"), ("482-913", "482913"),
+        ("Your code: 482 913.", "482913"), ("desk 2: 482913", "482913"), ("desk 2, 482 913", "482913"),
+        ("482913, I repeat: 482913", "482913"), ("٤٨٢٩١٣", "482913"), ("４８２ ９１３", "482913"),
+        ("48291", nil), ("4829135", nil), ("482913 135790", nil), ("", nil), ("six digits", nil),
+        ("1️⃣2️⃣3️⃣4️⃣5️⃣6️⃣", nil), ("²²²²²²", nil), ("四八二九一三", nil), ("４8e2913", nil),
+        (String(repeating: "x", count: 300) + " 482913", nil),
+    ]
+
+    @Test("Six digits are found in a text", arguments: pastes)
+    func paste(text: String, code: String?) {
+        var entry = CodeEntry(Self.prompt)
+        #expect(entry.paste(text) == code)
+        #expect(entry.digits == code ?? "")
+    }
+
+    @Test func typing() {
+        var entry = CodeEntry(Self.prompt)
+        entry.deleteLast()
+        for character in "4x8 92" { #expect(entry.type(character) == nil) }
+        entry.deleteLast()
+        #expect(entry.digits == "489")
+        // What has been typed stays while the words change.
+        entry.ask(CodePrompt(headline: "“desk” shows six digits", detail: "Look again."))
+        #expect(entry.digits == "489")
+        #expect(entry.type("0") == nil)
+        #expect(entry.type("1") == nil)
+        #expect(entry.type("3") == "489013")
+    }
+
+    @Test func aWholeCodeIsHandedOnOnce() {
+        var entry = CodeEntry(Self.prompt)
+        #expect(entry.paste("482913") == "482913")
+        func refuses() -> Bool {
+            var copy = entry
+            copy.deleteLast()
+            return copy.type("7") == nil && copy.paste("135790") == nil && copy == entry
+        }
+        #expect(refuses())
+        // Being checked, it stays in sight.
+        var prompt = Self.prompt
+        prompt.isWaiting = true
+        entry.ask(prompt)
+        #expect(entry.digits == "482913")
+        #expect(refuses())
+        // It was wrong, and there were too many: it goes, and no other is taken yet.
+        prompt.problem = "Too many wrong codes: wait 8 s"
+        entry.ask(prompt)
+        #expect(entry.digits.isEmpty)
+        #expect(refuses())
+        prompt.isWaiting = false
+        entry.ask(prompt)
+        #expect(entry.paste("135790") == "135790")
+        // The same question again is another question.
+        entry.ask(prompt)
+        #expect(entry.digits.isEmpty)
+        #expect(entry.takesDigits)
+    }
+}
