@@ -24,7 +24,9 @@ final class DecodedPictures {
             case AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P: try Self.moved(frame, .i444, size)
             default: try convert(frame, format, coded: coded, size: size, colour)
             }
-        return Picture(buffer: buffer, colour: colour, time: unit.time, number: UInt64(unit.number))
+        var picture = Picture(buffer: buffer, colour: colour, time: unit.time, number: UInt64(unit.number))
+        picture.captureTime = unit.captureTime
+        return picture
     }
 
     /// What the sender says, if the coding explains the difference (an odd column or row that 4:2:0 cannot code); else what is

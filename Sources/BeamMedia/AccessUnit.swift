@@ -16,8 +16,8 @@ public struct AccessUnit: Sendable, Equatable {
     public var time: MediaTime
     /// The frame's number: the wire's sequence number.
     public var number: UInt32
-    /// On a viewer: when the screen looked like this, by the host's clock, in whole µs. Nil where the host doesn't say,
-    /// as in version 1 of the wire.
+    /// On a viewer: when the screen looked like this, on this machine's clock, as well as that is known. Nil where the
+    /// host doesn't say, as in version 1 of the wire. (The reassembly has it by the host's clock, in whole µs.)
     public var captureTime: MediaTime?
 
     public init(

@@ -105,6 +105,8 @@ public struct Picture: Sendable {
     public var colour: ColourDescription
     /// When the screen looked like this (for a decoded picture: when its frame's last part arrived), on this machine's clock.
     public var time: MediaTime
+    /// For a decoded picture: when the host's screen looked like this, on this machine's clock, if that is known.
+    public var captureTime: MediaTime?
     /// What differs from the picture that the same source handed on before. A source that doesn't know says everything.
     public var damage: DamageRegion
     /// The source's own count of pictures, from 0; the wire's sequence number for a decoded one.
@@ -126,8 +128,11 @@ public struct Picture: Sendable {
 
     /// This picture in the place of `older`, which nobody has looked at: what changed then has changed now.
     public func replacing(_ older: Picture) -> Picture {
-        guard older.size == size else { return Picture(buffer: buffer, colour: colour, time: time, number: number) }
         var picture = self
+        guard older.size == size else {
+            picture.damage = DamageRegion(PixelRect(size))
+            return picture
+        }
         picture.damage.formUnion(older.damage)
         return picture
     }

@@ -27,6 +27,7 @@ final class DecodeStage: Sendable {
         var decoded: UInt64 = 0
         var size: PixelSize?
         var decode = LatencyTrack()
+        var arrival = LatencyTrack()
     }
 
     private final class State: Sendable {
@@ -62,6 +63,8 @@ final class DecodeStage: Sendable {
     struct Report: Sendable {
         var decoded: UInt64
         var size: PixelSize?
+        /// From the screen's change at the host to the frame's last datagram here, and from there to the picture.
+        var arrival: LatencyHistogram.Summary?
         var decode: LatencyHistogram.Summary?
     }
 
@@ -69,6 +72,7 @@ final class DecodeStage: Sendable {
         state.shared.withLock { shared in
             Report(
                 decoded: shared.decoded, size: shared.size,
+                arrival: sinceStart ? shared.arrival.total.summary : shared.arrival.takeRecent(),
                 decode: sinceStart ? shared.decode.total.summary : shared.decode.takeRecent())
         }
     }
@@ -146,6 +150,7 @@ final class DecodeStage: Sendable {
                 shared.decoded += 1
                 shared.size = picture.size
                 shared.decode.record(end - unit.time)
+                if let capture = unit.captureTime { shared.arrival.record(unit.time - capture) }
             }
             if picture.size != size {
                 size = picture.size

@@ -158,7 +158,8 @@ public final class Viewer: Sendable {
             return ViewerReport(
                 session: session, decoded: decoded.decoded, shown: window.shown, replaced: replaced,
                 size: decoded.size, framesPerSecond: rates.frames, bitsPerSecond: rates.bits,
-                decode: decoded.decode, present: window.present, total: window.total)
+                arrival: decoded.arrival, decode: decoded.decode, present: window.present, total: window.total,
+                glass: window.glass)
         }
     }
 

@@ -102,9 +102,13 @@ public struct ViewerReport: Sendable {
     /// Decoded pictures, and media bits, a second.
     public var framesPerSecond: Double
     public var bitsPerSecond: Double
+    /// From the screen's change at the host to the frame's last datagram.
+    public var arrival: LatencyHistogram.Summary?
     /// From a frame's last datagram to its picture; from the window's taking the picture to its being shown.
     public var decode: LatencyHistogram.Summary?
     public var present: LatencyHistogram.Summary?
     /// Both together, from the last datagram to the window.
     public var total: LatencyHistogram.Summary?
+    /// The whole way, from the screen's change at the host to the window, to within `session.clockError`.
+    public var glass: LatencyHistogram.Summary?
 }

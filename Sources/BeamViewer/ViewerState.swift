@@ -101,20 +101,29 @@ struct Presentation: Sendable {
     private var shown: UInt64 = 0
     private var present = LatencyTrack()
     private var total = LatencyTrack()
+    private var glass = LatencyTrack()
 
-    mutating func record(present: Duration, total: Duration) {
+    /// `picture` was drawn between the two times.
+    mutating func record(_ picture: Picture, from begin: MediaTime, to end: MediaTime) {
         shown += 1
-        self.present.record(present)
-        self.total.record(total)
+        present.record(end - begin)
+        total.record(end - picture.time)
+        if let capture = picture.captureTime { glass.record(end - capture) }
     }
 
-    mutating func report(
-        sinceStart: Bool
-    ) -> (shown: UInt64, present: LatencyHistogram.Summary?, total: LatencyHistogram.Summary?) {
-        (
-            shown, sinceStart ? present.total.summary : present.takeRecent(),
-            sinceStart ? total.total.summary : total.takeRecent()
-        )
+    struct Report {
+        var shown: UInt64
+        /// The drawing alone, from the arrival on, and from the screen's change at the host on.
+        var present: LatencyHistogram.Summary?
+        var total: LatencyHistogram.Summary?
+        var glass: LatencyHistogram.Summary?
+    }
+
+    mutating func report(sinceStart: Bool) -> Report {
+        Report(
+            shown: shown, present: sinceStart ? present.total.summary : present.takeRecent(),
+            total: sinceStart ? total.total.summary : total.takeRecent(),
+            glass: sinceStart ? glass.total.summary : glass.takeRecent())
     }
 }
 

@@ -71,7 +71,7 @@ public final class ViewerWindow {
         let begin = MediaTime.now
         window.show(picture)
         let end = MediaTime.now
-        viewer.shared.change { $0.presentation.record(present: end - begin, total: end - picture.time) }
+        viewer.shared.change { $0.presentation.record(picture, from: begin, to: end) }
     }
 
     private func choose(_ index: Int) {
@@ -121,6 +121,15 @@ enum StatisticsOverlay {
             "Decode\t\(times(report.decode))",
             "Draw\t\(times(report.present))",
             "Arrival to window\t\(times(report.total))",
+        ] + glass(report)
+    }
+
+    /// The whole way, where the host tells when it saw what it sends.
+    private static func glass(_ report: ViewerReport) -> [String] {
+        guard report.glass != nil, let error = report.session.clockError else { return [] }
+        return [
+            "Screen to arrival\t\(times(report.arrival))",
+            "Screen to window\t\(times(report.glass)), ± \(rounded(error.inMilliseconds, 1)) ms",
         ]
     }
 

@@ -214,8 +214,11 @@ final class WatchReporter: Sendable {
             "dropped": .count(report.session.dropped),
             "width": report.size.map { .integer($0.width) }, "height": report.size.map { .integer($0.height) },
             "latencyMs": .latencies([
-                "decode": report.decode, "present": report.present, "arrivalToWindow": report.total,
+                "captureToArrival": report.arrival, "decode": report.decode, "present": report.present,
+                "arrivalToWindow": report.total, "captureToWindow": report.glass,
             ]),
+            "rttMs": report.session.roundTrip.map { .milliseconds($0.inMilliseconds) },
+            "clockErrorMs": report.session.clockError.map { .milliseconds($0.inMilliseconds) },
         ]
     }
 

@@ -192,7 +192,7 @@ extension HostSession {
         signOfLife(viewer, now: now)
         do {
             switch try SecureMessage(bytes) {
-            case .ping(let value): send(.pong(value), to: id)
+            case .ping(let value): send(.pong(value, clock: now.microseconds), to: id)
             case .mediaKeyReady(let number): mediaKeyReady(number, from: viewer, now: now)
             case .bye: left(viewer, reason: "it has ended", now: now)
             default: break

@@ -48,6 +48,10 @@ public struct ViewerStatistics: Sendable, Equatable {
     public var dropped: UInt64 = 0
     /// Frames whose fragments arrived in another order than sent.
     public var reordered: UInt64 = 0
+    /// Of the last ping on the control connection (version 2).
+    public var roundTrip: Duration?
+    /// By how much `AccessUnit.captureTime` may be off (version 2).
+    public var clockError: Duration?
 
     public init() {}
 }

@@ -102,6 +102,18 @@ extension ViewerSession {
             isEncrypted: true, now: now)
         broadcastNamed(joined.isBroadcasting, now: now)
         perform(media.helloNow(now: now), now: now)
+        clock = HostClock()
+        ping(now: now)
+    }
+
+    // MARK: The host's clock
+
+    mutating func ping(now: MediaTime) { send(.ping(UInt64(clamping: now.nanoseconds))) }
+
+    private mutating func pong(sent: UInt64, clock microseconds: UInt64, now: MediaTime) {
+        guard let sent = Int64(exactly: sent), let host = MediaTime(microseconds: microseconds) else { return }
+        clock.pong(sent: MediaTime(nanoseconds: sent), host: host, now: now)
+        if clock.wantsMore { ping(now: now) }
     }
 
     // MARK: After that
@@ -113,7 +125,8 @@ extension ViewerSession {
             send(.mediaKeyReady(key.number))
         case .mediaPort(let port): mediaPortNamed(port, now: now)
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
-        case .ping(let value): send(.pong(value))
+        case .ping(let value): send(.pong(value, clock: now.microseconds))
+        case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
         case .refused(_, let reason): refuse(reason)
         case .bye(let reason): perform(control.violated(reason: reason, now: now), now: now)
         default: break

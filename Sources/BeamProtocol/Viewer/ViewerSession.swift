@@ -148,6 +148,8 @@ public struct ViewerSession: Sendable {
     var media = MediaLiveness()
     var sealing: MediaSealing?
     var reassembler = Reassembler()
+    var clock = HostClock()
+    private var clockError: Duration?
     /// What the last datagram says; its memory is used again.
     private var opened: [UInt8] = []
 
@@ -163,7 +165,12 @@ public struct ViewerSession: Sendable {
         deadlines.set(.control, at: MediaTime(nanoseconds: .min))
     }
 
-    public var statistics: ViewerStatistics { reassembler.statistics }
+    public var statistics: ViewerStatistics {
+        var statistics = reassembler.statistics
+        statistics.roundTrip = clock.roundTrip
+        statistics.clockError = clockError
+        return statistics
+    }
 
     /// Something happened. What comes too late, or out of turn, is ignored.
     public mutating func handle(_ input: Input, now: MediaTime) {
@@ -303,7 +310,11 @@ public struct ViewerSession: Sendable {
     // MARK: Media
 
     private mutating func deliver() {
-        while let unit = reassembler.nextFrame() { outputs.append(.deliver(unit)) }
+        while var unit = reassembler.nextFrame() {
+            unit.captureTime = unit.captureTime.flatMap { clock.local($0) }
+            clockError = clock.error(now: unit.time)
+            outputs.append(.deliver(unit))
+        }
     }
 
     private mutating func sayHello(now: MediaTime) {
@@ -327,7 +338,7 @@ public struct ViewerSession: Sendable {
             case .sendHandshake:
                 introduce()
             case .sendHeartbeat:
-                if case .version1 = dialog { send(.heartbeat) } else { send(.ping(UInt64(clamping: now.nanoseconds))) }
+                if case .version1 = dialog { send(.heartbeat) } else { ping(now: now) }
             case .lost(let reason):
                 emit(.controlLost(reason: reason))
                 // Whether it is sharing is anybody's guess from now on: watch the media.

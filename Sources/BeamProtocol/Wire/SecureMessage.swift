@@ -77,7 +77,8 @@ enum SecureMessage: Hashable, Sendable {
     case mediaPort(UInt16)
     case broadcast(Bool)
     case ping(UInt64)
-    case pong(UInt64)
+    /// The ping's own value, and the host's monotonic clock in µs.
+    case pong(UInt64, clock: UInt64)
     case refused(Refusal, String)
     case bye(String)
     /// A kind of a later version: to be skipped.
@@ -159,9 +160,10 @@ extension SecureMessage {
         case .ping(let value):
             writer.kind(0x30)
             writer.integer(value)
-        case .pong(let value):
+        case .pong(let value, let clock):
             writer.kind(0x31)
             writer.integer(value)
+            writer.integer(clock)
         case .refused(let refusal, let reason):
             writer.kind(0x3E)
             writer.integer(refusal.rawValue)
@@ -210,7 +212,7 @@ extension SecureMessage {
         case 0x22: self = .mediaPort(try reader.port())
         case 0x23: self = .broadcast(try reader.bool())
         case 0x30: self = .ping(try reader.integer())
-        case 0x31: self = .pong(try reader.integer())
+        case 0x31: self = .pong(try reader.integer(), clock: try reader.integer())
         case 0x3E:
             let code: UInt16 = try reader.integer()
             self = .refused(Refusal(rawValue: code) ?? .other, try reader.text())

@@ -32,7 +32,8 @@ struct SecureMessageTests {
         (.paired(isRemembered: true), [0x16, 1]),
         (.mediaKey(key), [0x20, 1, 2] + (16..<32).map { UInt8($0) } + [1, 2, 3, 4]),
         (.mediaKeyReady(258), [0x21, 1, 2]), (.mediaPort(52346), [0x22, 0xCC, 0x7A]), (.broadcast(false), [0x23, 0]),
-        (.ping(1), [0x30, 0, 0, 0, 0, 0, 0, 0, 1]), (.pong(256), [0x31, 0, 0, 0, 0, 0, 0, 1, 0]),
+        (.ping(1), [0x30, 0, 0, 0, 0, 0, 0, 0, 1]),
+        (.pong(256, clock: 1), [0x31, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
         (.refused(.wrongCode, "no"), [0x3E, 0, 3, 0, 2, 0x6E, 0x6F]), (.bye("end"), [0x3F, 0, 3, 0x65, 0x6E, 0x64]),
     ]
 

@@ -22,6 +22,8 @@ struct Simulation {
         var decoder = TestFrame.Decoder()
         var events: [(time: MediaTime, event: ViewerEvent)] = []
         var frames: [(time: MediaTime, number: UInt32, isKeyframe: Bool)] = []
+        /// How old the frames were when they had arrived, as far as the viewer knew.
+        var ages: [Duration] = []
 
         /// The longest time without a frame between two times.
         func longestPause(from start: MediaTime, to end: MediaTime) -> Duration {
@@ -380,6 +382,7 @@ struct Simulation {
             case .deliver(let unit):
                 viewers[index].decoder.decode(unit)
                 viewers[index].frames.append((now, unit.number, unit.isKeyframe))
+                if let capture = unit.captureTime { viewers[index].ages.append(unit.time - capture) }
             case .event(let event):
                 viewers[index].events.append((now, event))
             }
