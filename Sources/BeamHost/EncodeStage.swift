@@ -172,7 +172,7 @@ final class EncodeStage: Sendable {
                 patience = nil
                 return
             }
-            guard isKeyframe, let last else { return }
+            guard isKeyframe, var last else { return }
             // A picture that moves is not sent twice: the next one comes within a frame or two, and is the keyframe.
             let wait = Duration.nanoseconds(Int64(2e9 / settings.frameRate))
             if patience == nil, MediaTime.now - lastTime < wait {
@@ -181,7 +181,9 @@ final class EncodeStage: Sendable {
             }
             patience = nil
             state.shared.withLock { $0.needsKeyframe = false }
-            try send(last, isKeyframe: true, begin: .now)
+            // The screen still looks like this.
+            last.time = .now
+            try send(last, isKeyframe: true, begin: last.time)
         }
 
         private mutating func send(_ picture: Picture, isKeyframe: Bool, begin: MediaTime) throws(CodecError) {
