@@ -69,7 +69,7 @@ extension EndToEnd {
         }
 
         @Test func acceptAskShowsTheCodeAndWaitsForThePerson() throws {
-            let (host, ports) = try patternHost(accept: "ask", hasInput: true)
+            let (host, ports) = try patternHost(accept: "ask", input: .pipe)
             defer { host.end() }
             let first = try IOSViewer(ports.control, code: "482913")
             defer { first.leave() }
@@ -181,11 +181,14 @@ extension EndToEnd {
             #expect(viewer.current.checker.errors == [])
         }
 
-        private func patternHost(accept: String = "all", hasInput: Bool = false) throws -> (ProgramProcess, Ports) {
+        private func patternHost(accept: String = "all", input: ChildProcess.Input = .none) throws -> (
+            ProgramProcess, Ports
+        ) {
             let ports = try Ports()
             let host = try Program.share(
-                ["--source", "pattern", "--size", "640x360", "--max-fps", "30"], ports: ports, accept: accept,
-                hasInput: hasInput)
+                ["--source", "pattern", "--size", "640x360", "--max-fps", "30", "--allow-unencrypted"], ports: ports,
+                accept: accept,
+                input: input)
             do {
                 try host.waitFor("ready")
             } catch {

@@ -45,7 +45,7 @@ extension EndToEnd {
             let ports = try Ports()
             let common =
                 isHost ? ["--no-discovery", "--port", "\(ports.control)", "--media-port", "\(ports.media)"] : []
-            let limit = arguments[0] == "pattern" ? [] : ["--allow-unencrypted", "--time-limit", "10"]
+            let limit = arguments[0] == "pattern" ? [] : ["--time-limit", "10"]
             let (ending, _, said) = try Program.run(arguments + common + limit)
             #expect(ending == .exited(1), "\(said)")
             for word in words { #expect(said.contains(word), "\(said)") }
@@ -81,7 +81,8 @@ extension EndToEnd {
             let taken = try Socket.datagrams(on: Endpoint(0, on: "0.0.0.0"))
             var ports = try Ports()
             ports.media = taken.localEndpoint.port
-            let host = try Program.share(["--source", "pattern", "--size", "320x180"], ports: ports)
+            let host = try Program.share(
+                ["--allow-unencrypted", "--source", "pattern", "--size", "320x180"], ports: ports)
             defer { host.end() }
             let announced = try host.waitFor("ready").number("mediaPort")
             #expect(announced != Double(ports.media))
@@ -104,7 +105,8 @@ extension EndToEnd {
 
         @Test func ctrlCTellsTheViewersFirst() throws {
             let ports = try Ports()
-            let host = try Program.share(["--source", "pattern", "--size", "320x180"], ports: ports)
+            let host = try Program.share(
+                ["--allow-unencrypted", "--source", "pattern", "--size", "320x180"], ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
             let viewer = try IOSViewer(ports.control)
@@ -130,7 +132,7 @@ extension EndToEnd {
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
             let ports = try Ports()
-            let host = try Program.share(["--display", server.display], ports: ports)
+            let host = try Program.share(["--allow-unencrypted", "--display", server.display], ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
             let viewer = try IOSViewer(ports.control)
@@ -148,7 +150,8 @@ extension EndToEnd {
             var painter: Painter? = try Painter(server.display, framesPerSecond: 30)
             let window = try #require(XConnection(server.display).visibleWindows().last?.id)
             let ports = try Ports()
-            let host = try Program.share(["--display", server.display, "--window", "\(window)"], ports: ports)
+            let host = try Program.share(
+                ["--allow-unencrypted", "--display", server.display, "--window", "\(window)"], ports: ports)
             defer { host.end() }
             let ready = try host.waitFor("ready")
             #expect(ready.number("width") == 640 && ready.number("height") == 360)

@@ -7,7 +7,10 @@ extension EndToEnd {
         @Test func everyLineIsAnEventAndStatsComeEachSecond() throws {
             let ports = try Ports()
             let host = try Program.share(
-                ["--source", "pattern", "--size", "640x360", "--max-fps", "30", "--name", "Desk \"7\""], ports: ports)
+                [
+                    "--source", "pattern", "--size", "640x360", "--max-fps", "30", "--name", "Desk \"7\"", "--code",
+                    "314159",
+                ], ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
             let viewer = try Program.watch([ports.target, "--code", "314159", "--time-limit", "5"])

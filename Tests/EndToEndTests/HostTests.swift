@@ -9,7 +9,8 @@ extension EndToEnd {
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
             let ports = try Ports()
-            let host = try Program.share(["--display", server.display, "--max-fps", "30"], ports: ports)
+            let host = try Program.share(
+                ["--allow-unencrypted", "--display", server.display, "--max-fps", "30"], ports: ports)
             defer { host.end() }
             let ready = try host.waitFor("ready")
             #expect(ready.number("port") == Double(ports.control))
@@ -43,7 +44,7 @@ extension EndToEnd {
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
             let ports = try Ports()
-            let host = try Program.share(["--display", server.display], ports: ports)
+            let host = try Program.share(["--allow-unencrypted", "--display", server.display], ports: ports)
             defer { host.end() }
             let mediaPort = UInt16(try host.waitFor("ready").number("mediaPort") ?? 0)
 
@@ -73,7 +74,7 @@ extension EndToEnd {
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
             let ports = try Ports()
-            let host = try Program.share(["--display", server.display], ports: ports)
+            let host = try Program.share(["--allow-unencrypted", "--display", server.display], ports: ports)
             defer { host.end() }
             let mediaPort = UInt16(try host.waitFor("ready").number("mediaPort") ?? 0)
             let viewer = try IOSViewer(ports.control)
@@ -98,7 +99,7 @@ extension EndToEnd {
             let painter = try Painter(server.display, framesPerSecond: 0)
             defer { painter.freeze() }
             let ports = try Ports()
-            let host = try Program.share(["--display", server.display], ports: ports)
+            let host = try Program.share(["--allow-unencrypted", "--display", server.display], ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
             let first = try IOSViewer(ports.control, from: "127.0.0.2")
@@ -160,7 +161,8 @@ extension EndToEnd {
             defer { painter.freeze() }
             for (options, isDrawn) in [([], true), (["--no-cursor"], false)] as [([String], Bool)] {
                 let ports = try Ports()
-                let host = try Program.share(["--display", server.display] + options, ports: ports)
+                let host = try Program.share(
+                    ["--allow-unencrypted", "--display", server.display] + options, ports: ports)
                 defer { host.end() }
                 try host.waitFor("ready")
                 let viewer = try IOSViewer(ports.control)
@@ -184,7 +186,8 @@ extension EndToEnd {
             let painter = try Painter(server.display, framesPerSecond: 10)
             defer { painter.freeze() }
             let ports = try Ports()
-            let host = try Program.share(["--display", server.display, "-m", "640"], ports: ports)
+            let host = try Program.share(
+                ["--allow-unencrypted", "--display", server.display, "-m", "640"], ports: ports)
             defer { host.end() }
             let ready = try host.waitFor("ready")
             #expect(ready.number("width") == 640 && ready.number("height") == 320)
@@ -201,7 +204,8 @@ extension EndToEnd {
             let connection = try XConnection(server.display)
             let window = try #require(connection.visibleWindows().last?.id)
             let ports = try Ports()
-            let host = try Program.share(["--display", server.display, "--window", "\(window)"], ports: ports)
+            let host = try Program.share(
+                ["--allow-unencrypted", "--display", server.display, "--window", "\(window)"], ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
             let scratch = try ScratchDirectory()

@@ -16,7 +16,9 @@ extension EndToEnd {
             let host = try IOSHost(stream)
             defer { host.stop() }
             let frames = scratch.file("frames.y4m")
-            let viewer = try Program.watch(["127.0.0.1:\(host.controlPort)", "--frames", frames, "--time-limit", "7"])
+            let viewer = try Program.watch([
+                "--allow-unencrypted", "127.0.0.1:\(host.controlPort)", "--frames", frames, "--time-limit", "7",
+            ])
             defer { viewer.end() }
             let first = try viewer.waitFor("first-frame")
             report("first frame of an iOS host after the start", "\((first.number("ms") ?? 0).short) ms")
@@ -43,7 +45,7 @@ extension EndToEnd {
         @Test func theCodeIsShownToThePersonAndNotToALog() throws {
             let host = try IOSHost(stream, behaviour: IOSHost.Behaviour(decision: .silence))
             defer { host.stop() }
-            let viewer = try Program.watch(["127.0.0.1:\(host.controlPort)", "--code", "271828"])
+            let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(host.controlPort)", "--code", "271828"])
             defer { viewer.end() }
             try viewer.waitForWords("271 828")
             #expect(eventually(timeout: 10) { host.current.codes == ["271828"] })
@@ -55,7 +57,7 @@ extension EndToEnd {
         @Test func aRefusalEndsWithItsReason() throws {
             let host = try IOSHost(stream, behaviour: IOSHost.Behaviour(decision: .decline("Declined")))
             defer { host.stop() }
-            let viewer = try Program.watch(["127.0.0.1:\(host.controlPort)"])
+            let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(host.controlPort)"])
             defer { viewer.end() }
             #expect(try viewer.waitForEnd() == .exited(2))
             #expect(viewer.errorText.contains("Declined"))
@@ -65,7 +67,7 @@ extension EndToEnd {
         @Test func aHostThatNeverDecidesIsTriedAgain() throws {
             let host = try IOSHost(stream, behaviour: IOSHost.Behaviour(decision: .silence))
             defer { host.stop() }
-            let viewer = try Program.watch(["127.0.0.1:\(host.controlPort)"])
+            let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(host.controlPort)"])
             defer { viewer.end() }
             let retry = try viewer.waitFor("retry", timeout: 14)
             report("a host that never decides: given up after", "\(retry.time.short) s")
@@ -80,7 +82,7 @@ extension EndToEnd {
             let host = try IOSHost(stream)
             defer { host.stop() }
             let frames = scratch.file("frames.y4m")
-            let viewer = try Program.watch(["127.0.0.1:\(host.controlPort)", "--frames", frames])
+            let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(host.controlPort)", "--frames", frames])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
             var seen = viewer.lineCount
@@ -96,7 +98,7 @@ extension EndToEnd {
 
         @Test func aHostThatIsNotThereYetIsFoundWhenItComes() throws {
             let port = try FreePort.stream()
-            let viewer = try Program.watch(["127.0.0.1:\(port)"])
+            let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(port)"])
             defer { viewer.end() }
             let retry = try viewer.waitFor("retry")
             #expect(retry.string("reason")?.isEmpty == false)
@@ -110,7 +112,7 @@ extension EndToEnd {
             let host = try IOSHost(stream)
             defer { host.stop() }
             let frames = scratch.file("frames.y4m")
-            let viewer = try Program.watch(["127.0.0.1:\(host.controlPort)", "--frames", frames])
+            let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(host.controlPort)", "--frames", frames])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
             host.change { $0.refusesConnections = true }
@@ -130,7 +132,9 @@ extension EndToEnd {
         @Test func anIOSHostThatRestartsIsFoundOnItsNewMediaPort() throws {
             let first = try IOSHost(stream)
             let frames = scratch.file("frames.y4m")
-            let viewer = try Program.watch(["127.0.0.1:\(first.controlPort)", "--frames", frames])
+            let viewer = try Program.watch([
+                "--allow-unencrypted", "127.0.0.1:\(first.controlPort)", "--frames", frames,
+            ])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
             first.stop()

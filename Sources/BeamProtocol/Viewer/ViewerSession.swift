@@ -160,7 +160,8 @@ public struct ViewerSession: Sendable {
         book = TrustBook(remembered: configuration.trust.known)
         code = configuration.code
         shownCode = configuration.code ?? .random(using: &random)
-        version = configuration.allowsUnencrypted && configuration.announcedVersion == 1 ? .version1 : .version2
+        let mayFallBack = configuration.allowsUnencrypted && configuration.trust.required == nil
+        version = mayFallBack && configuration.announcedVersion == 1 ? .version1 : .version2
         self.random = random
         deadlines.set(.control, at: MediaTime(nanoseconds: .min))
     }
@@ -258,6 +259,9 @@ public struct ViewerSession: Sendable {
         case .notSecure where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil:
             version = .version1
             perform(control.fellBack(now: now), now: now)
+        case .notSecure where configuration.announcedVersion == 1 && configuration.trust.required != nil:
+            refuse(
+                "it was paired before, and encrypts; what answers under its name now doesn't, and is somebody else")
         case .notSecure where configuration.announcedVersion == 1:
             refuse(
                 "it doesn't encrypt what it shows. --allow-unencrypted watches it anyway: others on the network can see it, too"

@@ -357,6 +357,16 @@ struct SecureSessionTests {
         viewer.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
         #expect(viewer.take() == ["0.0: connecting(attempt: 1)", "0.0: connect"])
 
+        // One that was paired before under this name is never watched in the clear, whatever discovery says.
+        lax.trust.required = [.host]
+        lax.announcedVersion = 1
+        var careful = ViewerBench(lax)
+        #expect(careful.take() == ["0.0: connecting(attempt: 1)", "0.0: connect securely"])
+        careful.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
+        #expect(careful.events.contains { if case .refused = $0 { true } else { false } })
+        lax.trust.required = nil
+        lax.announcedVersion = nil
+
         // A host that has spoken version 2 once does.
         var known = ViewerBench(lax)
         known.handle(.controlSecured(.host))

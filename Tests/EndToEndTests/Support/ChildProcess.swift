@@ -2,6 +2,17 @@ import Foundation
 
 /// A process of its own group, whose output is read by line as it comes, and which never outlives its owner.
 final class ChildProcess: Sendable {
+    /// What it reads from, and with that what it writes to.
+    enum Input: Sendable {
+        case none
+        /// What `type` writes.
+        case pipe
+        /// What `type` writes, on a terminal, which its standard error is too.
+        case terminal
+        /// `socket`, which its standard output is too.
+        case socket
+    }
+
     enum Ending: Sendable, Equatable, CustomStringConvertible {
         case exited(Int32)
         case killed(signal: Int32)
@@ -30,31 +41,35 @@ final class ChildProcess: Sendable {
     let state = Monitor(State())
 
     private let input: Int32
+    /// The other end of its standard input and output, with `.socket`.
+    let socket: Socket?
 
     /// Starts `command`, a path or a name to look up in PATH. `environment` is added to this process's own, nil removes.
-    init(_ command: String, _ arguments: [String], environment: [String: String?] = [:], hasInput: Bool = false) throws
+    init(_ command: String, _ arguments: [String], environment: [String: String?] = [:], input kind: Input = .none)
+        throws
     {
         name = (command as NSString).lastPathComponent
         var variables = ProcessInfo.processInfo.environment
         for (key, value) in environment { variables[key] = value }
-        let (input, output, errors, pid) = try Self.oneAtATime.withLock { _ in
-            let input = hasInput ? try Pipe() : nil
-            let output = try Pipe()
-            let errors = try Pipe()
-            let pid = try Self.spawn(
-                [command] + arguments, variables.map { "\($0)=\($1)" }, input: input?.readEnd,
-                output: output.writeEnd, errors: errors.writeEnd)
-            return (input?.takeWriteEnd() ?? -1, output, errors, pid)
+        let (ends, pid) = try Self.oneAtATime.withLock { _ in
+            let ends = try Ends(kind)
+            return (ends, try Self.spawn([command] + arguments, variables.map { "\($0)=\($1)" }, ends))
         }
+        ends.closeTheirs()
         self.pid = pid
-        self.input = input
+        input = ends.input.take()
+        socket = kind == .socket ? Socket(taking: ends.output.take()) : nil
         let state = state
-        Self.read(output.takeReadEnd()) { line in
-            state.withLock { $0.output.append(line) }
-        } atEnd: {
+        if kind == .socket {
             state.withLock { $0.openStreams -= 1 }
+        } else {
+            Self.read(ends.output.take()) { line in
+                state.withLock { $0.output.append(line) }
+            } atEnd: {
+                state.withLock { $0.openStreams -= 1 }
+            }
         }
-        Self.read(errors.takeReadEnd()) { line in
+        Self.read(ends.errors.take()) { line in
             state.withLock { $0.errors.append(line) }
         } atEnd: {
             state.withLock { $0.openStreams -= 1 }
@@ -121,46 +136,104 @@ final class ChildProcess: Sendable {
 // MARK: - Starting, reading, reaping
 
 extension ChildProcess {
-    /// Both ends are closed on exec, and owned here until taken.
-    private final class Pipe {
-        private(set) var readEnd: Int32
-        private(set) var writeEnd: Int32
+    /// A file descriptor that is closed on exec, and by its owner unless somebody has taken it.
+    private final class Descriptor {
+        private(set) var number: Int32
 
-        init() throws {
+        init(_ number: Int32 = -1) {
+            self.number = number
+            if number >= 0 { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
+        }
+
+        func take() -> Int32 {
+            defer { number = -1 }
+            return number
+        }
+
+        func close() {
+            if number >= 0 { _ = Glibc.close(take()) }
+        }
+
+        deinit { close() }
+    }
+
+    /// Our ends of a child's streams, and its own.
+    private struct Ends {
+        var input = Descriptor()
+        var output: Descriptor
+        var errors: Descriptor
+        /// Its 0, 1 and 2; without the first it reads nothing.
+        var theirs: (Descriptor?, Descriptor, Descriptor)
+
+        init(_ kind: Input) throws {
+            let toRead = kind == .pipe ? try Self.pipe() : nil
+            let toWrite = kind == .socket ? try Self.socketPair() : try Self.pipe()
+            let toComplain = kind == .terminal ? try Self.terminal() : try Self.pipe()
+            output = toWrite.read
+            errors = toComplain.read
+            theirs = (toRead?.read, toWrite.write, toComplain.write)
+            switch kind {
+            case .none: break
+            case .pipe: input = toRead?.write ?? Descriptor()
+            case .terminal:
+                input = Descriptor(dup(toComplain.read.number))
+                theirs.0 = toComplain.write
+            case .socket: theirs.0 = toWrite.write
+            }
+        }
+
+        func closeTheirs() {
+            for end in [theirs.0, theirs.1, theirs.2] { end?.close() }
+        }
+
+        private static func pipe() throws -> (read: Descriptor, write: Descriptor) {
             var ends: [Int32] = [-1, -1]
-            guard pipe(&ends) == 0 else { throw HarnessError.system("making a pipe") }
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-            (readEnd, writeEnd) = (ends[0], ends[1])
+            guard Glibc.pipe(&ends) == 0 else { throw HarnessError.system("making a pipe") }
+            return (Descriptor(ends[0]), Descriptor(ends[1]))
         }
 
-        func takeReadEnd() -> Int32 {
-            defer { readEnd = -1 }
-            return readEnd
+        private static func socketPair() throws -> (read: Descriptor, write: Descriptor) {
+            var ends: [Int32] = [-1, -1]
+            guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0 else {
+                throw HarnessError.system("making a pair of sockets")
+            }
+            return (Descriptor(ends[0]), Descriptor(ends[1]))
         }
 
-        func takeWriteEnd() -> Int32 {
-            defer { writeEnd = -1 }
-            return writeEnd
-        }
-
-        deinit {
-            for end in [readEnd, writeEnd] where end >= 0 { close(end) }
+        /// What is typed isn't shown: the program's own words are all there is to read.
+        private static func terminal() throws -> (read: Descriptor, write: Descriptor) {
+            // What unlockpt and ptsname do, which the headers hide from Swift's importer.
+            let (unlock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
+            let ours = Descriptor(open("/dev/ptmx", O_RDWR | O_NOCTTY))
+            var (isLocked, number) = (Int32(0), Int32(0))
+            guard ours.number >= 0, ioctl(ours.number, unlock, &isLocked) == 0,
+                ioctl(ours.number, getNumber, &number) == 0
+            else { throw HarnessError.system("making a terminal") }
+            let theirs = Descriptor(open("/dev/pts/\(number)", O_RDWR | O_NOCTTY))
+            var settings = termios()
+            guard theirs.number >= 0, tcgetattr(theirs.number, &settings) == 0 else {
+                throw HarnessError.system("opening a terminal")
+            }
+            settings.c_lflag &= ~tcflag_t(ECHO)
+            settings.c_oflag &= ~tcflag_t(OPOST)
+            guard tcsetattr(theirs.number, TCSANOW, &settings) == 0 else {
+                throw HarnessError.system("setting a terminal up")
+            }
+            return (ours, theirs)
         }
     }
 
-    private static func spawn(
-        _ arguments: [String], _ environment: [String], input: Int32?, output: Int32, errors: Int32
-    ) throws -> pid_t {
+    private static func spawn(_ arguments: [String], _ environment: [String], _ ends: Ends) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        if let input {
-            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        if let input = ends.theirs.0 {
+            posix_spawn_file_actions_adddup2(&actions, input.number, 0)
         } else {
             posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         }
-        posix_spawn_file_actions_adddup2(&actions, output, 1)
-        posix_spawn_file_actions_adddup2(&actions, errors, 2)
+        posix_spawn_file_actions_adddup2(&actions, ends.theirs.1.number, 1)
+        posix_spawn_file_actions_adddup2(&actions, ends.theirs.2.number, 2)
 
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -204,12 +277,17 @@ extension ChildProcess {
                 let count = Glibc.read(descriptor, &buffer, buffer.count)
                 if count < 0 && errno == EINTR { continue }
                 if count <= 0 { break }
-                for text in lines.append(buffer[..<count]) { line(text) }
+                for text in lines.append(buffer[..<count]) { line(Self.lasting(text)) }
             }
-            if let rest = lines.rest { line(rest) }
+            if let rest = lines.rest { line(Self.lasting(rest)) }
             close(descriptor)
             atEnd()
         }
+    }
+
+    /// What stays of a line on a terminal, where others may have stood in its place before.
+    private static func lasting(_ line: String) -> String {
+        line.components(separatedBy: "\r\u{1B}[K").last ?? line
     }
 
     private static func reap(_ pid: pid_t, _ state: Monitor<State>) {

@@ -45,9 +45,11 @@ final class IOSHost: Sendable {
     private let listener: Socket
     private let media: Socket
 
-    init(_ stream: RecordedStream, port: UInt16 = 0, behaviour: Behaviour = Behaviour()) throws {
-        listener = try Socket.listen(port)
-        media = try Socket.datagrams()
+    init(
+        _ stream: RecordedStream, port: UInt16 = 0, on address: String = "127.0.0.1", behaviour: Behaviour = Behaviour()
+    ) throws {
+        listener = try Socket.listen(at: Endpoint(port, on: address))
+        media = try Socket.datagrams(on: Endpoint(0, on: address))
         controlPort = listener.localEndpoint.port
         mediaPort = media.localEndpoint.port
         state = Monitor(State(behaviour: behaviour))
@@ -220,14 +222,15 @@ struct RecordedStream: Sendable {
 
     static let isAvailable = Tool.exists("ffmpeg") && Tool.exists("ffprobe")
 
-    /// Main profile, 30 pictures a second, a keyframe each second.
-    init(width: Int, height: Int, seconds: Int, in directory: ScratchDirectory) throws {
+    /// Main profile, 30 pictures a second, a keyframe each second, of one of ffmpeg's sources.
+    init(width: Int, height: Int, seconds: Int, source: String = "testsrc2", in directory: ScratchDirectory) throws {
         let stream = directory.file("recorded-\(width)x\(height).h264")
         decoded = directory.file("recorded-\(width)x\(height).y4m")
         try Tool.run(
             "ffmpeg",
             [
-                "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=\(width)x\(height):rate=30", "-t",
+                "-v", "error", "-y", "-f", "lavfi", "-i",
+                "\(source)\(source.contains("=") ? ":" : "=")size=\(width)x\(height):rate=30", "-t",
                 "\(seconds)",
                 "-pix_fmt", "yuv420p", "-c:v", "libx264", "-profile:v", "main", "-preset", "superfast", "-bf", "0",
                 "-x264-params", "keyint=30:scenecut=0:open-gop=0", "-f", "h264", stream,

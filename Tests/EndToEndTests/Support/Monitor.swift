@@ -12,6 +12,8 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
     /// A copy of the value as it is now.
     var current: Value { withLock { $0 } }
 
+    func set(_ value: Value) { withLock { $0 = value } }
+
     @discardableResult
     func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         condition.lock()

@@ -18,10 +18,12 @@ final class PrivateMachine: Sendable {
     /// Where other machines on the same cable reach it.
     let address: String
     private let directory: ScratchDirectory
+    private let machine: Machine
 
     /// A machine on a cable of its own, or at the other end of another one's.
     init(beside other: PrivateMachine? = nil, hasDaemon: Bool = true) throws {
         directory = try ScratchDirectory()
+        machine = try Machine()
         address = other == nil ? "10.77.0.1" : "10.77.0.2"
         try Tool.run(
             Self.script,
@@ -35,28 +37,59 @@ final class PrivateMachine: Sendable {
     func stopDaemon() throws { try Tool.run(Self.script, ["stop-daemon", directory.path]) }
     func startDaemon() throws { try Tool.run(Self.script, ["start-daemon", directory.path]) }
 
-    /// The program, in this machine's network and on its bus.
-    func start(_ arguments: [String]) throws -> ProgramProcess {
-        // Each step of the script replaces itself with the next: the process's number is the program's in the end.
+    /// The program, in this machine's network and on its bus; as another machine's if one is named.
+    func start(_ arguments: [String], as machine: Machine? = nil) throws -> ProgramProcess {
         ProgramProcess(
-            wrapping: try ChildProcess(
-                Self.script, ["run", directory.path, Program.path] + arguments,
-                environment: ["DISPLAY": nil, "XDG_STATE_HOME": directory.path + "/state"]))
+            wrapping: try run(
+                [Program.path] + arguments, environment: ["XDG_STATE_HOME": (machine ?? self.machine).state]))
+    }
+
+    /// A command, in this machine's network and on its bus.
+    func run(_ command: [String], environment: [String: String?] = [:]) throws -> ChildProcess {
+        // Each step of the script replaces itself with the next: the process's number is the command's in the end.
+        try ChildProcess(
+            Self.script, ["run", directory.path] + command, environment: environment.merging(["DISPLAY": nil]) { $1 })
+    }
+
+    /// What is made by `body` is in this machine's network: its sockets stay there.
+    func inNetwork<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
+        let number = try String(contentsOfFile: directory.path + "/network.pid", encoding: .utf8)
+        let path = "/proc/\(number.trimmingCharacters(in: .whitespacesAndNewlines))/ns/net"
+        let outcome = Monitor<Swift.Result<Result, any Error>?>(nil)
+        // A network belongs to a thread: this one ends with it.
+        Thread.detachNewThread {
+            outcome.set(
+                Swift.Result {
+                    // A GNU addition, which the headers hide from Swift's importer.
+                    typealias SetNamespace = @convention(c) (Int32, Int32) -> Int32
+                    guard let symbol = dlsym(nil, "setns") else { throw HarnessError("this system has no setns") }
+                    let setNamespace = unsafeBitCast(symbol, to: SetNamespace.self)
+                    let networkNamespace: Int32 = 0x4000_0000
+                    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+                    defer { close(descriptor) }
+                    guard descriptor >= 0, setNamespace(descriptor, networkNamespace) == 0 else {
+                        throw HarnessError.system("entering the network \(path)")
+                    }
+                    return try body()
+                })
+        }
+        guard let result = outcome.wait(timeout: 20, { $0 }) else { throw HarnessError("\(path) can't be entered") }
+        return try result.get()
     }
 
     /// An announced host of the test pattern, on the default ports.
-    func share(name: String, _ arguments: [String] = []) throws -> ProgramProcess {
+    func share(
+        name: String, _ arguments: [String] = [], accept: String? = "all", as machine: Machine? = nil
+    ) throws -> ProgramProcess {
         let host = try start(
-            [
-                "share", "--json", "--allow-unencrypted", "--accept", "all", "--time-limit", "60", "--name", name,
-                "--source", "pattern", "--size", "320x180", "--max-fps", "30",
-            ] + arguments)
+            ["share", "--json", "--time-limit", "60", "--name", name] + (accept.map { ["--accept", $0] } ?? [])
+                + .pattern + arguments, as: machine)
         try host.waitFor("ready")
         return host
     }
 
-    func watch(_ arguments: [String]) throws -> ProgramProcess {
-        try start(["watch", "--json", "--allow-unencrypted", "--no-window", "--time-limit", "60"] + arguments)
+    func watch(_ arguments: [String], as machine: Machine? = nil) throws -> ProgramProcess {
+        try start(["watch", "--json", "--no-window", "--time-limit", "60"] + arguments, as: machine)
     }
 
     /// What `beamroom hosts` lists here after so many seconds.

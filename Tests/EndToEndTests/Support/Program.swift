@@ -11,29 +11,30 @@ enum Program {
 
     static let isBuilt = FileManager.default.isExecutableFile(atPath: path)
 
-    /// A host on ports of its own, unencrypted, that accepts everyone and isn't published. Options in `arguments` come after these.
+    /// A host on ports of its own that accepts everyone and isn't published. Options in `arguments` come after these.
     static func share(
-        _ arguments: [String], ports: Ports, accept: String = "all", hasInput: Bool = false
+        _ arguments: [String], ports: Ports, accept: String? = "all", machine: Machine? = nil,
+        input: ChildProcess.Input = .none
     ) throws -> ProgramProcess {
         try ProgramProcess(
-            [
-                "share", "--json", "--no-discovery", "--allow-unencrypted", "--accept", accept,
-                "--port", "\(ports.control)", "--media-port", "\(ports.media)",
-            ] + limited(arguments), hasInput: hasInput)
+            ["share", "--json", "--no-discovery", "--port", "\(ports.control)", "--media-port", "\(ports.media)"]
+                + (accept.map { ["--accept", $0] } ?? []) + limited(arguments), machine: machine, input: input)
     }
 
     /// A viewer; with `--no-window` unless `display` names the X display for its window.
-    static func watch(_ arguments: [String], display: String? = nil) throws -> ProgramProcess {
+    static func watch(
+        _ arguments: [String], display: String? = nil, machine: Machine? = nil, input: ChildProcess.Input = .none
+    ) throws -> ProgramProcess {
         try ProgramProcess(
-            ["watch", "--json", "--allow-unencrypted"] + (display.map { ["--display", $0] } ?? ["--no-window"])
-                + limited(arguments))
+            ["watch", "--json"] + (display.map { ["--display", $0] } ?? ["--no-window"]) + limited(arguments),
+            machine: machine, input: input)
     }
 
     /// Runs it to its end.
-    static func run(_ arguments: [String], environment: [String: String?] = [:], timeout: Double = 20) throws
-        -> (ending: ChildProcess.Ending, output: String, words: String)
-    {
-        let process = try ProgramProcess(arguments, environment: environment)
+    static func run(
+        _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil, timeout: Double = 20
+    ) throws -> (ending: ChildProcess.Ending, output: String, words: String) {
+        let process = try ProgramProcess(arguments, environment: environment, machine: machine)
         defer { process.end() }
         let ending = try process.waitForEnd(timeout: timeout)
         return (ending, process.process.outputText, process.errorText)
@@ -71,26 +72,66 @@ struct Ports: Sendable {
     var target: String { "127.0.0.1:\(control)" }
 }
 
+/// What runs of the program on one machine have in common: its identity key, and the devices that it knows.
+final class Machine: Sendable {
+    private let directory: ScratchDirectory
+
+    init() throws { directory = try ScratchDirectory() }
+
+    /// XDG_STATE_HOME.
+    var state: String { directory.file("state") }
+    /// What the program keeps there.
+    var store: String { state + "/beamroom" }
+    func file(_ name: String) -> String { directory.file(name) }
+
+    /// A file with a code in it, as a service has one.
+    func codeFile(_ code: String) throws -> String {
+        let path = file("code")
+        try Data((code + "\n").utf8).write(to: URL(fileURLWithPath: path))
+        guard chmod(path, 0o600) == 0 else { throw HarnessError.system("chmod \(path)") }
+        return path
+    }
+
+    /// What `beamroom devices` lists.
+    func devices() throws -> [Event] {
+        let (ending, output, words) = try Program.run(["devices", "list", "--json"], machine: self)
+        guard ending == .exited(0) else { throw HarnessError("beamroom devices: \(ending)\n\(words)") }
+        return output.split(separator: "\n").compactMap { Event(line: String($0)) }
+    }
+
+    /// Answers the ending of `beamroom devices forget`, and its words.
+    @discardableResult
+    func forget(_ name: String) throws -> (ending: ChildProcess.Ending, words: String) {
+        let (ending, _, words) = try Program.run(["devices", "forget", name], machine: self)
+        return (ending, words)
+    }
+}
+
 /// A running `beamroom` and the events it has told.
 final class ProgramProcess: Sendable {
     let process: ChildProcess
-    /// What it keeps of its identity and its paired devices, unless the test names a place.
-    private let state: ScratchDirectory?
+    /// Kept for as long as it runs.
+    private let machine: Machine?
 
-    /// DISPLAY and the session's buses are left out, so that a test that forgets to name one fails instead of using the developer's.
-    init(_ arguments: [String], environment: [String: String?] = [:], hasInput: Bool = false) throws {
-        let state = environment["XDG_STATE_HOME"] == nil ? try ScratchDirectory() : nil
-        self.state = state
-        var variables: [String: String?] = ["DISPLAY": nil, "WAYLAND_DISPLAY": nil]
-        if let state { variables["XDG_STATE_HOME"] = state.path }
+    /// On a machine that nobody knows, unless the test names one. DISPLAY and the session's buses are left out, so that a test that forgets to name one
+    /// fails instead of using the developer's.
+    init(
+        _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil,
+        input: ChildProcess.Input = .none
+    ) throws {
+        let machine = try machine ?? Machine()
+        self.machine = machine
+        var variables: [String: String?] = [
+            "DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_STATE_HOME": machine.state,
+        ]
         variables.merge(environment) { $1 }
-        process = try ChildProcess(Program.path, arguments, environment: variables, hasInput: hasInput)
+        process = try ChildProcess(Program.path, arguments, environment: variables, input: input)
     }
 
     /// A process that runs the program in some other way, say in a network of its own.
-    init(wrapping process: ChildProcess) {
+    init(wrapping process: ChildProcess, on machine: Machine? = nil) {
         self.process = process
-        state = nil
+        self.machine = machine
     }
 
     var pid: pid_t { process.pid }

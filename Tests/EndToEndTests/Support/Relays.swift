@@ -98,9 +98,21 @@ final class TCPRelay: Sendable {
 
     /// For version 1: hangs up on TLS.
     convenience init(to host: UInt16, media: UDPRelay) throws {
-        try self.init(at: Endpoint(0), to: Endpoint(host)) { viewer, towardsHost in
+        try self.init(to: Endpoint(host), at: Endpoint(0), media: media)
+    }
+
+    convenience init(to host: Endpoint, at place: Endpoint, media: UDPRelay) throws {
+        try self.init(at: place, to: host) { viewer, towardsHost in
             Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) { $0 } }
             Thread.detachNewThread { Self.copy(from: towardsHost, to: viewer) { Self.divert($0, media) } }
+        }
+    }
+
+    /// Hangs up on TLS, and passes version 1 on as it is.
+    convenience init(onlyVersion1To host: Endpoint) throws {
+        try self.init(at: Endpoint(0), to: host) { viewer, towardsHost in
+            Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) { $0 } }
+            Thread.detachNewThread { Self.copy(from: towardsHost, to: viewer) }
         }
     }
 

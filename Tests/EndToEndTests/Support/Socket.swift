@@ -43,7 +43,8 @@ final class Socket: Sendable {
 
     let descriptor: Int32
 
-    private init(taking descriptor: Int32) { self.descriptor = descriptor }
+    /// Owns it from now on.
+    init(taking descriptor: Int32) { self.descriptor = descriptor }
 
     init(_ kind: Kind) throws {
         let type = kind == .stream ? SOCK_STREAM : SOCK_DGRAM

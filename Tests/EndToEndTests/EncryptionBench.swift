@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+
+/// What encryption costs. Figures, not verdicts: `Scripts/bench encryption`.
+extension EndToEnd {
+    @Suite(
+        .serialized, .needsProgram, .needsXServer,
+        .enabled(
+            if: ProcessInfo.processInfo.environment["BEAMROOM_BENCH"] == "1",
+            "figures are printed by Scripts/bench encryption"))
+    struct EncryptionBench {
+        private static func setting(_ name: String, _ standard: Double) -> Double {
+            ProcessInfo.processInfo.environment["BEAMROOM_BENCH_" + name].flatMap { Double($0) } ?? standard
+        }
+
+        private static let (width, height, rate) = (1920, 1080, 60)
+
+        private struct Run {
+            /// Glass to glass, milliseconds.
+            var median: Double
+            var p95: Double
+            /// Of the host: seconds of processor time a second, and milliseconds of it a frame.
+            var load: Double
+            var perFrame: Double
+            /// Frames a second that were sent, and seen on the screen.
+            var sent: Double
+            var seen: Double
+            /// Thousands of bits a second.
+            var rate: Double
+
+            static func figure(_ runs: [Run], _ key: KeyPath<Run, Double>) -> Double {
+                percentile(runs.map { $0[keyPath: key] }, 0.5)
+            }
+        }
+
+        @Test func versionOneAgainstVersionTwo() throws {
+            let seconds = Self.setting("SECONDS", 15)
+            let pairs = Int(Self.setting("RUNS", 5))
+            var runs: [Int: [Run]] = [1: [], 2: []]
+            Self.say("\(Self.width)x\(Self.height) at \(Self.rate), \(pairs) pairs of \(seconds.short) s each")
+            Self.say("version   median ms   p95 ms   host CPU %   CPU ms/frame   sent/s   seen/s   kbit/s")
+            for pair in 0..<pairs {
+                // What comes first alternates, so that a machine that warms up favours neither.
+                for version in pair % 2 == 0 ? [1, 2] : [2, 1] {
+                    let run = try measure(version, seconds)
+                    runs[version]?.append(run)
+                    Self.say(
+                        String(
+                            format: "%7d   %9.2f   %6.2f   %10.2f   %12.3f   %6.1f   %6.1f   %6.0f", version,
+                            run.median,
+                            run.p95,
+                            run.load * 100, run.perFrame, run.sent, run.seen, run.rate))
+                }
+            }
+            let (old, new) = (runs[1] ?? [], runs[2] ?? [])
+            for (name, key, unit) in [
+                ("glass to glass, median", \Run.median, "ms"), ("glass to glass, p95", \Run.p95, "ms"),
+                ("host CPU", \Run.load, "s/s"), ("host CPU a frame", \Run.perFrame, "ms"),
+            ] {
+                let differences = zip(old, new).map { $1[keyPath: key] - $0[keyPath: key] }
+                let ratios = zip(old, new).map { $1[keyPath: key] / $0[keyPath: key] }
+                report(
+                    "encryption, \(name)",
+                    String(
+                        format:
+                            "%.3f %@ without, %.3f %@ with; pairs: difference %.3f (%.3f to %.3f), ratio %.3f (%.3f to %.3f)",
+                        Run.figure(old, key), unit, Run.figure(new, key), unit, percentile(differences, 0.5),
+                        differences.min() ?? 0, differences.max() ?? 0, percentile(ratios, 0.5), ratios.min() ?? 0,
+                        ratios.max() ?? 0))
+            }
+            #expect(old.count == pairs && new.count == pairs)
+        }
+
+        /// At once, for whoever waits.
+        private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+        private func measure(_ version: Int, _ seconds: Double) throws -> Run {
+            let screen = try XServer(width: Self.width, height: Self.height)
+            let ports = try Ports()
+            let limit = ["--time-limit", "\(seconds + 60)"]
+            let host = try Program.share(
+                [
+                    "--source", "pattern", "--size", "\(Self.width)x\(Self.height)", "--max-fps", "\(Self.rate)",
+                    "--allow-unencrypted",
+                ] + limit, ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            // Both by way of a relay for control; the media go their own way.
+            let control =
+                version == 1
+                ? try TCPRelay(onlyVersion1To: Endpoint(ports.control))
+                : try TCPRelay(at: Endpoint(0), to: Endpoint(ports.control))
+            defer { control.end() }
+            let viewer = try Program.watch(
+                ["127.0.0.1:\(control.port)", "--allow-unencrypted", "--fullscreen"] + limit, display: screen.display)
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame", timeout: 30)
+            let paired = try viewer.waitFor("paired")
+            guard paired.fields["encrypted"] == .bool(version == 2) else {
+                throw HarnessError("this isn't version \(version): \(paired)")
+            }
+            // The window stands, the encoder has found its rate.
+            pause(seconds: 3)
+            let reader = PatternReader(screen.display)
+            pause(seconds: 0.5)
+            let first = try host.waitFor("stats", from: host.lineCount)
+            let (start, before) = (secondsNow(), try host.process.processorSeconds())
+            reader.state.withLock { $0.latencies = [] }
+            pause(seconds: seconds)
+            let (elapsed, spent) = (secondsNow() - start, try host.process.processorSeconds() - before)
+            let seen = reader.state.current
+            let last = try host.waitFor("stats", from: host.lineCount)
+            if let failure = seen.failure { throw HarnessError(failure) }
+            guard seen.latencies.count > 10 else {
+                throw HarnessError(
+                    "\(seen.latencies.count) frames were read from the screen, \(seen.misses) could not be")
+            }
+            let frames = (last.number("frames") ?? 0) - (first.number("frames") ?? 0)
+            let sent = frames / max(0.001, last.time - first.time)
+            return Run(
+                median: percentile(seen.latencies, 0.5), p95: percentile(seen.latencies, 0.95), load: spent / elapsed,
+                perFrame: spent / elapsed / max(1, sent) * 1000, sent: sent,
+                seen: Double(seen.latencies.count) / elapsed, rate: last.number("kbps") ?? 0)
+        }
+    }
+}
+
+/// Of an even number of values the median is the mean of the two in the middle.
+private func percentile(_ values: [Double], _ part: Double) -> Double {
+    let sorted = values.sorted()
+    guard let last = sorted.indices.last else { return .nan }
+    let place = part * Double(last)
+    let (lower, upper) = (Int(place), min(last, Int(place) + 1))
+    return sorted[lower] + (sorted[upper] - sorted[lower]) * (place - Double(lower))
+}

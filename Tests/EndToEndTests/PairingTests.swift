@@ -1,0 +1,242 @@
+import Foundation
+import Testing
+
+/// Two machines come to know each other, and stay known: by a typed code.
+extension EndToEnd {
+    @Suite(.serialized, .needsProgram) struct TypedCodeTests {
+        let desk: Machine
+        let sofa: Machine
+        let ports: Ports
+
+        init() throws {
+            desk = try Machine()
+            sofa = try Machine()
+            ports = try Ports()
+        }
+
+        @Test func theCodeIsNeededOnce() throws {
+            let host = try Program.share(
+                .pattern + ["--name", "Desk", "--code", "482913"], ports: ports, accept: nil, machine: desk)
+            try host.waitFor("ready")
+            do {
+                let viewer = try Program.watch([ports.target, "--code", "482913"], machine: sofa)
+                defer { viewer.end() }
+                let first = try viewer.waitFor("first-frame")
+                report(
+                    "a new viewer with the code, first frame after the start", "\((first.number("ms") ?? 0).short) ms")
+                #expect(viewer.events("device-paired").first?.fields["remembered"] == .bool(true))
+                #expect(viewer.events("device-paired").first?.string("name") == "Desk")
+                #expect(viewer.events("paired").first?.fields["encrypted"] == .bool(true))
+                #expect(try host.waitFor("device-paired").fields["remembered"] == .bool(true))
+                #expect(try host.waitFor("paired").fields["encrypted"] == .bool(true))
+            }
+            let known = try Program.watch([ports.target], machine: sofa)
+            defer { known.end() }
+            let first = try known.waitFor("first-frame")
+            report("a known viewer, first frame after the start", "\((first.number("ms") ?? 0).short) ms")
+            #expect(known.events("device-paired").isEmpty && known.events("code-needed").isEmpty)
+
+            // And after the host's restart, which takes nobody new.
+            host.end()
+            known.end()
+            let later = try Program.share(.pattern + ["--trusted-only"], ports: ports, accept: nil, machine: desk)
+            defer { later.end() }
+            try later.waitFor("ready")
+            let again = try Program.watch([ports.target], machine: sofa)
+            defer { again.end() }
+            try again.waitFor("first-frame")
+            let stranger = try Program.watch([ports.target, "--code", "482913"])
+            defer { stranger.end() }
+            #expect(try stranger.waitForEnd() == .exited(2))
+            #expect(stranger.errorText.contains("paired before"), "\(stranger.errorText)")
+            expectPlainWords(stranger.errorText)
+        }
+
+        @Test func aCodeInAFileIsGoodForOneSuccess() throws {
+            let host = try Program.share(
+                .pattern + ["--code-file", try desk.codeFile("314159")], ports: ports, accept: nil, machine: desk)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let first = try Program.watch([ports.target, "--code-file", try sofa.codeFile("314159")], machine: sofa)
+            defer { first.end() }
+            try first.waitFor("first-frame")
+            try host.waitForWords("has served")
+
+            let late = try Program.watch([ports.target, "--code", "314159"])
+            defer { late.end() }
+            #expect(try late.waitForEnd() == .exited(2))
+            expectPlainWords(late.errorText)
+
+            // The next code is written into the file while the host runs.
+            _ = try desk.codeFile("271828")
+            pause(seconds: 2.5)
+            let next = try Program.watch([ports.target, "--code", "271828"])
+            defer { next.end() }
+            try next.waitFor("first-frame")
+            #expect(first.events("stall").isEmpty)
+        }
+
+        @Test func aCodeThatOthersCanReadIsRefused() throws {
+            let path = try desk.codeFile("314159")
+            #expect(chmod(path, 0o644) == 0)
+            for arguments in [
+                ["share"] + .pattern + ["--no-discovery", "--port", "0"], ["watch", ports.target, "--no-window"],
+            ] {
+                let (ending, _, words) = try Program.run(arguments + ["--code-file", path, "--time-limit", "5"])
+                #expect(ending == .exited(1))
+                #expect(words.contains(path) && words.contains("chmod 600"), "\(words)")
+                expectPlainWords(words)
+            }
+        }
+
+        @Test func theCodeIsShownOnATerminalAndTypedAtAnother() throws {
+            let host = try Program.share(.pattern, ports: ports, accept: nil, machine: desk, input: .terminal)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let code = try host.shownCode()
+            let viewer = try Program.watch(
+                [ports.target, "--code", code == "000000" ? "000001" : "000000"], machine: sofa, input: .terminal)
+            defer { viewer.end() }
+            let needed = try viewer.waitFor("code-needed")
+            #expect(needed.fields["wasWrong"] == .bool(true))
+            try viewer.waitForWords("That wasn't the code")
+            viewer.process.type("12345")
+            try viewer.waitForWords("six digits")
+            #expect(viewer.isRunning && viewer.events("paired").isEmpty)
+            // With a blank, as it is shown.
+            viewer.process.type("\(code.prefix(3)) \(code.suffix(3))")
+            try viewer.waitFor("first-frame")
+
+            // The next one has to type another.
+            let next = try #require(
+                host.process.state.wait(timeout: 10) { state in
+                    state.errors.compactMap { Program.code(in: $0) }.first { $0 != code }
+                })
+            let late = try Program.watch([ports.target, "--code", code])
+            defer { late.end() }
+            #expect(try late.waitForEnd() == .exited(2))
+            let other = try Program.watch([ports.target, "--code", next])
+            defer { other.end() }
+            try other.waitFor("first-frame")
+        }
+
+        @Test(.needsXServer, .needsXdotool) func theCodeIsTypedIntoTheWindow() throws {
+            let host = try Program.share(.pattern + ["--code", "482913"], ports: ports, accept: nil, machine: desk)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let screen = try XServer(width: 800, height: 600)
+            let viewer = try Program.watch([ports.target], display: screen.display, machine: sofa)
+            defer { viewer.end() }
+            try viewer.waitFor("code-needed")
+            func type(_ digits: String) throws {
+                pause(seconds: 0.5)
+                let keys = digits.map { String($0) }
+                try Tool.run("xdotool", ["mousemove", "400", "300", "key", "--delay", "30"] + keys, on: screen.display)
+            }
+            try type("000000")
+            try viewer.waitFor("code-needed") { $0.fields["wasWrong"] == .bool(true) }
+            try type("482913")
+            try viewer.waitFor("first-frame")
+            #expect(try sofa.devices().count == 1)
+            for process in [host, viewer] {
+                #expect(!process.process.outputText.contains("482913") && !process.errorText.contains("482913"))
+            }
+        }
+
+        @Test func withoutATerminalNoCodeIsInvented() throws {
+            let host = try Program.share(.pattern, ports: ports, accept: nil, machine: desk)
+            defer { host.end() }
+            try host.waitFor("ready")
+            #expect(Program.code(in: host.errorText) == nil, "a code in a log: \(host.errorText)")
+            #expect(host.errorText.contains("--code-file"), "the person is told how: \(host.errorText)")
+            let viewer = try Program.watch([ports.target, "--code", "482913"])
+            defer { viewer.end() }
+            #expect(try viewer.waitForEnd() == .exited(2))
+            expectPlainWords(viewer.errorText)
+        }
+
+        @Test func aWrongCodeIsRefusedAndTheSixthTryIsSlowed() throws {
+            let host = try Program.share(.pattern + ["--code", "482913"], ports: ports, accept: nil, machine: desk)
+            defer { host.end() }
+            try host.waitFor("ready")
+            for number in 1...5 {
+                let viewer = try Program.watch([ports.target, "--code", "00000\(number)"])
+                defer { viewer.end() }
+                #expect(try viewer.waitForEnd() == .exited(2))
+                #expect(viewer.events("paired").isEmpty && viewer.events("device-paired").isEmpty)
+                expectPlainWords(viewer.errorText)
+            }
+            #expect(host.events("wrong-code").count == 5)
+            #expect(host.events("wrong-code").prefix(4).allSatisfy { $0.number("pause") == nil })
+            #expect(host.events("wrong-code").last?.number("pause") == 1)
+            try host.waitForWords("Too many")
+
+            // At once: it has to wait, says so, and is wrong after that.
+            let start = secondsNow()
+            let sixth = try Program.watch([ports.target, "--code", "000006"])
+            defer { sixth.end() }
+            let retry = try sixth.waitFor("retry")
+            #expect(retry.string("reason")?.contains("too many") == true)
+            try host.waitFor("wrong-code") { $0.number("pause") == 2 }
+            #expect(try sixth.waitForEnd() == .exited(2))
+            report("the sixth wrong code is looked at after", "\((secondsNow() - start).short) s")
+
+            // The right one has to wait too, and lets in.
+            let right = try Program.watch([ports.target, "--code", "482913"])
+            defer { right.end() }
+            try right.waitFor("first-frame")
+            #expect(secondsNow() - start > 2)
+            #expect(!right.events("retry").isEmpty)
+        }
+
+        @Test func onceIsForThisRunOnly() throws {
+            let host = try Program.share(
+                .pattern + ["--code", "482913", "--once"], ports: ports, accept: nil, machine: desk)
+            try host.waitFor("ready")
+            let first = try Program.watch([ports.target, "--code", "482913"], machine: sofa)
+            try first.waitFor("first-frame")
+            #expect(try host.waitFor("device-paired").fields["remembered"] == .bool(false))
+            #expect(first.events("device-paired").first?.fields["remembered"] == .bool(false))
+            first.end()
+            host.end()
+            #expect(try desk.devices().isEmpty && sofa.devices().isEmpty)
+
+            let later = try Program.share(.pattern + ["--code", "482913"], ports: ports, accept: nil, machine: desk)
+            defer { later.end() }
+            try later.waitFor("ready")
+            let forgotten = try Program.watch([ports.target], machine: sofa)
+            defer { forgotten.end() }
+            #expect(try forgotten.waitForEnd() == .exited(2))
+
+            // The viewer's own --once: the host remembers it, it doesn't the host.
+            let shy = try Program.watch([ports.target, "--code", "482913", "--once"], machine: sofa)
+            defer { shy.end() }
+            try shy.waitFor("first-frame")
+            #expect(try sofa.devices().isEmpty)
+            #expect(try desk.devices().count == 1)
+        }
+    }
+}
+
+extension [String] {
+    /// A host of a small picture that moves.
+    static let pattern = ["--source", "pattern", "--size", "320x180", "--max-fps", "30"]
+}
+
+extension Program {
+    /// The six digits, with a blank in the middle, in what is shown to people.
+    static func code(in words: String) -> String? {
+        words.firstMatch(of: /\b([0-9]{3}) ([0-9]{3})\b/).map { String($0.output.1 + $0.output.2) }
+    }
+}
+
+extension ProgramProcess {
+    /// Waits for digits among its words for people.
+    func shownCode(timeout: Double = 15) throws -> String {
+        let code = process.state.wait(timeout: timeout) { state in
+            state.errors.lazy.compactMap { Program.code(in: $0) }.first
+        }
+        guard let code else { throw HarnessError("no digits are shown; standard error so far:\n\(errorText)") }
+        return code
+    }
+}

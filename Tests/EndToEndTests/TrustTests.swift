@@ -1,0 +1,232 @@
+import Foundation
+import Testing
+
+/// Two machines come to know each other by comparing digits; who is known, and who isn't any more.
+extension EndToEnd {
+    @Suite(.serialized, .needsProgram) struct TrustTests {
+        let desk: Machine
+        let sofa: Machine
+        let ports: Ports
+
+        init() throws {
+            desk = try Machine()
+            sofa = try Machine()
+            ports = try Ports()
+        }
+
+        @Test func bothShowTheSameDigitsAndThePersonAtTheHostDecides() throws {
+            let host = try Program.share(.pattern, ports: ports, accept: "ask", machine: desk, input: .pipe)
+            defer { host.end() }
+            try host.waitFor("ready")
+            var seen: [String] = []
+            for answer in ["n", "y"] {
+                let count = host.process.state.current.errors.count
+                let viewer = try Program.watch([ports.target], machine: sofa)
+                defer { viewer.end() }
+                let shown = try viewer.shownCode()
+                let asked = host.process.state.wait(timeout: 10) { state in
+                    state.errors.dropFirst(count).compactMap { Program.code(in: $0) }.first
+                }
+                #expect(asked == shown, "both show the same digits")
+                seen.append(shown)
+                #expect(viewer.events("paired").isEmpty)
+                host.process.type(answer)
+                if answer == "y" {
+                    try viewer.waitFor("first-frame")
+                } else {
+                    #expect(try viewer.waitForEnd() == .exited(2))
+                    #expect(viewer.errorText.localizedCaseInsensitiveContains("declined"), "\(viewer.errorText)")
+                }
+                for process in [host, viewer] {
+                    #expect(!process.process.outputText.contains(shown), "digits in the JSON events")
+                }
+            }
+            #expect(seen[0] != seen[1], "new digits for each try")
+
+            let known = try Program.watch([ports.target], machine: sofa)
+            defer { known.end() }
+            try known.waitFor("first-frame")
+            #expect(host.events("pairing").count == 2, "who is known isn't asked about")
+            #expect(Program.code(in: known.errorText) == nil)
+        }
+
+        @Test func severalAreAskedAboutOneAfterTheOther() throws {
+            let host = try Program.share(.pattern, ports: ports, accept: "ask", machine: desk, input: .terminal)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let viewers = try (0..<2).map { _ in try Program.watch([ports.target]) }
+            defer { for viewer in viewers { viewer.end() } }
+            let codes = try viewers.map { try $0.shownCode() }
+            for _ in viewers {
+                let question = host.process.state.wait(timeout: 10) { state in
+                    state.errors.last { $0.contains("Does it show") }
+                }
+                let asked = try #require(question.flatMap { Program.code(in: $0) })
+                let index = try #require(codes.firstIndex(of: asked))
+                let count = host.process.state.current.errors.count
+                host.process.type("y")
+                try viewers[index].waitFor("first-frame")
+                _ = host.process.state.wait(timeout: 3) { state in
+                    state.errors.dropFirst(count).contains { $0.contains("Does it show") } ? true : nil
+                }
+            }
+        }
+
+        @Test func devicesAreListedAndForgotten() throws {
+            let host = try pairedHost()
+            defer { host.end() }
+            let ofDesk = try desk.devices()
+            let ofSofa = try sofa.devices()
+            #expect(ofDesk.count == 1 && ofSofa.count == 1)
+            #expect(ofSofa.first?.string("name") == "Desk 7")
+            #expect(ofSofa.first?.fields["roles"] == .array([.string("host")]))
+            #expect(ofDesk.first?.fields["roles"] == .array([.string("viewer")]))
+            let (ending, output, words) = try Program.run(["devices"], machine: sofa)
+            #expect(ending == .exited(0) && output.contains("Desk 7"), "\(output)\n\(words)")
+
+            let unknown = try sofa.forget("Nobody")
+            #expect(unknown.ending == .exited(1) && unknown.words.contains("Nobody"), "\(unknown.words)")
+            expectPlainWords(unknown.words)
+            #expect(try sofa.forget("Desk 7").ending == .exited(0))
+            #expect(try sofa.devices().isEmpty)
+            // By the beginning of its key.
+            let key = try #require(ofDesk.first?.string("key"))
+            #expect(try desk.forget(String(key.prefix(8))).ending == .exited(0))
+            #expect(try desk.devices().isEmpty)
+        }
+
+        @Test func whoIsForgottenIsOutWithinASecondAndTheOthersSeeNoGap() throws {
+            let host = try pairedHost()
+            defer { host.end() }
+            // Both viewers have this machine's name: the key tells them apart.
+            let key = try #require(desk.devices().first?.string("key"))
+            let other = try Machine()
+            try pair(other, with: host)
+            let stays = try Program.watch([ports.target], machine: other)
+            let goes = try Program.watch([ports.target], machine: sofa)
+            defer {
+                stays.end()
+                goes.end()
+            }
+            try stays.waitFor("first-frame")
+            try goes.waitFor("first-frame")
+            let joined = host.lineCount
+            let start = secondsNow()
+            try desk.forget(key)
+            let left = try host.waitFor("viewer-left", from: joined, timeout: 5)
+            report(
+                "forgotten, and out after (the command's start included)", "\(((secondsNow() - start) * 1000).short) ms"
+            )
+            #expect(secondsNow() - start < 2.5)
+            #expect(left.string("reason")?.contains("forgotten") == true)
+            #expect(try goes.waitForEnd() == .exited(2))
+            #expect(goes.errorText.contains("forgotten"), "\(goes.errorText)")
+
+            pause(seconds: 3)
+            let stats = try stays.waitFor("stats", from: stays.lineCount)
+            #expect((stats.number("fps") ?? 0) > 15)
+            #expect(stats.number("lost") == 0)
+            #expect(stays.events("stall").isEmpty && stays.events("reconnect").isEmpty, "the key's change shows")
+
+            let back = try Program.watch([ports.target], machine: sofa)
+            defer { back.end() }
+            #expect(try back.waitForEnd() == .exited(2), "it would have to be paired again")
+            expectPlainWords(back.errorText)
+        }
+
+        @Test func aHostThatIsForgottenAtTheViewerIsWatchedNoMore() throws {
+            let host = try pairedHost()
+            defer { host.end() }
+            let viewer = try Program.watch([ports.target], machine: sofa)
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            let start = secondsNow()
+            try sofa.forget("Desk 7")
+            #expect(try viewer.waitForEnd(timeout: 5) == .exited(2))
+            report("forgotten at the viewer, ended after", "\(((secondsNow() - start) * 1000).short) ms")
+            expectPlainWords(viewer.errorText)
+        }
+
+        @Test func aViewerThatLeavesLeavesTheOthersWithoutAGap() throws {
+            let host = try Program.share(.pattern, ports: ports, machine: desk)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let stays = try Program.watch([ports.target])
+            defer { stays.end() }
+            try stays.waitFor("first-frame")
+            for isPolite in [true, false, true] {
+                let guest = try Program.watch([ports.target])
+                defer { guest.end() }
+                try guest.waitFor("first-frame")
+                if isPolite {
+                    guest.interrupt()
+                    #expect(try guest.waitForEnd() == .exited(0))
+                } else {
+                    guest.kill()
+                }
+                pause(seconds: 1.5)
+            }
+            let stats = try stays.waitFor("stats", from: stays.lineCount)
+            #expect((stats.number("fps") ?? 0) > 15)
+            #expect(stats.number("lost") == 0 && stats.number("dropped") == 0)
+            #expect(stays.events("stall").isEmpty && stays.events("reconnect").isEmpty)
+        }
+
+        @Test func anIdentityThatOthersCanReadIsRefused() throws {
+            let host = try pairedHost()
+            host.end()
+            #expect(chmod(desk.store + "/identity.pem", 0o644) == 0)
+            let (ending, _, words) = try Program.run(
+                ["share", "--no-discovery", "--port", "\(ports.control)", "--time-limit", "5"] + .pattern, machine: desk
+            )
+            #expect(ending == .exited(1))
+            #expect(words.contains("identity.pem"), "\(words)")
+            expectPlainWords(words)
+        }
+
+        @Test func theAddressOfAnotherMachineIsNoReasonToTrustIt() throws {
+            let host = try pairedHost()
+            host.end()
+            // Where the known host was, another one is now, which takes everybody in. Nothing but its key tells.
+            let impostor = try Program.share(.pattern + ["--name", "Desk 7"], ports: ports, accept: "none")
+            defer { impostor.end() }
+            try impostor.waitFor("ready")
+            let viewer = try Program.watch([ports.target], machine: sofa)
+            defer { viewer.end() }
+            #expect(try viewer.waitForEnd() == .exited(2))
+            #expect(viewer.events("paired").isEmpty)
+        }
+
+        // MARK: -
+
+        /// A host on the desk that the sofa was paired with.
+        private func pairedHost() throws -> ProgramProcess {
+            let host = try Program.share(
+                .pattern + ["--name", "Desk 7", "--code-file", try desk.codeFile("482913")], ports: ports, accept: nil,
+                machine: desk)
+            try host.waitFor("ready")
+            do {
+                try pair(sofa, with: host)
+            } catch {
+                host.end()
+                throw error
+            }
+            return host
+        }
+
+        private func pair(_ machine: Machine, with host: ProgramProcess) throws {
+            let code = machine === sofa ? "482913" : "271828"
+            if machine !== sofa {
+                _ = try desk.codeFile(code)
+                pause(seconds: 2.5)
+            }
+            let seen = host.lineCount
+            let viewer = try Program.watch([ports.target, "--code", code], machine: machine)
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            viewer.interrupt()
+            _ = try viewer.waitForEnd()
+            try host.waitFor("viewer-left", from: seen)
+        }
+    }
+}
