@@ -25,8 +25,8 @@ struct ViewerStatusTests {
         status.pictureArrived()
         let mending: [ViewerEvent] = [
             .controlLost(reason: "reset"), .connecting(attempt: 1), .retrying(after: .seconds(1), reason: "refused"),
-            .waitingForDecision(code: code), .paired(session: "S", deviceName: nil, isNewSession: false, isEncrypted: true),
-            .controlRestored,
+            .waitingForDecision(code: code),
+            .paired(session: "S", deviceName: nil, isNewSession: false, isEncrypted: true), .controlRestored,
         ]
         for event in mending {
             status.handle(event)
