@@ -22,6 +22,8 @@ extension EndToEnd {
             /// Of the host: seconds of processor time a second, and milliseconds of it a frame.
             var load: Double
             var perFrame: Double
+            /// The part of `load` that the network's thread has, which seals: how it varies doesn't drown in the encoder's.
+            var network: Double
             /// Frames a second that were sent, and seen on the screen.
             var sent: Double
             var seen: Double
@@ -38,7 +40,8 @@ extension EndToEnd {
             let pairs = Int(Self.setting("RUNS", 5))
             var runs: [Int: [Run]] = [1: [], 2: []]
             Self.say("\(Self.width)x\(Self.height) at \(Self.rate), \(pairs) pairs of \(seconds.short) s each")
-            Self.say("version   median ms   p95 ms   host CPU %   CPU ms/frame   sent/s   seen/s   kbit/s")
+            Self.say(
+                "version   median ms   p95 ms   host CPU %   CPU ms/frame   network CPU %   sent/s   seen/s   kbit/s")
             for pair in 0..<pairs {
                 // What comes first alternates, so that a machine that warms up favours neither.
                 for version in pair % 2 == 0 ? [1, 2] : [2, 1] {
@@ -46,16 +49,17 @@ extension EndToEnd {
                     runs[version]?.append(run)
                     Self.say(
                         String(
-                            format: "%7d   %9.2f   %6.2f   %10.2f   %12.3f   %6.1f   %6.1f   %6.0f", version,
+                            format: "%7d   %9.2f   %6.2f   %10.2f   %12.3f   %13.3f   %6.1f   %6.1f   %6.0f", version,
                             run.median,
                             run.p95,
-                            run.load * 100, run.perFrame, run.sent, run.seen, run.rate))
+                            run.load * 100, run.perFrame, run.network * 100, run.sent, run.seen, run.rate))
                 }
             }
             let (old, new) = (runs[1] ?? [], runs[2] ?? [])
             for (name, key, unit) in [
                 ("glass to glass, median", \Run.median, "ms"), ("glass to glass, p95", \Run.p95, "ms"),
                 ("host CPU", \Run.load, "s/s"), ("host CPU a frame", \Run.perFrame, "ms"),
+                ("host CPU, network thread", \Run.network, "s/s"),
             ] {
                 let differences = zip(old, new).map { $1[keyPath: key] - $0[keyPath: key] }
                 let ratios = zip(old, new).map { $1[keyPath: key] / $0[keyPath: key] }
@@ -104,10 +108,12 @@ extension EndToEnd {
             let reader = PatternReader(screen.display)
             pause(seconds: 0.5)
             let first = try host.waitFor("stats", from: host.lineCount)
+            let network = try host.process.processorSeconds(ofThreads: "NIO")
             let (start, before) = (secondsNow(), try host.process.processorSeconds())
             reader.state.withLock { $0.latencies = [] }
             pause(seconds: seconds)
             let (elapsed, spent) = (secondsNow() - start, try host.process.processorSeconds() - before)
+            let networking = try host.process.processorSeconds(ofThreads: "NIO") - network
             let seen = reader.state.current
             let last = try host.waitFor("stats", from: host.lineCount)
             if let failure = seen.failure { throw HarnessError(failure) }
@@ -119,7 +125,7 @@ extension EndToEnd {
             let sent = frames / max(0.001, last.time - first.time)
             return Run(
                 median: percentile(seen.latencies, 0.5), p95: percentile(seen.latencies, 0.95), load: spent / elapsed,
-                perFrame: spent / elapsed / max(1, sent) * 1000, sent: sent,
+                perFrame: spent / elapsed / max(1, sent) * 1000, network: networking / elapsed, sent: sent,
                 seen: Double(seen.latencies.count) / elapsed, rate: last.number("kbps") ?? 0)
         }
     }

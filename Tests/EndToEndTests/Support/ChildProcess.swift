@@ -131,6 +131,21 @@ final class ChildProcess: Sendable {
         }
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
+
+    /// The same of those threads whose names begin like that, to the nanosecond.
+    func processorSeconds(ofThreads prefix: String) throws -> Double {
+        let tasks = "/proc/\(pid)/task"
+        return try FileManager.default.contentsOfDirectory(atPath: tasks).reduce(0) { sum, task in
+            guard let name = try? String(contentsOfFile: "\(tasks)/\(task)/comm", encoding: .utf8),
+                name.hasPrefix(prefix)
+            else { return sum }
+            let text = try String(contentsOfFile: "\(tasks)/\(task)/schedstat", encoding: .utf8)
+            guard let nanoseconds = text.split(separator: " ").first.flatMap({ Double($0) }) else {
+                throw HarnessError("\(tasks)/\(task)/schedstat isn't as expected: \(text)")
+            }
+            return sum + nanoseconds / 1e9
+        }
+    }
 }
 
 // MARK: - Starting, reading, reaping

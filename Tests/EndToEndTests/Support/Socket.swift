@@ -206,9 +206,24 @@ extension Socket {
     }
 }
 
-/// Ports that were free a moment ago.
+/// Ports that were free a moment ago, below those that the system gives to connections, so that none of these takes one meanwhile.
 enum FreePort {
-    static func stream() throws -> UInt16 { try Socket.listen().localEndpoint.port }
+    private static let range: Range<UInt16> = 20_000..<32_000
+    private static let next = Monitor(UInt16.random(in: range))
 
-    static func datagram() throws -> UInt16 { try Socket.datagrams().localEndpoint.port }
+    static func stream() throws -> UInt16 { try find(.stream) }
+
+    static func datagram() throws -> UInt16 { try find(.datagram) }
+
+    private static func find(_ kind: Socket.Kind) throws -> UInt16 {
+        for _ in range {
+            let port = next.withLock { next in
+                defer { next = next + 1 < range.upperBound ? next + 1 : range.lowerBound }
+                return next
+            }
+            let socket = try Socket(kind)
+            if (try? socket.bind(Endpoint(port, on: "0.0.0.0"))) != nil { return port }
+        }
+        throw HarnessError("no port from \(range.lowerBound) to \(range.upperBound) is free")
+    }
 }
