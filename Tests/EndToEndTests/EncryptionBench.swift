@@ -67,7 +67,7 @@ extension EndToEnd {
                     "encryption, \(name)",
                     String(
                         format:
-                            "%.3f %@ without, %.3f %@ with; pairs: difference %.3f (%.3f to %.3f), ratio %.3f (%.3f to %.3f)",
+                            "%.4f %@ without, %.4f %@ with; pairs: difference %.4f (%.4f to %.4f), ratio %.3f (%.3f to %.3f)",
                         Run.figure(old, key), unit, Run.figure(new, key), unit, percentile(differences, 0.5),
                         differences.min() ?? 0, differences.max() ?? 0, percentile(ratios, 0.5), ratios.min() ?? 0,
                         ratios.max() ?? 0))
