@@ -187,8 +187,9 @@ final class EncodeStage: Sendable {
         }
 
         private mutating func send(_ picture: Picture, isKeyframe: Bool, begin: MediaTime) throws(CodecError) {
-            guard let unit = try encoder.encode(picture, keyframe: isKeyframe) else { return }
+            guard var unit = try encoder.encode(picture, keyframe: isKeyframe) else { return }
             let end = MediaTime.now
+            unit.stages = AccessUnit.StageTimes(waited: begin - picture.time, encode: end - begin)
             state.shared.withLock { shared in
                 shared.encoded += 1
                 shared.encode.record(end - begin)

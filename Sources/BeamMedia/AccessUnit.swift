@@ -2,6 +2,19 @@
 ///
 /// Parameter sets stand beside the bytes, not in them.
 public struct AccessUnit: Sendable, Equatable {
+    /// Where a frame's time went on the host.
+    public struct StageTimes: Sendable, Hashable {
+        /// From the capture time to the start of encoding.
+        public var waited: Duration
+        /// From there until the frame was handed to the session.
+        public var encode: Duration
+
+        public init(waited: Duration, encode: Duration) {
+            self.waited = waited
+            self.encode = encode
+        }
+    }
+
     /// The frame's NAL units are `bytes[range]`.
     public var bytes: [UInt8]
     public var range: Range<Int>
@@ -19,10 +32,18 @@ public struct AccessUnit: Sendable, Equatable {
     /// On a viewer: when the screen looked like this, on this machine's clock, as well as that is known. Nil where the
     /// host doesn't say, as in version 1 of the wire. (The reassembly has it by the host's clock, in whole µs.)
     public var captureTime: MediaTime?
+    /// Set by the host. On a viewer what the host said, in steps of 10 µs and at most 655.35 ms; nil where it doesn't
+    /// say, as in version 1 of the wire.
+    public var stages: StageTimes?
+    /// Set by the host: a picture that was sent before, again or better. Nothing has changed on the screen.
+    public var isRepeated = false
+    /// On a viewer: when the first of the frame's parts arrived, as `time` says when the last one did.
+    public var firstArrival: MediaTime?
 
     public init(
         bytes: [UInt8], range: Range<Int>? = nil, isKeyframe: Bool, parameterSets: ParameterSets?, size: PixelSize,
-        time: MediaTime, number: UInt32 = 0, captureTime: MediaTime? = nil
+        time: MediaTime, number: UInt32 = 0, captureTime: MediaTime? = nil,
+        stages: StageTimes? = nil, firstArrival: MediaTime? = nil
     ) {
         self.bytes = bytes
         self.range = range ?? 0..<bytes.count
@@ -32,6 +53,8 @@ public struct AccessUnit: Sendable, Equatable {
         self.time = time
         self.number = number
         self.captureTime = captureTime
+        self.stages = stages
+        self.firstArrival = firstArrival
     }
 
     /// The NAL units, each with its 4-byte length.

@@ -107,6 +107,8 @@ public struct Picture: Sendable {
     public var time: MediaTime
     /// For a decoded picture: when the host's screen looked like this, on this machine's clock, if that is known.
     public var captureTime: MediaTime?
+    /// For a decoded picture: when it was ready to be shown.
+    public var decodedTime: MediaTime?
     /// What differs from the picture that the same source handed on before. A source that doesn't know says everything.
     public var damage: DamageRegion
     /// The source's own count of pictures, from 0; the wire's sequence number for a decoded one.

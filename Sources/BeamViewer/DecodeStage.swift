@@ -26,8 +26,7 @@ final class DecodeStage: Sendable {
     private struct Shared: Sendable {
         var decoded: UInt64 = 0
         var size: PixelSize?
-        var decode = LatencyTrack()
-        var arrival = LatencyTrack()
+        var times = FrameTimes()
     }
 
     private final class State: Sendable {
@@ -63,17 +62,14 @@ final class DecodeStage: Sendable {
     struct Report: Sendable {
         var decoded: UInt64
         var size: PixelSize?
-        /// From the screen's change at the host to the frame's last datagram here, and from there to the picture.
-        var arrival: LatencyHistogram.Summary?
-        var decode: LatencyHistogram.Summary?
+        /// Up to the picture.
+        var times: [FrameSpan: LatencyHistogram.Summary]
     }
 
     func report(sinceStart: Bool) -> Report {
         state.shared.withLock { shared in
             Report(
-                decoded: shared.decoded, size: shared.size,
-                arrival: sinceStart ? shared.arrival.total.summary : shared.arrival.takeRecent(),
-                decode: sinceStart ? shared.decode.total.summary : shared.decode.takeRecent())
+                decoded: shared.decoded, size: shared.size, times: shared.times.report(sinceStart: sinceStart))
         }
     }
 
@@ -144,13 +140,15 @@ final class DecodeStage: Sendable {
 
         private mutating func show(_ picture: Picture, of unit: AccessUnit) {
             let end = MediaTime.now
+            var picture = picture
+            picture.decodedTime = end
             slot?.put(picture)
             handlers.onPicture()
             state.shared.withLock { shared in
                 shared.decoded += 1
                 shared.size = picture.size
-                shared.decode.record(end - unit.time)
-                if let capture = unit.captureTime { shared.arrival.record(unit.time - capture) }
+                shared.times.recordArrival(of: unit)
+                shared.times.record(.decode, end - unit.time)
             }
             if picture.size != size {
                 size = picture.size

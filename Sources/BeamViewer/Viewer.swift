@@ -158,8 +158,7 @@ public final class Viewer: Sendable {
             return ViewerReport(
                 session: session, decoded: decoded.decoded, shown: window.shown, replaced: replaced,
                 size: decoded.size, framesPerSecond: rates.frames, bitsPerSecond: rates.bits,
-                arrival: decoded.arrival, decode: decoded.decode, present: window.present, total: window.total,
-                glass: window.glass)
+                times: decoded.times.merging(window.times) { $1 })
         }
     }
 

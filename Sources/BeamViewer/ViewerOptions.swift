@@ -102,13 +102,7 @@ public struct ViewerReport: Sendable {
     /// Decoded pictures, and media bits, a second.
     public var framesPerSecond: Double
     public var bitsPerSecond: Double
-    /// From the screen's change at the host to the frame's last datagram.
-    public var arrival: LatencyHistogram.Summary?
-    /// From a frame's last datagram to its picture; from the window's taking the picture to its being shown.
-    public var decode: LatencyHistogram.Summary?
-    public var present: LatencyHistogram.Summary?
-    /// Both together, from the last datagram to the window.
-    public var total: LatencyHistogram.Summary?
-    /// The whole way, from the screen's change at the host to the window, to within `session.clockError`.
-    public var glass: LatencyHistogram.Summary?
+    /// How long frames took over each part of their way, as far as it is known: what the host tells of its own, and
+    /// what lies between the machines (to within `session.clockError`), isn't in version 1.
+    public var times: [FrameSpan: LatencyHistogram.Summary]
 }

@@ -99,31 +99,22 @@ final class ViewerState: Sendable {
 /// What the window has done.
 struct Presentation: Sendable {
     private var shown: UInt64 = 0
-    private var present = LatencyTrack()
-    private var total = LatencyTrack()
-    private var glass = LatencyTrack()
+    private var times = FrameTimes()
 
-    /// `picture` was drawn between the two times.
-    mutating func record(_ picture: Picture, from begin: MediaTime, to end: MediaTime) {
+    /// `picture` has stood in the window since `end`.
+    mutating func record(_ picture: Picture, at end: MediaTime) {
         shown += 1
-        present.record(end - begin)
-        total.record(end - picture.time)
-        if let capture = picture.captureTime { glass.record(end - capture) }
+        times.recordPresentation(of: picture, at: end)
     }
 
     struct Report {
         var shown: UInt64
-        /// The drawing alone, from the arrival on, and from the screen's change at the host on.
-        var present: LatencyHistogram.Summary?
-        var total: LatencyHistogram.Summary?
-        var glass: LatencyHistogram.Summary?
+        /// From the picture on.
+        var times: [FrameSpan: LatencyHistogram.Summary]
     }
 
     mutating func report(sinceStart: Bool) -> Report {
-        Report(
-            shown: shown, present: sinceStart ? present.total.summary : present.takeRecent(),
-            total: sinceStart ? total.total.summary : total.takeRecent(),
-            glass: sinceStart ? glass.total.summary : glass.takeRecent())
+        Report(shown: shown, times: times.report(sinceStart: sinceStart))
     }
 }
 

@@ -38,6 +38,8 @@ public final class ViewerWindow {
     public func run() -> Outcome {
         defer { viewer.shared.setWindow(nil) }
         showState()
+        // It may have come while the window was opening.
+        showPicture()
         while !viewer.shared.read({ $0.isWindowEnded }) {
             for event in window.waitForEvents(timeout: nil) {
                 switch event {
@@ -68,10 +70,9 @@ public final class ViewerWindow {
 
     private func showPicture() {
         guard let picture = viewer.slot.takeIfPresent() else { return }
-        let begin = MediaTime.now
         window.show(picture)
         let end = MediaTime.now
-        viewer.shared.change { $0.presentation.record(picture, from: begin, to: end) }
+        viewer.shared.change { $0.presentation.record(picture, at: end) }
     }
 
     private func choose(_ index: Int) {
@@ -118,19 +119,23 @@ enum StatisticsOverlay {
             "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
             "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), \(session.dropped) frames",
-            "Decode\t\(times(report.decode))",
-            "Draw\t\(times(report.present))",
-            "Arrival to window\t\(times(report.total))",
+            "Stages\t\(stages(report))",
+            "Arrival to window\t\(times(report.times[.arrivalToWindow]))",
         ] + glass(report)
     }
 
     /// The whole way, where the host tells when it saw what it sends.
     private static func glass(_ report: ViewerReport) -> [String] {
-        guard report.glass != nil, let error = report.session.clockError else { return [] }
-        return [
-            "Screen to arrival\t\(times(report.arrival))",
-            "Screen to window\t\(times(report.glass)), ± \(rounded(error.inMilliseconds, 1)) ms",
-        ]
+        guard let times = report.times[.captureToWindow], let error = report.session.clockError else { return [] }
+        return ["Screen to window\t\(Self.times(times)), ± \(rounded(error.inMilliseconds, 1)) ms"]
+    }
+
+    /// What is known of the way, part by part.
+    private static func stages(_ report: ViewerReport) -> String {
+        let parts = [FrameSpan.capture, .encode, .network, .reassembly, .decode, .present].compactMap { span in
+            report.times[span].map { "\(span.rawValue) \(rounded($0.median, 1))" }
+        }
+        return parts.isEmpty ? "–" : parts.joined(separator: ", ") + " ms"
     }
 
     private static func times(_ summary: LatencyHistogram.Summary?) -> String {

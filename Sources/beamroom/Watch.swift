@@ -85,9 +85,10 @@ struct Watch: ParsableCommand {
         // The command runs on the main thread, where SDL wants its window.
         return MainActor.assumeIsolated {
             do throws(DisplayError) {
+                // The host is on its way while the window opens: each takes a while.
+                viewer.start()
                 let window = try ViewerWindow(viewer)
                 context.latch.whenEnded { viewer.endWindow() }
-                viewer.start()
                 switch window.run() {
                 case .closed: context.latch.end(.done)
                 case .displayLost: context.latch.end(.failed("The display that the window stood on is gone."))

@@ -213,10 +213,7 @@ final class WatchReporter: Sendable {
             "lost": .count(report.session.lost), "malformed": .count(report.session.malformed),
             "dropped": .count(report.session.dropped),
             "width": report.size.map { .integer($0.width) }, "height": report.size.map { .integer($0.height) },
-            "latencyMs": .latencies([
-                "captureToArrival": report.arrival, "decode": report.decode, "present": report.present,
-                "arrivalToWindow": report.total, "captureToWindow": report.glass,
-            ]),
+            "latencyMs": .latencies(Dictionary(uniqueKeysWithValues: report.times.map { ($0.rawValue, $1) })),
             "rttMs": report.session.roundTrip.map { .milliseconds($0.inMilliseconds) },
             "clockErrorMs": report.session.clockError.map { .milliseconds($0.inMilliseconds) },
         ]

@@ -90,7 +90,8 @@ struct FrameAssembly: Sendable {
         guard isWellFormed else { return false }
         unit = AccessUnit(
             bytes: bytes, range: range, isKeyframe: isStart, parameterSets: parameterSets, size: header.size,
-            time: lastSeen, number: sequence.value, captureTime: header.captureTime)
+            time: lastSeen, number: sequence.value, captureTime: header.captureTime,
+            stages: header.stages?.times, firstArrival: firstSeen)
         bytes = []
         return true
     }

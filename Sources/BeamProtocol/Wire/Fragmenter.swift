@@ -37,7 +37,7 @@ enum Fragmenter {
     }
 
     /// The frame's version 2 datagrams one after the other, sealed, each exactly 1200 bytes but the last. The unit's
-    /// time is told as the capture time.
+    /// time is told as the capture time, and stages that aren't known as no time at all.
     static func datagrams(
         of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer
     ) throws(FragmentationError) -> [UInt8] {
@@ -62,11 +62,12 @@ enum Fragmenter {
         let content = config.count + unit.range.count
         guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
 
-        // At most 8 MiB in parts of 1148 bytes: fewer than 2^13.
+        // At most 8 MiB in parts of 1144 bytes: fewer than 2^13.
         let count = (content + form.payloadLength - 1) / form.payloadLength
         let frame = MediaHeader.Frame(
             partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
-            height: height, captureTime: form == .version2 ? unit.time : nil)
+            height: height, captureTime: form == .version2 ? unit.time : nil,
+            stages: form == .version2 ? unit.stages.map { MediaHeader.Stages($0) } : nil)
         let total = content + count * form.overhead
         var failure: SealingError?
         let datagrams = [UInt8](unsafeUninitializedCapacity: total) { buffer, initialized in

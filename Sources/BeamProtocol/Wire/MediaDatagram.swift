@@ -3,8 +3,9 @@ import BeamMedia
 /// A media datagram's header, big-endian.
 ///
 /// Version 1, 20 bytes: `"BMRV"`, u32 seq, u16 part, u16 parts, u16 flags, u16 width, u16 height, u16 length of the
-/// parameter-set block. Version 2, 24 bytes, sealed: u32 seq, u16 part, u16 parts, u8 flags, u8 0, u16 width,
-/// u16 height, u16 length of the parameter-set block, u64 capture time in µs.
+/// parameter-set block. Version 2, 28 bytes, sealed: u32 seq, u16 part, u16 parts, u8 flags, u8 0, u16 width,
+/// u16 height, u16 length of the parameter-set block, u64 capture time in µs, u16 time waited and u16 time encoded in
+/// units of 10 µs.
 struct MediaHeader: Hashable, Sendable {
     static let magic: UInt32 = 0x424D_5256  // "BMRV"
 
@@ -15,6 +16,28 @@ struct MediaHeader: Hashable, Sendable {
         static let parameterSets = Flags(rawValue: 1 << 1)
     }
 
+    /// `AccessUnit.StageTimes` in units of 10 µs; 65535 stands for that and everything longer.
+    struct Stages: Hashable, Sendable {
+        var waited: UInt16
+        var encode: UInt16
+
+        private static let unit = Duration.microseconds(10)
+
+        init(waited: UInt16, encode: UInt16) {
+            self.waited = waited
+            self.encode = encode
+        }
+
+        init(_ times: AccessUnit.StageTimes) {
+            func units(_ time: Duration) -> UInt16 { UInt16(clamping: time.inNanoseconds / Self.unit.inNanoseconds) }
+            self.init(waited: units(times.waited), encode: units(times.encode))
+        }
+
+        var times: AccessUnit.StageTimes {
+            AccessUnit.StageTimes(waited: Self.unit * Int(waited), encode: Self.unit * Int(encode))
+        }
+    }
+
     /// What all parts of a frame have in common.
     struct Frame: Hashable, Sendable {
         var partCount: UInt16
@@ -23,6 +46,8 @@ struct MediaHeader: Hashable, Sendable {
         var height: UInt16
         /// When the screen looked like this, by the host's clock. Nil in version 1, which doesn't tell.
         var captureTime: MediaTime?
+        /// Where the host's time went. Nil in version 1.
+        var stages: Stages?
 
         /// Decoding can start here: an IDR picture that brings its parameter sets.
         var isStart: Bool { flags.isSuperset(of: [.keyframe, .parameterSets]) }
@@ -60,6 +85,8 @@ struct MediaHeader: Hashable, Sendable {
             store(frame.height, 12)
             store(configLength, 14)
             store((frame.captureTime ?? .zero).microseconds, 16)
+            store(frame.stages?.waited ?? 0, 24)
+            store(frame.stages?.encode ?? 0, 26)
         }
     }
 }
@@ -122,7 +149,8 @@ struct MediaDatagram {
             guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
             let frame = MediaHeader.Frame(
                 partCount: load.integer(6), flags: MediaHeader.Flags(rawValue: UInt16(load.integer(8, UInt8.self))),
-                width: load.integer(10), height: load.integer(12), captureTime: captureTime)
+                width: load.integer(10), height: load.integer(12), captureTime: captureTime,
+                stages: MediaHeader.Stages(waited: load.integer(24), encode: load.integer(26)))
             return MediaHeader(
                 sequence: SequenceNumber(load.integer(0)), part: load.integer(4), frame: frame,
                 configLength: load.integer(14))

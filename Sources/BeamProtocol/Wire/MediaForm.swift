@@ -9,7 +9,7 @@ enum MediaForm: Hashable, Sendable, CaseIterable {
     var headerLength: Int {
         switch self {
         case .version1: 20
-        case .version2: 24
+        case .version2: 28
         }
     }
 
@@ -20,7 +20,7 @@ enum MediaForm: Hashable, Sendable, CaseIterable {
     /// What a datagram holds besides its content, in bytes.
     var overhead: Int { prefixLength + headerLength + suffixLength }
 
-    /// Content of a full datagram of our own making, in bytes: 1180 or 1148.
+    /// Content of a full datagram of our own making, in bytes: 1180 or 1144.
     var payloadLength: Int { MediaLimits.datagramLength - overhead }
 
     /// Parts of the largest frame that is cut into full datagrams.

@@ -19,7 +19,7 @@ struct SealedMediaTests {
 
     // MARK: Cutting
 
-    @Test(arguments: [13, 1147, 1148, 1149, 2296, 2297, 100_000])
+    @Test(arguments: [13, 1143, 1144, 1145, 2288, 2289, 100_000])
     func everyDatagramButTheLastIsFull(_ length: Int) throws {
         for reference in [nil, UInt32(3)] {
             let unit = TestFrame.make(4, reference: reference, bytes: length, time: .at(3.5))
@@ -27,7 +27,7 @@ struct SealedMediaTests {
             let parts = try sealedDatagrams(unit, 7, sealer)
             #expect(sealer.datagramsSealed == 77 + UInt64(parts.count))
             #expect(parts.dropLast().allSatisfy { $0.count == 1200 })
-            #expect((53...1200).contains(parts.last?.count ?? 0))
+            #expect((57...1200).contains(parts.last?.count ?? 0))
             var opener = DatagramOpener(key: .golden)
             for (index, part) in parts.enumerated() {
                 let (opened, plaintext) = try opener.open(part)
@@ -48,15 +48,15 @@ struct SealedMediaTests {
 
     @Test func parameterSetsMayFillTheFirstDatagram() throws {
         var unit = TestFrame.make(1, bytes: 500)
-        // 2 bytes of counts, 2 of length before each of both: 1148 in all.
-        unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1138)], pps: [[0x68, 1, 2, 3]])
+        // 2 bytes of counts, 2 of length before each of both: 1144 in all.
+        unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
         let parts = try sealedDatagrams(unit, 0, DatagramSealer(key: .golden))
-        #expect(parts.map(\.count) == [1200, 552])
+        #expect(parts.map(\.count) == [1200, 556])
         var receiver = receiver(.golden)
         for part in parts.reversed() { receiver.receive(part) }
         #expect(receiver.frames.map(\.parameterSets) == [unit.parameterSets])
         unit.parameterSets?.sps[0].append(0)
-        #expect(throws: FragmentationError.parameterSetsTooLong(1149)) {
+        #expect(throws: FragmentationError.parameterSetsTooLong(1145)) {
             try sealedDatagrams(unit, 0, DatagramSealer(key: .golden))
         }
     }
@@ -84,6 +84,10 @@ struct SealedMediaTests {
             #expect(datagram.header.frame.flags == [.keyframe, .parameterSets])
             #expect(datagram.header.frame.size == PixelSize(width: 1366, height: 767))
             #expect(datagram.header.frame.captureTime == MediaTime(nanoseconds: 4_886_718_345_000))
+            #expect(datagram.header.frame.stages == MediaHeader.Stages(waited: 258, encode: 65535))
+            #expect(
+                datagram.header.frame.stages?.times
+                    == AccessUnit.StageTimes(waited: .microseconds(2580), encode: .microseconds(655_350)))
             #expect(Array(datagram.payload) == [0, 0, 0, 2, 0x65, 0x88, 0, 0, 0, 1, 0x06])
             #expect(datagram.wireLength == SealedDatagramTests.media.count)
         }
@@ -92,7 +96,7 @@ struct SealedMediaTests {
     @Test(arguments: [
         (offset: 4, value: [0, 1], MediaDatagramError.part(1, of: 1)),
         (6, [0, 0], .part(0, of: 0)),
-        (6, [0x1C, 0x8D], .tooManyParts(7309)),
+        (6, [0x1C, 0xA6], .tooManyParts(7334)),
         (8, [1], .parameterSets),  // a keyframe that says it brings none
         (8, [2], .parameterSets),  // sets, but no keyframe
         (8, [0], .parameterSets),  // a block, but no flags
@@ -113,7 +117,7 @@ struct SealedMediaTests {
     }
 
     @Test func wrongLengthsAreRefused() {
-        for length in [0, 1, 20, 23, 1473, 65507] {
+        for length in [0, 1, 20, 27, 1473, 65507] {
             let bytes = (SealedDatagramTests.mediaPlaintext + [UInt8](repeating: 0, count: 65507)).prefix(length)
             #expect(throws: MediaDatagramError.length(length)) {
                 try bytes.withUnsafeBytes { _ = try MediaDatagram(version2: $0) }
@@ -169,16 +173,48 @@ struct SealedMediaTests {
         }
     }
 
+    @Test(arguments: [
+        (AccessUnit.StageTimes(waited: .zero, encode: .zero), MediaHeader.Stages(waited: 0, encode: 0)),
+        (.init(waited: .microseconds(9), encode: .microseconds(10)), .init(waited: 0, encode: 1)),
+        (.init(waited: .microseconds(1999), encode: .milliseconds(16)), .init(waited: 199, encode: 1600)),
+        (.init(waited: .microseconds(655_350), encode: .seconds(3600)), .init(waited: .max, encode: .max)),
+        (.init(waited: .milliseconds(-3), encode: .seconds(-1_000_000_000_000)), .init(waited: 0, encode: 0)),
+    ])
+    func stageTimesAreToldInSteps(times: AccessUnit.StageTimes, wire: MediaHeader.Stages) throws {
+        #expect(MediaHeader.Stages(times) == wire)
+        var unit = Self.keyframe
+        unit.stages = times
+        var receiver = receiver(.golden)
+        for part in try sealedDatagrams(unit, 1, DatagramSealer(key: .golden)) {
+            receiver.now = receiver.now + .milliseconds(1)
+            receiver.receive(part)
+        }
+        #expect(receiver.frames.map(\.stages) == [wire.times])
+        #expect(receiver.frames.map(\.firstArrival) == [.at(0.001)])
+        #expect(receiver.frames.map(\.time) == [receiver.now])
+    }
+
+    @Test func version1SaysNothingOfStages() throws {
+        var unit = Self.keyframe
+        unit.stages = AccessUnit.StageTimes(waited: .milliseconds(1), encode: .milliseconds(2))
+        var bench = ReassemblerTests.Bench()
+        bench.insert(try datagrams(unit, 1))
+        #expect(bench.frames.map(\.stages) == [nil])
+        #expect(bench.frames.allSatisfy { $0.firstArrival != nil })
+    }
+
     @Test func partsOfOneFrameHaveOneCaptureTime() throws {
         let sealer = DatagramSealer(key: .golden)
         var receiver = receiver(.golden)
         let parts = try sealedDatagrams(Self.keyframe, 1, sealer)
         var later = Self.keyframe
         later.time = .at(1)
-        let other = try sealedDatagrams(later, 1, sealer)
-        for part in [parts[0], other[1]] + parts.dropFirst() { receiver.receive(part) }
+        var slower = Self.keyframe
+        slower.stages = AccessUnit.StageTimes(waited: .zero, encode: .milliseconds(1))
+        let others = try [later, slower].map { try sealedDatagrams($0, 1, sealer)[1] }
+        for part in [parts[0]] + others + parts.dropFirst() { receiver.receive(part) }
         #expect(receiver.frames.count == 1)
-        #expect(receiver.reassembler.statistics.malformed == 1)
+        #expect(receiver.reassembler.statistics.malformed == 2)
     }
 
     /// A frame whose parts are sealed with two keys is none the worse, and neither are those around it.
