@@ -28,8 +28,17 @@ extension HostSession {
             let result = try peer.opener.open(datagram, into: &opened)
             viewers[index].peer = .version2(peer)
             viewers[index].lastSign = now
-            // An older one that comes late, or is brought by somebody else, moves nothing.
-            if result.kind == .hello, result.isNewest { hello(index, from: address, now: now) }
+            switch result.kind {
+            case .hello:
+                // An older one that comes late, or is brought by somebody else, moves nothing.
+                guard result.isNewest else { break }
+                hello(index, from: address, now: now)
+                sayState(to: viewers[index])
+            case .feedback:
+                take(opened.withUnsafeBytes { Feedback($0) }, now: now)
+            case .media, .state:
+                break
+            }
         } catch {
             totals.refusedDatagrams += 1
         }
@@ -119,7 +128,7 @@ extension HostSession {
     public mutating func handleFrame(_ unit: AccessUnit, now: MediaTime) {
         guard !isEnded, isBroadcasting, audience > 0 else { return }
         if unit.isKeyframe {
-            keyframes.keyframeCame(now: now)
+            keyframes.keyframeCame(now: now, isPeriodic: viewers.contains { !$0.isSecure && $0.stream.isWatching })
             armKeyframe()
             for index in viewers.indices { viewers[index].stream.keyframeSent() }
             if let count = droppedUntilKeyframe, count > 0 { emit(.framesDropped(count)) }
@@ -141,7 +150,7 @@ extension HostSession {
         }
     }
 
-    private func destinations(_ isIncluded: (PairedViewer) -> Bool) -> [NetworkAddress] {
+    func destinations(_ isIncluded: (PairedViewer) -> Bool) -> [NetworkAddress] {
         viewers.compactMap { viewer in
             guard isIncluded(viewer), let destination = viewer.stream.destination, destination.isStreaming else {
                 return nil
@@ -170,6 +179,8 @@ extension HostSession {
                 if begins {
                     totals.frames += 1
                     totals.keyframes += isKeyframe ? 1 : 0
+                    tail.frameSent(now: now)
+                    armTail()
                 }
                 totals.datagrams += UInt64(burst.datagramCount * burst.addresses.count)
                 totals.bytes += UInt64(burst.range.count * burst.addresses.count)

@@ -84,6 +84,8 @@ public struct HostSession: Sendable {
         /// The next media key is used, whoever may not have it yet.
         case mediaKey
         case keyframe
+        /// Nothing has left for a moment.
+        case tail
         case pacer
     }
 
@@ -112,6 +114,7 @@ public struct HostSession: Sendable {
     /// What a viewer's datagram says, until the next one; its memory is used again.
     var opened: [UInt8] = []
     var keyframes = KeyframeSchedule()
+    var tail = TailProbe()
     /// Frames were dropped: only a keyframe makes sense now. Counts those since.
     var droppedUntilKeyframe: Int?
     var audience = 0
@@ -186,6 +189,8 @@ public struct HostSession: Sendable {
             advanceMediaKey(now: now)
         case .keyframe:
             perform(keyframes.deadlineReached(now: now))
+        case .tail:
+            tailReached(now: now)
         case .pacer:
             break  // The pacer is asked anyway.
         }

@@ -69,6 +69,9 @@ struct Pacer: Sendable {
     private var waiting: [Waiting] = []
     private var waitingBytes = 0
     private var numbers: Numbers
+    /// The last frame that has begun to leave in version 2, and the last keyframe among those.
+    private(set) var newest: SequenceNumber?
+    private(set) var newestKeyframe: SequenceNumber?
 
     init(_ pacing: Pacing, firstNumber: SequenceNumber) {
         self.pacing = pacing
@@ -86,6 +89,9 @@ struct Pacer: Sendable {
 
     /// How many datagrams the present key has sealed. Replace it well before `DatagramSealer.limit`.
     var datagramsSealed: UInt64 { sealer?.datagramsSealed ?? 0 }
+
+    /// A sealed datagram that tells how far the stream has come.
+    func sealedState() -> [UInt8]? { try? sealer?.seal(.state, StreamState(newest: newest).plaintext) }
 
     // MARK: In
 
@@ -161,7 +167,7 @@ struct Pacer: Sendable {
             let begins = isSent && !frame.hasBegun
             if isSent {
                 frame.hasBegun = true
-                if range.lowerBound == 0 { numbers.count(cut.form) }
+                if range.lowerBound == 0 { began(cut.form, isKeyframe: frame.isKeyframe) }
             }
             current = frame.due.isEmpty && nextRound(of: frame).isEmpty ? nil : frame
             guard isSent else { continue }
@@ -169,6 +175,14 @@ struct Pacer: Sendable {
                 bytes: cut.datagrams, range: range, segmentSize: MediaLimits.datagramLength, addresses: cut.audience)
             return .send(burst, isKeyframe: frame.isKeyframe, begins: begins)
         }
+    }
+
+    private mutating func began(_ form: MediaForm, isKeyframe: Bool) {
+        if form == .version2 {
+            newest = numbers.version2
+            if isKeyframe { newestKeyframe = newest }
+        }
+        numbers.count(form)
     }
 
     /// The frame in each form that somebody is to get it in.

@@ -12,6 +12,8 @@ struct Reassembler: Sendable {
         var bytes = 32 << 20
         /// How long a frame may take from its first datagram until it is handed on.
         var patience = Duration.seconds(1)
+        /// The same where a keyframe can be asked for: what is late by more is lost on any local network.
+        var patienceWithRequests = Duration.milliseconds(100)
         /// A keyframe so many frames behind is not late: the host has begun to count anew.
         var restartDistance = 256
         /// After so long without anything new, neither is any other keyframe behind.
@@ -46,34 +48,66 @@ struct Reassembler: Sendable {
     private var lastProgress: MediaTime?
     /// A keyframe behind the position: when it is complete, the host counts from there.
     private var restart: FrameAssembly?
+    /// The newest frame that the host says it has sent, as long as nothing of it has come; and since when that is known.
+    private var awaited: (number: SequenceNumber, since: MediaTime)?
+    /// The host sends a keyframe when it is asked.
+    private let canAsk: Bool
     private(set) var statistics = ViewerStatistics()
 
     /// The most frames that count as lost in one go; a leap beyond that is no loss.
     private static let longestGap = 4096
 
-    init(limits: Limits = Limits()) { self.limits = limits }
+    /// `canAsk` where the host sends a keyframe when it is asked.
+    init(limits: Limits = Limits(), canAsk: Bool = false) { self.init(limits, canAsk, ViewerStatistics()) }
+
+    private var patience: Duration { canAsk ? limits.patienceWithRequests : limits.patience }
 
     /// When to call `expire`.
-    var deadline: MediaTime? { frames.lazy.map(\.firstSeen).min().map { $0 + limits.patience } }
+    var deadline: MediaTime? {
+        let oldest = [frames.lazy.map(\.firstSeen).min(), awaited?.since].compactMap { $0 }.min()
+        return oldest.map { $0 + patience }
+    }
+
+    /// The frame after which a keyframe is needed, as long as nothing else goes on and none is on its way.
+    var keyframeNeededAfter: SequenceNumber? {
+        guard case .searching(let next) = position, !frames.contains(where: \.isStart) else { return nil }
+        let last = SequenceNumber(next.value &- 1)
+        return newest.map { $0.distance(from: last) > 0 ? $0 : last } ?? last
+    }
 
     var framesInFlight: Int { frames.count }
     /// Memory reserved, in bytes.
     var bytesHeld: Int { reserved + (restart?.reservation ?? 0) }
 
-    /// Another host, or another session: nothing of what is there is of use. The totals go on.
-    mutating func reset() {
+    /// Another host, or another session: nothing of what is there is of use. The totals go on. `canAsk` where the host
+    /// sends a keyframe when it is asked; nil: as before.
+    mutating func reset(canAsk: Bool? = nil) {
         for index in frames.indices { countDropped(frames[index]) }
-        self = Reassembler(limits: limits, statistics: statistics)
+        self = Reassembler(limits, canAsk ?? self.canAsk, statistics)
     }
 
-    private init(limits: Limits, statistics: ViewerStatistics) {
+    private init(_ limits: Limits, _ canAsk: Bool, _ statistics: ViewerStatistics) {
         self.limits = limits
+        self.canAsk = canAsk
         self.statistics = statistics
     }
 
     /// The decoder lacks a frame that was handed on: go on with the next keyframe.
     mutating func decoderFailed() {
         if case .following(let next) = position { position = .searching(from: next) }
+    }
+
+    /// The host says that it has sent the frames up to `number`.
+    mutating func announced(_ number: SequenceNumber, now: MediaTime) {
+        guard let next = position.number else {
+            // Those were sent before our time, or else nothing of ours has come.
+            awaited = awaited ?? (number, now)
+            return
+        }
+        let isNews = newest.map { number.distance(from: $0) > 0 } ?? true
+        let ahead = number.distance(from: next)
+        guard isNews, ahead >= 0, ahead <= limits.restartDistance, awaited?.number != number else { return }
+        awaited = (number, now)
     }
 
     // MARK: In
@@ -130,6 +164,7 @@ struct Reassembler: Sendable {
             frames.insert(FrameAssembly(for: datagram, isLate: isLate, now: now), at: index)
             reserved += reservation
             if !isLate { newest = sequence }
+            if let number = awaited?.number, sequence.distance(from: number) >= 0 { awaited = nil }
         }
         switch frames[index].insert(datagram, now: now) {
         case .inserted, .completed:
@@ -164,7 +199,7 @@ struct Reassembler: Sendable {
             statistics.duplicates += 1
             return true
         }
-        let isOld = restart.map { now - $0.firstSeen > limits.patience } ?? true
+        let isOld = restart.map { now - $0.firstSeen > patience } ?? true
         if isOld || restart?.sequence != datagram.header.sequence {
             restart = nil
             guard bytesHeld + FrameAssembly.reservation(for: datagram.header.frame) <= limits.bytes else { return true }
@@ -220,7 +255,16 @@ struct Reassembler: Sendable {
 
     /// Gives up the frames that have waited for too long, and those before them.
     mutating func expire(now: MediaTime) {
-        while let index = frames.firstIndex(where: { $0.firstSeen + limits.patience <= now }) { giveUp(index) }
+        while let index = frames.firstIndex(where: { $0.firstSeen + patience <= now }) { giveUp(index) }
+        guard let (number, since) = awaited, since + patience <= now else { return }
+        awaited = nil
+        guard let next = position.number else {
+            position = .searching(from: number.next)
+            return
+        }
+        guard number.distance(from: next) >= 0 else { return }
+        advance(to: number.next)
+        position = .searching(from: number.next)
     }
 
     /// The frame at `index` will not be handed on, nor anything before it, nor anything after it up to a keyframe.

@@ -92,7 +92,7 @@ extension ViewerSession {
         let isNews = control.accepted(now: now)
         dialog = .version2
         let id = SessionID(joined.id).description
-        if id != session { reassembler.reset() }
+        if id != session { reassembler.reset(canAsk: true) }
         // Every connection has its own key for what the viewer says; the media's stays, or is a later one.
         var ring = id == session ? sealing?.media ?? MediaKeyRing() : MediaKeyRing()
         ring.add(joined.mediaKey)

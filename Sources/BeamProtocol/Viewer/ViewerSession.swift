@@ -94,6 +94,8 @@ public struct ViewerSession: Sendable {
         case media
         /// A frame has waited for its missing parts for too long.
         case reassembly
+        /// The host has to know something.
+        case feedback
     }
 
     /// What the present control connection speaks.
@@ -148,6 +150,7 @@ public struct ViewerSession: Sendable {
     var media = MediaLiveness()
     var sealing: MediaSealing?
     var reassembler = Reassembler()
+    private var wish = KeyframeWish()
     var clock = HostClock()
     private var clockError: Duration?
     /// What the last datagram says; its memory is used again.
@@ -196,6 +199,7 @@ public struct ViewerSession: Sendable {
         case .decoderFailed: reassembler.decoderFailed()
         case .shutdown: end()
         }
+        updateWish(now: now)
         armDeadlines()
     }
 
@@ -210,12 +214,15 @@ public struct ViewerSession: Sendable {
         }
         if isOfTheHost, let action = media.datagram(now: now) { perform([action], now: now) }
         deliver()
+        updateWish(now: now)
         armDeadlines()
     }
 
     private mutating func sealedDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
+        let kind: SealedHeader.Kind
         do throws(SealedDatagramError) {
-            guard try sealing?.media.open(bytes, into: &opened, now: now) != nil else { return false }
+            guard let result = try sealing?.media.open(bytes, into: &opened, now: now) else { return false }
+            kind = result.kind
         } catch {
             reassembler.refused(error, wireLength: bytes.count)
             return false
@@ -223,6 +230,10 @@ public struct ViewerSession: Sendable {
         // Shared, not copied, and given back before the next one is opened.
         let plaintext = opened
         return plaintext.withUnsafeBytes { part in
+            guard kind == .media else {
+                if let newest = StreamState(part).newest { reassembler.announced(newest, now: now) }
+                return true
+            }
             do throws(MediaDatagramError) {
                 return reassembler.insert(try MediaDatagram(version2: part), now: now)
             } catch {
@@ -246,7 +257,10 @@ public struct ViewerSession: Sendable {
             case .reassembly:
                 reassembler.expire(now: now)
                 deliver()
+            case .feedback:
+                giveFeedback(now: now)
             }
+            updateWish(now: now)
             armDeadlines()
         }
     }
@@ -287,7 +301,7 @@ public struct ViewerSession: Sendable {
         } else if isNews || named != nil {
             session = named
             isBroadcasting = nil
-            reassembler.reset()
+            reassembler.reset(canAsk: isEncrypted)
             emit(.paired(session: named ?? "", deviceName: host, isNewSession: true, isEncrypted: isEncrypted))
             media.broadcast(nil, now: now)
             if let mediaPort {
@@ -319,6 +333,20 @@ public struct ViewerSession: Sendable {
             clockError = clock.error(now: unit.time)
             outputs.append(.deliver(unit))
         }
+    }
+
+    /// In version 1 the host sends keyframes all the time, and can't be asked.
+    private mutating func updateWish(now: MediaTime) {
+        let canAsk = sealing != nil && media.isOpen && isBroadcasting != false
+        wish.update(isWanted: canAsk && reassembler.keyframeNeededAfter != nil, now: now)
+    }
+
+    private mutating func giveFeedback(now: MediaTime) {
+        guard wish.take(now: now), let lost = reassembler.keyframeNeededAfter else { return }
+        guard let feedback = try? sealing?.hellos.seal(.feedback, Feedback(keyframeAfter: lost).plaintext) else {
+            return
+        }
+        outputs.append(.sendMedia(feedback))
     }
 
     private mutating func sayHello(now: MediaTime) {
@@ -422,5 +450,6 @@ public struct ViewerSession: Sendable {
         if case .idle = control.state {} else { arm(.control, control.deadline) }
         arm(.media, media.deadline)
         arm(.reassembly, reassembler.deadline)
+        arm(.feedback, wish.deadline)
     }
 }

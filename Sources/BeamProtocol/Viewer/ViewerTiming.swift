@@ -26,7 +26,7 @@ enum ViewerTiming {
     static let reopeningAfterFailure = Duration.seconds(1)
     /// Data so recent prove that an error of the socket is nothing to act on.
     static let recentData = Duration.seconds(1)
-    /// Silence that is worth a word. A screen that stands still sends a keyframe every two seconds.
+    /// Silence that is worth a word. A screen that stands still sends a keyframe every two seconds, or (version 2) a word that it does.
     static let stall = Duration.milliseconds(2500)
     static let stallReport = Duration.seconds(1)
 }

@@ -17,8 +17,15 @@ struct SealedHeader: Hashable, Sendable {
         case hello = 0xB2
         /// A viewer says how the stream arrives.
         case feedback = 0xB3
+        /// A host says how far the stream has come.
+        case state = 0xB4
 
-        var sender: Sender { self == .media ? .host : .viewer }
+        var sender: Sender {
+            switch self {
+            case .media, .state: .host
+            case .hello, .feedback: .viewer
+            }
+        }
     }
 
     enum Sender: Hashable, Sendable { case host, viewer }

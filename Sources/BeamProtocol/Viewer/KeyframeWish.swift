@@ -1,0 +1,27 @@
+import BeamMedia
+
+/// When a viewer asks for a keyframe: at once when nothing else can mend its picture, and again until one has come.
+struct KeyframeWish: Sendable {
+    /// From one request to the next: the way there, an encoder's time and the way back, on any local network.
+    static let repetition = Duration.milliseconds(100)
+
+    private var next: MediaTime?
+    /// Requests so far.
+    private(set) var count: UInt64 = 0
+
+    /// When to call `take`; nil while no keyframe is wanted.
+    var deadline: MediaTime? { next }
+
+    /// Whether one is wanted may have changed.
+    mutating func update(isWanted: Bool, now: MediaTime) {
+        if !isWanted { next = nil } else if next == nil { next = now }
+    }
+
+    /// True when it is time to ask.
+    mutating func take(now: MediaTime) -> Bool {
+        guard let due = next, due <= now else { return false }
+        next = now + Self.repetition
+        count += 1
+        return true
+    }
+}

@@ -1,0 +1,115 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Keyframes on request: version 2 sends none that nobody needs, and one soon when somebody does.
+struct RequestTests {
+    @Test func aStillScreenIsSentOnceAndIsKnownToBeThere() {
+        var simulation = Simulation.securePair()
+        simulation.source.isStill = true
+        simulation.drive(for: .seconds(60))
+        #expect(simulation.viewer.frames.count == 1)
+        #expect(simulation.host?.statistics.frames == 1)
+        let told = simulation.viewer.events.map(\.event)
+        #expect(!told.contains { if case .stalled = $0 { true } else { false } }, "\(told)")
+        #expect(!told.contains { if case .mediaReconnecting = $0 { true } else { false } }, "\(told)")
+        // A word for each hello, and a few after the frame.
+        #expect((60...75).contains(simulation.bursts.count - 1))
+    }
+
+    @Test func aMovingScreenNeedsOneKeyframe() {
+        var simulation = Simulation.securePair()
+        simulation.drive(for: .seconds(30))
+        #expect(simulation.viewer.frames.count > 800)
+        #expect(simulation.viewer.frames.filter(\.isKeyframe).count == 1)
+        #expect(simulation.host?.statistics.keyframes == 1)
+    }
+
+    /// As long as somebody watches who can't ask, keyframes come by themselves.
+    @Test func aViewerOfVersion1BringsThePeriodBack() {
+        var simulation = Simulation.securePair(acceptance: .all)
+        simulation.drive(for: .seconds(5))
+        #expect(simulation.host?.statistics.keyframes == 1)
+        simulation.addViewer(from: .v4(0x0A00_0003))
+        simulation.drive(for: .seconds(20))
+        #expect((10...13).contains(simulation.host?.statistics.keyframes ?? 0))
+        let last = simulation.host?.statistics.keyframes ?? 0
+        simulation.killViewer(1)
+        // It is let go when it has been silent for long enough.
+        simulation.drive(for: .seconds(30))
+        let then = simulation.host?.statistics.keyframes ?? 0
+        #expect(then - last < 14)
+        simulation.drive(for: .seconds(20))
+        #expect(simulation.host?.statistics.keyframes == then)
+    }
+
+    @Test(arguments: 1...12)
+    func aLossIsMendedWithinAFewRoundTrips(seed: Int) {
+        var simulation = Simulation.securePair(seed: UInt64(seed))
+        simulation.source.frameBytes = 4000
+        simulation.source.keyframeBytes = 20_000
+        simulation.drive(for: .seconds(1))
+        simulation.media.weather.loss = 0.01
+        simulation.media.weather.reorder = 0.05
+        simulation.mediaBack.weather.loss = 0.01
+        simulation.drive(for: .seconds(30))
+        let viewer = simulation.viewer
+        #expect(simulation.media.lost > 10)
+        #expect(viewer.decoder.errors.isEmpty, "\(viewer.decoder.errors.prefix(3))")
+        // Noticed after a tenth of a second, asked for, encoded, and perhaps lost again.
+        #expect(viewer.longestPause(from: .at(1), to: .at(31)) < .milliseconds(1200))
+        // 110 losses of a frame would be as many keyframes at the most.
+        #expect((2...120).contains(viewer.frames.filter(\.isKeyframe).count))
+        #expect(viewer.frames.count > 450)
+    }
+
+    /// Nothing comes after it that would show that it is missing.
+    @Test func theLossOfALastFrameIsNoticed() {
+        var simulation = Simulation.securePair()
+        simulation.drive(for: .seconds(2))
+        let shown = simulation.viewer.frames.count
+        simulation.media.weather.loss = 1
+        simulation.drive(for: .milliseconds(60))
+        simulation.source.isStill = true
+        simulation.drive(for: .milliseconds(20))
+        simulation.media.weather.loss = 0
+        simulation.drive(for: .milliseconds(500))
+        let viewer = simulation.viewer
+        #expect(viewer.frames.count == shown + 1)
+        #expect(viewer.frames.last?.isKeyframe == true)
+        #expect(viewer.session.statistics.lost >= 1)
+    }
+
+    @Test func aViewerThatKeepsAskingGetsNoMoreThanFiveASecond() {
+        var schedule = KeyframeSchedule()
+        var now = MediaTime.zero
+        var requests = 0
+        for _ in 0..<1000 {
+            now = now + .milliseconds(10)
+            var actions = [schedule.wanted(now: now)]
+            if let due = schedule.deadline, due <= now { actions.append(schedule.deadlineReached(now: now)) }
+            for action in actions where action == .request {
+                requests += 1
+                schedule.keyframeCame(now: now, isPeriodic: false)
+            }
+        }
+        #expect((45...51).contains(requests))
+    }
+
+    // MARK: The wire
+
+    @Test func theItemsOfFeedbackAndState() {
+        #expect(Feedback(keyframeAfter: SequenceNumber(0x01020304)).plaintext == [1, 4, 1, 2, 3, 4])
+        #expect(StreamState(newest: SequenceNumber(0xFFFF_FFFE)).plaintext == [1, 4, 0xFF, 0xFF, 0xFF, 0xFE])
+        #expect(Feedback().plaintext == [])
+        func feedback(_ bytes: [UInt8]) -> SequenceNumber? { bytes.withUnsafeBytes { Feedback($0).keyframeAfter } }
+        #expect(feedback([1, 4, 0, 0, 0, 7]) == SequenceNumber(7))
+        // Another kind first, and more behind the value, as a later version may have it.
+        #expect(feedback([9, 2, 1, 1, 1, 6, 0, 0, 0, 7, 8, 8]) == SequenceNumber(7))
+        for bytes in [[], [1], [1, 4], [1, 4, 0, 0, 0], [1, 3, 0, 0, 0], [2, 4, 0, 0, 0, 7]] as [[UInt8]] {
+            #expect(feedback(bytes) == nil)
+            #expect(bytes.withUnsafeBytes { StreamState($0).newest } == nil)
+        }
+    }
+}
