@@ -37,6 +37,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        // For the benchmarks only.
+        .package(url: "https://github.com/google/swift-benchmark", from: "0.1.2"),
     ],
     targets: [
         // The program.
@@ -94,6 +96,19 @@ let package = Package(
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         system("CPango", pkgConfig: "pangocairo", apt: "libpango1.0-dev"),
+
+        // Times of the hot paths, and what they allocate: Scripts/bench micro.
+        .executableTarget(
+            name: "beamroom-benchmarks",
+            dependencies: [
+                "BeamNetwork", "BeamIdentity", "BeamCodec", "BeamPixels", "BeamProtocol", "BeamMedia", "BeamClock",
+                "CAllocations", .product(name: "Benchmark", package: "swift-benchmark"),
+            ],
+            path: "Benchmarks/Micro", swiftSettings: strict),
+        // Stands in front of the C library's allocator; for no other program.
+        .target(
+            name: "CAllocations", path: "Benchmarks/CAllocations",
+            cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
 
         // Tests: one folder for each target, and the real program on a real X server.
         test("BeamMediaTests", "BeamMedia"),

@@ -1,0 +1,177 @@
+"""Scripts/bench glass: glass-to-glass latency of BeamRoom beside others, on virtual screens."""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+
+import results
+import systems
+import table
+from laboratory import SIZES, Laboratory, Trouble, enter
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = results.ROOT / ".build" / "bench"
+CONTENTS = ("still", "scroll", "video")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="Scripts/bench glass")
+    parser.add_argument("--only", default="beamroom,gst,x0vnc,mpv", metavar="NAMES",
+                        help="which of " + ", ".join(systems.NAMES) + " (beamroom,gst,x0vnc,mpv)")
+    parser.add_argument("--content", default=",".join(CONTENTS), help="which of still, scroll, video (all)")
+    parser.add_argument("--reps", type=int, default=3, help="runs of each (3); the table shows their medians")
+    parser.add_argument("--seconds", type=float, default=8, help="of each run (8)")
+    parser.add_argument("--size", type=int, default=1080, choices=sorted(SIZES), help="rows of the screen (1080)")
+    parser.add_argument("--rate", type=int, default=60, help="frames a second (60)")
+    parser.add_argument("--no-4k", action="store_true", help="leave out 3840x2160 at 30, which takes BeamRoom only")
+    parser.add_argument("--no-start", action="store_true", help="don't time the viewers' start")
+    parser.add_argument("--no-history", action="store_true", help="print only")
+    parser.add_argument("--no-setup", action="store_true", help="install nothing")
+    options = parser.parse_args(arguments)
+    options.only = options.only.split(",")
+    options.content = options.content.split(",")
+    unknown = [name for name in options.only if name not in systems.NAMES]
+    if unknown or not set(options.content) <= set(CONTENTS) or options.reps < 1 or options.seconds <= 0:
+        parser.error(f"there is no system {', '.join(unknown)}" if unknown else "see --help")
+    return options
+
+
+# --- Outside: what is needed -----------------------------------------------------------------------------------------
+
+
+def build_probe():
+    BUILD.mkdir(parents=True, exist_ok=True)
+    probe = BUILD / "glassprobe"
+    sources = sorted(HERE.glob("*.c"))
+    newest = max(path.stat().st_mtime for path in [*sources, HERE / "probe.h"])
+    if not probe.exists() or probe.stat().st_mtime < newest:
+        subprocess.run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-o", probe, *sources,
+                        "-lX11", "-lXext", "-lm", "-lpthread"], check=True)
+    return str(probe)
+
+
+def build_program():
+    program = os.environ.get("BEAMROOM")
+    if program:
+        return str(pathlib.Path(program).resolve())
+    say("Building BeamRoom (the first time takes some minutes)…")
+    command = ["swift", "build", "-c", "release", "--product", "beamroom"]
+    subprocess.run(command, cwd=results.ROOT, check=True, stdout=sys.stderr)
+    path = subprocess.run([*command[:4], "--show-bin-path"], cwd=results.ROOT, check=True, capture_output=True,
+                          text=True)
+    return f"{path.stdout.strip()}/beamroom"
+
+
+def isolated(command):
+    """The command in a network, and among processes, of its own: both end with it."""
+    words = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.geteuid() != 0:
+        words += ["--user", "--map-root-user"]
+    if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
+        raise Trouble("This machine doesn't allow new namespaces, which keep what is measured apart from everything"
+                      " else. Run it as root.")
+    return [*words, *command]
+
+
+def session_environment():
+    """Nothing of the person's own session: no window on a real screen."""
+    private = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS")
+    return {name: value for name, value in os.environ.items() if name not in private}
+
+
+def run(arguments):
+    if arguments[:1] == ["--inside"]:
+        return inside(arguments[1:])
+    options = parse(arguments)
+    if not options.no_setup:
+        setup = [results.ROOT / "Scripts" / "setup", "--bench"]
+        for name in options.only:
+            setup += ["--peer", name] if name in systems.PEERS else []
+        subprocess.run(setup, check=True, stdout=sys.stderr)
+    environment = session_environment()
+    environment["BEAMROOM_PROBE"] = build_probe()
+    if "beamroom" in options.only:
+        environment["BEAMROOM"] = build_program()
+    bench = str(HERE.parent / "bench.py")
+    return subprocess.run(isolated([sys.executable, "-B", bench, "glass", "--inside", *arguments]),
+                          env=environment).returncode
+
+
+# --- Inside: the measurement -----------------------------------------------------------------------------------------
+
+
+def measure(options, size, rate, names):
+    """Everything at one size and rate: systems' figures, a list of one for each repetition."""
+    # Needs python3-pil, which may have been installed only now.
+    import content
+
+    found = {name: {} for name in names}
+    with Laboratory(os.environ["BEAMROOM_PROBE"], size, rate) as laboratory:
+        screens = laboratory.screens
+        content.write(laboratory.directory, screens.width, screens.height)
+        made = {name: systems.make(name, os.environ.get("BEAMROOM"), laboratory.directory) for name in names}
+        for name, system in made.items():
+            system.prepare(laboratory)
+            found[name]["version"] = system.version()
+        for repetition in range(options.reps):
+            # Side by side in time, so that a machine that is slower for a while is so for all.
+            for shown in options.content:
+                for name, system in made.items():
+                    figures = laboratory.measure(system, shown, options.seconds, 4 if shown == "still" else 0)
+                    report(laboratory, name, shown, repetition, figures)
+                    add(found[name].setdefault(shown, {}), figures)
+            if not options.no_start:
+                for name, system in made.items():
+                    found[name].setdefault("start", []).append(laboratory.time_start(system))
+    return {"width": screens.width, "height": screens.height, "rate": rate, "bit_rate": screens.bit_rate,
+            "systems": found}
+
+
+def report(laboratory, name, shown, repetition, figures):
+    if figures is None:
+        return say(f"{name}, {shown}, {repetition + 1}: ended by itself. Last words:\n{laboratory.last_words()}")
+    change = figures["change"]
+    say(f"{name}, {shown}, {repetition + 1}: " + (
+        f"{change['median']:.1f} ms, p95 {change['p95']:.1f} ms" if change["median"] is not None
+        else "no change was seen"))
+
+
+def add(kept, figures):
+    """Appends one run's figures to the lists of those before; what is missing is None."""
+    figures = figures or {}
+    cpu, memory, rest = figures.get("cpu"), figures.get("memory"), figures.get("rest")
+    change, frame = figures.get("change", {}), figures.get("frame", {})
+    flat = {
+        "median": change.get("median"), "p95": change.get("p95"), "missed": change.get("missed"),
+        "frame_median": frame.get("median"), "frame_p95": frame.get("p95"),
+        "cpu": cpu and cpu["host"] + cpu["viewer"],
+        "cpu_host": cpu and cpu["host"], "cpu_viewer": cpu and cpu["viewer"],
+        "memory_host": memory and memory["host"], "memory_viewer": memory and memory["viewer"],
+        "rest_cpu": rest and rest["cpu"]["host"] + rest["cpu"]["viewer"],
+        "rest_datagrams": rest and rest["datagrams"],
+    }
+    for key in ("fps", "painted_fps", "longest_gap", "frozen", "psnr", "psnr_p5", "psnr_rested", "luma_rested", "mbit"):
+        flat[key] = figures.get(key)
+    for key, value in flat.items():
+        if value is not None or key in kept or key in ("median", "p95"):
+            kept.setdefault(key, []).append(None if value is None else round(value, 2))
+    if figures.get("stages"):
+        kept.setdefault("stages", []).append(figures["stages"])
+
+
+def inside(arguments):
+    options = parse(arguments)
+    enter()
+    tables = {f"{options.size}p{options.rate}": measure(options, options.size, options.rate, options.only)}
+    if "beamroom" in options.only and not options.no_4k and options.size != 2160:
+        tables["2160p30"] = measure(options, 2160, 30, ["beamroom"])
+    entry = results.entry(reps=options.reps, seconds=options.seconds, tables=tables)
+    table.show(entry)
+    if not options.no_history:
+        results.append("glass", entry)

@@ -1,0 +1,143 @@
+// What the probe's parts share: known content painted on one X display, and looked for on another.
+#pragma once
+
+#include <X11/Xlib.h>
+#include <X11/Xutil.h>
+#include <X11/extensions/XShm.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// --- The strip with the codes: a marker of 8 bits and a frame number of 16, white and black cells in Gray code, so
+// that from one number to the next exactly one cell changes. In front of each, a white and a black cell say that it can
+// be read.
+
+enum {
+    STRIP_X = 64,
+    STRIP_Y = 64,
+    STRIP_HEIGHT = 160,
+    CELL = 32,
+    MARKER_BITS = 8,
+    NUMBER_BITS = 16,
+    NUMBER_X = STRIP_X + (2 + MARKER_BITS + 2) * CELL,
+    STRIP_WIDTH = (2 + MARKER_BITS + 2 + 2 + NUMBER_BITS) * CELL,
+};
+
+static inline uint32_t to_gray(uint32_t value) { return value ^ (value >> 1); }
+
+static inline bool in_strip(int x, int y) {
+    return y >= STRIP_Y && y < STRIP_Y + STRIP_HEIGHT && x >= STRIP_X && x < STRIP_X + STRIP_WIDTH;
+}
+
+// --- Options
+
+enum content { STILL, SCROLL, VIDEO };
+
+struct options {
+    const char *host, *viewer;
+    enum content content;
+    const char *image;
+    /// Paint rate of moving content. Not a round number, so that its phase drifts against a capture clock's.
+    double rate;
+    /// In seconds: measured, before that, and after the rest that quality is measured in.
+    double duration, warm_up, rest;
+    /// The viewer is started by the probe, and timed.
+    const char *spawn;
+    /// The picture is right from here on, in dB.
+    double right_db;
+};
+
+extern struct options options;
+
+// --- Time and ends
+
+double now(void);
+void sleep_until(double time);
+void sleep_for(double seconds);
+_Noreturn void fail(const char *what, const char *about);
+
+// --- The host's pictures: what is painted, and what is compared with
+
+extern int width, height;
+
+void load_pictures(void);
+/// Row `y` of frame `number`, 4 bytes a pixel.
+const uint32_t *picture_row(uint32_t number, int y);
+/// Frames that differ; scrolling content is one tall picture instead (of `tall_height` rows, seen from `scroll_offset`
+/// on).
+extern int picture_count, tall_height;
+int scroll_offset(uint32_t number);
+
+// --- An X display's pixels in shared memory
+
+struct shared_image {
+    Display *display;
+    XImage *image;
+    XShmSegmentInfo segment;
+};
+
+struct shared_image *make_image(Display *display, int width, int height);
+void free_image(struct shared_image *image);
+void grab(struct shared_image *image, int x, int y);
+
+static inline uint32_t *image_row(struct shared_image *image, int y) {
+    return (uint32_t *)(image->image->data + (size_t)y * (size_t)image->image->bytes_per_line);
+}
+
+/// RGB or luma PSNR in dB between a grabbed screen and frame `number`, without the strip; looks at each `step`th row.
+double psnr_rgb(struct shared_image *screen, uint32_t number, int step);
+double psnr_luma(struct shared_image *screen, uint32_t number);
+
+// --- What was painted and seen, each with its time. Written by the painter and the watcher, read when both have ended.
+
+enum { MARKERS = 1 << 16, FRAMES = 1 << 20 };
+
+struct record {
+    double marker_painted[MARKERS], marker_seen[MARKERS];
+    double frame_painted[FRAMES], frame_seen[FRAMES];
+    /// The newest that is painted: published after its time is written.
+    _Atomic int marker, frame;
+    /// The watcher's own, valid while `is_measuring`.
+    uint64_t distinct, looks, unreadable;
+    double last_new, longest_gap, frozen;
+    int last_frame_seen, last_marker_seen;
+};
+
+extern struct record record;
+extern _Atomic bool is_stopping, is_frozen, is_measuring;
+
+void *paint(void *unused);
+void *watch(void *unused);
+
+/// Reads a code out of two rows of pixels that begin at column `left`; -1 if it can't be read.
+int64_t read_code(const uint32_t *first, const uint32_t *second, int left, int x, int bits);
+/// The frame that a number code read at this moment stands for.
+uint32_t frame_of_code(int64_t code);
+
+// --- Samples of the picture's quality while it moves
+
+enum { SAMPLES = 10000 };
+extern double samples[SAMPLES];
+extern int sample_count;
+void *sample_quality(void *unused);
+
+// --- What processes and the network use
+
+struct group {
+    const char *name;
+    int pid;
+    uint64_t ticks;
+};
+
+enum { GROUPS = 8 };
+extern struct group groups[GROUPS];
+extern int group_count;
+
+/// Begins to count.
+void begin_usage(void);
+/// Prints what was used since, as JSON members: processor time by group in % of a core, datagrams and bytes on the
+/// loopback.
+void print_usage(double seconds);
+/// Prints each group's peak memory, in MiB.
+void print_memory(void);

@@ -1,0 +1,162 @@
+"""The systems that are measured: how a person would start each for the least delay."""
+
+import json
+import pathlib
+import secrets
+import shlex
+import subprocess
+import time
+
+LOOPBACK = "127.0.0.1"
+
+
+class System:
+    """One way to show a screen elsewhere. `share` and `watch` return commands for a shell, run in that order."""
+
+    #: As people call it, and the Debian package whose version is noted.
+    title = package = None
+    #: Codes to a bit rate, in H.264.
+    is_h264 = True
+
+    def share(self, screens, port):
+        raise NotImplementedError
+
+    def watch(self, screens, port):
+        raise NotImplementedError
+
+    def prepare(self, laboratory):
+        """Once, before the first run."""
+
+    def stages(self, directory):
+        """What the system itself says about where time goes, by stage."""
+        return {}
+
+    def version(self):
+        query = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", self.package], capture_output=True, text=True)
+        return query.stdout if query.returncode == 0 else "unknown"
+
+
+class BeamRoom(System):
+    """As its users run it: encrypted, with a viewer that was paired before."""
+
+    title = "BeamRoom"
+
+    def __init__(self, program, directory):
+        self.program = program
+        self.directory = pathlib.Path(directory)
+
+    def _command(self, end, *words):
+        state = self.directory / f"{end}-state"
+        state.mkdir(exist_ok=True)
+        quoted = " ".join(shlex.quote(str(word)) for word in (self.program, *words))
+        return f"XDG_STATE_HOME={shlex.quote(str(state))} exec {quoted}"
+
+    def share(self, screens, port, *more):
+        return self._command(
+            "host", "share", "--display", screens.host, "--no-cursor", "--max-fps", screens.rate, "-b",
+            f"{screens.bit_rate}k", "--bind", LOOPBACK, "--port", port, "--media-port", port + 1, "--no-discovery",
+            "--json", *(more or ["--trusted-only"])) + f" >{self.directory}/host.json"
+
+    def watch(self, screens, port, *more):
+        command = self._command("viewer", "watch", f"{LOOPBACK}:{port}", "--fullscreen", "--json", *more)
+        return f"DISPLAY={screens.viewer} {command} >{self.directory}/viewer.json"
+
+    def prepare(self, laboratory):
+        # A viewer that knows the code is remembered; after that only such viewers are let in.
+        port = laboratory.next_port()
+        code = ("--code", f"{secrets.randbelow(10 ** 6):06}")
+        with laboratory.running(self.share(laboratory.screens, port, *code), "share"):
+            time.sleep(1)
+            with laboratory.running(self.watch(laboratory.screens, port, *code), "watch"):
+                laboratory.wait_for("the first picture", lambda: self._events("viewer", "first-frame"))
+
+    def _events(self, end, name):
+        try:
+            lines = (self.directory / f"{end}.json").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+        return [event for event in events if event.get("event") == name]
+
+    def stages(self, directory):
+        found = {}
+        for end in ("host", "viewer"):
+            for summary in self._events(end, "summary")[-1:]:
+                for stage, figures in summary.get("latencyMs", {}).items():
+                    found[f"{end}.{stage}"] = {key: round(figures[key], 2) for key in ("median", "p95")}
+        return found
+
+    def version(self):
+        return "this commit"
+
+
+class GStreamer(System):
+    title = "GStreamer"
+    package = "gstreamer1.0-tools"
+
+    def share(self, screens, port):
+        return (f"exec gst-launch-1.0 -q ximagesrc display-name={screens.host} use-damage=0 show-pointer=false "
+                f"! video/x-raw,framerate={screens.rate}/1 ! videoconvert ! video/x-raw,format=I420 "
+                f"! x264enc tune=zerolatency speed-preset=ultrafast bitrate={screens.bit_rate} vbv-buf-capacity=100 "
+                f"key-int-max={screens.rate} ! rtph264pay config-interval=-1 aggregate-mode=zero-latency "
+                f"! udpsink host={LOOPBACK} port={port} sync=false")
+
+    def watch(self, screens, port):
+        return (f"DISPLAY={screens.viewer} exec gst-launch-1.0 -q udpsrc port={port} "
+                'caps="application/x-rtp,media=video,clock-rate=90000,encoding-name=H264,payload=96" '
+                "! rtph264depay ! avdec_h264 ! videoconvert ! ximagesink sync=false")
+
+
+class FFmpeg(System):
+    """ffmpeg at the host; what watches differs."""
+
+    package = "ffmpeg"
+
+    def share(self, screens, port):
+        return (f"exec ffmpeg -nostdin -loglevel error -f x11grab -framerate {screens.rate} "
+                f"-video_size {screens.width}x{screens.height} -draw_mouse 0 -i {screens.host} -c:v libx264 "
+                f"-preset ultrafast -tune zerolatency -pix_fmt yuv420p -b:v {screens.bit_rate}k "
+                f"-maxrate {screens.bit_rate}k -bufsize {screens.bit_rate // 10}k -g {screens.rate} "
+                f'-f mpegts "udp://{LOOPBACK}:{port}?pkt_size=1316"')
+
+
+class MPV(FFmpeg):
+    title = "ffmpeg to mpv"
+    package = "mpv"
+
+    def watch(self, screens, port):
+        return (f"DISPLAY={screens.viewer} exec mpv --no-config --really-quiet --profile=low-latency --untimed "
+                "--no-cache --no-audio --vo=x11 --demuxer-lavf-probesize=32 --demuxer-lavf-analyzeduration=0 --no-osc "
+                f"--no-input-terminal --no-border --geometry={screens.width}x{screens.height}+0+0 "
+                f"--cursor-autohide=always udp://{LOOPBACK}:{port}")
+
+
+class FFplay(FFmpeg):
+    title = "ffmpeg to ffplay"
+
+    def watch(self, screens, port):
+        return (f"DISPLAY={screens.viewer} SDL_AUDIODRIVER=dummy exec ffplay -loglevel error -fflags nobuffer "
+                "-flags low_delay -framedrop -probesize 32 -analyzeduration 0 -sync ext -an -noborder -left 0 -top 0 "
+                f'-x {screens.width} -y {screens.height} "udp://{LOOPBACK}:{port}"')
+
+
+class TigerVNC(System):
+    title = "TigerVNC"
+    package = "tigervnc-scraping-server"
+    is_h264 = False
+
+    def share(self, screens, port):
+        return (f"exec X0tigervnc -display {screens.host} -rfbport {port} -localhost=1 -SecurityTypes None "
+                f"-PollingCycle 5 -MaxProcessorUsage 100 -FrameRate {screens.rate}")
+
+    def watch(self, screens, port):
+        return (f"DISPLAY={screens.viewer} exec xtigervncviewer -FullScreen=1 -RemoteResize=0 -SecurityTypes None "
+                f"-AlertOnFatalError=0 {LOOPBACK}::{port}")
+
+
+PEERS = {"gst": GStreamer, "x0vnc": TigerVNC, "mpv": MPV, "ffplay": FFplay}
+NAMES = ["beamroom", *PEERS]
+
+
+def make(name, program, directory):
+    return BeamRoom(program, directory) if name == "beamroom" else PEERS[name]()

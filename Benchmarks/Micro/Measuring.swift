@@ -1,0 +1,33 @@
+import Benchmark
+import CAllocations
+
+extension BenchmarkState {
+    /// Times `body`, and counts what the whole process allocates meanwhile. `body` returns how many datagrams it handled.
+    mutating func measureAllocating(_ body: () throws -> Int) throws {
+        let before = beam_allocations()
+        start()
+        let datagrams = try body()
+        let after = beam_allocations()
+        try end()
+        increment(counter: "datagrams", by: Double(datagrams))
+        increment(counter: "allocations", by: Double(after - before))
+    }
+}
+
+extension BenchmarkColumn {
+    /// Columns beside the times: datagrams and allocations, each the mean of one iteration.
+    static func registerAllocations() {
+        for name in ["datagrams", "allocations"] {
+            register(
+                BenchmarkColumn(
+                    name: name,
+                    value: { ($0.counters[name] ?? 0) / Double(max(1, $0.measurements.count)) }))
+        }
+    }
+}
+
+/// What keeps a benchmark from being run.
+struct BenchmarkFailure: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,131 @@
+import BeamCodec
+import BeamMedia
+import BeamPixels
+import Benchmark
+
+/// From the screen's pixels to the encoder's and back, 1080p.
+func conversionSuite() -> BenchmarkSuite {
+    BenchmarkSuite(name: "convert") { suite in
+        let size = MovingText.size
+        let text = MovingText()
+        let screen = PixelBuffer(format: .bgrx, size: size)
+        let planar = PixelBuffer(format: .i420, size: size)
+        let whole = DamageRegion(PixelRect(size))
+        _ = text.draw(0, into: screen)
+        PixelConversion.bgrxToI420(screen, into: planar, rects: whole)
+
+        suite.benchmark("screen to encoder, whole") { state in
+            try state.measureAllocating {
+                PixelConversion.bgrxToI420(screen, into: planar, rects: whole)
+                return 0
+            }
+        }
+        let converter = PictureConverter()
+        var number = 0
+        suite.benchmark("screen to encoder, 64x64 changed") { state in
+            let picture = text.blink(number, in: screen)
+            number += 1
+            try state.measureAllocating {
+                _ = try converter.convert(picture, to: size)
+                return 0
+            }
+        }
+        let shown = PixelBuffer(format: .bgrx, size: size)
+        suite.benchmark("decoder to screen, whole") { state in
+            try state.measureAllocating {
+                PixelConversion.toBGRX(
+                    planar, colour: .bt709Limited, into: shown.planes[0].base, stride: shown.planes[0].stride,
+                    rect: PixelRect(size))
+                return 0
+            }
+        }
+    }
+}
+
+/// The encoder and the decoder that are used when nobody says otherwise, 1080p60 at 10 Mbit/s.
+func codecSuite() -> BenchmarkSuite {
+    BenchmarkSuite(name: "codec") { suite in
+        for content in CodedContent.Kind.allCases {
+            let kept = Kept { try CodedContent(content) }
+            suite.benchmark("encode 1080p, \(content.rawValue)") { state in
+                let coding = try kept.value
+                let picture = try coding.nextPicture()
+                try state.measureAllocating {
+                    coding.coded.append(try coding.encoder.encode(picture, keyframe: false))
+                    return 0
+                }
+                coding.coded.removeAll(keepingCapacity: true)
+            }
+            let sequence = Kept { try CodedContent(content).sequence(120) }
+            let decoder = Kept { try VideoDecoder() }
+            var number = 0
+            suite.benchmark("decode 1080p, \(content.rawValue)") { state in
+                let units = try sequence.value
+                let unit = units[number % units.count]
+                number += 1
+                let decoder = try decoder.value
+                try state.measureAllocating {
+                    _ = try decoder.decode(unit)
+                    return 0
+                }
+            }
+        }
+    }
+}
+
+/// Made when it is first needed: a benchmark that is filtered out costs nothing.
+private final class Kept<Value> {
+    private var made: Value?
+    private let make: () throws -> Value
+
+    init(_ make: @escaping () throws -> Value) { self.make = make }
+
+    var value: Value {
+        get throws {
+            if let made { return made }
+            let value = try make()
+            made = value
+            return value
+        }
+    }
+}
+
+/// Pictures on their way through an encoder.
+private final class CodedContent {
+    enum Kind: String, CaseIterable {
+        case scrolling = "scrolling text"
+        case small = "64x64 changed"
+    }
+
+    let encoder: VideoEncoder
+    var coded: [AccessUnit?] = []
+    private let kind: Kind
+    private let text = MovingText()
+    private let screen = PixelBuffer(format: .bgrx, size: MovingText.size)
+    private let converter = PictureConverter()
+    private var number = 0
+
+    init(_ kind: Kind) throws {
+        self.kind = kind
+        encoder = try VideoEncoder(
+            EncoderSettings(size: MovingText.size, frameRate: 60, bitRate: 10_000_000))
+        coded.reserveCapacity(8)
+        _ = text.draw(0, into: screen)
+    }
+
+    func nextPicture() throws -> Picture {
+        defer { number += 1 }
+        let picture =
+            kind == .scrolling ? text.draw(number, into: screen) : text.blink(number, in: screen)
+        return try converter.convert(picture, to: MovingText.size)
+    }
+
+    /// `count` coded pictures, the first a keyframe.
+    func sequence(_ count: Int) throws -> [AccessUnit] {
+        try (0..<count).compactMap { index in
+            var unit = try encoder.encode(nextPicture(), keyframe: index == 0)
+            unit?.number = UInt32(index)
+            return unit
+        }
+    }
+}

@@ -1,0 +1,21 @@
+"""What Scripts/bench hands its subcommands to."""
+
+import importlib
+import pathlib
+import sys
+
+COMMANDS = ("micro", "glass", "flame", "history", "readme")
+
+if __name__ == "__main__":
+    sys.path.append(str(pathlib.Path(__file__).resolve().parent / "Glass"))
+    if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
+        sys.exit(f"one of {', '.join(COMMANDS)} is wanted")
+    try:
+        sys.exit(importlib.import_module(sys.argv[1]).run(sys.argv[2:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        # What a person can do something about is a sentence; anything else is a mistake of these scripts.
+        if not getattr(error, "is_for_people", False):
+            raise
+        sys.exit(str(error))

@@ -1,0 +1,69 @@
+"""Scripts/bench history: how the figures went, newest last."""
+
+import argparse
+import sys
+
+import micro
+import results
+import table
+from results import number
+
+
+def micro_figures(entry):
+    for one in entry["benchmarks"]:
+        yield one["name"], one["time"], micro.time
+    for name, slope in entry["allocations_per_datagram"].items():
+        yield f"{name}: allocations/datagram", slope, lambda value: f"{value:g}"
+
+
+def glass_figures(entry):
+    def plain(digits, unit=""):
+        return lambda value: number(value, digits, unit)
+
+    for name, part in entry["tables"].items():
+        for system in part["systems"]:
+            for content in table.HEADINGS:
+                for figure, form in (("median", plain(1, " ms")), ("p95", plain(1, " ms")), ("fps", plain(1, " fps")),
+                                     ("cpu", plain(0, " %")), ("psnr", plain(1, " dB")), ("rest_cpu", plain(1, " %"))):
+                    value = table.figure(part, system, content, figure)
+                    if value is not None:
+                        yield f"{name} {system} {content} {figure}", value, form
+            value = table.figure(part, system, "start", "")
+            if value is not None:
+                yield f"{name} {system} first picture", value, plain(0, " ms")
+
+
+def show(kind, figures, count, pattern):
+    entries = results.read(kind)
+    if not entries:
+        return print(f"There is no history of {kind} yet: Scripts/bench {kind} begins it.", file=sys.stderr)
+    newest = entries[-1]
+    # Figures of another machine say nothing about this one's.
+    same = [entry for entry in entries if results.is_same(entry["machine"], newest["machine"])][-count:]
+    print(f"{kind}: {results.describe(newest['machine'])}")
+    measured = [{name: value for name, value, _ in figures(entry)} for entry in same]
+    rows = []
+    for name, value, form in figures(newest):
+        if pattern not in name:
+            continue
+        values = [entry.get(name) for entry in measured]
+        before = [one for one in values[:-1] if one is not None]
+        ratio = number(value / before[-1], 2) if before and before[-1] else "–"
+        rows.append([name, *("–" if one is None else form(one) for one in values), ratio])
+    heads = [f"{entry['date'][:10]} {entry['commit'][:7]}" + ("*" if entry["commit"].endswith("-dirty") else "")
+             for entry in same]
+    print(results.table(rows, ["", *heads, "ratio"]))
+    if any(head.endswith("*") for head in heads):
+        print("* with changes that weren't committed")
+    print()
+
+
+def run(arguments):
+    parser = argparse.ArgumentParser(prog="Scripts/bench history")
+    parser.add_argument("kind", nargs="?", choices=("micro", "glass"), help="(both)")
+    parser.add_argument("--entries", type=int, default=5, help="the newest so many (5)")
+    parser.add_argument("--match", default="", help="only figures whose names contain this")
+    options = parser.parse_args(arguments)
+    for kind, figures in (("micro", micro_figures), ("glass", glass_figures)):
+        if options.kind in (None, kind):
+            show(kind, figures, options.entries, options.match)
