@@ -59,7 +59,7 @@ let package = Package(
 
         // Adapters: each meets one part of the world, and none imports another.
         library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec"),
-        library("BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec"),
+        library("BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264"),
         library("BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec"),
         library("BeamDiscovery", "CAvahi"),
         library(
@@ -91,7 +91,8 @@ let package = Package(
             "CXCB", pkgConfig: "xcb", apt: "libxcb1-dev", "libxcb-shm0-dev", "libxcb-damage0-dev", "libxcb-xfixes0-dev",
             "libxcb-randr0-dev", "libxcb-composite0-dev", "libxcb-xinput-dev"),
         system("CAVCodec", pkgConfig: "libavformat", apt: "libavcodec-dev", "libavformat-dev", "libswscale-dev"),
-        // Its pkg-config file asks for flags that the package manager refuses; what it needs stands in the module map.
+        // Their pkg-config files ask for flags that the package manager refuses; what they need stands in the module maps.
+        system("CX264", pkgConfig: nil, apt: "libx264-dev"),
         system("CSDL2", pkgConfig: nil, apt: "libsdl2-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),

@@ -24,9 +24,9 @@ def build(installs):
         return program
     if installs:
         subprocess.run([results.ROOT / "Scripts" / "setup"], check=True, stdout=sys.stderr)
-    subprocess.run(["swift", "build", "-c", "release", "--product", "beamroom-benchmarks"], cwd=results.ROOT,
+    subprocess.run(["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "beamroom-benchmarks"], cwd=results.ROOT,
                    check=True, stdout=sys.stderr)
-    path = subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], cwd=results.ROOT, check=True,
+    path = subprocess.run(["swift", "build", "-c", "release", "--static-swift-stdlib", "--show-bin-path"], cwd=results.ROOT, check=True,
                           capture_output=True, text=True).stdout.strip()
     return f"{path}/beamroom-benchmarks"
 

@@ -61,7 +61,7 @@ def build_program():
     if program:
         return str(pathlib.Path(program).resolve())
     say("Building BeamRoom (the first time takes some minutes)…")
-    command = ["swift", "build", "-c", "release", "--product", "beamroom"]
+    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "beamroom"]
     subprocess.run(command, cwd=results.ROOT, check=True, stdout=sys.stderr)
     path = subprocess.run([*command[:4], "--show-bin-path"], cwd=results.ROOT, check=True, capture_output=True,
                           text=True)

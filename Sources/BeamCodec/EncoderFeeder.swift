@@ -5,22 +5,21 @@ import CAVCodec
 /// Brings pictures into the form that an opened encoder takes: even size, its arrangement of planes, its device's memory.
 /// In the usual case (even size, planar) that is the picture's own memory.
 final class EncoderFeeder {
-    private let size: PixelSize
     private let coded: PixelSize
     private let opened: OpenedEncoder
     private let frame: FrameHandle
     private let converted: FrameHandle?
     private let uploaded: FrameHandle?
     private let scaler: PlaneScaler?
-    private let padded = PixelBufferPool()
+    private let evenPictures: EvenPictures
 
     /// Nil when there is no memory.
     init?(_ opened: OpenedEncoder, size: PixelSize) {
         guard let frame = FrameHandle() else { return nil }
-        self.size = size
         self.opened = opened
         self.frame = frame
         coded = size.codedSize
+        evenPictures = EvenPictures(size)
         if opened.softwareFormat == AV_PIX_FMT_YUV420P {
             (converted, scaler) = (nil, nil)
         } else {
@@ -45,8 +44,7 @@ final class EncoderFeeder {
 
     /// The frame to hand to the encoder; good until the next call or `letGo`.
     func frame(of picture: Picture) throws(CodecError) -> UnsafeMutablePointer<AVFrame> {
-        let buffer = size == coded ? picture.buffer : evenCopy(picture.buffer)
-        guard frame.lend(buffer, format: AV_PIX_FMT_YUV420P, size: coded) else {
+        guard frame.lend(evenPictures.even(picture.buffer), format: AV_PIX_FMT_YUV420P, size: coded) else {
             throw .encodingFailed(reason: "there is not enough memory")
         }
         var current = frame
@@ -69,29 +67,4 @@ final class EncoderFeeder {
 
     /// Gives the last picture's memory back, as far as the encoder itself doesn't hold it.
     func letGo() { av_frame_unref(frame.pointer) }
-
-    /// A copy with the last column and row of an odd size once more, so that the coded edge looks like its neighbour. 4:2:0's
-    /// chroma has those places already.
-    private func evenCopy(_ source: PixelBuffer) -> PixelBuffer {
-        let copy = padded.buffer(format: .i420, size: coded)
-        for index in 0..<3 {
-            let (rowBytes, rows) = source.format.plane(index, of: size)
-            let (from, to) = (source.planes[index], copy.planes[index])
-            for row in 0..<rows {
-                (to.base + row * to.stride).copyMemory(from: from.base + row * from.stride, byteCount: rowBytes)
-            }
-        }
-        let luma = copy.planes[0]
-        if size.width < coded.width {
-            for row in 0..<size.height {
-                let last = luma.base + row * luma.stride + size.width - 1
-                (last + 1).storeBytes(of: last.load(as: UInt8.self), as: UInt8.self)
-            }
-        }
-        if size.height < coded.height {
-            let last = luma.base + (size.height - 1) * luma.stride
-            (last + luma.stride).copyMemory(from: last, byteCount: coded.width)
-        }
-        return copy
-    }
 }

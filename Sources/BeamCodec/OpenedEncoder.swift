@@ -9,26 +9,24 @@ final class OpenedEncoder {
     /// How the encoder takes its pictures: planar or semi-planar 4:2:0, in main memory or, after an upload, in the device's.
     let softwareFormat: AVPixelFormat
     let device: EncoderDevice?
-    private let isX264: Bool
 
-    /// The standard one: best at this speed, and everywhere.
-    static let standardName = "libx264"
+    /// The standard one, which is driven directly (`X264Encoder`) and not through libavcodec.
+    static let standardName = X264Encoder.standardName
 
     convenience init(_ settings: EncoderSettings) throws(CodecError) {
         _ = LibAV.quietened
         let name = settings.name ?? Self.standardName
-        guard LibAV.isSupported(settings.size) else { throw .unsupportedSize(settings.size) }
         guard let codec = avcodec_find_encoder_by_name(name) else {
-            throw .unknownEncoder(name: name, working: EncoderProbe.working)
+            throw .unknownEncoder(name: name, working: VideoEncoder.workingEncoders())
         }
         guard codec.pointee.id == AV_CODEC_ID_H264, let format = InputFormat(codec) else {
-            throw .notAnH264Encoder(name: name, working: EncoderProbe.working)
+            throw .notAnH264Encoder(name: name, working: VideoEncoder.workingEncoders())
         }
         do {
             try self.init(codec, name: name, format: format, settings)
         } catch {
             throw .encoderDoesNotStart(
-                name: name, size: settings.size, reason: error.reason, working: EncoderProbe.working)
+                name: name, size: settings.size, reason: error.reason, working: VideoEncoder.workingEncoders())
         }
     }
 
@@ -76,7 +74,6 @@ final class OpenedEncoder {
         self.name = name
         self.context = context
         softwareFormat = format.software
-        isX264 = name == Self.standardName
         let coded = settings.size.codedSize
         if let hardware = format.hardware {
             device = try EncoderDevice(
@@ -89,7 +86,7 @@ final class OpenedEncoder {
         if let frames = device?.frames {
             context.pointer.pointee.hw_frames_ctx = av_buffer_ref(frames)
         }
-        setBitRate(settings.boundedBitRate, nominal: settings.boundedBitRate)
+        setBitRate(settings.boundedBitRate)
         var options = Self.options(name)
         let result = avcodec_open2(context.pointer, codec, &options.dictionary)
         guard result >= 0 else { throw Failure(reason: LibAV.message(result)) }
@@ -120,19 +117,9 @@ final class OpenedEncoder {
     /// Frames from one keyframe to the next where nobody asks for one: none for hours.
     private static let longestGroup: CInt = 1 << 20
 
-    /// The quality that libx264 keeps to as long as the bit rate allows (its rate factor; smaller is better).
-    private static let rateFactor = "18"
-
     /// An encoder's own options, by the names that libavcodec gives them.
     private static func options(_ name: String) -> Options {
         switch name {
-        case standardName:
-            // The preset's CAVLC stays: CABAC would win 0.5 to 2 dB where the rate is short, and cost 1.5 to 2.5 ms in the encoder
-            // and up to 3.5 ms in the decoder of a moving 1080p picture.
-            Options([
-                "preset": "ultrafast", "tune": "zerolatency", "profile": "main", "crf": rateFactor, "forced-idr": "1",
-                "x264-params": "keyint=infinite:scenecut=0:chromaloc=1:ref=1",
-            ])
         case "h264_nvenc":
             Options(["preset": "p2", "tune": "ull", "zerolatency": "1", "delay": "0", "forced-idr": "1"])
         case "h264_vaapi": Options(["async_depth": "1"])
@@ -143,19 +130,11 @@ final class OpenedEncoder {
     }
 
     /// Bounds the rate to `bitRate` bits a second over half a second: room for a keyframe that is worth looking at.
-    ///
-    /// `nominal` is the same bound in the time of the encoder, which believes that pictures come at the frame rate it was
-    /// opened with.
-    func setBitRate(_ bitRate: Int, nominal: Int) {
+    func setBitRate(_ bitRate: Int) {
         let fields = context.pointer
-        if isX264 {
-            // An average rate would take the place of the constant quality.
-            fields.pointee.rc_max_rate = Int64(nominal)
-        } else {
-            fields.pointee.bit_rate = Int64(bitRate)
-            fields.pointee.rc_max_rate = Int64(bitRate)
-        }
-        fields.pointee.rc_buffer_size = CInt(Double(bitRate) * RateFollower.bufferSeconds)
+        fields.pointee.bit_rate = Int64(bitRate)
+        fields.pointee.rc_max_rate = Int64(bitRate)
+        fields.pointee.rc_buffer_size = CInt(clamping: bitRate / 2)
     }
 
     /// The parameter sets that the encoder gives beside its frames, if it does.
@@ -167,9 +146,4 @@ final class OpenedEncoder {
         let sets = NALUnits.sorted(annexB: bytes).parameterSets
         return sets.sps.isEmpty || sets.pps.isEmpty ? nil : sets
     }
-}
-
-extension PixelSize {
-    /// What 4:2:0 codes this size as: the next even one.
-    var codedSize: PixelSize { PixelSize(width: (width + 1) & ~1, height: (height + 1) & ~1) }
 }

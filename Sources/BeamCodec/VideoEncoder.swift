@@ -1,29 +1,19 @@
 import BeamLibAV
 import BeamMedia
-import CAVCodec
 
-/// H.264 from pictures, through libavcodec: Main profile, no B-frames, BT.709 limited range and signalled so, and no frame
-/// waits for another.
+/// H.264 from pictures: Main profile, no B-frames, BT.709 limited range and signalled so, and no frame waits for another.
 ///
 /// Keyframes come when asked for (and at the start), never by themselves. Used by one thread.
 ///
-/// libx264 codes at constant quality, bounded by the bit rate: what stands still costs next to nothing, what moves gets what the
-/// rate allows, measured over half a second. Other encoders follow their own rate control at that rate.
+/// libx264 is driven directly, every other encoder through libavcodec. libx264 codes at constant quality, bounded by the bit
+/// rate: what stands still costs next to nothing, what moves gets what the rate allows, measured over half a second. Other
+/// encoders follow their own rate control at that rate.
 public final class VideoEncoder {
-    public let settings: EncoderSettings
-    /// libavcodec's name of the encoder in use.
-    public let name: String
+    /// The encoder that works everywhere: libx264.
+    public static let standardName = X264Encoder.standardName
 
-    private let opened: OpenedEncoder
-    private let feeder: EncoderFeeder
-    private let packet: PacketHandle
-    private var rate: RateFollower
-    private var parameterSets: ParameterSets?
-    /// What was sent in and hasn't come out yet, oldest first.
-    private var pending: [(timestamp: Int64, time: MediaTime)] = []
-    private var finished: [AccessUnit] = []
-    private var origin: MediaTime?
-    private var lastTimestamp: Int64 = -1
+    public let settings: EncoderSettings
+    private let backend: any EncoderBackend
 
     /// Opens the encoder.
     ///
@@ -31,28 +21,29 @@ public final class VideoEncoder {
     ///   `unsupportedSize`.
     public init(_ settings: EncoderSettings) throws(CodecError) {
         self.settings = settings
-        opened = try OpenedEncoder(settings)
-        name = opened.name
-        guard let packet = PacketHandle(), let feeder = EncoderFeeder(opened, size: settings.size) else {
-            throw .encodingFailed(reason: "there is not enough memory")
+        guard LibAV.isSupported(settings.size) else { throw .unsupportedSize(settings.size) }
+        if settings.name ?? X264Encoder.standardName == X264Encoder.standardName {
+            backend = try X264Encoder(settings)
+        } else {
+            backend = try LibAVEncoder(settings)
         }
-        self.packet = packet
-        self.feeder = feeder
-        parameterSets = opened.headerParameterSets?.inMainProfile
         requestedBitRate = settings.boundedBitRate
-        rate = RateFollower(bitRate: settings.boundedBitRate, frameRate: settings.boundedFrameRate)
     }
 
+    /// The name of the encoder in use, as libavcodec has it.
+    public var name: String { backend.name }
+
     /// The H.264 encoders that start on this machine, by libavcodec's names, libx264 first. Each is really opened, once.
-    public static func workingEncoders() -> [String] { EncoderProbe.working }
+    public static func workingEncoders() -> [String] {
+        [X264Encoder.standardName] + EncoderProbe.working.filter { $0 != X264Encoder.standardName }
+    }
 
     /// The bound in bits a second, which may change at any time. libx264 follows from the next picture on; another encoder may
     /// only follow when it is opened anew.
     public var requestedBitRate: Int {
         didSet {
             requestedBitRate = EncoderSettings.bounded(requestedBitRate)
-            rate.bitRate = requestedBitRate
-            rate.apply(to: opened)
+            backend.setBitRate(requestedBitRate)
         }
     }
 
@@ -60,88 +51,38 @@ public final class VideoEncoder {
     ///
     /// Returns the frame at once. Only an encoder that delays frames (some hardware does) returns nil, and the frame from a
     /// later call. The picture is the encoder's for reading until its buffer is let go; libx264 has copied it on return.
+    ///
+    /// libx264 looks at nothing but `picture.damage`, which has to cover what differs from the picture coded before: hand the
+    /// damage of pictures that are left out to `add(_:)`, or unite it (`Picture.replacing`).
     public func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
+        try check(picture)
+        return try backend.encode(picture, keyframe: keyframe)
+    }
+
+    /// What changed in a picture that is not encoded; the next one that is takes it over.
+    public func add(_ damage: DamageRegion) { backend.add(damage) }
+
+    /// Whether the last picture has arrived as well as it ever will: `refine` has nothing to do. Always true of encoders other
+    /// than libx264.
+    public var isRefined: Bool { backend.isRefined }
+
+    /// Codes the picture that was encoded last once more, better: a frame that depends on the one before and touches only what
+    /// isn't visually lossless yet. For a screen that has come to rest: call it some 50 to 100 ms after the last change, and
+    /// again every few frames' time until `isRefined`.
+    ///
+    /// - Parameters:
+    ///   - picture: The last picture, the same pixels; its time becomes the frame's, its damage doesn't matter.
+    ///   - budget: About how many bits the frame may have; nil for a share of what the bit rate leaves at this time.
+    /// - Returns: Nil when nothing is left to do (`isRefined`), when the bit rate has no room at this time, and always from an
+    ///   encoder other than libx264.
+    public func refine(_ picture: Picture, budget: Int? = nil) throws(CodecError) -> AccessUnit? {
+        try check(picture)
+        return try backend.refine(picture, budget: budget)
+    }
+
+    private func check(_ picture: Picture) throws(CodecError) {
         guard picture.format == .i420, picture.size == settings.size else {
             throw .unexpectedPicture("\(picture.format) of \(picture.size), where i420 of \(settings.size) is coded")
         }
-        rate.picture(at: picture.time)
-        rate.apply(to: opened)
-        let frame = try feeder.frame(of: picture)
-        let timestamp = nextTimestamp(picture.time)
-        frame.pointee.pts = timestamp
-        frame.pointee.pict_type = keyframe || origin == nil ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
-        origin = origin ?? picture.time
-        pending.append((timestamp, picture.time))
-        try send(frame)
-        // The reference to the picture's memory has gone over to the encoder, if it still needs one.
-        feeder.letGo()
-        while try receive() {}
-        return finished.isEmpty ? nil : finished.removeFirst()
-    }
-
-    private func send(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) {
-        var result = avcodec_send_frame(opened.context.pointer, frame)
-        // An encoder that is full wants its output fetched first.
-        while result == beam_averror_eagain {
-            guard try receive() else { break }
-            result = avcodec_send_frame(opened.context.pointer, frame)
-        }
-        guard result >= 0 else { throw .encodingFailed(reason: LibAV.message(result)) }
-    }
-
-    /// Fetches one coded frame into `finished`; false when there is none yet.
-    private func receive() throws(CodecError) -> Bool {
-        let result = avcodec_receive_packet(opened.context.pointer, packet.pointer)
-        if result == beam_averror_eagain || result == beam_averror_eof { return false }
-        guard result >= 0 else { throw .encodingFailed(reason: LibAV.message(result)) }
-        defer { av_packet_unref(packet.pointer) }
-        let coded = packet.pointer.pointee
-        let sorted = NALUnits.sorted(annexB: UnsafeBufferPointer(start: coded.data, count: Int(coded.size)))
-        if !sorted.parameterSets.sps.isEmpty, !sorted.parameterSets.pps.isEmpty {
-            parameterSets = sorted.parameterSets.inMainProfile
-        }
-        guard !sorted.avcc.isEmpty else { return true }
-        if sorted.isKeyframe, parameterSets == nil {
-            throw .encodingFailed(reason: "the encoder \(name) gives no parameter sets")
-        }
-        finished.append(
-            AccessUnit(
-                bytes: sorted.avcc, isKeyframe: sorted.isKeyframe,
-                parameterSets: sorted.isKeyframe ? parameterSets : nil,
-                size: settings.size, time: takeTime(of: coded.pts)))
-        return true
-    }
-
-    /// The picture's time that went in with `timestamp`; older ones are forgotten (an encoder may drop frames).
-    private func takeTime(of timestamp: Int64) -> MediaTime {
-        let index = pending.firstIndex { $0.timestamp == timestamp } ?? pending.startIndex
-        guard index < pending.endIndex else { return origin ?? .zero }
-        defer { pending.removeSubrange(...index) }
-        return pending[index].time
-    }
-
-    /// 90 kHz since the first picture, always growing.
-    private func nextTimestamp(_ time: MediaTime) -> Int64 {
-        let nanoseconds = max(0, (time - (origin ?? time)).inNanoseconds)
-        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-        lastTimestamp = max(lastTimestamp + 1, seconds * 90_000 + rest * 90_000 / 1_000_000_000)
-        return lastTimestamp
-    }
-}
-
-extension ParameterSets {
-    /// The same sets, saying Main profile where they say Constrained Baseline.
-    ///
-    /// A Baseline stream whose `constraint_set1_flag` is set conforms to the Main profile as it is (H.264 clause A.2.1); the wire
-    /// promises Main, and some decoders look at nothing but this byte. Both profiles' sets have the same syntax.
-    fileprivate var inMainProfile: ParameterSets {
-        let (baseline, main, constraintSet1): (UInt8, UInt8, UInt8) = (66, 77, 0x40)
-        return ParameterSets(
-            sps: sps.map { set in
-                guard set.count > 2, set[1] == baseline, set[2] & constraintSet1 != 0 else { return set }
-                var set = set
-                set[1] = main
-                return set
-            }, pps: pps)
     }
 }

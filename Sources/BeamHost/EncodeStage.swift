@@ -40,6 +40,8 @@ final class EncodeStage: Sendable {
     struct Handlers: Sendable {
         var onAccessUnit: @Sendable (AccessUnit) -> Void
         var onResize: @Sendable (PixelSize) -> Void
+        /// The named encoder has failed, and another has taken its place.
+        var onFallback: @Sendable (String, CodecError) -> Void
         /// Nothing can be encoded any more.
         var onFailure: @Sendable (CodecError) -> Void
     }
@@ -112,7 +114,12 @@ final class EncodeStage: Sendable {
 
     /// The stage's thread's own.
     private struct Worker {
-        let settings: Settings
+        /// A screen at rest: for so long nothing has changed, and the picture may get better.
+        static let rest = Duration.milliseconds(60)
+        /// From one improvement to the next.
+        static let refinement = Duration.milliseconds(60)
+
+        var settings: Settings
         let state: State
         var encoder: VideoEncoder
         var size: PixelSize
@@ -121,15 +128,17 @@ final class EncodeStage: Sendable {
         /// The picture that was sent last, and when.
         var last: Picture?
         var lastTime = MediaTime.zero
-        /// Set while a keyframe that was asked for is left to the next picture, which is about to come.
-        var patience: Duration?
+        /// When a keyframe that was asked for is made of the last picture; until then the next one is about to come.
+        var repetition: MediaTime?
+        /// When the last picture is coded better, if no other comes; nil when it can't be.
+        var improvement: MediaTime?
 
         mutating func run(_ slot: LatestSlot<Picture>) {
             do throws(CodecError) {
                 while true {
                     switch slot.take(within: patience) {
                     case .value(let picture): try encode(picture)
-                    case .nudged: try repeatLast()
+                    case .nudged: try goOnWithLast()
                     case .closed: return
                     }
                 }
@@ -138,9 +147,15 @@ final class EncodeStage: Sendable {
             }
         }
 
+        /// How long to wait for a picture; nil: for ever.
+        private var patience: Duration? {
+            guard let next = [repetition, improvement].compactMap({ $0 }).min() else { return nil }
+            return max(.zero, next - .now)
+        }
+
         private mutating func encode(_ picture: Picture) throws(CodecError) {
             let begin = MediaTime.now
-            patience = nil
+            repetition = nil
             lastTime = begin
             let output = settings.outputSize(for: picture.size)
             let (isWatched, isKeyframe) = state.shared.withLock { shared in
@@ -156,43 +171,79 @@ final class EncodeStage: Sendable {
                 handlers.onResize(output)
             }
             guard isWatched else {
-                last = nil
-                return
+                encoder.add(picture.damage)
+                return forget()
             }
             let converted = try converter.convert(picture, to: output)
             last = converted
-            try send(converted, isKeyframe: isKeyframe, begin: begin)
+            improvement = begin + Self.rest
+            guard
+                let unit = try coded({ encoder throws(CodecError) in
+                    try encoder.encode(converted, keyframe: isKeyframe)
+                })
+            else { return }
+            handOn(unit, waited: begin - picture.time, begin: begin)
         }
 
-        /// A keyframe was asked for, perhaps while the screen stands still.
-        private mutating func repeatLast() throws(CodecError) {
+        private mutating func forget() {
+            last = nil
+            repetition = nil
+            improvement = nil
+        }
+
+        /// No new picture has come: a keyframe may have been asked for, or there is time to make the last one better.
+        private mutating func goOnWithLast() throws(CodecError) {
             let (isWatched, isKeyframe) = state.shared.withLock { ($0.isWatched, $0.needsKeyframe) }
-            guard isWatched else {
-                last = nil
-                patience = nil
-                return
+            guard isWatched else { return forget() }
+            guard var last else { return }
+            let now = MediaTime.now
+            if isKeyframe {
+                // A picture that moves is not sent twice: the next one comes within a frame or two, and is the keyframe.
+                let due = lastTime + .nanoseconds(Int64(2e9 / settings.frameRate))
+                guard due <= now else {
+                    repetition = due
+                    return
+                }
+                repetition = nil
+                state.shared.withLock { $0.needsKeyframe = false }
+                // The screen still looks like this.
+                last.time = now
+                improvement = now + Self.refinement
+                guard let unit = try coded({ encoder throws(CodecError) in try encoder.encode(last, keyframe: true) })
+                else { return }
+                handOn(unit, waited: nil, begin: now)
+            } else if let due = improvement, due <= now {
+                last.time = now
+                let unit = try coded { encoder throws(CodecError) in try encoder.refine(last) }
+                improvement = encoder.isRefined ? nil : now + Self.refinement
+                if let unit { handOn(unit, waited: nil, begin: now) }
             }
-            guard isKeyframe, var last else { return }
-            // A picture that moves is not sent twice: the next one comes within a frame or two, and is the keyframe.
-            let wait = Duration.nanoseconds(Int64(2e9 / settings.frameRate))
-            if patience == nil, MediaTime.now - lastTime < wait {
-                patience = wait
-                return
-            }
-            patience = nil
-            state.shared.withLock { $0.needsKeyframe = false }
-            // The screen still looks like this.
-            last.time = .now
-            try send(last, isKeyframe: true, begin: last.time)
         }
 
-        private mutating func send(_ picture: Picture, isKeyframe: Bool, begin: MediaTime) throws(CodecError) {
-            guard var unit = try encoder.encode(picture, keyframe: isKeyframe) else { return }
+        /// What `body` codes. A device's encoder that fails gives way to the processor's, which begins with a keyframe.
+        private mutating func coded(
+            _ body: (VideoEncoder) throws(CodecError) -> AccessUnit?
+        ) throws(CodecError) -> AccessUnit? {
+            do throws(CodecError) {
+                return try body(encoder)
+            } catch {
+                guard encoder.name != VideoEncoder.standardName else { throw error }
+                handlers.onFallback(encoder.name, error)
+                settings.encoder = VideoEncoder.standardName
+                encoder = try VideoEncoder(settings.encoderSettings(for: size))
+                return try body(encoder)
+            }
+        }
+
+        /// `waited` is nil for a picture that was sent before.
+        private mutating func handOn(_ unit: AccessUnit, waited: Duration?, begin: MediaTime) {
             let end = MediaTime.now
-            unit.stages = AccessUnit.StageTimes(waited: begin - picture.time, encode: end - begin)
+            var unit = unit
+            unit.isRepeated = waited == nil
+            unit.stages = waited.map { AccessUnit.StageTimes(waited: $0, encode: end - begin) }
             state.shared.withLock { shared in
                 shared.encoded += 1
-                shared.encode.record(end - begin)
+                if waited != nil { shared.encode.record(end - begin) }
             }
             handlers.onAccessUnit(unit)
         }

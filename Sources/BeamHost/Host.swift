@@ -46,6 +46,10 @@ public final class Host: Sendable {
             handlers: EncodeStage.Handlers(
                 onAccessUnit: { server.submit($0) },
                 onResize: { onNotice(.resized($0)) },
+                onFallback: { name, error in
+                    onNotice(
+                        .warning("The encoder \(name) has failed, and libx264 goes on in its place. \(error)"))
+                },
                 onFailure: { onNotice(.ended(reason: $0.description)) }))
         let capture = CaptureStage(source, into: slot) { onNotice(.ended(reason: $0.description)) }
         relay.connect(capture: capture, encode: encode)

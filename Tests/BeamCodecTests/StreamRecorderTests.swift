@@ -52,7 +52,8 @@ import Testing
         let directory = try TemporaryDirectory()
         let file = directory.file("c.\(ending)")
         let first = try content.coded(5)
-        var second = try content.coded(5, bitRate: 200_000_000)
+        // The frame rate is part of the sequence parameter set.
+        var second = try content.coded(5, frameRate: 60)
         for index in second.indices { second[index].time = MovingContent.time(5 + index) }
         #expect(first[0].parameterSets != second[0].parameterSets)
         try record(first + second, to: file)

@@ -79,8 +79,10 @@ struct MovingContent {
     static func time(_ number: Int) -> MediaTime { MediaTime(nanoseconds: 5_000_000_000 + Int64(number) * 33_333_333) }
 
     /// `count` pictures, coded; a keyframe first, and wherever asked.
-    func coded(_ count: Int, keyframes: Set<Int> = [], bitRate: Int? = nil) throws -> [AccessUnit] {
-        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: bitRate))
+    func coded(
+        _ count: Int, keyframes: Set<Int> = [], frameRate: Double = 30, bitRate: Int? = nil
+    ) throws -> [AccessUnit] {
+        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: frameRate, bitRate: bitRate))
         return try (0..<count).compactMap { number in
             var unit = try encoder.encode(picture(number), keyframe: keyframes.contains(number))
             unit?.number = UInt32(number)

@@ -66,7 +66,7 @@ enum Fragmenter {
         let count = (content + form.payloadLength - 1) / form.payloadLength
         let frame = MediaHeader.Frame(
             partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
-            height: height, captureTime: form == .version2 ? unit.time : nil,
+            height: height, captureTime: form == .version2 && !unit.isRepeated ? unit.time : nil,
             stages: form == .version2 ? unit.stages.map { MediaHeader.Stages($0) } : nil)
         let total = content + count * form.overhead
         var failure: SealingError?

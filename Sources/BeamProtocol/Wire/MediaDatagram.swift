@@ -44,9 +44,10 @@ struct MediaHeader: Hashable, Sendable {
         var flags: Flags
         var width: UInt16
         var height: UInt16
-        /// When the screen looked like this, by the host's clock. Nil in version 1, which doesn't tell.
+        /// When the screen looked like this, by the host's clock. Nil for a picture that is sent again, and in version 1,
+        /// which doesn't tell.
         var captureTime: MediaTime?
-        /// Where the host's time went. Nil in version 1.
+        /// Where the host's time went. Nil where there is no capture time.
         var stages: Stages?
 
         /// Decoding can start here: an IDR picture that brings its parameter sets.
@@ -147,10 +148,11 @@ struct MediaDatagram {
         try self.init(plaintext, form: .version2) { load throws(MediaDatagramError) in
             let microseconds = load.integer(16, UInt64.self)
             guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
+            let isNews = microseconds != 0
             let frame = MediaHeader.Frame(
                 partCount: load.integer(6), flags: MediaHeader.Flags(rawValue: UInt16(load.integer(8, UInt8.self))),
-                width: load.integer(10), height: load.integer(12), captureTime: captureTime,
-                stages: MediaHeader.Stages(waited: load.integer(24), encode: load.integer(26)))
+                width: load.integer(10), height: load.integer(12), captureTime: isNews ? captureTime : nil,
+                stages: isNews ? MediaHeader.Stages(waited: load.integer(24), encode: load.integer(26)) : nil)
             return MediaHeader(
                 sequence: SequenceNumber(load.integer(0)), part: load.integer(4), frame: frame,
                 configLength: load.integer(14))

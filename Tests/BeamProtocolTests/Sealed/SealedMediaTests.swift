@@ -9,7 +9,7 @@ struct SealedMediaTests {
         TestFrame.make(index, reference: index &- 1, bytes: bytes, time: .at(Double(index) / 64))
     }
 
-    private static let keyframe = TestFrame.make(0, bytes: 5000)
+    private static let keyframe = TestFrame.make(0, bytes: 5000, time: .at(0.25))
 
     private func receiver(_ keys: SealingKey...) -> SealedReceiver {
         var receiver = SealedReceiver()
@@ -138,7 +138,7 @@ struct SealedMediaTests {
 
     @Test func framesComeOutAsTheyWentIn() throws {
         let sealer = DatagramSealer(key: .golden)
-        let units = [Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20), TestFrame.make(3, bytes: 40_000)]
+        let units = [Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20), TestFrame.make(3, bytes: 40_000, time: .at(0.5))]
         var receiver = receiver(.golden)
         var bytes: UInt64 = 0
         for (number, unit) in units.enumerated() {
@@ -192,6 +192,16 @@ struct SealedMediaTests {
         #expect(receiver.frames.map(\.stages) == [wire.times])
         #expect(receiver.frames.map(\.firstArrival) == [.at(0.001)])
         #expect(receiver.frames.map(\.time) == [receiver.now])
+    }
+
+    /// A picture that is sent again is no news of the screen.
+    @Test func aRepeatedPictureHasNoCaptureTime() throws {
+        var unit = Self.keyframe
+        unit.isRepeated = true
+        var receiver = receiver(.golden)
+        for part in try sealedDatagrams(unit, 1, DatagramSealer(key: .golden)) { receiver.receive(part) }
+        #expect(receiver.frames.count == 1)
+        #expect(receiver.frames.map(\.captureTime) == [nil] && receiver.frames.map(\.stages) == [nil])
     }
 
     @Test func version1SaysNothingOfStages() throws {

@@ -1,0 +1,28 @@
+import BeamMedia
+
+/// A library's way from pictures to H.264. Used by one thread.
+protocol EncoderBackend: AnyObject {
+    /// The encoder's name, as libavcodec has it.
+    var name: String { get }
+
+    /// Bounds the rate to so many bits a second, from the next picture on.
+    func setBitRate(_ bitRate: Int)
+
+    /// Codes `picture` (i420, of the size in the settings), as a keyframe where asked. Nil only from an encoder that delays frames.
+    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit?
+
+    /// Whether nothing would be won by coding the last picture again.
+    var isRefined: Bool { get }
+
+    /// Codes the last picture again, better, in at most about `budget` bits; nil when that isn't worth it, or not possible.
+    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit?
+
+    /// What changed in a picture that isn't encoded.
+    func add(_ damage: DamageRegion)
+}
+
+extension EncoderBackend {
+    var isRefined: Bool { true }
+    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? { nil }
+    func add(_ damage: DamageRegion) {}
+}

@@ -1,0 +1,132 @@
+import BeamMedia
+import CX264
+
+/// libx264 on its own interface: no frame waits, only what changed is looked at, and each frame's quantiser is chosen here.
+///
+/// libx264 runs with constant quantisers (its other rate controls keep a half-size copy of each picture and analyse that first)
+/// and is told which macroblocks stayed as they were. It believes that only of a frame whose quantiser is no less than the last
+/// one's; a smaller one makes it look at everything, which costs two to three times as much.
+final class X264Encoder: EncoderBackend {
+    /// The encoder's name, as libavcodec has it: the standard one, best at this speed, and everywhere.
+    static let standardName = "libx264"
+
+    let name = X264Encoder.standardName
+    private let size: PixelSize
+    private let handle: X264Handle
+    private let parameterSets: ParameterSets
+    private let evenPictures: EvenPictures
+    private let macroblocks: MacroblockMap
+    private var control: QuantiserControl
+    private var input = x264_picture_t()
+    /// Damage of pictures that were not encoded.
+    private var pending = DamageRegion()
+    private var lastQuantiser = 0
+    private var frameCount: Int64 = 0
+    private var needsKeyframe = true
+
+    init(_ settings: EncoderSettings) throws(CodecError) {
+        size = settings.size
+        let coded = size.codedSize
+        guard let handle = X264Handle(coded: coded, frameRate: settings.boundedFrameRate),
+            let parameterSets = handle.parameterSets?.inMainProfile
+        else {
+            throw .encoderDoesNotStart(
+                name: Self.standardName, size: settings.size,
+                reason: "the library refuses its settings, or there is not enough memory",
+                working: VideoEncoder.workingEncoders())
+        }
+        self.handle = handle
+        self.parameterSets = parameterSets
+        evenPictures = EvenPictures(size)
+        macroblocks = MacroblockMap(coded)
+        control = QuantiserControl(
+            bitRate: settings.boundedBitRate, frameRate: settings.boundedFrameRate, macroblocks: macroblocks.count)
+        x264_picture_init(&input)
+        try warmUp(coded)
+    }
+
+    func setBitRate(_ bitRate: Int) { control.bitRate = bitRate }
+
+    func add(_ damage: DamageRegion) { pending.formUnion(damage) }
+
+    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
+        let isKeyframe = keyframe || needsKeyframe
+        pending.formUnion(picture.damage)
+        let changed = macroblocks.markDamaged(pending)
+        let quantiser =
+            isKeyframe
+            ? control.keyframe(at: picture.time)
+            : control.change(of: changed, at: picture.time, lastQuantiser: lastQuantiser) { macroblocks.histogram }
+        let unit = try code(picture, keyframe: isKeyframe, quantiser: quantiser)
+        pending = DamageRegion()
+        needsKeyframe = false
+        if isKeyframe {
+            macroblocks.setQuality(quantiser)
+        } else {
+            macroblocks.setQualityOfChanged(quantiser, lookedAtAll: quantiser < lastQuantiser)
+        }
+        lastQuantiser = quantiser
+        control.coded(bits: unit.bytes.count * 8)
+        return unit
+    }
+
+    var isRefined: Bool { macroblocks.coarsest <= QuantiserControl.best }
+
+    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? {
+        // What was left out is part of this picture, but nobody has seen it yet.
+        guard !needsKeyframe, pending.isEmpty, !isRefined,
+            let quantiser = control.refinement(of: macroblocks.histogram, budget: budget, at: picture.time)
+        else { return nil }
+        macroblocks.markCoarser(than: quantiser)
+        let unit = try code(picture, keyframe: false, quantiser: quantiser)
+        macroblocks.improve(to: quantiser)
+        lastQuantiser = quantiser
+        control.coded(bits: unit.bytes.count * 8)
+        return unit
+    }
+
+    /// Codes one frame; `macroblocks` says what to look at.
+    private func code(_ picture: Picture, keyframe: Bool, quantiser: Int) throws(CodecError) -> AccessUnit {
+        let buffer = evenPictures.even(picture.buffer)
+        let bytes = try withExtendedLifetime(buffer) { () throws(CodecError) -> [UInt8] in
+            try submit(buffer, keyframe: keyframe, quantiser: quantiser)
+        }
+        return AccessUnit(
+            bytes: bytes, isKeyframe: keyframe, parameterSets: keyframe ? parameterSets : nil, size: size,
+            time: picture.time)
+    }
+
+    private func submit(_ buffer: PixelBuffer, keyframe: Bool, quantiser: Int) throws(CodecError) -> [UInt8] {
+        input.img.i_csp = X264_CSP_I420
+        input.img.i_plane = 3
+        let planes = buffer.planes
+        func samples(_ index: Int) -> UnsafeMutablePointer<UInt8> {
+            planes[index].base.assumingMemoryBound(to: UInt8.self)
+        }
+        input.img.plane = (samples(0), samples(1), samples(2), nil)
+        input.img.i_stride = (CInt(planes[0].stride), CInt(planes[1].stride), CInt(planes[2].stride), 0)
+        input.i_type = keyframe ? X264_TYPE_IDR : X264_TYPE_P
+        input.i_qpplus1 = CInt(quantiser) + 1
+        input.i_pts = frameCount
+        input.prop.mb_info = keyframe ? nil : macroblocks.info
+        frameCount += 1
+        guard let bytes = handle.encode(&input) else {
+            // What the library holds as the last picture is not known now.
+            needsKeyframe = true
+            throw .encodingFailed(reason: "libx264 made no frame of the picture")
+        }
+        return bytes
+    }
+
+    /// Codes two grey pictures that nobody sees: the first touch of the library's memory takes longer than coding a frame, and
+    /// is better done before anybody waits.
+    private func warmUp(_ coded: PixelSize) throws(CodecError) {
+        let grey = PixelBuffer(format: .i420, size: coded)
+        for index in 0..<3 {
+            let (plane, rows) = (grey.planes[index], grey.format.plane(index, of: coded).rows)
+            plane.base.initializeMemory(as: UInt8.self, repeating: 128, count: plane.stride * rows)
+        }
+        _ = macroblocks.markDamaged(DamageRegion(PixelRect(coded)))
+        for keyframe in [true, false] { _ = try submit(grey, keyframe: keyframe, quantiser: QuantiserControl.worst) }
+    }
+}
