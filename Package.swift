@@ -46,7 +46,7 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock",
+                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -57,19 +57,22 @@ let package = Package(
             "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamIdentity",
             "BeamProtocol", "BeamMedia", "BeamClock"),
 
+        // Runs host and viewer as processes, and tells how well they did.
+        library("BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
+
         // Adapters: each meets one part of the world, and none imports another.
         library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec"),
         library("BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264"),
         library("BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec"),
         library("BeamDiscovery", "CAvahi"),
         library(
-            "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"), nio("NIOPosix"),
-            nio("NIOTLS"), nioSSL),
+            "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets", nio("NIOCore"),
+            nio("NIOPosix"), nio("NIOTLS"), nioSSL),
         library("BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
 
         // The core: no sockets, no threads but the slot's and the queue's, no clock; cryptography, but no other C library.
         library("BeamIdentity", "BeamProtocol", crypto, x509, asn1),
-        library("BeamProtocol", "BeamMedia", "CSodium", crypto),
+        library("BeamProtocol", "BeamMedia", "CSodium", "CCrypto", crypto),
         library("BeamMedia"),
         library("BeamClock", "BeamMedia"),
 
@@ -78,6 +81,8 @@ let package = Package(
         // Kernels that every pixel goes through, in C for its vector instructions.
         library("BeamPixels", "BeamMedia", "CBeamPixels"),
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
+        // What Swift can't see of the system's sockets.
+        .target(name: "CBeamSockets", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         .target(
             name: "Shaders", path: "Shaders",
             resources: [
@@ -96,6 +101,7 @@ let package = Package(
         system("CSDL2", pkgConfig: nil, apt: "libsdl2-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
+        system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
         system("CPango", pkgConfig: "pangocairo", apt: "libpango1.0-dev"),
 
         // Times of the hot paths, and what they allocate: Scripts/bench micro.
@@ -113,20 +119,22 @@ let package = Package(
 
         // Tests: one folder for each target, and the real program on a real X server.
         test("BeamMediaTests", "BeamMedia"),
-        test("BeamProtocolTests", "BeamProtocol", "BeamMedia"),
+        test("BeamProtocolTests", "BeamProtocol", "BeamMedia", crypto),
         test("BeamPixelsTests", "BeamPixels", "BeamMedia"),
         test("BeamCaptureTests", "BeamCapture", "BeamMedia", "BeamClock", "CXCB"),
-        test("BeamCodecTests", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
+        test(
+            "BeamCodecTests", "BeamCodec", "BeamLibAV", "BeamPixels", "BeamMedia", "BeamClock", "CAVCodec"),
         test("BeamDisplayTests", "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "CSDL2", "CPango"),
         test("BeamDiscoveryTests", "BeamDiscovery"),
         test("BeamIdentityTests", "BeamIdentity", "BeamProtocol", crypto, cryptoExtras, x509, asn1),
         test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamProtocol"),
         test(
-            "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", nio("NIOCore"),
-            nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
+            "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets",
+            nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
             asn1),
         test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
-        test("BeamroomTests", "beamroom", "BeamNetwork", "BeamMedia"),
+        test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
+        test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamMedia"),
         test("EndToEndTests", "CXCB"),
     ]
 )

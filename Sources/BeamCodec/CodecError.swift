@@ -17,6 +17,10 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
     case conversionFailed(reason: String)
     /// libavcodec has no H.264 decoder, or it could not be opened.
     case decoderDoesNotStart(reason: String)
+    /// There is no decoder of this name. `working` are those that start on this machine.
+    case unknownDecoder(name: String, working: [String])
+    /// The device that was asked for, or any, cannot be opened for decoding.
+    case hardwareDecoderDoesNotStart(reason: String, working: [String])
     /// An access unit that is damaged or hostile. Nothing more can be shown before the next keyframe.
     case damagedFrame(reason: String)
     /// A frame that isn't a keyframe came first, or first after damage.
@@ -50,6 +54,11 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
             "The picture could not be converted: \(reason)."
         case .decoderDoesNotStart(let reason):
             "The H.264 decoder does not start: \(reason). Check the installation of libavcodec."
+        case .unknownDecoder(let name, let working):
+            "There is no video decoder \"\(name)\". Take auto, software, vaapi or vaapi:DEVICE. "
+                + Self.offerDecoders(working)
+        case .hardwareDecoderDoesNotStart(let reason, let working):
+            "The hardware decoder does not start: \(reason). \(Self.offerDecoders(working))"
         case .damagedFrame(let reason):
             "A frame is damaged: \(reason)."
         case .keyframeNeeded:
@@ -65,6 +74,10 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
         case .cannotWriteFile(let path, let reason):
             "\"\(path)\" cannot be written on: \(reason). What was written before is kept."
         }
+    }
+
+    private static func offerDecoders(_ working: [String]) -> String {
+        "These work here: \(working.joined(separator: ", "))."
     }
 
     private static func offer(_ working: [String]) -> String {

@@ -1,11 +1,15 @@
 import BeamLibAV
 import BeamMedia
+import BeamPixels
 import CAVCodec
 
 /// Pictures from decoded frames: the frame's own memory where its format is one of ours, else a converted copy.
 final class DecodedPictures {
     private let pool = PixelBufferPool()
     private var scaler: PlaneScaler?
+    /// What was handed on last, with what its samples mean.
+    private var last: (buffer: PixelBuffer, colour: ColourDescription)?
+    private var change = PictureChange()
 
     /// Takes the picture out of `frame` and leaves it empty.
     func picture(takingFrom frame: FrameHandle, _ unit: AccessUnit) throws(CodecError) -> Picture {
@@ -24,9 +28,19 @@ final class DecodedPictures {
             case AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P: try Self.moved(frame, .i444, size)
             default: try convert(frame, format, coded: coded, size: size, colour)
             }
-        var picture = Picture(buffer: buffer, colour: colour, time: unit.time, number: UInt64(unit.number))
+        var picture = Picture(
+            buffer: buffer, colour: colour, time: unit.time, damage: damage(of: buffer, colour),
+            number: UInt64(unit.number))
         picture.captureTime = unit.captureTime
         return picture
+    }
+
+    /// What has changed since the last picture; nil if all has. The decoder knows which blocks it copied, but doesn't say.
+    private func damage(of buffer: PixelBuffer, _ colour: ColourDescription) -> DamageRegion? {
+        defer { last = (buffer, colour) }
+        guard let last, last.buffer.size == buffer.size, last.buffer.format == buffer.format, last.colour == colour
+        else { return nil }
+        return change.damage(from: last.buffer, to: buffer)
     }
 
     /// What the sender says, if the coding explains the difference (an odd column or row that 4:2:0 cannot code); else what is

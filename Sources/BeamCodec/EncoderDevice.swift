@@ -7,18 +7,65 @@ final class EncoderDevice {
     /// The `AVHWFramesContext` that the encoder is opened with.
     let frames: UnsafeMutablePointer<AVBufferRef>
 
+    /// Opens the first device of the kind that gives memory for pictures of `size`.
     init(
         kind: AVHWDeviceType, format: AVPixelFormat, software: AVPixelFormat, size: PixelSize
     ) throws(OpenedEncoder.Failure) {
+        var reasons: [String] = []
+        for path in Self.devices(kind) {
+            do throws(OpenedEncoder.Failure) {
+                frames = try Self.open(kind, path, format: format, software: software, size: size)
+                return
+            } catch {
+                reasons.append(error.reason)
+            }
+        }
+        throw OpenedEncoder.Failure(
+            reason: reasons.isEmpty
+                ? "there is no graphics device (\(RenderDevices.standardDirectory)/renderD…)"
+                : reasons.joined(separator: "; "))
+    }
+
+    deinit {
+        var frames: UnsafeMutablePointer<AVBufferRef>? = frames
+        av_buffer_unref(&frames)
+    }
+
+    /// Each device to try; nil is the one that the library finds by itself.
+    private static func devices(_ kind: AVHWDeviceType) -> [String?] {
+        kind == AV_HWDEVICE_TYPE_VAAPI ? RenderDevices.paths() : [nil]
+    }
+
+    private static func open(
+        _ kind: AVHWDeviceType, _ path: String?, format: AVPixelFormat, software: AVPixelFormat, size: PixelSize
+    ) throws(OpenedEncoder.Failure) -> UnsafeMutablePointer<AVBufferRef> {
+        if let path {
+            do throws(HardwareDevice.Failure) {
+                return try memory(of: try HardwareDevice(path: path).reference, format, software, size, path)
+            } catch {
+                throw OpenedEncoder.Failure(reason: error.reason)
+            }
+        }
+        let name = av_hwdevice_get_type_name(kind).map { String(cString: $0) } ?? "hardware"
         var device: UnsafeMutablePointer<AVBufferRef>?
         let result = av_hwdevice_ctx_create(&device, kind, nil, nil, 0)
         guard result >= 0, let opened = device else {
-            let name = av_hwdevice_get_type_name(kind).map { String(cString: $0) } ?? "hardware"
             throw OpenedEncoder.Failure(reason: "no \(name) device can be opened (\(LibAV.message(result)))")
         }
         defer { av_buffer_unref(&device) }
-        guard let frames = av_hwframe_ctx_alloc(opened) else {
-            throw OpenedEncoder.Failure(reason: "there is not enough memory")
+        do throws(HardwareDevice.Failure) {
+            return try memory(of: opened, format, software, size, "the \(name) device")
+        } catch {
+            throw OpenedEncoder.Failure(reason: error.reason)
+        }
+    }
+
+    private static func memory(
+        of device: UnsafeMutablePointer<AVBufferRef>, _ format: AVPixelFormat, _ software: AVPixelFormat,
+        _ size: PixelSize, _ name: String
+    ) throws(HardwareDevice.Failure) -> UnsafeMutablePointer<AVBufferRef> {
+        guard let frames = av_hwframe_ctx_alloc(device) else {
+            throw HardwareDevice.Failure(reason: "there is not enough memory")
         }
         frames.pointee.data.withMemoryRebound(to: AVHWFramesContext.self, capacity: 1) { context in
             context.pointee.format = format
@@ -31,14 +78,9 @@ final class EncoderDevice {
         guard initialised >= 0 else {
             var frames: UnsafeMutablePointer<AVBufferRef>? = frames
             av_buffer_unref(&frames)
-            throw OpenedEncoder.Failure(reason: "the device gives no picture memory (\(LibAV.message(initialised)))")
+            throw HardwareDevice.Failure(reason: "\(name) gives no picture memory (\(LibAV.message(initialised)))")
         }
-        self.frames = frames
-    }
-
-    deinit {
-        var frames: UnsafeMutablePointer<AVBufferRef>? = frames
-        av_buffer_unref(&frames)
+        return frames
     }
 
     /// The format and kind of device that `codec` wants, where it is one that pictures can be uploaded to.

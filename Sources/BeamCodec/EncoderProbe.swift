@@ -1,6 +1,7 @@
 import BeamLibAV
 import BeamMedia
 import CAVCodec
+import Synchronization
 
 /// Which encoders work on this machine.
 enum EncoderProbe {
@@ -16,6 +17,19 @@ enum EncoderProbe {
         return names.filter { $0 == OpenedEncoder.standardName } + names.filter { $0 != OpenedEncoder.standardName }
     }()
 
+    private static let preference = Mutex(EncoderPreference())
+
+    /// The encoder for a stream for which nobody has named one: a device's where one is there and codes pictures of this size
+    /// quicker than libx264 does, else libx264.
+    ///
+    /// Tried once, for the first stream: at most half a second where there is a device, no time at all where there is none.
+    static func preferred(for settings: EncoderSettings) -> String {
+        preference.withLock { $0.name(for: settings, trial: .standard) }
+    }
+
+    /// The encoder that was preferred has failed: from here on it is libx264.
+    static func giveUpPreferred() { preference.withLock { $0.giveUp() } }
+
     private static func opens(_ codec: UnsafePointer<AVCodec>) -> Bool {
         guard let format = OpenedEncoder.InputFormat(codec) else { return false }
         // Hardware has a least size; this is above all known ones.
@@ -23,4 +37,17 @@ enum EncoderProbe {
         let opened = try? OpenedEncoder(codec, name: String(cString: codec.pointee.name), format: format, settings)
         return opened != nil
     }
+}
+
+/// A choice that is made once: a stream that changes its size must not stand still for another trial.
+struct EncoderPreference {
+    private var chosen: String?
+
+    mutating func name(for settings: EncoderSettings, trial: EncoderTrial) -> String {
+        let name = chosen ?? trial.choose(for: settings)
+        chosen = name
+        return name
+    }
+
+    mutating func giveUp() { chosen = OpenedEncoder.standardName }
 }

@@ -4,40 +4,51 @@ import CAVCodec
 
 /// Pictures from H.264, through libavcodec: each access unit's picture at once, and never a broken one.
 ///
-/// After damage nothing is shown before the next keyframe. Used by one thread.
+/// After damage nothing is shown before the next keyframe. Decodes on the processor or on a device; a device that fails costs at
+/// most the time to the next keyframe. Used by one thread.
 public final class VideoDecoder {
-    private let context: CodecHandle
-    private let frame: FrameHandle
     private let input: DecoderInput
+    private let frame: FrameHandle
     private let output = DecodedPictures()
     private var numbers = FrameNumbers()
     /// Pictures cannot be built on what came before.
     private var needsKeyframe = true
 
-    /// `threads` share the slices of a frame; nil is one.
+    private let choice: DecoderChoice
+    private let openers: DecoderOpeners
+    /// Always there: what a device falls back to, at once.
+    private let software: any FrameDecoder
+    /// Nil where the processor decodes, and from a device's failure on.
+    private var hardware: (any FrameDecoder)?
+    /// A device has failed, or none opens: it is left alone.
+    private var isHardwareOut = false
+    /// The current stream, from its last keyframe on, is the device's.
+    private var usesHardware = false
+
+    /// Where the last picture was decoded, by the words of a command line: `software`, `vaapi:/dev/dri/renderD128`.
+    public var name: String { (usesHardware ? hardware : nil)?.name ?? software.name }
+
+    /// Why the device isn't used any more, once it has failed, as a sentence goes on.
+    public private(set) var hardwareFailure: String?
+
+    /// `threads` share the slices of a frame on the processor; nil is one.
     ///
-    /// One thread checks every slice to its end, and that all are there. With more, libavcodec reports no damage inside a slice:
-    /// they are for streams whose bytes are authenticated, and win 0.1 to 0.7 ms of 1 to 3 in a 1080p picture.
+    /// One thread checks every slice to its end, and that all are there. With more, libavcodec reports no damage inside a slice
+    /// (nor does a device): they are for streams whose bytes are authenticated, and win up to 0.7 ms of a 1080p picture.
     ///
-    /// - Throws: `decoderDoesNotStart`.
-    public init(threads: Int? = nil) throws(CodecError) {
-        _ = LibAV.quietened
-        guard let codec = avcodec_find_decoder(AV_CODEC_ID_H264) else {
-            throw .decoderDoesNotStart(reason: "libavcodec has none")
-        }
-        guard let context = CodecHandle(codec), let frame = FrameHandle(), let input = DecoderInput() else {
+    /// - Throws: `decoderDoesNotStart`; `hardwareDecoderDoesNotStart` where `choice` names a device.
+    public convenience init(threads: Int? = nil, choice: DecoderChoice = .automatic) throws(CodecError) {
+        try self.init(threads: threads, choice: choice, openers: .libAV)
+    }
+
+    init(threads: Int? = nil, choice: DecoderChoice, openers: DecoderOpeners) throws(CodecError) {
+        software = try openers.software(max(1, min(16, threads ?? 1)))
+        if case .vaapi(let path) = choice { hardware = try openers.hardware(path) }
+        guard let frame = FrameHandle(), let input = DecoderInput() else {
             throw .decoderDoesNotStart(reason: "there is not enough memory")
         }
-        let fields = context.pointer
-        fields.pointee.thread_count = CInt(max(1, min(16, threads ?? 1)))
-        fields.pointee.thread_type = FF_THREAD_SLICE
-        fields.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
-        // Damage is an error, not something to paint over.
-        fields.pointee.err_recognition = AV_EF_EXPLODE | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_CRCCHECK
-        fields.pointee.max_pixels = LibAV.mostPixels
-        let result = avcodec_open2(fields, codec, nil)
-        guard result >= 0 else { throw .decoderDoesNotStart(reason: LibAV.message(result)) }
-        self.context = context
+        self.choice = choice
+        self.openers = openers
         self.frame = frame
         self.input = input
     }
@@ -55,7 +66,9 @@ public final class VideoDecoder {
             needsKeyframe = true
             try input.fill(unit)
             try checkNumber(unit)
-            let picture = try decodeInput(unit)
+            if unit.isKeyframe { chooseDecoder(for: unit.size) }
+            let hasPicture = try decodeInput(unit)
+            let picture = hasPicture ? try output.picture(takingFrom: frame, unit) : nil
             needsKeyframe = false
             return picture
         } catch {
@@ -75,30 +88,63 @@ public final class VideoDecoder {
 
     /// Forgets everything: the next unit has to be a keyframe.
     public func flush() {
-        avcodec_flush_buffers(context.pointer)
-        // libavcodec only ever raises the delay that a stream asked for, and keeps it for the next one.
-        context.pointer.pointee.has_b_frames = 0
+        software.flush()
+        hardware?.flush()
         av_frame_unref(frame.pointer)
         numbers.reset()
         needsKeyframe = true
     }
 
-    private func decodeInput(_ unit: AccessUnit) throws(CodecError) -> Picture? {
-        input.packet.pointer.pointee.flags = unit.isKeyframe ? AV_PKT_FLAG_KEY : 0
-        let sent = avcodec_send_packet(context.pointer, input.packet.pointer)
-        guard sent >= 0 else { throw .damagedFrame(reason: LibAV.message(sent)) }
-        let received = avcodec_receive_frame(context.pointer, frame.pointer)
-        if received == beam_averror_eagain {
-            guard context.pointer.pointee.has_b_frames > 0 else {
-                throw .damagedFrame(reason: "no picture comes of it")
+    /// Between two streams, which a keyframe is, the decoder may change.
+    private func chooseDecoder(for size: PixelSize) {
+        let wants: Bool
+        switch choice {
+        case .software: wants = false
+        case .vaapi: wants = true
+        case .automatic:
+            wants = size.area > DecoderOpeners.largestSoftwareArea
+            // Opened when it's needed: most streams never need one, and a driver takes its time to load.
+            if wants, hardware == nil, !isHardwareOut {
+                hardware = try? openers.hardware(nil)
+                isHardwareOut = hardware == nil
             }
-            return nil
         }
-        guard received >= 0 else { throw .damagedFrame(reason: LibAV.message(received)) }
-        let decoded = frame.pointer.pointee
-        guard decoded.decode_error_flags == 0, decoded.flags & AV_FRAME_FLAG_CORRUPT == 0 else {
-            throw .damagedFrame(reason: "parts of it are missing or refer to missing pictures")
+        let uses = wants && hardware != nil
+        if uses != usesHardware { (usesHardware ? hardware : software)?.flush() }
+        usesHardware = uses
+    }
+
+    /// False when the stream asks for a delay.
+    private func decodeInput(_ unit: AccessUnit) throws(CodecError) -> Bool {
+        input.packet.pointer.pointee.flags = unit.isKeyframe ? AV_PKT_FLAG_KEY : 0
+        if usesHardware, let hardware {
+            do throws(FrameDecoderError) {
+                return try hardware.decode(input.packet, into: frame)
+            } catch {
+                switch error {
+                case .damaged(let reason): throw .damagedFrame(reason: reason)
+                case .deviceFailed(let reason): giveUpHardware(reason)
+                }
+            }
+            // A keyframe is decoded all the same; another frame needs what only the device has.
+            guard unit.isKeyframe else {
+                throw .damagedFrame(reason: "the device that decodes has failed (\(hardwareFailure ?? "no reason"))")
+            }
         }
-        return try output.picture(takingFrom: frame, unit)
+        do throws(FrameDecoderError) {
+            return try software.decode(input.packet, into: frame)
+        } catch {
+            switch error {
+            case .damaged(let reason), .deviceFailed(let reason): throw .damagedFrame(reason: reason)
+            }
+        }
+    }
+
+    private func giveUpHardware(_ reason: String) {
+        hardware = nil
+        isHardwareOut = true
+        usesHardware = false
+        hardwareFailure = reason
+        av_frame_unref(frame.pointer)
     }
 }

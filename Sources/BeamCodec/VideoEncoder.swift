@@ -22,11 +22,10 @@ public final class VideoEncoder {
     public init(_ settings: EncoderSettings) throws(CodecError) {
         self.settings = settings
         guard LibAV.isSupported(settings.size) else { throw .unsupportedSize(settings.size) }
-        if settings.name ?? X264Encoder.standardName == X264Encoder.standardName {
-            backend = try X264Encoder(settings)
-        } else {
-            backend = try LibAVEncoder(settings)
-        }
+        var named = settings
+        let name = settings.name ?? EncoderProbe.preferred(for: settings)
+        named.name = name
+        backend = name == X264Encoder.standardName ? try X264Encoder(named) : try LibAVEncoder(named)
         requestedBitRate = settings.boundedBitRate
     }
 

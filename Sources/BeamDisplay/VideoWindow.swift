@@ -32,7 +32,7 @@ import Glibc
         let video = try SDLVideo(display: options.display)
         let size = WindowPlacement.initialSize(video)
         (window, renderer) = try RendererSelection.open(
-            options.renderer, video: video, title: options.title, size: size)
+            options.renderer, video: video, title: options.title, size: size, sync: options.verticalSync)
         x11 = X11Connection(window)
         placement = WindowPlacement(window, x11)
         let signal = WakeSignal(usesDescriptor: x11 != nil)
@@ -169,13 +169,12 @@ import Glibc
     }
 
     private func draw(_ change: SceneChange) {
-        guard canDraw else {
-            // What this drawing would have brought is in the next.
-            isStale = true
-            return
-        }
+        // What this drawing would have brought is in the next.
+        guard canDraw else { return isStale = true }
         let scene = makeScene()
-        renderer.draw(scene, change: scene.canvas == drawnSize ? change : .everything)
+        let change = scene.canvas == drawnSize ? change : .everything
+        if case .picture(let damage) = change, damage.isEmpty { return }
+        renderer.draw(scene, change: change)
         drawnSize = scene.canvas
         isStale = false
     }

@@ -36,15 +36,18 @@ public struct CodePrompt: Hashable, Sendable {
 
 /// A warning that stays at the window's edge as long as there is a picture.
 public struct WindowWarning: Hashable, Sendable {
-    /// A sentence, shown for eight seconds of the picture, and again when the pointer moves or after other words have stood
+    /// A sentence, shown for `time` of the picture, and again when the pointer moves or after other words have stood
     /// over the picture.
     public var words: String
     /// A word or two that stand beside the open padlock in between, where there is room; nil leaves the padlock alone.
     public var short: String?
+    /// How long the words stand before they give way to the padlock.
+    public var time: Duration
 
-    public init(words: String, short: String? = nil) {
+    public init(words: String, short: String? = nil, time: Duration = .seconds(8)) {
         self.words = words
         self.short = short
+        self.time = time
     }
 }
 

@@ -10,12 +10,24 @@ public enum RendererChoice: String, CaseIterable, Sendable {
     case software
 }
 
+/// Whether pictures wait for the screen's beat. Drawing in software never does.
+public enum VerticalSync: String, CaseIterable, Sendable {
+    /// The least wait that doesn't tear: none where a compositor takes whole pictures, else until the next beat, but a picture
+    /// that is late isn't held back for another one.
+    case automatic = "auto"
+    /// Always: up to a beat's more delay.
+    case on
+    /// Never: the least delay, and pictures that tear where there is no compositor.
+    case off
+}
+
 /// How a window begins.
 public struct WindowOptions: Sendable {
     /// What stands in the title bar.
     public var title: String
     public var isFullscreen: Bool
     public var renderer: RendererChoice
+    public var verticalSync: VerticalSync
     /// The X display, as `DISPLAY` has it; nil takes the environment's.
     public var display: String?
     /// Whether the statistics stand in the window from the beginning.
@@ -23,11 +35,12 @@ public struct WindowOptions: Sendable {
 
     public init(
         title: String = "BeamRoom", isFullscreen: Bool = false, renderer: RendererChoice = .automatic,
-        display: String? = nil, showsStatistics: Bool = false
+        verticalSync: VerticalSync = .automatic, display: String? = nil, showsStatistics: Bool = false
     ) {
         self.title = title
         self.isFullscreen = isFullscreen
         self.renderer = renderer
+        self.verticalSync = verticalSync
         self.display = display
         self.showsStatistics = showsStatistics
     }

@@ -125,6 +125,8 @@ final class EncodeStage: Sendable {
         var size: PixelSize
         let handlers: Handlers
         let converter = PictureConverter()
+        /// Pictures went by while nobody watched: what they changed isn't known any more.
+        var hasMissed = false
         /// The picture that was sent last, and when.
         var last: Picture?
         var lastTime = MediaTime.zero
@@ -171,9 +173,16 @@ final class EncodeStage: Sendable {
                 handlers.onResize(output)
             }
             guard isWatched else {
-                encoder.add(picture.damage)
+                hasMissed = true
                 return forget()
             }
+            var picture = picture
+            if hasMissed {
+                hasMissed = false
+                picture.damage = DamageRegion(PixelRect(picture.size))
+            }
+            // Let go of, so that its memory and what hasn't changed in it serve again.
+            last = nil
             let converted = try converter.convert(picture, to: output)
             last = converted
             improvement = begin + Self.rest

@@ -4,7 +4,7 @@ import NIOCore
 /// Calls back once at the next deadline of a session. Confined to its event loop.
 final class DeadlineTimer {
     private let loop: any EventLoop
-    private var pending: (deadline: MediaTime, task: Scheduled<Void>)?
+    private var pending: (deadline: MediaTime, callback: NIOScheduledCallback)?
     private var action: (() -> Void)?
 
     init(loop: any EventLoop) { self.loop = loop }
@@ -17,21 +17,20 @@ final class DeadlineTimer {
         loop.assertInEventLoop()
         if let pending {
             guard deadline < pending.deadline else { return }
-            pending.task.cancel()
+            pending.callback.cancel()
             self.pending = nil
         }
         guard deadline < .distantFuture else { return }
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        let task = loop.scheduleTask(
-            deadline: .uptimeNanoseconds(UInt64(max(0, deadline.nanoseconds)))
-        ) {
-            bound.value.fire()
-        }
-        pending = (deadline, task)
+        let handler = Handler(timer: NIOLoopBound(self, eventLoop: loop))
+        // No task with its future: this is set anew with each burst that has to wait for its turn. It fails only on a loop
+        // that has ended, where there is nothing to be done any more.
+        let callback = try? loop.scheduleCallback(
+            at: .uptimeNanoseconds(UInt64(max(0, deadline.nanoseconds))), handler: handler)
+        pending = callback.map { (deadline, $0) }
     }
 
     func cancel() {
-        pending?.task.cancel()
+        pending?.callback.cancel()
         pending = nil
         action = nil
     }
@@ -39,5 +38,11 @@ final class DeadlineTimer {
     private func fire() {
         pending = nil
         action?()
+    }
+
+    private struct Handler: NIOScheduledCallbackHandler, Sendable {
+        let timer: NIOLoopBound<DeadlineTimer>
+
+        func handleScheduledCallback(eventLoop: some EventLoop) { timer.value.fire() }
     }
 }

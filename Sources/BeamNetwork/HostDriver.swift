@@ -16,7 +16,7 @@ final class HostDriver {
 
     private var listener: (any Channel)?
     private var media: (any Channel)?
-    private var mediaIsV6 = false
+    private var sender: MediaSender?
     private let transport: SecureTransport
     private var connections: [ConnectionID: Connection] = [:]
     private var lastConnection: UInt64 = 0
@@ -213,7 +213,7 @@ final class HostDriver {
 
     private func mediaBound(_ channel: any Channel) -> UInt16 {
         media = channel
-        mediaIsV6 = channel.localAddress?.isV6 ?? false
+        sender = MediaSender(channel) { [weak self] address in self?.handle(.sendFailed(address)) }
         SocketOptions.enlargeBuffers(of: channel)
         let port = UInt16(clamping: channel.localAddress?.port ?? 0)
         handle(.mediaPort(port))
@@ -227,6 +227,7 @@ final class HostDriver {
             return
         }
         media = nil
+        sender = nil
         rebindMedia(address)
     }
 
@@ -245,48 +246,6 @@ final class HostDriver {
         }
     }
 
-    private func transmit(_ burst: MediaBurst) {
-        guard let media else { return }
-        let datagrams: [ByteBuffer]
-        let segmentSize: Int?
-        if System.supportsUDPSegmentationOffload, burst.range.count > burst.segmentSize {
-            // The kernel cuts the burst (UDP_SEGMENT): one system call for all of it.
-            datagrams = [media.allocator.buffer(bytes: burst.bytes[burst.range])]
-            segmentSize = burst.segmentSize
-        } else {
-            datagrams = stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: burst.segmentSize).map {
-                media.allocator.buffer(bytes: burst.bytes[$0..<min($0 + burst.segmentSize, burst.range.upperBound)])
-            }
-            segmentSize = nil
-        }
-        for address in burst.addresses {
-            send(datagrams, segmentSize: segmentSize, to: address, on: media)
-        }
-    }
-
-    private func send(_ datagrams: [ByteBuffer], segmentSize: Int?, to address: NetworkAddress, on media: any Channel) {
-        let destination = address.ip.socketAddress(port: address.port, onV6Socket: mediaIsV6)
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        for datagram in datagrams {
-            let metadata = segmentSize.map {
-                AddressedEnvelope<ByteBuffer>.Metadata(ecnState: .transportNotCapable, packetInfo: nil, segmentSize: $0)
-            }
-            let sent = loop.makePromise(of: Void.self)
-            sent.futureResult.whenFailure { error in bound.value.sendFailed(error, to: address) }
-            media.write(
-                AddressedEnvelope(remoteAddress: destination, data: datagram, metadata: metadata), promise: sent)
-        }
-        // One flush an address, so that an error is known to be this address's.
-        media.flush()
-    }
-
-    private func sendFailed(_ error: any Error, to address: NetworkAddress) {
-        // What was written to a socket that another address's error has closed says nothing of this address.
-        if let error = error as? ChannelError, error == .ioOnClosedChannel || error == .alreadyClosed { return }
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        loop.execute { bound.value.handle(.sendFailed(address)) }
-    }
-
     // MARK: What the session decides
 
     /// Does everything that the session has decided, then sleeps until its next deadline.
@@ -299,7 +258,7 @@ final class HostDriver {
             case .send(let id, let bytes): send(bytes, on: id)
             case .admitted(let id): connections[id]?.secure?.limit = MessageFraming.longest
             case .close(let id): connections[id]?.channel.closeAfterFlushing()
-            case .transmit(let burst): transmit(burst)
+            case .transmit(let burst): sender?.send(burst)
             case .requestKeyframe: handlers.requestKeyframe()
             case .event(let event): handlers.onEvent(event)
             case .wait(let deadline): return timer.arm(deadline)

@@ -60,6 +60,7 @@ public final class HostServer: Sendable {
         let loop = group.next()
         do {
             let started = try loop.submit {
+                ThreadPriority.raise()
                 let driver = try HostDriver(loop: loop, options: options, handlers: handlers)
                 let bound = NIOLoopBound(driver, eventLoop: loop)
                 return driver.start(options).map { ports in (driver: bound, ports: ports) }

@@ -10,6 +10,23 @@ extension NetworkAddress {
     }
 }
 
+extension NetworkAddress {
+    /// Calls `body` with this address as the system wants it, for a socket of the given family. Nothing is allocated.
+    func withSocketAddress<Result>(
+        onV6Socket: Bool, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        func call(_ address: some Sendable) -> Result {
+            withUnsafePointer(to: address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body($0, socklen_t(MemoryLayout.size(ofValue: address)))
+                }
+            }
+        }
+        if case .v4(let bits) = ip, !onV6Socket { return call(IPAddress.v4SocketAddress(bits, port: port)) }
+        return call(ip.v6SocketAddress(port: port))
+    }
+}
+
 extension IPAddress {
     init?(_ address: SocketAddress) {
         switch address {
@@ -26,21 +43,28 @@ extension IPAddress {
 
     /// This address for a socket of the given family: an IPv6 socket that serves both reaches IPv4 through mapped addresses.
     func socketAddress(port: UInt16, onV6Socket: Bool) -> SocketAddress {
+        if case .v4(let bits) = self, !onV6Socket {
+            return SocketAddress(Self.v4SocketAddress(bits, port: port), host: "")
+        }
+        return SocketAddress(v6SocketAddress(port: port), host: "")
+    }
+
+    fileprivate static func v4SocketAddress(_ bits: UInt32, port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = bits.bigEndian
+        return address
+    }
+
+    fileprivate func v6SocketAddress(port: UInt16) -> sockaddr_in6 {
         switch self {
-        case .v4(let bits) where !onV6Socket:
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = port.bigEndian
-            address.sin_addr.s_addr = bits.bigEndian
-            return SocketAddress(address, host: "")
-        case .v4(let bits):
-            return Self.v6Address(high: 0, low: 0xFFFF << 32 | UInt64(bits), scope: 0, port: port)
-        case .v6(let high, let low, let scope):
-            return Self.v6Address(high: high, low: low, scope: scope, port: port)
+        case .v4(let bits): Self.v6Address(high: 0, low: 0xFFFF << 32 | UInt64(bits), scope: 0, port: port)
+        case .v6(let high, let low, let scope): Self.v6Address(high: high, low: low, scope: scope, port: port)
         }
     }
 
-    private static func v6Address(high: UInt64, low: UInt64, scope: UInt32, port: UInt16) -> SocketAddress {
+    private static func v6Address(high: UInt64, low: UInt64, scope: UInt32, port: UInt16) -> sockaddr_in6 {
         var address = sockaddr_in6()
         address.sin6_family = sa_family_t(AF_INET6)
         address.sin6_port = port.bigEndian
@@ -49,7 +73,7 @@ extension IPAddress {
             bytes.storeBytes(of: high.bigEndian, toByteOffset: 0, as: UInt64.self)
             bytes.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
         }
-        return SocketAddress(address, host: "")
+        return address
     }
 }
 

@@ -6,7 +6,8 @@ import NIOPosix
 enum SocketOptions {
     /// Room for two large keyframes, so that a burst outlives a busy moment of its reader.
     static let mediaBufferBytes: Int = 4 << 20
-    /// Datagrams read by one system call, and the room for each; BeamRoom's are at most 1200 bytes.
+    /// For few datagrams from many: how many one system call reads, and the room for each; BeamRoom's are at most 1200
+    /// bytes.
     static let datagramsPerRead = 64
     static let bytesPerDatagram = 2048
 
@@ -21,6 +22,27 @@ enum SocketOptions {
 
     /// 0 lets an IPv6 socket serve IPv4 as well.
     static let onlyV6 = ChannelOptions.socket(Int(IPPROTO_IPV6), IPV6_V6ONLY)
+
+    /// What the system puts together from a burst (UDP_GRO) is at most as long as an IP datagram can be.
+    static let bytesPerBurst = 65_536
+
+    /// A socket on which bursts come from one sender. The channel reads once when something has come, which may be
+    /// several datagrams; its handler reads the rest by itself.
+    static func makeBurstBootstrap(
+        on loop: any EventLoop, initializer: @escaping @Sendable (any Channel) throws -> Void
+    ) -> DatagramBootstrap {
+        let bootstrap = DatagramBootstrap(group: loop)
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: bytesPerBurst))
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try initializer(channel) }
+            }
+        guard System.supportsUDPReceiveOffload else { return bootstrap }
+        return
+            bootstrap
+            .channelOption(.datagramReceiveOffload, value: true)
+            .channelOption(.datagramReceiveSegmentSize, value: true)
+    }
 
     static func makeMediaBootstrap(
         on loop: any EventLoop, initializer: @escaping @Sendable (any Channel) throws -> Void

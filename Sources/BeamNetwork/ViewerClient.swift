@@ -57,7 +57,10 @@ public final class ViewerClient: Sendable {
         let driver = NIOLoopBoundBox.makeBoxSendingValue(
             ViewerDriver(loop: loop, identity: identity, session: session, handlers: handlers), eventLoop: loop)
         self.driver = driver
-        loop.execute { driver.value.start() }
+        loop.execute {
+            ThreadPriority.raise()
+            driver.value.start()
+        }
     }
 
     /// The host's code, as the person has typed it.

@@ -23,6 +23,8 @@ final class ViewerDriver {
     /// Where the control connection went last: media comes from there, also after it is lost.
     private var hostAddress: SocketAddress?
     private var media: (any Channel)?
+    /// Made with the first media socket, and used for those after it.
+    private var receiver: DatagramReceiver?
     private var mediaGeneration: UInt64 = 0
 
     private static let connectTimeout = TimeAmount.seconds(3)
@@ -190,7 +192,7 @@ final class ViewerDriver {
         let bound = NIOLoopBound(self, eventLoop: loop)
         guard let address = hostAddress?.with(port: port) else { return }
         // A connected socket: the system drops what comes from anywhere else.
-        SocketOptions.makeMediaBootstrap(on: loop) { channel in
+        SocketOptions.makeBurstBootstrap(on: loop) { channel in
             try channel.pipeline.syncOperations.addHandler(ViewerMediaHandler(bound.value, generation: generation))
         }.connect(to: address).whenComplete { result in
             switch result {
@@ -203,6 +205,7 @@ final class ViewerDriver {
     private func mediaOpened(_ channel: any Channel, generation: UInt64) {
         guard generation == mediaGeneration else { return channel.close(promise: nil) }
         media = channel
+        receiver = receiver ?? DatagramReceiver()
         SocketOptions.enlargeBuffers(of: channel)
         handle(.mediaOpened(localPort: UInt16(clamping: channel.localAddress?.port ?? 0)))
     }
@@ -229,12 +232,30 @@ final class ViewerDriver {
         media.writeAndFlush(media.allocator.buffer(bytes: bytes), promise: nil)
     }
 
-    fileprivate func datagram(_ data: ByteBuffer, generation: UInt64) {
+    /// The first of a burst has come, or several that the system has put together.
+    fileprivate func datagrams(_ data: ByteBuffer, segmentSize: Int?, generation: UInt64) {
         guard generation == mediaGeneration else { return }
-        data.withUnsafeReadableBytes { session.handleDatagram($0, now: .now) }
+        let now = MediaTime.now
+        data.withUnsafeReadableBytes { bytes in
+            Segments.forEach(in: bytes, size: segmentSize ?? 0) { session.handleDatagram($0, now: now) }
+        }
     }
 
-    fileprivate func datagramsRead() { pump() }
+    /// Reads what else has come, past NIO, which allocates for each read; then does what all of it asks for.
+    fileprivate func datagramsRead(from channel: any Channel, generation: UInt64) {
+        if generation == mediaGeneration, let receiver {
+            let error = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+                of: NIOBSDSocket.Handle.self
+            ) { socket in
+                let now = MediaTime.now
+                return receiver.receive(from: socket) { session.handleDatagram($0, now: now) }
+            }
+            if let error, error != 0 {
+                mediaFailed(IOError(errnoCode: error, reason: "recvmmsg"), generation: generation)
+            }
+        }
+        pump()
+    }
 
     // MARK: What the session decides
 
@@ -273,10 +294,13 @@ private final class ViewerMediaHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        driver?.datagram(Self.unwrapInboundIn(data).data, generation: generation)
+        let envelope = Self.unwrapInboundIn(data)
+        driver?.datagrams(envelope.data, segmentSize: envelope.metadata?.segmentSize, generation: generation)
     }
 
-    func channelReadComplete(context: ChannelHandlerContext) { driver?.datagramsRead() }
+    func channelReadComplete(context: ChannelHandlerContext) {
+        driver?.datagramsRead(from: context.channel, generation: generation)
+    }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         driver?.mediaFailed(error, generation: generation)

@@ -13,6 +13,8 @@ final class DecodeStage: Sendable {
         var onSize: @Sendable (PixelSize) -> Void
         /// A frame could not be decoded: the next keyframe mends it.
         var onBrokenFrame: @Sendable () -> Void
+        /// Something to know, that stops nothing.
+        var onWarning: @Sendable (String) -> Void
         /// A file cannot be written any more.
         var onFailure: @Sendable (CodecError) -> Void
     }
@@ -26,6 +28,7 @@ final class DecodeStage: Sendable {
     private struct Shared: Sendable {
         var decoded: UInt64 = 0
         var size: PixelSize?
+        var decoder: String?
         var times = FrameTimes()
     }
 
@@ -34,7 +37,7 @@ final class DecodeStage: Sendable {
     }
 
     /// Slices of one frame are decoded side by side, which adds no delay. A frame arrives whole or not at all, so that
-    /// the lesser care of libavcodec's slice threads with missing slices costs nothing here.
+    /// the lesser care of libavcodec with missing slices, where it uses threads or a device, costs nothing here.
     private static let sliceThreads = min(4, ProcessInfo.processInfo.activeProcessorCount)
 
     private let state = State()
@@ -43,15 +46,15 @@ final class DecodeStage: Sendable {
 
     /// `slot` is nil where nobody looks.
     init(
-        queue: BoundedQueue<AccessUnit>, slot: LatestSlot<Picture>?, files: consuming sending Files,
-        handlers: Handlers
+        _ choice: DecoderChoice, queue: BoundedQueue<AccessUnit>, slot: LatestSlot<Picture>?,
+        files: consuming sending Files, handlers: Handlers
     ) throws(CodecError) {
         self.queue = queue
         let state = self.state
+        let decoder = try VideoDecoder(threads: Self.sliceThreads, choice: choice)
         let parcel = Parcel(
             Worker(
-                state: state, slot: slot, handlers: handlers, decoder: try VideoDecoder(threads: Self.sliceThreads),
-                recorder: files.recorder,
+                state: state, slot: slot, handlers: handlers, decoder: decoder, recorder: files.recorder,
                 frames: files.frames))
         thread = StageThread("beam-decode") {
             guard var worker = parcel.take() else { return }
@@ -62,6 +65,8 @@ final class DecodeStage: Sendable {
     struct Report: Sendable {
         var decoded: UInt64
         var size: PixelSize?
+        /// Where the last picture was decoded.
+        var decoder: String?
         /// Up to the picture.
         var times: [FrameSpan: LatencyHistogram.Summary]
     }
@@ -69,7 +74,8 @@ final class DecodeStage: Sendable {
     func report(sinceStart: Bool) -> Report {
         state.shared.withLock { shared in
             Report(
-                decoded: shared.decoded, size: shared.size, times: shared.times.report(sinceStart: sinceStart))
+                decoded: shared.decoded, size: shared.size, decoder: shared.decoder,
+                times: shared.times.report(sinceStart: sinceStart))
         }
     }
 
@@ -101,6 +107,7 @@ final class DecodeStage: Sendable {
         let recorder: StreamRecorder?
         let frames: Y4MWriter?
         var size: PixelSize?
+        var hasWarned = false
 
         init(
             state: State, slot: LatestSlot<Picture>?, handlers: Handlers, decoder: VideoDecoder,
@@ -126,6 +133,7 @@ final class DecodeStage: Sendable {
 
         private mutating func handle(_ unit: AccessUnit) throws(CodecError) {
             let picture: Picture?
+            defer { warn() }
             do throws(CodecError) {
                 picture = try decoder.decode(unit)
             } catch {
@@ -138,6 +146,14 @@ final class DecodeStage: Sendable {
             if let picture { try frames?.write(picture) }
         }
 
+        /// Says once that the device has failed.
+        private mutating func warn() {
+            guard !hasWarned, let reason = decoder.hardwareFailure else { return }
+            hasWarned = true
+            handlers.onWarning(
+                "The graphics device does not decode any more (\(reason)). The processor does from here on.")
+        }
+
         private mutating func show(_ picture: Picture, of unit: AccessUnit) {
             let end = MediaTime.now
             var picture = picture
@@ -147,8 +163,10 @@ final class DecodeStage: Sendable {
             state.shared.withLock { shared in
                 shared.decoded += 1
                 shared.size = picture.size
+                shared.decoder = decoder.name
                 shared.times.recordArrival(of: unit)
                 shared.times.record(.decode, end - unit.time)
+                if let capture = unit.captureTime { shared.times.record(.captureToPicture, end - capture) }
             }
             if picture.size != size {
                 size = picture.size

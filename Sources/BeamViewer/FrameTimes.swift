@@ -16,6 +16,8 @@ public enum FrameSpan: String, CaseIterable, Sendable {
     case present
     /// Everything up to the last datagram, everything after it, and all of it.
     case captureToArrival, arrivalToWindow, captureToWindow
+    /// All of it but the window: as far as a viewer without one goes.
+    case captureToPicture
 }
 
 /// How long frames took over each span.

@@ -44,11 +44,12 @@ public final class Viewer: Sendable {
                 try Y4MWriter(path: path, frameRate: Self.nominalFrameRate)
             })
         decode = try DecodeStage(
-            queue: queue, slot: options.window == nil ? nil : slot, files: files,
+            options.decoder, queue: queue, slot: options.window == nil ? nil : slot, files: files,
             handlers: DecodeStage.Handlers(
                 onPicture: { shared.pictureArrived() },
                 onSize: { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) },
                 onBrokenFrame: { shared.client?.decoderFailed() },
+                onWarning: { onNotice(.warning($0)) },
                 onFailure: { onNotice(.failed(reason: $0.description)) }))
         self.options = options
         self.onNotice = onNotice
@@ -157,7 +158,8 @@ public final class Viewer: Sendable {
                 frames: decoded.decoded, bytes: session.bytes, now: .now, sinceStart: sinceStart)
             return ViewerReport(
                 session: session, decoded: decoded.decoded, shown: window.shown, replaced: replaced,
-                size: decoded.size, framesPerSecond: rates.frames, bitsPerSecond: rates.bits,
+                size: decoded.size, decoder: decoded.decoder, framesPerSecond: rates.frames,
+                bitsPerSecond: rates.bits,
                 times: decoded.times.merging(window.times) { $1 })
         }
     }

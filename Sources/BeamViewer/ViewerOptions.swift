@@ -1,3 +1,4 @@
+import BeamCodec
 import BeamDisplay
 import BeamMedia
 import BeamNetwork
@@ -50,18 +51,21 @@ public struct ViewerOptions: Sendable {
     public var trust: Trust
     /// Nil: no window.
     public var window: WindowOptions?
+    /// What decodes: the processor, a device, or the better of the two.
+    public var decoder: DecoderChoice
     /// The stream as it is, into .mkv or .mp4.
     public var recordPath: String?
     /// The decoded pictures, into .y4m.
     public var framesPath: String?
 
     public init(
-        target: Target, trust: Trust, window: WindowOptions? = nil, recordPath: String? = nil,
-        framesPath: String? = nil
+        target: Target, trust: Trust, window: WindowOptions? = nil, decoder: DecoderChoice = .automatic,
+        recordPath: String? = nil, framesPath: String? = nil
     ) {
         self.target = target
         self.trust = trust
         self.window = window
+        self.decoder = decoder
         self.recordPath = recordPath
         self.framesPath = framesPath
     }
@@ -99,6 +103,8 @@ public struct ViewerReport: Sendable {
     public var replaced: UInt64
     /// Of the last decoded picture; nil before the first.
     public var size: PixelSize?
+    /// Where it was decoded: `software`, or `vaapi:` and the device's path.
+    public var decoder: String?
     /// Decoded pictures, and media bits, a second.
     public var framesPerSecond: Double
     public var bitsPerSecond: Double

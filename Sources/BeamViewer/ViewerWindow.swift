@@ -54,6 +54,7 @@ public final class ViewerWindow {
             }
             showState()
             showPicture()
+            showStatistics()
         }
         return .closed
     }
@@ -81,7 +82,7 @@ public final class ViewerWindow {
     }
 
     private func showState() {
-        let (status, choices, report) = viewer.shared.read { ($0.status, $0.choices, $0.report) }
+        let (status, choices) = viewer.shared.read { ($0.status, $0.choices) }
         let words = status.words
         let name = status.hostName
         window.setCodeEntry(status.codeQuestion.map { Self.prompt($0) })
@@ -102,6 +103,12 @@ public final class ViewerWindow {
             shownName = name
             window.title = name.map { "\($0) - \(Self.program)" } ?? Self.program
         }
+    }
+
+    /// After the picture, which is not to wait for words, and only where they are seen.
+    private func showStatistics() {
+        guard window.showsStatistics else { return }
+        let (status, report) = viewer.shared.read { ($0.status, $0.report) }
         window.setOverlay(
             StatisticsOverlay.lines(report, isEncrypted: !status.isUnencrypted, renderer: window.rendererName))
     }

@@ -153,7 +153,16 @@ static AVX2 void i444_row_to_bgrx(const uint8_t *y, const uint8_t *u, const uint
     }
 }
 
-const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx};
+static AVX2 void mark_changed(const uint8_t *a, const uint8_t *b, int width, int count, uint8_t *tiles) {
+    for (int i = 0; i < count; i++, a += width, b += width) {
+        if (tiles[i]) continue;
+        __m256i difference = _mm256_xor_si256(load(a), load(b));
+        if (width == BEAM_TILE_WIDTH) difference = _mm256_or_si256(difference, _mm256_xor_si256(load(a + 32), load(b + 32)));
+        tiles[i] = !_mm256_testz_si256(difference, difference);
+    }
+}
+
+const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed};
 #else
 typedef int beam_no_avx2;
 #endif

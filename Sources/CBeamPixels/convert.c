@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const beam_variant *variant(beam_kernel kernel) {
+const beam_variant *beam_find_variant(beam_kernel kernel) {
 #if BEAM_HAS_AVX2
     if (kernel == BEAM_KERNEL_BEST && __builtin_cpu_supports("avx2")) return &beam_avx2;
 #endif
@@ -22,7 +22,7 @@ static void fill_block(uint8_t block[4 * BEAM_BLOCK], const uint8_t *row, int pi
 
 void beam_bgrx_to_i420(beam_const_plane source, beam_plane y, beam_plane u, beam_plane v, beam_rect rect,
                        const beam_to_yuv *coefficients, beam_kernel kernel) {
-    const beam_variant *run = variant(kernel);
+    const beam_variant *run = beam_find_variant(kernel);
     const int width = rect.x1 - rect.x0, whole = width / BEAM_BLOCK * BEAM_BLOCK, rest = width - whole;
     for (int row = rect.y0; row < rect.y1; row += 2) {
         // An odd last row is its own neighbour: it is written twice, with the same values.
@@ -65,7 +65,7 @@ static void mix_segment(int16_t mixed[MIXED_LENGTH], const uint8_t *near_row, co
 
 void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_size size, beam_plane output,
                        beam_rect rect, const beam_to_rgb *coefficients, beam_kernel kernel) {
-    const beam_variant *run = variant(kernel);
+    const beam_variant *run = beam_find_variant(kernel);
     const int chroma_width = (size.width + 1) / 2, chroma_height = (size.height + 1) / 2;
     int16_t u_mixed[MIXED_LENGTH] = {0}, v_mixed[MIXED_LENGTH] = {0};
     const int16_t *u_samples = u_mixed + MIXED_BEFORE, *v_samples = v_mixed + MIXED_BEFORE;
@@ -98,7 +98,7 @@ void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane 
 
 void beam_i444_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_plane output, beam_rect rect,
                        const beam_to_rgb *coefficients, beam_kernel kernel) {
-    const beam_variant *run = variant(kernel);
+    const beam_variant *run = beam_find_variant(kernel);
     const int width = rect.x1 - rect.x0, whole = width / BEAM_BLOCK * BEAM_BLOCK, rest = width - whole;
     for (int row = rect.y0; row < rect.y1; row++) {
         const uint8_t *y_row = y.base + row * y.stride + rect.x0, *u_row = u.base + row * u.stride + rect.x0;

@@ -1,6 +1,8 @@
 // The colour kernels in plain C, in a form that compilers make vector code of.
 #include "variants.h"
 
+#include <string.h>
+
 static void rows_to_i420(const uint8_t *row0, const uint8_t *row1, uint8_t *restrict y0, uint8_t *restrict y1,
                          uint8_t *restrict u, uint8_t *restrict v, int pixels, const beam_to_yuv *k) {
     for (int x = 0; x < pixels; x++) {
@@ -74,4 +76,10 @@ static void i444_row_to_bgrx(const uint8_t *y, const uint8_t *u, const uint8_t *
     }
 }
 
-const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx};
+static void mark_changed(const uint8_t *a, const uint8_t *b, int width, int count, uint8_t *tiles) {
+    for (int i = 0; i < count; i++, a += width, b += width) {
+        if (!tiles[i]) tiles[i] = memcmp(a, b, (size_t)width) != 0;
+    }
+}
+
+const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed};

@@ -31,12 +31,20 @@ typedef void beam_mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_
 typedef void beam_i444_row_to_bgrx(const uint8_t *y, const uint8_t *u, const uint8_t *v, uint8_t *output, int pixels,
                                    const beam_to_rgb *coefficients);
 
+// Sets tiles[i] where the bytes from `width` × i to `width` × (i + 1) of two rows differ, for `count` tiles; those that are
+// set already aren't looked at. `width` is BEAM_TILE_WIDTH or half of it.
+typedef void beam_mark_changed(const uint8_t *a, const uint8_t *b, int width, int count, uint8_t *tiles);
+
 typedef struct beam_variant {
     beam_rows_to_i420 *rows_to_i420;
     beam_mix_rows *mix_rows;
     beam_mixed_to_bgrx *mixed_to_bgrx;
     beam_i444_row_to_bgrx *i444_row_to_bgrx;
+    beam_mark_changed *mark_changed;
 } beam_variant;
+
+// The variant that `kernel` asks for.
+const beam_variant *beam_find_variant(beam_kernel kernel);
 
 extern const beam_variant beam_portable;
 #if BEAM_HAS_AVX2

@@ -12,7 +12,9 @@ struct Beamroom: ParsableCommand {
             On the machine that watches:                 beamroom watch
             """,
         version: "0.1.0",
-        subcommands: [Share.self, Watch.self, Hosts.self, Devices.self, PatternCommand.self])
+        subcommands: [
+            Share.self, Watch.self, Hosts.self, Devices.self, Measure.self, PatternCommand.self,
+        ])
 
     static func main() {
         CommandLineSecrets.hide()

@@ -16,6 +16,8 @@ struct PatternCommand: ParsableCommand {
     var fps = 30.0
     @Option(help: ArgumentHelp("How long.", valueName: "seconds"))
     var seconds = 10.0
+    @Option(help: "What it shows: chart, still (a desktop), scroll (text) or video.")
+    var content = PatternContent.chart
 
     func validate() throws {
         guard (1...240).contains(fps) else { throw ValidationError("--fps takes a number from 1 to 240.") }
@@ -27,7 +29,7 @@ struct PatternCommand: ParsableCommand {
     func run() throws {
         let context = CommandContext(json: false)
         do {
-            let renderer = try PatternRenderer(PatternOptions(size: size, frameRate: fps))
+            let renderer = try PatternRenderer(PatternOptions(size: size, frameRate: fps, content: content))
             let writer = try Y4MWriter(path: path, frameRate: fps)
             for number in 0..<max(1, Int((seconds * fps).rounded())) {
                 try writer.write(renderer.picture(number))
@@ -38,3 +40,5 @@ struct PatternCommand: ParsableCommand {
         }
     }
 }
+
+extension PatternContent: ExpressibleByArgument {}

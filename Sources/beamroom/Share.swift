@@ -25,6 +25,8 @@ struct Share: ParsableCommand {
     var noCursor = false
     @Option(help: ArgumentHelp("The test pattern's size.", valueName: "WxH"))
     var size = PixelSize(width: 1280, height: 720)
+    @Option(help: "What the test pattern shows: chart, still (a desktop), scroll (text) or video.")
+    var content = PatternContent.chart
 
     @Option(
         name: [.short, .long],
@@ -36,8 +38,10 @@ struct Share: ParsableCommand {
         name: [.customShort("b"), .long],
         help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: what suits the size)", valueName: "rate"))
     var videoBitRate: BitRate?
-    @Option(help: ArgumentHelp("Another of libavcodec's H.264 encoders. (default: libx264)", valueName: "name"))
-    var videoEncoder: String?
+    @Option(
+        help: ArgumentHelp("What encodes: libx264, another of libavcodec's H.264 encoders, or auto.", valueName: "name")
+    )
+    var videoEncoder = "auto"
 
     @Option(help: ArgumentHelp("What viewers see in their list. (default: this machine's name)", valueName: "name"))
     var name: String?
@@ -133,8 +137,8 @@ struct Share: ParsableCommand {
             }
         let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
         return HostOptions(
-            source: pictureSource, maxSize: maxSize, bitRate: videoBitRate?.bitsPerSecond, encoder: videoEncoder,
-            name: name, store: store,
+            source: pictureSource, maxSize: maxSize, bitRate: videoBitRate?.bitsPerSecond,
+            encoder: videoEncoder == "auto" ? nil : videoEncoder, name: name, store: store,
             server: HostServer.Options(
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
                 session: HostSession.Configuration(
@@ -163,7 +167,7 @@ struct Share: ParsableCommand {
             return .x11(
                 X11Options(display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps))
         case "pattern":
-            return .pattern(PatternOptions(size: size, frameRate: maxFps))
+            return .pattern(PatternOptions(size: size, frameRate: maxFps, content: content))
         default:
             return .file(path: source)
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BeamCodec
 import BeamDisplay
 import BeamMedia
 import BeamProtocol
@@ -33,6 +34,13 @@ struct Watch: ParsableCommand {
     var display: String?
     @Option(help: "How the window is drawn: automatic, opengl or software.")
     var renderer = RendererChoice.automatic
+    @Option(help: "Whether OpenGL waits for the display's beat: auto (where that adds no whole frame), on or off.")
+    var vsync = VerticalSync.automatic
+    @Option(
+        help: ArgumentHelp(
+            "What decodes: auto (a graphics device for large pictures only), software, vaapi or vaapi:DEVICE.",
+            valueName: "decoder"), transform: DecoderChoice.init(parsing:))
+    var videoDecoder = DecoderChoice.automatic
     @Flag(help: "Show statistics in the window.")
     var stats = false
 
@@ -112,14 +120,17 @@ struct Watch: ParsableCommand {
                 }
             }
         let window = WindowOptions(
-            title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, display: display, showsStatistics: stats)
+            title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, verticalSync: vsync, display: display,
+            showsStatistics: stats)
         let trust = ViewerOptions.Trust(
             store: try TrustStore(), deviceName: MachineName.current, code: try code.read(),
             asksForCode: auto == nil && (!noWindow || WatchReporter.canAsk), pairs: auto == nil,
             remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted)
         return ViewerOptions(
-            target: target, trust: trust, window: noWindow ? nil : window, recordPath: record, framesPath: frames)
+            target: target, trust: trust, window: noWindow ? nil : window, decoder: videoDecoder,
+            recordPath: record, framesPath: frames)
     }
 }
 
 extension RendererChoice: ExpressibleByArgument {}
+extension VerticalSync: ExpressibleByArgument {}

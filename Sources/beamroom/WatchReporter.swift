@@ -212,6 +212,7 @@ final class WatchReporter: Sendable {
             "replaced": .count(report.replaced), "datagrams": .count(report.session.datagrams),
             "lost": .count(report.session.lost), "malformed": .count(report.session.malformed),
             "dropped": .count(report.session.dropped),
+            "decoder": report.decoder.map { .string($0) },
             "width": report.size.map { .integer($0.width) }, "height": report.size.map { .integer($0.height) },
             "latencyMs": .latencies(Dictionary(uniqueKeysWithValues: report.times.map { ($0.rawValue, $1) })),
             "rttMs": report.session.roundTrip.map { .milliseconds($0.inMilliseconds) },

@@ -55,6 +55,21 @@ import Testing
         #expect(difference(after, before, in: PixelRect(x: 0, y: 0, width: 640, height: 96)) == 0)
     }
 
+    @Test func damageMayReachBeyondThePicture() throws {
+        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30))
+        let decoder = try VideoDecoder()
+        let first = MovingContent(size).picture(0)
+        _ = try decoded(decoder, try encoder.encode(first, keyframe: true))
+        let corner = PixelRect(x: 600, y: 340, width: 40, height: 20)
+        var damage = DamageRegion(PixelRect(x: 600, y: 340, width: 4000, height: 4000))
+        for rect in [PixelRect(x: 5000, y: 0, width: 9, height: 9), PixelRect(x: -70, y: -70, width: 60, height: 60)] {
+            damage.insert(rect)
+        }
+        let second = changed(first, corner, damage: damage, number: 1)
+        let shown = try decoded(decoder, try encoder.encode(second, keyframe: false))
+        #expect(difference(shown, second, in: corner) < 40)
+    }
+
     /// Damage is a promise about what to look at, not about what it will look like.
     @Test func aDamagedPictureLooksLikeAWholeOne() throws {
         let rect = PixelRect(x: 0, y: 120, width: 640, height: 61)

@@ -59,11 +59,12 @@ import Testing
         let panels = PanelStack()
         let setting = setting(canvas, scale, isOverPicture: true)
         for short in [nil, "Not encrypted"] {
-            panels.badge = WarningBadge(WindowWarning(words: Self.sentence, short: short))
+            let warning = WindowWarning(words: Self.sentence, short: short)
+            panels.badge = WarningBadge(warning)
             for isFull in [true, false] {
                 if !isFull {
                     panels.badge?.stir(now: .zero)
-                    panels.badge?.shortenIfDue(now: .zero + WarningBadge.time)
+                    panels.badge?.shortenIfDue(now: .zero + warning.time)
                 }
                 panels.statistics = []
                 panels.message = nil

@@ -21,7 +21,7 @@ extension WindowTests {
 
         @Test("Both renderers show the same colours, and the right ones", arguments: [PixelFormat.i420, .i444])
         func colours(format: PixelFormat) throws {
-            let size = PixelSize(width: 322, height: 181)
+            let size = PixelSize(width: 162, height: 91)
             let pictures =
                 Self.colours.map { TestPictures.noise(format, size, colour: $0) }
                 + Self.colours.map { TestPictures.bars(size, colour: $0) }

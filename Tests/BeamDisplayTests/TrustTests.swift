@@ -158,7 +158,8 @@ extension WindowTests {
             func awaitSign() -> Bool {
                 WindowTests.wait(window) { _ in (200..<2000).contains(changed()) }
             }
-            window.setWarning(Self.warning)
+            // For less time than a person needs to read it.
+            window.setWarning(WindowWarning(words: Self.warning.words, time: .milliseconds(300)))
             #expect(changed() == words)
             #expect(awaitSign())
             WindowTests.keep(window, as: "warning-sign-\(renderer.rawValue)")

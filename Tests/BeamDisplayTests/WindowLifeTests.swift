@@ -13,9 +13,15 @@ extension WindowTests {
             #expect(isLikely || window.rendererName == "software")
         }
 
-        @Test func emulatedOpenGLIsThereWhenAskedFor() throws {
-            let window = try WindowTests.open(.opengl)
+        @Test(arguments: VerticalSync.allCases) func emulatedOpenGLIsThereWhenAskedFor(sync: VerticalSync) throws {
+            let window = try VideoWindow(
+                WindowOptions(renderer: .opengl, verticalSync: sync, display: TestDisplay.shared.get().name))
             #expect(window.rendererName.hasPrefix("OpenGL ("))
+            for y in [100, 200] as [UInt8] {
+                window.show(TestPictures.plain(PixelSize(width: 320, height: 180), y: y))
+                WindowTests.settle(window)
+            }
+            #expect(try #require(window.readBack()).rgb(160, 90)[1] > 200)
         }
 
         @Test func theFirstPictureGivesTheWindowItsSize() throws {

@@ -123,6 +123,28 @@ struct PatternCanvas {
         }
     }
 
+    /// Copies `count` rows, as wide as the picture, from `row` and `column` on of another buffer, which reaches so far; all
+    /// of them even, but for the picture's last.
+    func copyRows(_ count: Int, from source: PixelBuffer, row sourceRow: Int, column: Int = 0, to y: Int) {
+        let count = min(count, bounds.height - y)
+        guard count > 0 else { return }
+        let other = PatternCanvas(source)
+        for plane in 0..<3 {
+            let step = plane == 0 ? 1 : 2
+            let width = (bounds.width + step - 1) / step
+            for line in 0..<(count + step - 1) / step {
+                row(plane, y / step + line)
+                    .update(from: other.row(plane, sourceRow / step + line) + column / step, count: width)
+            }
+        }
+    }
+
+    /// Adds `samples` to the first `count` of luma's row `y`. Nothing may overflow.
+    func add(_ samples: UnsafePointer<UInt8>, to y: Int, count: Int) {
+        let target = row(0, y)
+        for x in 0..<min(count, bounds.width) { target[x] &+= samples[x] }
+    }
+
     /// Copies `width` columns of `tile`, from column `column` on, to (x, y).
     func copyLuma(_ tile: LumaTile, column: Int = 0, width: Int? = nil, x: Int, y: Int) {
         let whole = PixelRect(x: x, y: y, width: min(width ?? tile.width, tile.width - column), height: tile.height)
@@ -151,8 +173,10 @@ struct PatternCanvas {
     func paint(_ shape: Coverage, x: Int, y: Int, _ colour: PatternColour) {
         paintLuma(shape, x: x, y: y, colour.y)
         let whole = PixelRect(x: x, y: y, width: shape.width, height: shape.height)
-        let chroma = Self.chroma(whole.intersection(bounds))
-        guard !chroma.isEmpty else { return }
+        let visible = whole.intersection(bounds)
+        // An empty rectangle at an odd place has a chroma sample all the same, which may lie outside.
+        guard !visible.isEmpty else { return }
+        let chroma = Self.chroma(visible)
         shape.values.withUnsafeBufferPointer { values in
             for line in chroma.y..<chroma.maxY {
                 let (cb, cr) = (row(1, line), row(2, line))

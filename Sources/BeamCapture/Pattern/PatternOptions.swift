@@ -6,10 +6,20 @@ public struct PatternOptions: Hashable, Sendable {
     public var size: PixelSize
     /// Frames a second, 1…240.
     public var frameRate: Double
+    public var content: PatternContent
 
-    public init(size: PixelSize = PixelSize(width: 1280, height: 720), frameRate: Double = 30) {
+    public init(
+        size: PixelSize = PixelSize(width: 1280, height: 720), frameRate: Double = 30,
+        content: PatternContent = .chart
+    ) {
         self.size = size
         self.frameRate = frameRate
+        self.content = content
+    }
+
+    /// From one picture that differs to the next, in frames: a source leaves out those between.
+    public var framesPerChange: Int {
+        content.changeRate.map { max(1, Int((frameRate / $0).rounded())) } ?? 1
     }
 
     func validate() throws(CaptureError) {

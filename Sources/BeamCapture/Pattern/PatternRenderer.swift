@@ -1,14 +1,14 @@
 import BeamMedia
 import Synchronization
 
-/// Draws the test pattern: 75 % colour bars, greys, fine detail, things that move, words, and the frame's number and
-/// capture time as blocks that `PatternCode` reads back. I420, BT.709 limited range.
+/// Draws the test pattern: some content (`PatternContent`), and the frame's number and capture time as blocks that
+/// `PatternCode` reads back. I420, BT.709 limited range.
 ///
 /// A frame depends on options, number and time only, and is the same bit for bit on every machine. What stands still is
 /// drawn once; a frame costs what moves in it. Used by one thread.
 public final class PatternRenderer {
     public let options: PatternOptions
-    private let scene: PatternScene
+    private let scene: any PatternDrawing
     private let memory: KeptBuffers
     /// Where the moving parts of the picture made last are.
     private var last: DamageRegion?
@@ -17,7 +17,7 @@ public final class PatternRenderer {
     public init(_ options: PatternOptions) throws(CaptureError) {
         try options.validate()
         self.options = options
-        scene = PatternScene(options)
+        scene = options.drawing
         memory = KeptBuffers(size: options.size)
     }
 

@@ -1,7 +1,7 @@
 import BeamMedia
 
-/// The test pattern of one size and rate: its background, and what moves over it.
-struct PatternScene {
+/// The test chart: 75 % colour bars, greys, fine detail, words, and things that move.
+struct PatternScene: PatternDrawing {
     private static let words =
         "BeamRoom test pattern  ·  The quick brown fox jumps over the lazy dog  ·  0123456789  ·  "
         + "Sphinx of black quartz, judge my vow  ·  "
@@ -45,10 +45,6 @@ struct PatternScene {
         ).repeated(copies)
     }
 
-    /// Draws frame `number` over a buffer that holds the background but for `drawn`, an earlier frame's moving parts;
-    /// nil: over anything.
-    ///
-    /// - Returns: where the moving parts are now.
     func draw(_ number: Int, time: MediaTime, into buffer: PixelBuffer, over drawn: DamageRegion?) -> DamageRegion {
         let canvas = PatternCanvas(buffer)
         if let drawn {
@@ -58,8 +54,7 @@ struct PatternScene {
         }
         var moving = DamageRegion()
         let code = UInt32(truncatingIfNeeded: number)
-        // Past 32 bits, motion begins again with the numbers.
-        let moment = Int(options.time(of: Int(code)).nanoseconds / 1000)
+        let moment = options.moment(of: number)
         let motion = PatternMotion(moment: moment)
         if let rect = layout.code {
             PatternCode.draw(number: code, time: time, into: canvas)

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The test pattern as a source: frame n at n / frame rate after the start.
 ///
-/// Frames that it is too late for are skipped and counted; their numbers are missing. While nobody watches, its clock
-/// stands still.
+/// Frames that it is too late for are skipped and counted; their numbers are missing, as are those of frames that look
+/// like the one before. While nobody watches, its clock stands still.
 public final class PatternSource: PictureSource {
     public let info: SourceInfo
     private let options: PatternOptions
@@ -16,7 +16,8 @@ public final class PatternSource: PictureSource {
     public init(_ options: PatternOptions) throws(CaptureError) {
         try options.validate()
         self.options = options
-        info = SourceInfo(description: "the test pattern", size: options.size, frameRate: options.frameRate)
+        info = SourceInfo(
+            description: options.content.description, size: options.size, frameRate: options.frameRate)
     }
 
     /// Frames that were due while an earlier one was still being handed on.
@@ -34,7 +35,7 @@ public final class PatternSource: PictureSource {
                 isFirst = false
                 deliver(picture)
                 let next = schedule.next(after: number, at: .now)
-                skippedFrames.wrappingAdd(UInt64(next - number - 1), ordering: .relaxed)
+                skippedFrames.wrappingAdd(UInt64((next - number) / options.framesPerChange - 1), ordering: .relaxed)
                 number = next
             } while control.wait(until: schedule.time(of: number), in: activation)
         }
@@ -60,11 +61,15 @@ struct PatternSchedule {
         MediaTime(nanoseconds: start.nanoseconds + options.time(of: number).nanoseconds)
     }
 
-    /// The frame to show after `number`: the following one, or, when others were due already, the latest of them.
+    /// The frame to show after `number`: the following one that differs, or, when others were due already, the latest of
+    /// them.
     func next(after number: Int, at now: MediaTime) -> Int {
-        var next = max(number + 1, Int(Double((now - start).inNanoseconds) * options.frameRate / 1_000_000_000))
+        let step = options.framesPerChange
+        let following = number / step + 1
+        let elapsed = Double((now - start).inNanoseconds)
+        var next = max(following, Int(elapsed * options.frameRate / 1_000_000_000 / Double(step)))
         // Rounding may be one frame off.
-        while next > number + 1, time(of: next) > now { next -= 1 }
-        return next
+        while next > following, time(of: next * step) > now { next -= 1 }
+        return next * step
     }
 }

@@ -36,10 +36,10 @@ final class MacroblockMap {
     func markDamaged(_ damage: DamageRegion) -> Int {
         info.update(repeating: Self.constant, count: count)
         var changed = 0
-        for rect in damage.rects {
-            let across = max(0, rect.x / Self.side)..<max(0, min(columns, (rect.maxX + Self.side - 1) / Self.side))
-            let down = max(0, rect.y / Self.side)..<max(0, min(rows, (rect.maxY + Self.side - 1) / Self.side))
-            guard !rect.isEmpty, !across.isEmpty else { continue }
+        let bounds = PixelRect(x: 0, y: 0, width: columns * Self.side, height: rows * Self.side)
+        for rect in damage.clipped(to: bounds).rects {
+            let across = rect.x / Self.side..<(rect.maxX + Self.side - 1) / Self.side
+            let down = rect.y / Self.side..<(rect.maxY + Self.side - 1) / Self.side
             for row in down {
                 let first = info + row * columns + across.lowerBound
                 // Rectangles may overlap.

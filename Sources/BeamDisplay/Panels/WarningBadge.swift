@@ -2,9 +2,6 @@ import BeamMedia
 
 /// What a person should not forget about the picture: in words at first and whenever something moves, else as a sign.
 struct WarningBadge: Hashable {
-    /// How long the words stand.
-    static let time = Duration.seconds(8)
-
     let warning: WindowWarning
     private(set) var isFull = true
     /// When the words give way to the sign; nil while they stand for good, before the first picture, and when they have.
@@ -15,7 +12,7 @@ struct WarningBadge: Hashable {
     /// The words stand from now on, for their time.
     mutating func stir(now: MediaTime) {
         isFull = true
-        deadline = now + Self.time
+        deadline = now + warning.time
     }
 
     mutating func shortenIfDue(now: MediaTime) {

@@ -4,17 +4,17 @@ import CSDL2
 /// Opens the window that the chosen renderer needs, and makes the renderer.
 @MainActor enum RendererSelection {
     static func open(
-        _ choice: RendererChoice, video: SDLVideo, title: String, size: PixelSize
+        _ choice: RendererChoice, video: SDLVideo, title: String, size: PixelSize, sync: VerticalSync
     ) throws(DisplayError) -> (WindowHandle, any Renderer) {
         switch choice {
         case .software:
             return try software(video: video, title: title, size: size)
         case .opengl:
-            return try openGL(video: video, title: title, size: size, mayBeEmulated: true)
+            return try openGL(video: video, title: title, size: size, sync: sync, mayBeEmulated: true)
         case .automatic:
             let display = SDLVideo.environment("DISPLAY")
             if GraphicsHardware.isLikely(driver: video.driver, display: display),
-                let opened = try? openGL(video: video, title: title, size: size, mayBeEmulated: false)
+                let opened = try? openGL(video: video, title: title, size: size, sync: sync, mayBeEmulated: false)
             {
                 return opened
             }
@@ -22,7 +22,7 @@ import CSDL2
                 return try software(video: video, title: title, size: size)
             } catch {
                 // A screen in a pixel format that SDL can't draw on (30 bits) may still do OpenGL.
-                if let opened = try? openGL(video: video, title: title, size: size, mayBeEmulated: true) {
+                if let opened = try? openGL(video: video, title: title, size: size, sync: sync, mayBeEmulated: true) {
                     return opened
                 }
                 throw error
@@ -38,7 +38,7 @@ import CSDL2
     }
 
     private static func openGL(
-        video: SDLVideo, title: String, size: PixelSize, mayBeEmulated: Bool
+        video: SDLVideo, title: String, size: PixelSize, sync: VerticalSync, mayBeEmulated: Bool
     ) throws(DisplayError) -> (WindowHandle, any Renderer) {
         GLContext.setAttributes()
         let window: WindowHandle
@@ -47,7 +47,7 @@ import CSDL2
         } catch {
             throw .noOpenGL(reason: SDLVideo.error)
         }
-        let context = try GLContext(window)
+        let context = try GLContext(window, sync)
         guard mayBeEmulated || !GraphicsHardware.isEmulated(context.rendererName) else {
             throw .noOpenGL(reason: "\(context.rendererName) is an emulation")
         }

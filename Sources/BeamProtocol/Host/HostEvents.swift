@@ -8,7 +8,8 @@ public struct ConnectionID: Hashable, Sendable {
 
 /// Datagrams that leave in one go, the same to each address.
 public struct MediaBurst: Sendable {
-    /// The datagrams one after the other are `bytes[range]`. The frame's bytes are shared by its bursts, not copied.
+    /// The datagrams one after the other are `bytes[range]`. The frame's bytes are shared by its bursts, not copied, and
+    /// their memory serves another frame later: a burst that is kept makes that one take memory of its own.
     public var bytes: [UInt8]
     public var range: Range<Int>
     /// Each datagram but the burst's last is exactly this long (in bytes), the last at most.

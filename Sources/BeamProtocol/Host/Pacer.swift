@@ -3,8 +3,9 @@ import BeamMedia
 /// The frames that wait to be sent, and the pace at which their datagrams leave.
 ///
 /// A frame is cut into datagrams when its turn comes, once for each form that somebody is to get it in, and sealed once
-/// for all of them. Each form numbers its own frames, and a number counts when the frame's first datagram has left in
-/// that form: so the numbers have no gaps where frames are dropped, nor where nobody watched in that form for a while.
+/// for all of them, in memory that serves one frame after the other. Each form numbers its own frames, and a number
+/// counts when the frame's first datagram has left in that form: so the numbers have no gaps where frames are dropped,
+/// nor where nobody watched in that form for a while.
 struct Pacer: Sendable {
     private struct Waiting: Sendable {
         var unit: AccessUnit
@@ -12,23 +13,29 @@ struct Pacer: Sendable {
         var since: MediaTime
     }
 
-    /// A frame's datagrams in one form.
+    /// The datagrams, in one form, of the frame whose turn it is.
     private struct Cut: Sendable {
-        var form: MediaForm
-        var datagrams: [UInt8]
-        var audience: [NetworkAddress]
+        let form: MediaForm
+        /// The memory of all frames, one after the other: the frame's datagrams are its first `length` bytes.
+        var memory: [UInt8] = []
+        var length = 0
+        var audience: [NetworkAddress] = []
+        /// What is paid for and hasn't left yet.
+        var due: Range<Int>?
+
+        /// Bytes after the first `sent`, `limit` at most, that somebody is to get.
+        func rest(after sent: Int, limit: Int) -> Range<Int>? {
+            audience.isEmpty || length <= sent ? nil : sent..<min(sent + limit, length)
+        }
     }
 
     /// The frame whose turn it is. Its forms leave in step: a burst of each, then the next burst of each.
     private struct Current: Sendable {
-        var cuts: [Cut]
         var isKeyframe: Bool
         /// A datagram of it has left.
         var hasBegun = false
         /// Bytes of each cut that have left, but for those that are due.
         var sent = 0
-        /// The cuts whose burst is paid for and hasn't left yet.
-        var due: [(cut: Int, range: Range<Int>)] = []
     }
 
     /// What became of a frame.
@@ -65,6 +72,7 @@ struct Pacer: Sendable {
     private let pacing: Pacing
     private var bucket: TokenBucket
     private var sealer: DatagramSealer?
+    private var cuts = [Cut(form: .version1), Cut(form: .version2)]
     private var current: Current?
     private var waiting: [Waiting] = []
     private var waitingBytes = 0
@@ -112,10 +120,8 @@ struct Pacer: Sendable {
 
     /// Nothing more goes there.
     mutating func remove(_ address: NetworkAddress) {
-        if var frame = current {
-            for index in frame.cuts.indices { frame.cuts[index].audience.removeAll { $0 == address } }
-            current = frame.cuts.allSatisfy(\.audience.isEmpty) ? nil : frame
-        }
+        for index in cuts.indices { cuts[index].audience.removeAll { $0 == address } }
+        if cuts.allSatisfy(\.audience.isEmpty) { current = nil }
         for index in waiting.indices { waiting[index].audience.remove(address) }
         waiting.removeAll { $0.audience.isEmpty }
         waitingBytes = waiting.reduce(0) { $0 + $1.unit.range.count }
@@ -138,43 +144,67 @@ struct Pacer: Sendable {
     /// The next burst, if it may leave now.
     mutating func step(now: MediaTime) -> Step {
         while true {
-            guard var frame = current else {
+            if current == nil {
                 guard !waiting.isEmpty else { return .idle }
                 let next = waiting.removeFirst()
                 waitingBytes -= next.unit.range.count
                 do throws(FragmentationError) {
-                    current = Current(cuts: try cuts(of: next), isKeyframe: next.unit.isKeyframe)
+                    try cut(next)
                 } catch {
                     return .unsendable(error, isKeyframe: next.unit.isKeyframe)
                 }
-                continue
             }
-            if frame.due.isEmpty {
-                let round = nextRound(of: frame)
-                guard let longest = round.map(\.range.count).max() else {
-                    current = nil
-                    continue
+            if !cuts.contains(where: { $0.due != nil }) {
+                switch pay(now: now) {
+                case .paid: break
+                case .finished: continue
+                case .short(let time): return .wait(until: time)
                 }
-                // Each viewer's path takes one form: the longest is what any of them gets.
-                if let time = bucket.take(longest, now: now) { return .wait(until: time) }
-                frame.due = round
-                frame.sent += pacing.burstBytes
             }
-            let (index, range) = frame.due.removeFirst()
-            let cut = frame.cuts[index]
-            // Its viewers may have gone since it was paid for.
-            let isSent = !cut.audience.isEmpty
-            let begins = isSent && !frame.hasBegun
-            if isSent {
-                frame.hasBegun = true
-                if range.lowerBound == 0 { began(cut.form, isKeyframe: frame.isKeyframe) }
-            }
-            current = frame.due.isEmpty && nextRound(of: frame).isEmpty ? nil : frame
-            guard isSent else { continue }
-            let burst = MediaBurst(
-                bytes: cut.datagrams, range: range, segmentSize: MediaLimits.datagramLength, addresses: cut.audience)
-            return .send(burst, isKeyframe: frame.isKeyframe, begins: begins)
+            if let burst = takeDue() { return burst }
         }
+    }
+
+    private enum Payment {
+        case paid
+        case finished
+        case short(until: MediaTime)
+    }
+
+    /// Pays for the next burst in each form, if the bucket holds enough.
+    private mutating func pay(now: MediaTime) -> Payment {
+        let sent = current?.sent ?? 0
+        let limit = pacing.burstBytes(holding: bucket.level(now: now))
+        let longest = cuts.reduce(0) { max($0, $1.rest(after: sent, limit: limit)?.count ?? 0) }
+        guard longest > 0 else {
+            current = nil
+            return .finished
+        }
+        // Each viewer's path takes one form: the longest is what any of them gets.
+        if let time = bucket.take(longest, now: now) { return .short(until: time) }
+        for index in cuts.indices { cuts[index].due = cuts[index].rest(after: sent, limit: limit) }
+        current?.sent += limit
+        return .paid
+    }
+
+    /// A burst that is paid for; nil if nobody is left to get it.
+    private mutating func takeDue() -> Step? {
+        guard let frame = current, let index = cuts.firstIndex(where: { $0.due != nil }), let range = cuts[index].due
+        else { return nil }
+        cuts[index].due = nil
+        let cut = cuts[index]
+        // Its viewers may have gone since it was paid for.
+        let isSent = !cut.audience.isEmpty
+        if isSent {
+            current?.hasBegun = true
+            if range.lowerBound == 0 { began(cut.form, isKeyframe: frame.isKeyframe) }
+        }
+        let isFinished = cuts.allSatisfy { $0.due == nil && $0.rest(after: frame.sent, limit: 1) == nil }
+        if isFinished { current = nil }
+        guard isSent else { return nil }
+        let burst = MediaBurst(
+            bytes: cut.memory, range: range, segmentSize: MediaLimits.datagramLength, addresses: cut.audience)
+        return .send(burst, isKeyframe: frame.isKeyframe, begins: !frame.hasBegun)
     }
 
     private mutating func began(_ form: MediaForm, isKeyframe: Bool) {
@@ -185,28 +215,22 @@ struct Pacer: Sendable {
         numbers.count(form)
     }
 
-    /// The frame in each form that somebody is to get it in.
-    private func cuts(of frame: Waiting) throws(FragmentationError) -> [Cut] {
-        var cuts: [Cut] = []
+    /// Cuts the frame in each form that somebody is to get it in; its turn has come.
+    private mutating func cut(_ frame: Waiting) throws(FragmentationError) {
+        for index in cuts.indices {
+            cuts[index].length = 0
+            cuts[index].due = nil
+        }
+        cuts[0].audience = frame.audience.version1
+        cuts[1].audience = frame.audience.version2
         if !frame.audience.version1.isEmpty {
-            let datagrams = try Fragmenter.datagrams(of: frame.unit, sequence: numbers.version1)
-            cuts.append(Cut(form: .version1, datagrams: datagrams, audience: frame.audience.version1))
+            cuts[0].length = try Fragmenter.write(frame.unit, sequence: numbers.version1, to: &cuts[0].memory)
         }
         if !frame.audience.version2.isEmpty {
             guard let sealer else { throw .noSealingKey }
-            let datagrams = try Fragmenter.datagrams(
-                of: frame.unit, sequence: numbers.version2, sealedBy: sealer)
-            cuts.append(Cut(form: .version2, datagrams: datagrams, audience: frame.audience.version2))
+            cuts[1].length = try Fragmenter.write(
+                frame.unit, sequence: numbers.version2, sealedBy: sealer, to: &cuts[1].memory)
         }
-        return cuts
-    }
-
-    /// The bursts that come after what was sent; none when the frame is finished.
-    private func nextRound(of frame: Current) -> [(cut: Int, range: Range<Int>)] {
-        frame.cuts.indices.compactMap { index in
-            let cut = frame.cuts[index]
-            guard !cut.audience.isEmpty, cut.datagrams.count > frame.sent else { return nil }
-            return (index, frame.sent..<min(frame.sent + pacing.burstBytes, cut.datagrams.count))
-        }
+        current = Current(isKeyframe: frame.unit.isKeyframe)
     }
 }

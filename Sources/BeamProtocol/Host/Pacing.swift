@@ -6,7 +6,8 @@ public struct Pacing: Sendable, Hashable {
     public var bucketBytes: Int
     /// After that, in bits a second towards each viewer.
     public var bitsPerSecond: Int
-    /// Datagrams of one frame that leave in one go, at most.
+    /// Once the bucket is empty, so many datagrams of a frame are waited for, and leave in one go. What the bucket holds
+    /// leaves in one go, too.
     public var burstDatagrams: Int
     /// Bytes of encoded frames that may wait for their first datagram to leave, and for how long.
     public var queueBytes: Int
@@ -24,9 +25,14 @@ public struct Pacing: Sendable, Hashable {
         self.queueTime = queueTime
     }
 
-    /// The longest burst, in bytes: it fits into the bucket, and is one datagram at least.
-    var burstBytes: Int {
-        let datagrams = min(burstDatagrams, bucketBytes / MediaLimits.datagramLength)
+    /// What the system takes in one go: as many bytes as an IP datagram holds, and fewer than 64 datagrams.
+    private static let longestBurst = 65_507 / MediaLimits.datagramLength
+
+    /// The length of the next burst in bytes, when the bucket holds `tokens`. It fits into the bucket, and is one datagram
+    /// at least.
+    func burstBytes(holding tokens: Int) -> Int {
+        let waitedFor = min(burstDatagrams, bucketBytes / MediaLimits.datagramLength)
+        let datagrams = min(max(waitedFor, tokens / MediaLimits.datagramLength), Self.longestBurst)
         return max(1, datagrams) * MediaLimits.datagramLength
     }
 }
@@ -54,6 +60,12 @@ struct TokenBucket: Sendable {
             return nil
         }
         return now + .nanoseconds(Int64((Double(missing) * nanosecondsPerByte).rounded(.up)))
+    }
+
+    /// Bytes that may leave now.
+    mutating func level(now: MediaTime) -> Int {
+        fill(now)
+        return Int(max(0, tokens))
     }
 
     private mutating func fill(_ now: MediaTime) {

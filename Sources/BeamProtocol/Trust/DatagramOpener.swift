@@ -1,5 +1,3 @@
-import Crypto
-
 /// Opens datagrams that were sealed with one key, each once.
 struct DatagramOpener: Sendable {
     /// What came with a datagram that is authentic and new.
@@ -11,13 +9,14 @@ struct DatagramOpener: Sendable {
     }
 
     let keyNumber: UInt16
-    private let key: SymmetricKey
+    /// Nil if the system has no such cipher: nothing can be opened then.
+    private let cipher: DatagramCipher?
     private let salt: UInt32
     private var window = ReplayWindow()
 
     init(key: SealingKey) {
         keyNumber = key.number
-        self.key = SymmetricKey(data: key.key)
+        cipher = DatagramCipher(key: key, .open)
         salt = key.saltWord
     }
 
@@ -29,28 +28,21 @@ struct DatagramOpener: Sendable {
         _ datagram: SealedDatagram, into plaintext: inout [UInt8]
     ) throws(SealedDatagramError) -> Opened {
         plaintext.removeAll(keepingCapacity: true)
-        let header = datagram.header
-        guard header.keyNumber == keyNumber else { throw .unknownKey(header.keyNumber) }
-        try check(window.verdict(on: header.counter), header.counter)
-        do {
-            // The cipher wants the nonce before the ciphertext. It is as long as the header, and ends with the counter
-            // too: only the salt has to be put in.
-            plaintext.append(contentsOf: datagram.bytes)
-            let box = try plaintext.withUnsafeMutableBytes { bytes in
-                bytes.storeBytes(of: salt, as: UInt32.self)
-                return try AES.GCM.SealedBox(combined: UnsafeRawBufferPointer(bytes))
-            }
-            plaintext.removeAll(keepingCapacity: true)
-            plaintext.append(
-                contentsOf: try AES.GCM.open(
-                    box, using: key,
-                    authenticating: UnsafeRawBufferPointer(rebasing: datagram.bytes[..<SealedHeader.length])))
-        } catch {
+        guard datagram.header.keyNumber == keyNumber else { throw .unknownKey(datagram.header.keyNumber) }
+        try check(window.verdict(on: datagram.header.counter), datagram.header.counter)
+        let (header, content, tag) = datagram.parts
+        plaintext.append(contentsOf: content)
+        let nonce = DatagramCipher.Nonce(salt: salt, counter: datagram.header.counter)
+        let isAuthentic = plaintext.withUnsafeMutableBytes {
+            cipher?.open($0, header: header, nonce: nonce, tag: tag)
+        }
+        guard isAuthentic == true else {
             plaintext.removeAll(keepingCapacity: true)
             throw .forged
         }
-        let verdict = window.insert(header.counter)
-        return Opened(kind: header.kind, counter: header.counter, isNewest: verdict == .newest)
+        let verdict = window.insert(datagram.header.counter)
+        return Opened(
+            kind: datagram.header.kind, counter: datagram.header.counter, isNewest: verdict == .newest)
     }
 
     private func check(_ verdict: ReplayWindow.Verdict, _ counter: UInt64) throws(SealedDatagramError) {

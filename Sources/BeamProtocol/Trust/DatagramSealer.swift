@@ -1,4 +1,3 @@
-import Crypto
 import Synchronization
 
 /// Why a datagram can't be sealed.
@@ -25,7 +24,8 @@ final class DatagramSealer: Sendable {
     static let limit: UInt64 = 1 << 32
 
     let keyNumber: UInt16
-    private let key: SymmetricKey
+    /// Nil if the system has no such cipher: nothing can be sealed then.
+    private let cipher: DatagramCipher?
     private let salt: UInt32
     private let counter: Atomic<UInt64>
 
@@ -34,7 +34,7 @@ final class DatagramSealer: Sendable {
     /// Begins to count elsewhere: for tests.
     init(key: SealingKey, counter: UInt64) {
         keyNumber = key.number
-        self.key = SymmetricKey(data: key.key)
+        cipher = DatagramCipher(key: key, .seal)
         salt = key.saltWord
         self.counter = Atomic(counter)
     }
@@ -50,24 +50,16 @@ final class DatagramSealer: Sendable {
         // Those that are refused count too; 2^64 of them never come.
         guard counter < Self.limit else { throw .exhausted(keyNumber: keyNumber) }
         let header = UnsafeMutableRawBufferPointer(rebasing: datagram[..<SealedHeader.length])
-        let content = UnsafeMutableRawBufferPointer(rebasing: datagram[SealedHeader.length...])
-        do {
-            // A nonce is as long as the header, and ends with the counter too.
-            SealedHeader(kind: kind, keyNumber: keyNumber, counter: counter).write(to: header)
-            header.storeBytes(of: salt, as: UInt32.self)
-            let nonce = try AES.GCM.Nonce(data: UnsafeRawBufferPointer(header))
-            SealedHeader(kind: kind, keyNumber: keyNumber, counter: counter).write(to: header)
-            let box = try AES.GCM.seal(
-                UnsafeRawBufferPointer(rebasing: content.dropLast(SealedHeader.tagLength)), using: key, nonce: nonce,
-                authenticating: UnsafeRawBufferPointer(header))
-            // Of all that can be had from a box, the only thing that isn't copied once more: nonce, ciphertext, tag.
-            guard let combined = box.combined, combined.count == datagram.count else {
-                throw SealingError.refused(keyNumber: keyNumber)
-            }
-            combined.withUnsafeBytes {
-                content.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[SealedHeader.length...]))
-            }
-        } catch {
+        let content = UnsafeMutableRawBufferPointer(
+            rebasing: datagram[SealedHeader.length...].dropLast(SealedHeader.tagLength))
+        let tag = UnsafeMutableRawBufferPointer(rebasing: datagram.suffix(SealedHeader.tagLength))
+        SealedHeader(kind: kind, keyNumber: keyNumber, counter: counter).write(to: header)
+        let isSealed = cipher?.seal(
+            content, header: UnsafeRawBufferPointer(header), nonce: DatagramCipher.Nonce(salt: salt, counter: counter),
+            tag: tag)
+        guard isSealed == true else {
+            // What may still be in the clear isn't to leave by mistake.
+            for index in datagram.indices { datagram[index] = 0 }
             throw .refused(keyNumber: keyNumber)
         }
     }

@@ -64,8 +64,9 @@ struct Reassembler: Sendable {
 
     /// When to call `expire`.
     var deadline: MediaTime? {
-        let oldest = [frames.lazy.map(\.firstSeen).min(), awaited?.since].compactMap { $0 }.min()
-        return oldest.map { $0 + patience }
+        // Asked for with each datagram: nothing is allocated.
+        let oldest = frames.reduce(awaited?.since ?? .distantFuture) { min($0, $1.firstSeen) }
+        return oldest < .distantFuture ? oldest + patience : nil
     }
 
     /// The frame after which a keyframe is needed, as long as nothing else goes on and none is on its way.

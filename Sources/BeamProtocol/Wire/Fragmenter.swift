@@ -28,50 +28,55 @@ enum FragmentationError: Error, Hashable, CustomStringConvertible {
 
 /// Cuts frames into datagrams.
 enum Fragmenter {
-    /// The frame's version 1 datagrams one after the other, each exactly 1200 bytes but the last: one allocation, one
-    /// copy.
-    static func datagrams(
-        of unit: AccessUnit, sequence: SequenceNumber
-    ) throws(FragmentationError) -> [UInt8] {
-        try datagrams(of: unit, sequence: sequence, form: .version1) { _ in }
+    /// Writes the frame's version 1 datagrams at the start of `memory`, one after the other, each exactly 1200 bytes
+    /// but the last, and says how many bytes those are. `memory` grows if it is too small, and is used again for the
+    /// next frame; what is behind the frame in it is of others.
+    static func write(
+        _ unit: AccessUnit, sequence: SequenceNumber, to memory: inout [UInt8]
+    ) throws(FragmentationError) -> Int {
+        try write(unit, sequence: sequence, as: .version1, to: &memory) { _ in }
     }
 
-    /// The frame's version 2 datagrams one after the other, sealed, each exactly 1200 bytes but the last. The unit's
-    /// time is told as the capture time, and stages that aren't known as no time at all.
-    static func datagrams(
-        of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer
-    ) throws(FragmentationError) -> [UInt8] {
-        try datagrams(of: unit, sequence: sequence, form: .version2) { datagram throws(SealingError) in
+    /// The same in version 2, sealed where they lie. The unit's time is told as the capture time, and stages that aren't
+    /// known as no time at all.
+    static func write(
+        _ unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
+    ) throws(FragmentationError) -> Int {
+        try write(unit, sequence: sequence, as: .version2, to: &memory) { datagram throws(SealingError) in
             try sealer.seal(.media, in: datagram)
         }
     }
 
-    /// Calls `finish` for each datagram once it is written.
-    private static func datagrams(
-        of unit: AccessUnit, sequence: SequenceNumber, form: MediaForm,
-        finish: (UnsafeMutableRawBufferPointer) throws(SealingError) -> Void
+    /// The frame's version 1 datagrams in memory of their own.
+    static func datagrams(
+        of unit: AccessUnit, sequence: SequenceNumber
     ) throws(FragmentationError) -> [UInt8] {
-        guard let width = UInt16(exactly: unit.size.width), let height = UInt16(exactly: unit.size.height),
-            width > 0, height > 0
-        else { throw .size(unit.size) }
-        let config = try config(of: unit, form: form)
-        let isWellFormed = unit.bytes.withUnsafeBytes {
-            AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
-        }
-        guard isWellFormed else { throw .malformedFrame }
-        let content = config.count + unit.range.count
-        guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
+        var memory: [UInt8] = []
+        _ = try write(unit, sequence: sequence, to: &memory)
+        return memory
+    }
 
-        // At most 8 MiB in parts of 1144 bytes: fewer than 2^13.
-        let count = (content + form.payloadLength - 1) / form.payloadLength
-        let frame = MediaHeader.Frame(
-            partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
-            height: height, captureTime: form == .version2 && !unit.isRepeated ? unit.time : nil,
-            stages: form == .version2 ? unit.stages.map { MediaHeader.Stages($0) } : nil)
-        let total = content + count * form.overhead
+    /// The frame's version 2 datagrams in memory of their own.
+    static func datagrams(
+        of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer
+    ) throws(FragmentationError) -> [UInt8] {
+        var memory: [UInt8] = []
+        _ = try write(unit, sequence: sequence, sealedBy: sealer, to: &memory)
+        return memory
+    }
+
+    /// Calls `finish` for each datagram once it is written.
+    private static func write(
+        _ unit: AccessUnit, sequence: SequenceNumber, as form: MediaForm, to memory: inout [UInt8],
+        finish: (UnsafeMutableRawBufferPointer) throws(SealingError) -> Void
+    ) throws(FragmentationError) -> Int {
+        let config = try config(of: unit, form: form)
+        let frame = try frame(of: unit, configLength: config.count, form: form)
+        let count = Int(frame.partCount)
+        let total = config.count + unit.range.count + count * form.overhead
+        if memory.count < total { memory.append(contentsOf: repeatElement(0, count: total - memory.count)) }
         var failure: SealingError?
-        let datagrams = [UInt8](unsafeUninitializedCapacity: total) { buffer, initialized in
-            let output = UnsafeMutableRawBufferPointer(buffer)
+        memory.withUnsafeMutableBytes { output in
             unit.bytes.withUnsafeBytes { source in
                 var rest = UnsafeRawBufferPointer(rebasing: source[unit.range])
                 for part in 0..<count {
@@ -97,11 +102,31 @@ enum Fragmenter {
                         return
                     }
                 }
-                initialized = total
             }
         }
         if let failure { throw .sealing(failure) }
-        return datagrams
+        return total
+    }
+
+    /// What the frame's datagrams have in common.
+    private static func frame(
+        of unit: AccessUnit, configLength: Int, form: MediaForm
+    ) throws(FragmentationError) -> MediaHeader.Frame {
+        guard let width = UInt16(exactly: unit.size.width), let height = UInt16(exactly: unit.size.height),
+            width > 0, height > 0
+        else { throw .size(unit.size) }
+        let isWellFormed = unit.bytes.withUnsafeBytes {
+            AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
+        }
+        guard isWellFormed else { throw .malformedFrame }
+        let content = configLength + unit.range.count
+        guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
+        // At most 8 MiB in parts of 1144 bytes: fewer than 2^13.
+        let count = (content + form.payloadLength - 1) / form.payloadLength
+        return MediaHeader.Frame(
+            partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
+            height: height, captureTime: form == .version2 && !unit.isRepeated ? unit.time : nil,
+            stages: form == .version2 ? unit.stages.map { MediaHeader.Stages($0) } : nil)
     }
 
     private static func config(of unit: AccessUnit, form: MediaForm) throws(FragmentationError) -> [UInt8] {

@@ -76,6 +76,16 @@ struct SealedDatagram {
     /// All of it, the header included.
     let bytes: UnsafeRawBufferPointer
 
+    /// What is only authenticated, what is encrypted too, and the proof of both.
+    var parts: (header: UnsafeRawBufferPointer, content: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer) {
+        let end = bytes.count - SealedHeader.tagLength
+        return (
+            UnsafeRawBufferPointer(rebasing: bytes[..<SealedHeader.length]),
+            UnsafeRawBufferPointer(rebasing: bytes[SealedHeader.length..<end]),
+            UnsafeRawBufferPointer(rebasing: bytes[end...])
+        )
+    }
+
     /// A view of `bytes`, valid as long as they are. Nothing is copied, and nothing deciphered.
     init(_ bytes: UnsafeRawBufferPointer, from sender: SealedHeader.Sender) throws(SealedDatagramError) {
         guard bytes.count >= SealedHeader.overhead, bytes.count <= MediaLimits.receivedDatagramLength else {

@@ -58,6 +58,21 @@ void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane 
 void beam_i444_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_plane output, beam_rect rect,
                        const beam_to_rgb *coefficients, beam_kernel kernel);
 
+// Separates interleaved chroma (NV12's: Cb, Cr, Cb, Cr, …) of `size` pairs into its two planes.
+void beam_separate_chroma(beam_const_plane pairs, beam_plane u, beam_plane v, beam_size size);
+
+enum {
+    // A tile's sides in luma samples.
+    BEAM_TILE_WIDTH = 64,
+    BEAM_TILE_HEIGHT = 16,
+};
+
+// Finds what differs between two pictures of `size`, each of three planes, the second and third of ⌈width/2⌉ × ⌈height/2⌉
+// where `is_halved` and of `size` where not. `tiles` has one byte for each of ⌈width/64⌉ × ⌈height/16⌉ tiles, row by row: 1
+// where any sample differs, else 0. Returns how many differ. A tile is read no further than to its first difference.
+int beam_changed_tiles(const beam_const_plane a[3], const beam_const_plane b[3], beam_size size, int is_halved, uint8_t *tiles,
+                       beam_kernel kernel);
+
 // The sum of squared differences of two planes of `size`.
 uint64_t beam_squared_difference(beam_const_plane a, beam_const_plane b, beam_size size);
 

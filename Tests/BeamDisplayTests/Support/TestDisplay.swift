@@ -1,3 +1,4 @@
+import BeamMedia
 import CSDL2
 import Foundation
 
@@ -15,15 +16,16 @@ import Foundation
     private let connection: OpaquePointer
     private var isKilled = false
 
-    init(width: Int = 1280, height: Int = 720, depth: Int = 24) throws {
+    /// - Parameter extensions: those that the server is told to do without.
+    init(width: Int = 1280, height: Int = 720, depth: Int = 24, without extensions: [String] = []) throws {
         size = (width, height)
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [
-            "Xvfb", "-displayfd", "1", "-screen", "0", "\(width)x\(height)x\(depth)", "-nolisten",
-            "tcp",
-            "-terminate",
-        ]
+        process.arguments =
+            [
+                "Xvfb", "-displayfd", "1", "-screen", "0", "\(width)x\(height)x\(depth)", "-nolisten", "tcp",
+                "-terminate",
+            ] + extensions.flatMap { ["-extension", $0] }
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
@@ -98,6 +100,27 @@ import Foundation
         let pixel = image.pointee.f.get_pixel(image, 0, 0)
         _ = image.pointee.f.destroy_image(image)
         return [16, 8, 0].map { Int(pixel >> $0) & 0xff }
+    }
+}
+
+extension TestDisplay {
+    /// How many of the pixels of `buffer`, which a window at `place` shows, the X server has otherwise: one in `step` each way.
+    func differences(from buffer: PixelBuffer, at place: (x: Int, y: Int), step: Int) -> Int {
+        let (width, height) = (buffer.size.width, buffer.size.height)
+        guard
+            let image = XGetImage(
+                connection, XDefaultRootWindow(connection), Int32(place.x), Int32(place.y), UInt32(width),
+                UInt32(height), ~0, ZPixmap)
+        else { return .max }
+        defer { _ = image.pointee.f.destroy_image(image) }
+        var count = 0
+        for y in stride(from: 0, to: height, by: step) {
+            for x in stride(from: 0, to: width, by: step) {
+                let pixel = image.pointee.f.get_pixel(image, Int32(x), Int32(y))
+                if [16, 8, 0].map({ Int(pixel >> $0) & 0xff }) != buffer.rgb(x, y) { count += 1 }
+            }
+        }
+        return count
     }
 }
 

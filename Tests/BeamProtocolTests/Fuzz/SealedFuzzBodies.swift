@@ -14,6 +14,10 @@ extension FuzzBodies {
             header.withUnsafeMutableBytes { datagram.header.write(to: $0, as: .version2) }
             // The spare byte is written as 0, whatever was read.
             header[9] = bytes[9]
+            // Nor is it told where the time went if it isn't told when that began.
+            if datagram.header.frame.captureTime == nil {
+                header.replaceSubrange(24..<28, with: bytes[24..<28])
+            }
             return header == Array(bytes.prefix(headerLength)) ? nil : "a header isn't what it was"
         }
     }

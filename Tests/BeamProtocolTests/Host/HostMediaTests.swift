@@ -210,7 +210,7 @@ struct HostMediaTests {
         host.frame(TestFrame.make(1, reference: 0))  // nobody could decode it
         for index: UInt32 in 2..<5 { host.frame(TestFrame.make(index, reference: index == 2 ? nil : index - 1)) }
         let numbers = try host.takeBursts().map { burst in
-            try burst.burst.bytes.withUnsafeBytes { try MediaDatagram($0).header.sequence.value }
+            try burst.burst.bytes[burst.burst.range].withUnsafeBytes { try MediaDatagram($0).header.sequence.value }
         }
         #expect(numbers == [0, 1, 2])
         let statistics = host.session.statistics

@@ -25,7 +25,7 @@ struct PacingTests {
             host.hello(1)
             host.advance(by: .seconds(14))
             let bursts = host.takeBursts()
-            #expect(bursts.allSatisfy { $0.burst.datagramCount <= burst })
+            #expect(bursts.allSatisfy { $0.burst.datagramCount <= max(1, bucket / 1200) })
             // From each burst on, the bytes of any number of bursts stay below the line.
             let allowed = Double(max(bucket, 1200))
             var worst = 0.0
@@ -54,11 +54,51 @@ struct PacingTests {
         host.hello(1)
         host.frame(TestFrame.make(0, bytes: 45_000))
         let bursts = host.takeBursts()
-        #expect(bursts.map(\.time) == [.zero, .zero, .zero])
-        #expect(bursts.map(\.burst.datagramCount) == [16, 16, 7])
-        #expect(bursts.map(\.burst.segmentSize) == [1200, 1200, 1200])
-        #expect(bursts.map(\.burst.range.lowerBound) == [0, 19200, 38400])
-        #expect(bursts.dropLast().allSatisfy { $0.burst.range.count == 19200 })
+        #expect(bursts.map(\.time) == [.zero])
+        #expect(bursts.map(\.burst.datagramCount) == [39])
+        #expect(bursts.map(\.burst.segmentSize) == [1200])
+        #expect(bursts.map(\.burst.range) == [0..<45_795])
+    }
+
+    /// What the bucket holds leaves at once, and the rest as it fills.
+    @Test func aLargeFrameLeavesInBursts() {
+        var host = HostBench()
+        host.introduce(1)
+        host.hello(1)
+        host.frame(TestFrame.make(0, bytes: 90_000))
+        host.advance(by: .milliseconds(10))
+        let bursts = host.takeBursts()
+        #expect(bursts.map(\.burst.datagramCount) == [40, 16, 16, 5])
+        #expect(bursts.map(\.burst.range.lowerBound) == [0, 48_000, 67_200, 86_400])
+        // 19 200 bytes at 25 MB/s.
+        #expect(bursts.prefix(3).map(\.time) == [.zero, .at(0.000768), .at(0.001536)])
+    }
+
+    /// What the system takes in one go, however much the bucket holds and whatever was asked for.
+    @Test func noBurstIsLongerThanADatagramMayBe() {
+        let vast = Pacing(bucketBytes: 10_000_000, burstDatagrams: 500)
+        #expect(vast.burstBytes(holding: 0) == 54 * 1200)
+        #expect(vast.burstBytes(holding: 10_000_000) == 54 * 1200)
+        #expect(Pacing().burstBytes(holding: 48_000) == 48_000)
+        #expect(Pacing().burstBytes(holding: 20_500) == 17 * 1200)
+        #expect(Pacing().burstBytes(holding: 0) == 16 * 1200)
+        #expect(Pacing(bucketBytes: 10, burstDatagrams: 0).burstBytes(holding: 0) == 1200)
+    }
+
+    /// A frame's datagrams lie where those of the frame before lay; a burst that is still held keeps its bytes.
+    @Test func aBurstThatIsHeldIsNotOverwritten() {
+        var host = HostBench()
+        host.introduce(1)
+        host.hello(1)
+        host.frame(TestFrame.make(0, bytes: 30_000))
+        let held = host.takeBursts()
+        let before = held.map { Array($0.burst.bytes[$0.burst.range]) }
+        for index: UInt32 in 1..<20 {
+            host.frame(TestFrame.make(index, reference: index - 1, bytes: Int(20_000 + index * 1000)))
+            host.advance(by: .milliseconds(20))
+        }
+        #expect(host.takeBursts().count >= 19)
+        #expect(held.map { Array($0.burst.bytes[$0.burst.range]) } == before)
     }
 
     @Test func overflowIsToldAndEndsWithAKeyframe() throws {

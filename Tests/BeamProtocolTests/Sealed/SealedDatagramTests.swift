@@ -253,8 +253,8 @@ struct SealedDatagramTests {
             let audience = MediaAudience(version2: [NetworkAddress(ip: .v4(1), port: 1)])
             _ = copy.enqueue(TestFrame.make(index, bytes: 3000), to: audience, now: .zero)
             guard case .send(let burst, _, _) = copy.step(now: .zero) else { continue }
-            for start in stride(from: 0, to: burst.bytes.count, by: 1200) {
-                let bytes = Array(burst.bytes[start..<min(start + 1200, burst.bytes.count)])
+            for start in stride(from: 0, to: burst.range.upperBound, by: 1200) {
+                let bytes = Array(burst.bytes[start..<min(start + 1200, burst.range.upperBound)])
                 counters.append(try bytes.withUnsafeBytes { try SealedDatagram($0, from: .host).header.counter })
             }
         }

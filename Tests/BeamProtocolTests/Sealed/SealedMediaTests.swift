@@ -138,7 +138,9 @@ struct SealedMediaTests {
 
     @Test func framesComeOutAsTheyWentIn() throws {
         let sealer = DatagramSealer(key: .golden)
-        let units = [Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20), TestFrame.make(3, bytes: 40_000, time: .at(0.5))]
+        let units = [
+            Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20), TestFrame.make(3, bytes: 40_000, time: .at(0.5)),
+        ]
         var receiver = receiver(.golden)
         var bytes: UInt64 = 0
         for (number, unit) in units.enumerated() {

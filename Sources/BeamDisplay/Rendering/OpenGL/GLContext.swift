@@ -9,6 +9,8 @@ import CSDL2
     let isES: Bool
     /// The largest texture's side, in pixels.
     let largestTexture: Int
+    /// Whether showing a picture takes until the screen's beat.
+    private var waitsForBeat = false
     private let raw: SDL_GLContext
 
     /// What an OpenGL window is to have; to be called before the window is opened.
@@ -21,7 +23,7 @@ import CSDL2
         request(major: 3, minor: 3, profile: SDL_GL_CONTEXT_PROFILE_CORE)
     }
 
-    init(_ window: WindowHandle) throws(DisplayError) {
+    init(_ window: WindowHandle, _ sync: VerticalSync) throws(DisplayError) {
         self.window = window
         if let context = SDL_GL_CreateContext(window.raw) {
             raw = context
@@ -45,23 +47,40 @@ import CSDL2
         var largest: GLint = 0
         gl.getIntegerv(GLenum(GL_MAX_TEXTURE_SIZE), &largest)
         largestTexture = Int(largest)
-        chooseSwapInterval()
+        waitsForBeat = chooseSwapInterval(sync)
     }
 
     isolated deinit {
         if !window.video.isLost { SDL_GL_DeleteContext(raw) }
     }
 
-    /// The least wait that doesn't tear. A compositor (Wayland always has one) takes whole pictures, so there is no need
-    /// to wait for the screen's beat at all. Without one, wait for it, but not when a picture comes late (adaptive).
-    private func chooseSwapInterval() {
-        let isComposited = X11Connection(window)?.hasCompositor ?? (window.video.driver == "wayland")
-        if isComposited || GraphicsHardware.isEmulated(rendererName) {
-            SDL_GL_SetSwapInterval(0)
-        } else if SDL_GL_SetSwapInterval(-1) != 0 {
-            SDL_GL_SetSwapInterval(1)
-        }
+    /// Shows what was drawn.
+    func swap() {
+        SDL_GL_SwapWindow(window.raw)
+        // Left to themselves, drivers let two or three pictures wait for their beat, each a beat older than the last. The
+        // newest picture waits in the slot instead, where a newer one takes its place.
+        if waitsForBeat { gl.finish() }
     }
+
+    /// Answers whether pictures wait for the screen's beat from now on.
+    private func chooseSwapInterval(_ sync: VerticalSync) -> Bool {
+        let waits =
+            switch sync {
+            case .on: true
+            case .off: false
+            case .automatic: !isComposited && !GraphicsHardware.isEmulated(rendererName)
+            }
+        if waits {
+            // Adaptive: not when a picture comes late.
+            if sync == .automatic, SDL_GL_SetSwapInterval(-1) == 0 { return true }
+            if SDL_GL_SetSwapInterval(1) == 0 { return true }
+        }
+        SDL_GL_SetSwapInterval(0)
+        return false
+    }
+
+    /// A compositor (Wayland always has one) takes whole pictures, so there is no need to wait for the screen's beat at all.
+    private var isComposited: Bool { X11Connection(window)?.hasCompositor ?? (window.video.driver == "wayland") }
 
     private static func request(major: Int32, minor: Int32, profile: SDL_GLprofile) {
         SDL_GL_SetAttribute(SDL_GL_CONTEXT_MAJOR_VERSION, major)

@@ -20,6 +20,7 @@ struct GLFunctions {
     let disable: @convention(c) (GLenum) -> Void
     let drawArrays: @convention(c) (GLenum, GLint, GLsizei) -> Void
     let enable: @convention(c) (GLenum) -> Void
+    let finish: @convention(c) () -> Void
     let framebufferTexture2D: @convention(c) (GLenum, GLenum, GLenum, GLuint, GLint) -> Void
     let genFramebuffers: @convention(c) (GLsizei, UnsafeMutablePointer<GLuint>) -> Void
     let genTextures: @convention(c) (GLsizei, UnsafeMutablePointer<GLuint>) -> Void
@@ -76,6 +77,7 @@ struct GLFunctions {
         disable = try Self.load("glDisable")
         drawArrays = try Self.load("glDrawArrays")
         enable = try Self.load("glEnable")
+        finish = try Self.load("glFinish")
         framebufferTexture2D = try Self.load("glFramebufferTexture2D")
         genFramebuffers = try Self.load("glGenFramebuffers")
         genTextures = try Self.load("glGenTextures")

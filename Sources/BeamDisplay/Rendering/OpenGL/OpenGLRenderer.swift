@@ -55,7 +55,7 @@ import Shaders
     func draw(_ scene: Scene, change: SceneChange) {
         if let picture = scene.picture?.picture { upload(picture, change) }
         paint(scene)
-        SDL_GL_SwapWindow(context.window.raw)
+        context.swap()
     }
 
     func readBack(_ scene: Scene) -> PixelBuffer? {

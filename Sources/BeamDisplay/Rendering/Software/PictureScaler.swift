@@ -11,14 +11,19 @@ import CAVCodec
         var fit: Fit
     }
 
+    /// How far a change reaches beyond itself: in pixels of the picture (chroma's outermost tap when enlarging), and in those
+    /// of the result (a pixel's share in its neighbours when reducing).
+    nonisolated static let reach = (source: 6, target: 2)
+
     private var setup: Setup?
     private var context: OpaquePointer?
     private var output: PixelBuffer?
 
     isolated deinit { sws_freeContext(context) }
 
-    /// The picture in `size`: YCbCr comes as i444, RGB as bgrx. The buffer is the scaler's, and overwritten by the next call.
-    func scale(_ source: PixelBuffer, to size: PixelSize, fit: Fit) -> PixelBuffer? {
+    /// The rows `rows` of the picture in `size`: YCbCr comes as i444, RGB as bgrx. The buffer is the scaler's and as large as
+    /// the whole; what stands in its other rows is left from earlier calls.
+    func scale(_ source: PixelBuffer, to size: PixelSize, fit: Fit, rows: Range<Int>) -> PixelBuffer? {
         let wanted = Setup(format: source.format, source: source.size, target: size, fit: fit)
         if setup != wanted {
             sws_freeContext(context)
@@ -27,15 +32,14 @@ import CAVCodec
             let format: PixelFormat = source.format == .bgrx ? .bgrx : .i444
             if output?.size != size || output?.format != format { output = PixelBuffer(format: format, size: size) }
         }
-        guard let context, let output else { return nil }
-        let from: [UnsafePointer<UInt8>?] = source.planes.map {
-            UnsafePointer($0.base.assumingMemoryBound(to: UInt8.self))
-        }
-        let to: [UnsafeMutablePointer<UInt8>?] = output.planes.map { $0.base.assumingMemoryBound(to: UInt8.self) }
-        let rows = sws_scale(
-            context, from, source.planes.map { Int32($0.stride) }, 0, Int32(source.size.height), to,
-            output.planes.map { Int32($0.stride) })
-        return rows > 0 ? output : nil
+        guard let context, let output, let from = LentFrame(source, Self.format(source.format)),
+            let to = LentFrame(output, Self.format(output.format)), sws_frame_start(context, to.raw, from.raw) >= 0
+        else { return nil }
+        defer { sws_frame_end(context) }
+        guard sws_send_slice(context, 0, UInt32(source.size.height)) >= 0,
+            sws_receive_slice(context, UInt32(rows.lowerBound), UInt32(rows.count)) >= 0
+        else { return nil }
+        return output
     }
 
     private static func makeContext(_ setup: Setup) -> OpaquePointer? {
@@ -73,5 +77,35 @@ import CAVCodec
         case .i420: AV_PIX_FMT_YUV420P
         case .i444: AV_PIX_FMT_YUV444P
         }
+    }
+}
+
+/// A buffer's planes as libswscale takes them. It keeps them no longer than the buffer lives.
+private final class LentFrame {
+    let raw: UnsafeMutablePointer<AVFrame>
+
+    /// Nil when there is no memory.
+    init?(_ buffer: PixelBuffer, _ format: AVPixelFormat) {
+        guard let raw = av_frame_alloc() else { return nil }
+        self.raw = raw
+        let first = buffer.planes[0]
+        // With a reference of its own, lest libswscale copy the picture; nothing is freed through it.
+        raw.pointee.buf.0 = av_buffer_create(
+            first.base.assumingMemoryBound(to: UInt8.self), first.stride * buffer.size.height, { _, _ in }, nil, 0)
+        guard raw.pointee.buf.0 != nil else { return nil }
+        raw.pointee.format = format.rawValue
+        raw.pointee.width = Int32(buffer.size.width)
+        raw.pointee.height = Int32(buffer.size.height)
+        func base(_ index: Int) -> UnsafeMutablePointer<UInt8>? {
+            index < buffer.planes.count ? buffer.planes[index].base.assumingMemoryBound(to: UInt8.self) : nil
+        }
+        func stride(_ index: Int) -> Int32 { index < buffer.planes.count ? Int32(buffer.planes[index].stride) : 0 }
+        (raw.pointee.data.0, raw.pointee.data.1, raw.pointee.data.2) = (base(0), base(1), base(2))
+        (raw.pointee.linesize.0, raw.pointee.linesize.1, raw.pointee.linesize.2) = (stride(0), stride(1), stride(2))
+    }
+
+    deinit {
+        var pointer: UnsafeMutablePointer<AVFrame>? = raw
+        av_frame_free(&pointer)
     }
 }

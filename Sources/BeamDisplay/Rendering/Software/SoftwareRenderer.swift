@@ -6,25 +6,28 @@ import BeamPixels
 /// At the picture's own size only what changed is converted and shown.
 @MainActor final class SoftwareRenderer: Renderer {
     let name = "software"
-    private let surface: WindowSurface
+    private let surface: any WindowSurface
     private let scaler = PictureScaler()
     /// A few rows before they are magnified; grown as needed.
     private var strip: PixelBuffer?
 
     init(_ window: WindowHandle) throws(DisplayError) {
-        surface = WindowSurface(window)
+        surface = X11Surface(window) ?? SDLSurface(window)
         // Known now, while there is still another renderer to try.
         guard surface.canvas() != nil else { throw .noWindow(reason: SDLVideo.error) }
     }
 
     func draw(_ scene: Scene, change: SceneChange) {
         guard let (canvas, isNew) = surface.canvas() else { return }
-        if case .picture(let damage) = change, !isNew, let (picture, viewport) = scene.picture, let fit = scene.fit {
-            surface.present(redraw(picture, damage, at: viewport, fit, scene, on: canvas))
+        if case .picture(let damage) = change, !isNew, scene.dimming == 0, let (picture, viewport) = scene.picture,
+            let fit = scene.fit
+        {
+            redraw(picture, damage, at: viewport, fit, scene, on: canvas)
         } else {
             drawEverything(scene, on: canvas)
-            surface.present([PixelRect(canvas.size)])
+            surface.put(PixelRect(canvas.size))
         }
+        surface.finish()
     }
 
     func readBack(_ scene: Scene) -> PixelBuffer? {
@@ -41,75 +44,51 @@ import BeamPixels
     private func drawEverything(_ scene: Scene, on canvas: PixelCanvas) {
         if let (picture, viewport) = scene.picture, let fit = scene.fit {
             canvas.fill(around: viewport, scene.background.colour)
-            paint(picture, PixelRect(picture.size), at: viewport, fit, on: canvas)
+            paint(picture, PixelRect(fit.extent(picture.size, viewport)), at: viewport, fit, on: canvas)
         } else {
             canvas.fill(PixelRect(canvas.size), scene.background.colour)
         }
         Compositing.compose(scene, on: canvas)
     }
 
-    /// Draws what `damage` touches, and says what that is in the window.
+    /// Draws what `damage` touches, and shows it.
     private func redraw(
         _ picture: Picture, _ damage: DamageRegion, at viewport: PixelRect, _ fit: Fit, _ scene: Scene,
         on canvas: PixelCanvas
-    ) -> [PixelRect] {
-        guard scene.dimming == 0 else {
-            drawEverything(scene, on: canvas)
-            return [PixelRect(canvas.size)]
+    ) {
+        let parts = fit.parts(of: damage, picture.size, under: scene.layers, at: viewport).flatMap { $0.bands }
+        // What panels are laid over can't be shown before they are.
+        let isBare = scene.layers.isEmpty
+        for part in parts {
+            paint(picture, part, at: viewport, fit, on: canvas)
+            if isBare { surface.put(fit.place(of: part, at: viewport)) }
         }
-        var shown: [PixelRect] = []
-        if case .exact(let times) = fit {
-            for rect in region(of: damage, under: scene.layers, picture.size, at: viewport, times).rects {
-                paint(picture, rect, at: viewport, fit, on: canvas)
-                shown.append(rect.magnified(times, at: viewport))
-            }
-        } else {
-            paint(picture, PixelRect(picture.size), at: viewport, fit, on: canvas)
-            shown.append(viewport)
-        }
+        guard !isBare else { return }
+        var beside: [PixelRect] = []
         for layer in scene.layers {
             // The parts of a panel beside the picture stand on bare background.
-            let beside = layer.rect.intersection(PixelRect(canvas.size)).outside(viewport)
-            canvas.fill(beside, scene.background.colour)
-            shown += beside
+            beside += layer.rect.intersection(PixelRect(canvas.size)).outside(viewport)
         }
+        canvas.fill(beside, scene.background.colour)
         Compositing.compose(scene, on: canvas)
-        return shown
+        for part in parts { surface.put(fit.place(of: part, at: viewport)) }
+        for rect in beside { surface.put(rect) }
     }
 
-    /// What to draw again, in the picture's pixels.
-    private func region(
-        of damage: DamageRegion, under layers: [Layer], _ size: PixelSize, at viewport: PixelRect, _ times: Int
-    ) -> DamageRegion {
-        let bounds = PixelRect(size)
-        var region = DamageRegion()
-        for rect in damage.rects {
-            // Chroma is interpolated: a change reaches a pixel or two beyond itself.
-            let reach = PixelRect(x: rect.x - 2, y: rect.y - 2, width: rect.width + 4, height: rect.height + 4)
-            region.insert(reach.intersection(bounds))
-        }
-        // What lies under a panel is drawn as a whole, since the panel is laid over it again.
-        for layer in layers { region.insert(layer.rect.covered(by: viewport, times: times).intersection(bounds)) }
-        return region
-    }
-
-    /// Paints the part `rect` (in the picture's pixels) of `picture`, which fills `viewport`.
+    /// Paints the part `rect` (in the units of `Fit.parts`) of `picture`, which fills `viewport`.
     private func paint(
         _ picture: Picture, _ rect: PixelRect, at viewport: PixelRect, _ fit: Fit, on canvas: PixelCanvas
     ) {
         guard !viewport.isEmpty, !rect.isEmpty else { return }
+        let target = canvas.address(viewport.x + rect.x, viewport.y + rect.y)
         switch fit {
-        case .exact(1):
-            convert(
-                picture.buffer, picture.colour, rect, into: canvas.address(viewport.x + rect.x, viewport.y + rect.y),
-                stride: canvas.stride)
-        case .exact(let times):
-            magnify(picture, rect, at: viewport, times, on: canvas)
+        case .exact(1): convert(picture.buffer, picture.colour, rect, into: target, stride: canvas.stride)
+        case .exact(let times): magnify(picture, rect, at: viewport, times, on: canvas)
         case .enlarged, .reduced:
-            guard let scaled = scaler.scale(picture.buffer, to: viewport.size, fit: fit) else { return }
-            convert(
-                scaled, picture.colour, PixelRect(viewport.size), into: canvas.address(viewport.x, viewport.y),
-                stride: canvas.stride)
+            guard
+                let scaled = scaler.scale(picture.buffer, to: viewport.size, fit: fit, rows: rect.y..<rect.maxY)
+            else { return }
+            convert(scaled, picture.colour, rect, into: target, stride: canvas.stride)
         }
     }
 
@@ -165,31 +144,11 @@ extension PixelCanvas {
 }
 
 extension PixelRect {
-    /// The rectangle of a picture's pixels, in the window: the picture's pixels are `times` wide and start at `viewport`.
-    func magnified(_ times: Int, at viewport: PixelRect) -> PixelRect {
-        PixelRect(x: viewport.x + x * times, y: viewport.y + y * times, width: width * times, height: height * times)
-    }
-
-    /// The picture's pixels under this rectangle of the window, those in part included; may reach beyond the picture.
-    func covered(by viewport: PixelRect, times: Int) -> PixelRect {
-        let inside = intersection(viewport)
-        guard !inside.isEmpty else { return PixelRect(x: 0, y: 0, width: 0, height: 0) }
-        let left = (inside.x - viewport.x) / times
-        let top = (inside.y - viewport.y) / times
-        let right = (inside.maxX - viewport.x + times - 1) / times
-        let bottom = (inside.maxY - viewport.y + times - 1) / times
-        return PixelRect(x: left, y: top, width: right - left, height: bottom - top)
-    }
-
-    /// What is left of the rectangle without `hole`, in at most four pieces.
-    func outside(_ hole: PixelRect) -> [PixelRect] {
-        let inner = intersection(hole)
-        guard !inner.isEmpty else { return [self] }
-        return [
-            PixelRect(x: x, y: y, width: width, height: inner.y - y),
-            PixelRect(x: x, y: inner.maxY, width: width, height: maxY - inner.maxY),
-            PixelRect(x: x, y: inner.y, width: inner.x - x, height: inner.height),
-            PixelRect(x: inner.maxX, y: inner.y, width: maxX - inner.maxX, height: inner.height),
-        ].filter { !$0.isEmpty }
+    /// The rectangle in pieces of about a quarter of a million pixels: the server copies one while the next is drawn.
+    fileprivate var bands: [PixelRect] {
+        let rows = max(16, 262_144 / max(1, width))
+        return stride(from: y, to: maxY, by: rows).map {
+            PixelRect(x: x, y: $0, width: width, height: min(rows, maxY - $0))
+        }
     }
 }

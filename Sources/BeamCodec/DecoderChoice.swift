@@ -1,0 +1,52 @@
+/// Which decoder is to be used.
+public enum DecoderChoice: Hashable, Sendable {
+    /// A device where one is there and the pictures are so large that it pays, else the processor.
+    case automatic
+    /// The processor.
+    case software
+    /// VA-API, on one device (`/dev/dri/renderD128`), or on the first that opens.
+    case vaapi(device: String?)
+
+    /// The longest path of a device that is taken.
+    private static let longestPath = 4096
+
+    /// From the words of a command line: `auto`, `software`, `vaapi`, `vaapi:/dev/dri/renderD128`.
+    ///
+    /// - Throws: `unknownDecoder`, with those that work here.
+    public init(parsing text: String) throws(CodecError) {
+        switch text {
+        case "auto": self = .automatic
+        case "software": self = .software
+        case "vaapi": self = .vaapi(device: nil)
+        default:
+            guard let colon = text.firstIndex(of: ":"), text[..<colon] == "vaapi" else {
+                throw .unknownDecoder(name: text, working: RenderDevices.workingDecoders())
+            }
+            let path = text[text.index(after: colon)...]
+            guard path.hasPrefix("/"), path.utf8.count <= Self.longestPath, !path.utf8.contains(0) else {
+                throw .unknownDecoder(name: text, working: RenderDevices.workingDecoders())
+            }
+            self = .vaapi(device: String(path))
+        }
+    }
+}
+
+/// The decoders that a `VideoDecoder` may use, and when.
+///
+/// Decoding on a device takes a fixed time for its own round trip, and each picture has to be fetched from its memory: the
+/// processor is quicker with what screens are sent as (no B-frames, CAVLC, 1.1 to 2.1 ms for 1920 × 1080). What it needs grows with the
+/// area, and above some 2560 × 1440 it is what the whole stream's rate hangs on.
+struct DecoderOpeners: Sendable {
+    /// Pictures with more pixels than this are a device's, where nobody says otherwise.
+    static let largestSoftwareArea = 2560 * 1440
+
+    /// Opens the processor's decoder.
+    var software: @Sendable (_ threads: Int) throws(CodecError) -> any FrameDecoder
+    /// Opens the device at a path, or the first one that opens.
+    var hardware: @Sendable (_ path: String?) throws(CodecError) -> any FrameDecoder
+
+    /// libavcodec's.
+    static let libAV = DecoderOpeners(
+        software: { threads throws(CodecError) in try SoftwareDecoder(threads: threads) },
+        hardware: { path throws(CodecError) in try HardwareDecoder(path: path) })
+}

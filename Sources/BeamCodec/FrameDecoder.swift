@@ -1,0 +1,99 @@
+import BeamLibAV
+import CAVCodec
+
+/// An open decoder: coded frames in, their samples in main memory out. Used by one thread.
+protocol FrameDecoder: AnyObject {
+    /// What it is called: `software`, `vaapi:/dev/dri/renderD128`.
+    var name: String { get }
+    /// Decodes the packet into `frame`, in main memory. False when the stream asks for a delay.
+    func decode(_ packet: PacketHandle, into frame: FrameHandle) throws(FrameDecoderError) -> Bool
+    /// Forgets everything: a keyframe comes next.
+    func flush()
+}
+
+/// Why a frame could not be decoded.
+enum FrameDecoderError: Error {
+    /// Because of the frame.
+    case damaged(reason: String)
+    /// Because of the device: another decoder may be able to.
+    case deviceFailed(reason: String)
+}
+
+/// libavcodec's H.264 decoder, open, on the processor or on a device.
+final class OpenedDecoder {
+    let context: CodecHandle
+
+    /// - Throws: `decoderDoesNotStart`.
+    init(threads: Int, device: HardwareDevice? = nil) throws(CodecError) {
+        _ = LibAV.quietened
+        guard let codec = avcodec_find_decoder(AV_CODEC_ID_H264) else {
+            throw .decoderDoesNotStart(reason: "libavcodec has none")
+        }
+        guard let context = CodecHandle(codec) else {
+            throw .decoderDoesNotStart(reason: "there is not enough memory")
+        }
+        let fields = context.pointer
+        fields.pointee.thread_count = CInt(threads)
+        fields.pointee.thread_type = FF_THREAD_SLICE
+        fields.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
+        // Damage is an error, not something to paint over.
+        fields.pointee.err_recognition = AV_EF_EXPLODE | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_CRCCHECK
+        fields.pointee.max_pixels = LibAV.mostPixels
+        device?.install(in: fields)
+        let result = avcodec_open2(fields, codec, nil)
+        guard result >= 0 else { throw .decoderDoesNotStart(reason: LibAV.message(result)) }
+        self.context = context
+    }
+
+    func decode(_ packet: PacketHandle, into frame: FrameHandle) throws(FrameDecoderError) -> Bool {
+        let sent = avcodec_send_packet(context.pointer, packet.pointer)
+        guard sent >= 0 else { throw Self.error(sent) }
+        let received = avcodec_receive_frame(context.pointer, frame.pointer)
+        if received == beam_averror_eagain {
+            guard context.pointer.pointee.has_b_frames > 0 else { throw .damaged(reason: "no picture comes of it") }
+            return false
+        }
+        guard received >= 0 else { throw Self.error(received) }
+        let decoded = frame.pointer.pointee
+        guard decoded.decode_error_flags == 0, decoded.flags & AV_FRAME_FLAG_CORRUPT == 0 else {
+            throw .damaged(reason: "parts of it are missing or refer to missing pictures")
+        }
+        return true
+    }
+
+    func flush() {
+        avcodec_flush_buffers(context.pointer)
+        // libavcodec only ever raises the delay that a stream asked for, and keeps it for the next one.
+        context.pointer.pointee.has_b_frames = 0
+    }
+
+    /// Whoever decodes on the processor alone never sees the second kind: its errors are all the stream's.
+    private static func error(_ code: CInt) -> FrameDecoderError {
+        code == beam_averror_invaliddata
+            ? .damaged(reason: LibAV.message(code)) : .deviceFailed(reason: LibAV.message(code))
+    }
+}
+
+/// H.264 on the processor.
+final class SoftwareDecoder: FrameDecoder {
+    static let standardName = "software"
+
+    let name = SoftwareDecoder.standardName
+    private let opened: OpenedDecoder
+
+    init(threads: Int) throws(CodecError) {
+        opened = try OpenedDecoder(threads: threads)
+    }
+
+    func decode(_ packet: PacketHandle, into frame: FrameHandle) throws(FrameDecoderError) -> Bool {
+        do {
+            return try opened.decode(packet, into: frame)
+        } catch .deviceFailed(let reason) {
+            throw .damaged(reason: reason)
+        } catch {
+            throw error
+        }
+    }
+
+    func flush() { opened.flush() }
+}

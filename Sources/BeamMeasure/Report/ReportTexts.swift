@@ -1,0 +1,45 @@
+extension Report {
+    /// Colours follow the reader's settings.
+    static let style = """
+        :root { color-scheme: light dark; --paper: #fff; --ink: #1b1d22; --faded: #646a75; --line: #d9dce2;
+            --card: #f5f6f8; --good: #00694f; --bad: #a63c00; }
+        @media (prefers-color-scheme: dark) { :root { --paper: #15171b; --ink: #e4e6ea; --faded: #9aa1ad; --line: #353a43;
+            --card: #1e2127; --good: #3fc79b; --bad: #ff9a5c; } }
+        body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif;
+            max-width: 75rem; margin: 2.5rem auto; padding: 0 1.25rem; }
+        h1 { font-size: 1.6rem; margin: 0 0 1rem; } h2 { font-size: 1.15rem; margin: 2.25rem 0 .6rem; }
+        dl { background: var(--card); border-radius: 8px; padding: .8rem 1rem; margin: 0; }
+        dl div { display: flex; gap: 1rem; } dt { color: var(--faded); flex: 0 0 6rem; } dd { margin: 0; }
+        .scroll { overflow-x: auto; } figure { margin: 0; } svg { display: block; width: 860px; max-width: none; height: auto; }
+        table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+        th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: top;
+            white-space: nowrap; }
+        thead th, tbody th { font-weight: 600; } tbody th { text-align: left; } small { display: block; color: var(--faded);
+            font-size: .75rem; font-weight: 400; }
+        .note { color: var(--faded); font-size: .85rem; max-width: 52rem; } .overall { background: var(--card); }
+        td.better { color: var(--good); } td.worse { color: var(--bad); }
+        .trouble { border-left: 4px solid var(--bad); background: var(--card); padding: .5rem 1rem; margin: 1rem 0; }
+        .trouble p { margin: .2rem 0; white-space: pre-wrap; }
+        """
+
+    /// What the figures mean.
+    static let method = """
+        <ul>
+        <li>Host and viewer are the real programs in processes of their own, encrypted, and paired before anything is timed. \
+        On one machine they talk over the loopback.</li>
+        <li>Latency begins when the source has a picture and ends in the window, or in a viewer without a window with the \
+        decoded picture. Every picture carries its time of capture. Where only the stretch up to its arrival and the decoding \
+        are known, it is the sum of the two. Host and viewer tell each second's median, 95th percentile and maximum of each stage: \
+        the figures are the medians of the seconds', and the greatest maximum; the start isn't in them.</li>
+        <li>A picture that stands still is sent again, finer, so that more frames may come than the source makes.</li>
+        <li>Frames and bit rate are the viewer's, from its first second to its last. Lost: datagrams that never came, \
+        in percent.</li>
+        <li>The picture is compared in a short pass of its own, so that comparing disturbs no timing: luma, against the \
+        original, which is made again from the number that the picture carries (or looked up in the recording). As many \
+        pictures as there is time for are compared; the first half second is left out. PSNR has a peak of 255, and is that \
+        of the mean squared error; 100 dB stands for equal. SSIM is that of Wang et al. (2004) with uniform windows \
+        of 8 × 8, 4 apart.</li>
+        <li>Processor time and peak memory are the kernel's, for each process. The host's include those of the source.</li>
+        </ul>
+        """
+}

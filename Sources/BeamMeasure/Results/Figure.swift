@@ -1,0 +1,118 @@
+/// A figure that results are told, drawn and compared by.
+public enum Figure: String, CaseIterable, Sendable {
+    case latency, latencyP95, framesPerSecond, lost, bitRate, psnr, ssim, processor, hostMemory, viewerMemory
+    case firstFrame
+
+    /// As a table's head.
+    public var title: String {
+        switch self {
+        case .latency: "Latency"
+        case .latencyP95: "p95"
+        case .framesPerSecond: "Frames"
+        case .lost: "Lost"
+        case .bitRate: "Bit rate"
+        case .psnr: "PSNR"
+        case .ssim: "SSIM"
+        case .processor: "CPU"
+        case .hostMemory: "Host"
+        case .viewerMemory: "Viewer"
+        case .firstFrame: "First"
+        }
+    }
+
+    public var unit: String {
+        switch self {
+        case .latency, .latencyP95, .firstFrame: "ms"
+        case .framesPerSecond: "/s"
+        case .lost: "%"
+        case .bitRate: "Mbit/s"
+        case .psnr: "dB"
+        case .ssim: ""
+        case .processor: "%"
+        case .hostMemory, .viewerMemory: "MB"
+        }
+    }
+
+    /// Digits after the point that mean something.
+    public var decimals: Int {
+        switch self {
+        case .ssim: 4
+        case .lost, .latency, .latencyP95, .bitRate, .psnr, .framesPerSecond: 1
+        case .firstFrame, .processor, .hostMemory, .viewerMemory: 0
+        }
+    }
+
+    /// Whether less of it is better; nil: neither is, it depends.
+    public var lessIsBetter: Bool? {
+        switch self {
+        case .latency, .latencyP95, .lost, .processor, .hostMemory, .viewerMemory, .firstFrame: true
+        case .framesPerSecond, .psnr, .ssim: false
+        case .bitRate: nil
+        }
+    }
+
+    /// Decibels and similarities are compared by their difference, everything else by its ratio.
+    public var isComparedByDifference: Bool { self == .psnr || self == .ssim || self == .lost }
+
+    /// Nil where the record doesn't have it.
+    public func value(in record: MeasureRecord) -> Double? {
+        switch self {
+        case .latency: record.totalMs?.median
+        case .latencyP95: record.totalMs?.p95
+        case .framesPerSecond: record.delivery.framesPerSecond
+        case .lost:
+            100 * Double(record.delivery.lostDatagrams)
+                / Double(max(1, record.delivery.datagrams + record.delivery.lostDatagrams))
+        case .bitRate: record.delivery.kilobitsPerSecond / 1000
+        case .psnr: record.quality?.psnr.mean
+        case .ssim: record.quality?.ssim.mean
+        case .processor: record.viewer.processorPercent + (record.host?.processorPercent ?? 0)
+        case .hostMemory: record.host?.peakMemoryMB
+        case .viewerMemory: record.viewer.peakMemoryMB
+        case .firstFrame: record.firstFrameMs
+        }
+    }
+
+    public func values(in records: [MeasureRecord]) -> [Double] { records.compactMap { value(in: $0) } }
+
+    /// `12.3`.
+    public func text(_ value: Double) -> String { Number.text(value, decimals: decimals) }
+}
+
+/// Numbers as people read them.
+enum Number {
+    static func text(_ value: Double, decimals: Int) -> String {
+        guard value.isFinite, abs(value) < 1e15 else { return "–" }
+        var scale = 1.0
+        for _ in 0..<decimals { scale *= 10 }
+        let rounded = Int((abs(value) * scale).rounded())
+        let sign = value < 0 && rounded > 0 ? "-" : ""
+        guard decimals > 0 else { return sign + String(rounded) }
+        let digits = String(rounded)
+        let padded = String(repeating: "0", count: max(0, decimals + 1 - digits.count)) + digits
+        return sign + padded.dropLast(decimals) + "." + padded.suffix(decimals)
+    }
+}
+
+/// The records of one cell, in the order in which they were measured.
+public struct CellResults: Equatable, Sendable {
+    public var cell: String
+    public var records: [MeasureRecord]
+
+    /// Cells in the order in which they first come.
+    public static func grouped(_ records: [MeasureRecord]) -> [CellResults] {
+        var order: [String] = []
+        var groups: [String: [MeasureRecord]] = [:]
+        for record in records {
+            if groups[record.cell] == nil { order.append(record.cell) }
+            groups[record.cell, default: []].append(record)
+        }
+        return order.map { CellResults(cell: $0, records: groups[$0] ?? []) }
+    }
+
+    /// Over the repetitions that have the figure.
+    public func spread(_ figure: Figure) -> Spread? { Spread(figure.values(in: records)) }
+
+    /// The median of the repetitions' medians of a stage, in milliseconds.
+    public func stage(_ name: String) -> Double? { Spread(records.compactMap { $0.latencyMs[name]?.median })?.median }
+}

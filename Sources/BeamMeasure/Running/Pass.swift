@@ -1,0 +1,254 @@
+import BeamMedia
+import Dispatch
+import Foundation
+import Glibc
+
+/// Host and viewer, from their start to their end: once for the times, once for the pictures. Used by one thread.
+final class Pass {
+    /// How long to wait for what takes a fraction of a second.
+    private static let patience = 20.0
+    private static let hostNumber = 1
+    private static let viewerNumber = 2
+    /// Lines of a process's words that are kept.
+    private static let wordsKept = 6
+
+    private let cell: MeasureCell
+    private let plan: MeasurePlan
+    private let mailbox: Mailbox
+    /// Tells the person what the viewer of a host elsewhere says.
+    private let onWords: (String) -> Void
+
+    private var host: ChildProgram?
+    private var viewer: ChildProgram?
+    private var events: [Int: [ProgramEvent]] = [:]
+    private var words: [Int: [String]] = [:]
+    private var endings: [Int: ChildProgram.Ending] = [:]
+
+    init(_ cell: MeasureCell, _ plan: MeasurePlan, _ mailbox: Mailbox, onWords: @escaping (String) -> Void) {
+        self.cell = cell
+        self.plan = plan
+        self.mailbox = mailbox
+        self.onWords = onWords
+    }
+
+    // MARK: Starting
+
+    /// Starts a host, unless one runs already, and returns where it is.
+    private func startHost(for seconds: Double) throws(MeasureError) -> String {
+        let source: [String]
+        switch cell.source {
+        case .host(let address): return address
+        case .pattern(let options):
+            source = [
+                "pattern", "--content", options.content.rawValue, "--size", options.size.description, "--max-fps",
+                "\(options.frameRate)",
+            ]
+        case .recording(let path, _, _): source = [path]
+        }
+        let arguments =
+            ["share", "--json", "--source"] + source + [
+                "--no-discovery", "--bind", "127.0.0.1", "--port", "0", "--media-port", "0", "--accept", "all",
+                "--name", "beamroom measure", "--time-limit", "\(seconds + 60)",
+            ] + (cell.bitRate.map { ["--video-bit-rate", "\($0)"] } ?? [])
+            + (plan.encoder.map { ["--video-encoder", $0] } ?? [])
+        host = try ChildProgram(
+            plan.program, arguments, environment: ["XDG_STATE_HOME": plan.scratch + "/host"],
+            number: Self.hostNumber, mailbox: mailbox)
+        let ready = try event("ready", of: Self.hostNumber, "The host's start")
+        guard let port = ready.count("port") else {
+            throw .nothingCame(what: "The host's port", seconds: 0, words: "")
+        }
+        return "127.0.0.1:\(port)"
+    }
+
+    /// Starts a viewer; returns with its first picture.
+    private func startViewer(
+        of address: String, for seconds: Double, _ more: [String] = []
+    ) throws(MeasureError) -> ProgramEvent {
+        var environment: [String: String] = [:]
+        if cell.isHere { environment["XDG_STATE_HOME"] = plan.scratch + "/viewer" }
+        let arguments =
+            ["watch", address, "--json", "--time-limit", "\(seconds + 60)"] + (cell.hasWindow ? [] : ["--no-window"])
+            + (plan.decoder.map { ["--video-decoder", $0] } ?? []) + (plan.codeFile.map { ["--code-file", $0] } ?? [])
+            + more
+        viewer = try ChildProgram(
+            plan.program, arguments, environment: environment, number: Self.viewerNumber, mailbox: mailbox)
+        // Somebody may have to let it in.
+        return try event(
+            "first-frame", of: Self.viewerNumber, "The first picture", within: cell.isHere ? Self.patience : 60)
+    }
+
+    // MARK: What happens
+
+    private func record(_ message: Mailbox.Message) {
+        switch message {
+        case .line(let number, let line):
+            if let event = ProgramEvent(line: line) { events[number, default: []].append(event) }
+        case .words(let number, let text):
+            words[number, default: []].append(text)
+            if words[number, default: []].count > Self.wordsKept { words[number]?.removeFirst() }
+            if !cell.isHere, number == Self.viewerNumber { onWords(text) }
+        case .ended(let number, let ending): endings[number] = ending
+        }
+    }
+
+    private static func name(_ number: Int) -> String { number == hostNumber ? "host" : "viewer" }
+
+    private func said(_ number: Int) -> String { (words[number] ?? []).joined(separator: "\n") }
+
+    private func event(
+        _ name: String, of number: Int, _ what: String, within seconds: Double = Pass.patience
+    ) throws(MeasureError) -> ProgramEvent {
+        let deadline = DispatchTime.now() + seconds
+        while true {
+            if let event = events[number]?.first(where: { $0.name == name }) { return event }
+            try checkNobodyEnded()
+            guard let message = try mailbox.take(until: deadline) else {
+                throw .nothingCame(what: what, seconds: seconds, words: said(number))
+            }
+            record(message)
+        }
+    }
+
+    private func checkNobodyEnded() throws(MeasureError) {
+        for (number, ending) in endings.sorted(by: { $0.key < $1.key }) {
+            throw .ended(who: Self.name(number), ending: ending.description, words: said(number))
+        }
+    }
+
+    /// Lets them run on.
+    private func run(for seconds: Double) throws(MeasureError) {
+        let deadline = DispatchTime.now() + seconds
+        while let message = try mailbox.take(until: deadline) {
+            record(message)
+            try checkNobodyEnded()
+        }
+    }
+
+    /// Ends a process as Ctrl-C does, and returns its summary.
+    private func finish(_ child: ChildProgram) throws(MeasureError) -> ProgramEvent {
+        child.signal(SIGINT)
+        let number = child.number
+        let deadline = DispatchTime.now() + Self.patience
+        while endings[number] == nil {
+            guard let message = try mailbox.take(until: deadline) else {
+                throw .nothingCame(
+                    what: "The \(Self.name(number))'s end", seconds: Self.patience, words: said(number))
+            }
+            record(message)
+        }
+        guard endings[number] == .exited(0), let summary = events[number]?.last(where: { $0.name == "summary" }) else {
+            throw .ended(
+                who: Self.name(number), ending: endings[number]?.description ?? "", words: said(number))
+        }
+        return summary
+    }
+
+    /// Ends whatever still runs: in order if it can be, and in any case.
+    func end() {
+        for child in [viewer, host].compactMap({ $0 }) where endings[child.number] == nil { child.signal(SIGINT) }
+        let deadline = DispatchTime.now() + 5
+        for child in [viewer, host].compactMap({ $0 }) {
+            while endings[child.number] == nil, let message = mailbox.takeLast(until: deadline) { record(message) }
+        }
+        // What hasn't ended by now is killed with its owner's end.
+        viewer = nil
+        host = nil
+        while let message = mailbox.takeLast(until: .now()) { record(message) }
+    }
+
+    // MARK: The passes
+
+    /// What a latency pass finds.
+    struct Timing {
+        var firstFrame: ProgramEvent
+        var viewerEvents: [ProgramEvent]
+        var viewer: ProgramEvent
+        var host: ProgramEvent?
+        var hostEvents: [ProgramEvent]
+        var viewerUsage: MeasureRecord.Usage
+        var hostUsage: MeasureRecord.Usage?
+        var othersPercent: Double?
+    }
+
+    /// Streams for `plan.seconds`, and reads what host and viewer say of it.
+    func time() throws(MeasureError) -> Timing {
+        let address = try startHost(for: plan.seconds)
+        let firstFrame = try startViewer(of: address, for: plan.seconds)
+        try run(for: 0.3)
+        let before = Usages(host?.pid, viewer?.pid)
+        try run(for: plan.seconds)
+        let after = Usages(host?.pid, viewer?.pid)
+        guard let viewer, let usage = after.usage(\.viewer, since: before) else {
+            throw .ended(who: "viewer", ending: "gone", words: said(Self.viewerNumber))
+        }
+        let summary = try finish(viewer)
+        var hostSummary: ProgramEvent?
+        if let host { hostSummary = try finish(host) }
+        return Timing(
+            firstFrame: firstFrame, viewerEvents: events[Self.viewerNumber] ?? [], viewer: summary, host: hostSummary,
+            hostEvents: events[Self.hostNumber] ?? [], viewerUsage: usage,
+            hostUsage: after.usage(\.host, since: before), othersPercent: after.others(since: before))
+    }
+
+    /// Streams for `plan.qualitySeconds`, and compares the viewer's pictures with `reference`'s.
+    func compare(with reference: sending any PictureReference) throws(MeasureError) -> QualityMeter.Outcome {
+        let pipe = plan.scratch + "/pictures.y4m"
+        unlink(pipe)
+        defer { unlink(pipe) }
+        let meter = try QualityMeter(pipe: pipe, reference: reference)
+        do throws(MeasureError) {
+            let seconds = plan.qualitySeconds + QualityMeter.settling.inSeconds
+            let address = try startHost(for: seconds)
+            _ = try startViewer(of: address, for: seconds, ["--frames", pipe])
+            try run(for: seconds)
+            if let viewer { _ = try finish(viewer) }
+            if let host { _ = try finish(host) }
+        } catch {
+            // The pipe's writer first: what reads it ends with it.
+            end()
+            _ = meter.finish()
+            throw error
+        }
+        return meter.finish()
+    }
+
+    /// Only until the first picture: host and viewer know each other afterwards.
+    func meet() throws(MeasureError) {
+        let address = try startHost(for: 1)
+        _ = try startViewer(of: address, for: 1)
+        if let viewer { _ = try finish(viewer) }
+        if let host { _ = try finish(host) }
+    }
+}
+
+/// What host, viewer and the whole machine have taken up to a moment.
+private struct Usages {
+    let moment = DispatchTime.now()
+    let host: ProcessorTimes?
+    let viewer: ProcessorTimes?
+    let machine = ProcessorTimes.ofMachine()
+
+    init(_ host: pid_t?, _ viewer: pid_t?) {
+        self.host = host.flatMap { ProcessorTimes(of: $0) }
+        self.viewer = viewer.flatMap { ProcessorTimes(of: $0) }
+    }
+
+    private func seconds(since earlier: Usages) -> Double {
+        max(0.001, Double(moment.uptimeNanoseconds - earlier.moment.uptimeNanoseconds) / 1e9)
+    }
+
+    func usage(_ process: KeyPath<Usages, ProcessorTimes?>, since earlier: Usages) -> MeasureRecord.Usage? {
+        guard let now = self[keyPath: process], let then = earlier[keyPath: process] else { return nil }
+        return MeasureRecord.Usage(
+            processorPercent: max(0, 100 * (now.own - then.own) / seconds(since: earlier)),
+            peakMemoryMB: now.peakMemoryMB)
+    }
+
+    func others(since earlier: Usages) -> Double? {
+        guard let machine, let before = earlier.machine else { return nil }
+        let ours = [host, viewer].compactMap { $0?.own }.reduce(0, +)
+        let oursBefore = [earlier.host, earlier.viewer].compactMap { $0?.own }.reduce(0, +)
+        return max(0, 100 * (machine - before - ours + oursBefore) / seconds(since: earlier))
+    }
+}

@@ -1,0 +1,157 @@
+import Foundation
+
+/// Makes a record of what host and viewer have said.
+struct RecordMaker {
+    let cell: MeasureCell
+    let plan: MeasurePlan
+    let timing: Pass.Timing
+    let outcome: QualityMeter.Outcome
+
+    func record(_ repetition: Int) -> MeasureRecord {
+        let (stages, seconds) = stages
+        return MeasureRecord(
+            cell: cell.name, repetition: repetition, date: Date().formatted(.iso8601), conditions: conditions,
+            machine: .current(beamroom: plan.version), latencyMs: stages, latencySeconds: seconds,
+            totalMs: LatencyStages.total(stages),
+            clockErrorMs: cell.isHere ? nil : timing.viewer.number("clockErrorMs"),
+            firstFrameMs: timing.firstFrame.number("ms") ?? 0, delivery: delivery, quality: outcome.quality,
+            host: timing.hostUsage, viewer: timing.viewerUsage, othersPercent: timing.othersPercent)
+    }
+
+    /// The stages' times of each whole second after the first picture, and how many seconds those are; in runs too short for
+    /// that, of the whole run, and 0.
+    private var stages: ([String: MeasureRecord.Times], seconds: Int) {
+        // What both speak of is the viewer's: its frames are those that have come.
+        let joined = timing.hostEvents.first { $0.name == "viewer-joined" }?.time
+        let viewer = Self.reports(timing.viewerEvents, after: timing.firstFrame.time)
+        let host = joined.map { Self.reports(timing.hostEvents, after: $0) } ?? []
+        guard viewer.count >= 2, timing.host == nil || host.count >= 2 else {
+            return ((timing.host?.latencies ?? [:]).merging(timing.viewer.latencies) { $1 }, 0)
+        }
+        return (LatencyStages.merged(host).merging(LatencyStages.merged(viewer)) { $1 }, viewer.count)
+    }
+
+    /// The reports, each of the second before it, that have nothing of the start in them.
+    private static func reports(_ events: [ProgramEvent], after start: Double) -> [ProgramEvent] {
+        events.filter { $0.name == "stats" && $0.time - 1 >= start + settling }
+    }
+
+    /// For so long after the first picture, nothing is as it will be. In seconds.
+    private static let settling = 0.3
+
+    private var conditions: MeasureRecord.Conditions {
+        var conditions = MeasureRecord.Conditions(
+            width: timing.viewer.count("width") ?? 0, height: timing.viewer.count("height") ?? 0,
+            bitRate: cell.bitRate, seconds: plan.seconds,
+            encoder: timing.hostEvents.first { $0.name == "ready" }?.string("encoder"),
+            hasWindow: cell.hasWindow)
+        switch cell.source {
+        case .pattern(let options):
+            conditions.framesPerSecond = options.frameRate
+            conditions.content = options.content.rawValue
+        case .recording(let path, _, let frameRate):
+            conditions.framesPerSecond = frameRate
+            conditions.content = path.split(separator: "/").last.map(String.init)
+        case .host(let address):
+            conditions.host = address
+            conditions.framesPerSecond = outcome.found?.frameRate
+            conditions.content = outcome.found?.content.rawValue
+        }
+        return conditions
+    }
+
+    private var expectedFramesPerSecond: Double? {
+        switch cell.source {
+        case .pattern(let options): options.frameRate / Double(options.framesPerChange)
+        case .recording(_, _, let frameRate): frameRate
+        case .host:
+            outcome.found.map { $0.frameRate / Double($0.options.framesPerChange) }
+        }
+    }
+
+    private var delivery: MeasureRecord.Delivery {
+        let viewer = timing.viewer
+        let rates = rates
+        return MeasureRecord.Delivery(
+            framesPerSecond: rates.frames, expectedFramesPerSecond: expectedFramesPerSecond,
+            frames: viewer.count("frames") ?? 0, sentFrames: timing.host?.count("frames"),
+            replaced: timing.host?.count("replaced"), dropped: viewer.count("dropped") ?? 0,
+            datagrams: viewer.count("datagrams") ?? 0, lostDatagrams: viewer.count("lost") ?? 0,
+            kilobitsPerSecond: rates.kilobits,
+            stalls: timing.viewerEvents.filter { $0.name == "stall" }.count)
+    }
+
+    /// From the first of the viewer's reports after the first picture to the last, so that neither start nor end counts; in
+    /// runs too short for that, from the first picture on.
+    private var rates: (frames: Double, kilobits: Double) {
+        let reports = timing.viewerEvents.filter { $0.name == "stats" && $0.time > timing.firstFrame.time }
+        if let first = reports.first, let last = reports.last, last.time - first.time >= 0.9,
+            let frames = first.number("frames"), let moreFrames = last.number("frames"),
+            let bytes = first.number("bytes"), let moreBytes = last.number("bytes")
+        {
+            let seconds = last.time - first.time
+            return ((moreFrames - frames) / seconds, (moreBytes - bytes) * 8 / 1000 / seconds)
+        }
+        let seconds = max(0.001, timing.viewer.time - timing.firstFrame.time)
+        return (
+            (timing.viewer.number("frames") ?? 0) / seconds, (timing.viewer.number("bytes") ?? 0) * 8 / 1000 / seconds
+        )
+    }
+}
+
+/// The stages that host and viewer tell of, by their names: each stage alone is a word, a stretch of several is called
+/// `fromThisToThat`.
+public enum LatencyStages {
+    /// The order in which a frame passes those that are known; others come behind them.
+    private static let order = [
+        "capture", "convert", "encode", "pacing", "send", "network", "reassembly", "queue", "decode", "present",
+    ]
+
+    /// The longest stretches there may be, the whole way first.
+    private static let stretches = ["captureToWindow", "captureToPicture"]
+
+    public static func isStretch(_ name: String) -> Bool { name.contains("To") }
+
+    /// Every stage alone, in a frame's order.
+    public static func sorted(_ names: some Sequence<String>) -> [String] {
+        names.filter { !isStretch($0) }.sorted { a, b in
+            let (first, second) = (order.firstIndex(of: a) ?? order.count, order.firstIndex(of: b) ?? order.count)
+            return (first, a) < (second, b)
+        }
+    }
+
+    /// Of each stage's seconds: the median of the medians and of the 95th percentiles, and the greatest maximum.
+    static func merged(_ reports: [ProgramEvent]) -> [String: MeasureRecord.Times] {
+        let seconds = reports.map(\.latencies)
+        let names = Set(seconds.flatMap(\.keys))
+        var stages: [String: MeasureRecord.Times] = [:]
+        for name in names {
+            let times = seconds.compactMap { $0[name] }
+            guard let median = Spread(times.map(\.median))?.median else { continue }
+            stages[name] = MeasureRecord.Times(
+                median: median, p95: Spread(times.compactMap(\.p95))?.median,
+                max: Spread(times.compactMap(\.max))?.max)
+        }
+        return stages
+    }
+
+    /// From the screen's change to the window, or as far as a viewer without one goes: to the decoded picture.
+    static func total(_ stages: [String: MeasureRecord.Times]) -> MeasureRecord.Total? {
+        for name in stretches {
+            if let times = stages[name] {
+                return MeasureRecord.Total(median: times.median, p95: times.p95, max: times.max, from: name)
+            }
+        }
+        guard let arrival = stages["captureToArrival"], let decode = stages["decode"] else { return nil }
+        // The sum of two 95th percentiles is what the whole's is at most, as good as always: it is reached where the same
+        // frames are slow in both.
+        return MeasureRecord.Total(
+            median: arrival.median + decode.median, p95: sum(arrival.p95, decode.p95), max: nil,
+            from: "captureToArrival+decode")
+    }
+
+    private static func sum(_ a: Double?, _ b: Double?) -> Double? {
+        guard let a, let b else { return nil }
+        return a + b
+    }
+}

@@ -1,0 +1,108 @@
+import BeamMedia
+import CBeamPixels
+
+/// Finds what differs from one picture to the next.
+///
+/// Reads every sample of what is equal, and little of what isn't: about 0.2 ms for a 1080p picture that stands still, next to
+/// nothing where all has changed. Keeps its memory: one for each stream of pictures, used by one thread.
+public struct PictureChange {
+    private var tiles: [UInt8] = []
+
+    public init() {}
+
+    /// Rectangles that hold every sample that differs between `older` and `newer` (i420 or i444, of the same format and size),
+    /// in tiles of 64 × 16 pixels. Empty where the pictures are equal.
+    public mutating func damage(from older: PixelBuffer, to newer: PixelBuffer) -> DamageRegion {
+        damage(from: older, to: newer, kernel: .best)
+    }
+
+    package mutating func damage(
+        from older: PixelBuffer, to newer: PixelBuffer, kernel: PixelConversion.Kernel
+    ) -> DamageRegion {
+        precondition(older.format == newer.format && older.size == newer.size && newer.format != .bgrx)
+        let size = newer.size
+        let across = (size.width + TileGrid.width - 1) / TileGrid.width
+        let down = (size.height + TileGrid.height - 1) / TileGrid.height
+        if tiles.count != across * down { tiles = [UInt8](repeating: 0, count: across * down) }
+        let (a, b) = (older.planes.map(\.constant), newer.planes.map(\.constant))
+        let changed = Int(
+            beam_changed_tiles(
+                a, b, beam_size(width: Int32(size.width), height: Int32(size.height)), newer.format == .i420 ? 1 : 0,
+                &tiles, kernel.raw))
+        guard changed > 0 else { return DamageRegion() }
+        // In one piece, even the whole is quicker to convert and to show than half of it in many.
+        if changed * 2 >= tiles.count { return DamageRegion(PixelRect(size)) }
+        let region = tiles.withUnsafeBufferPointer { TileGrid(tiles: $0, across: across, down: down).region(size) }
+        return region.area * 2 >= size.area ? DamageRegion(PixelRect(size)) : region
+    }
+}
+
+/// Marked tiles, row by row, and the rectangles that they make up.
+struct TileGrid {
+    static let width = Int(BEAM_TILE_WIDTH)
+    static let height = Int(BEAM_TILE_HEIGHT)
+    /// Beyond this many rectangles, each row of tiles is taken from its first marked one to its last: to merge them two by
+    /// two would take longer than to draw a little more.
+    private static let most = 48
+
+    var tiles: UnsafeBufferPointer<UInt8>
+    var across: Int
+    var down: Int
+
+    /// The marked tiles, in pixels of a picture of `size`.
+    func region(_ size: PixelSize) -> DamageRegion {
+        var found = rectangles { runs(in: $0) }
+        if found.count > Self.most { found = rectangles { span(of: $0) } }
+        var region = DamageRegion()
+        let bounds = PixelRect(size)
+        for rect in found {
+            let pixels = PixelRect(
+                x: rect.x * Self.width, y: rect.y * Self.height, width: rect.width * Self.width,
+                height: rect.height * Self.height)
+            region.insert(pixels.intersection(bounds))
+        }
+        return region
+    }
+
+    /// Rectangles of tiles: runs that stand one below the other, of the same place and width, are one.
+    private func rectangles(_ parts: (_ row: Int) -> [Range<Int>]) -> [PixelRect] {
+        var closed: [PixelRect] = []
+        var open: [PixelRect] = []
+        for row in 0..<down {
+            var next: [PixelRect] = []
+            for part in parts(row) {
+                if let index = open.firstIndex(where: { $0.x == part.lowerBound && $0.width == part.count }) {
+                    var rect = open.remove(at: index)
+                    rect.height += 1
+                    next.append(rect)
+                } else {
+                    next.append(PixelRect(x: part.lowerBound, y: row, width: part.count, height: 1))
+                }
+            }
+            closed += open
+            open = next
+        }
+        return closed + open
+    }
+
+    private func runs(in row: Int) -> [Range<Int>] {
+        var runs: [Range<Int>] = []
+        var start: Int?
+        for column in 0..<across {
+            if tiles[row * across + column] != 0 {
+                start = start ?? column
+            } else if let begin = start {
+                runs.append(begin..<column)
+                start = nil
+            }
+        }
+        if let start { runs.append(start..<across) }
+        return runs
+    }
+
+    private func span(of row: Int) -> [Range<Int>] {
+        let runs = runs(in: row)
+        guard let first = runs.first, let last = runs.last else { return [] }
+        return [first.lowerBound..<last.upperBound]
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Testing
+
+@testable import BeamMeasure
+
+/// The page: nothing in it comes from outside unescaped, and it holds everything itself.
+struct ReportTests {
+    @Test func markupInTextStaysText() {
+        #expect(HTML.escaped("<b a='1' c=\"2\">&amp;") == "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;amp;")
+        #expect(HTML.escaped("a\u{0}b\u{1B}[31m\u{7F}é📱\n") == "ab[31mé📱\n")
+    }
+
+    private static let hostile = "<script>alert('x')</script>`id`\"'$(id)"
+
+    @Test func hostileNamesDoNoHarm() throws {
+        var record = MeasureRecord.sample(Self.hostile)
+        record.machine.processor = Self.hostile
+        record.conditions.encoder = Self.hostile
+        record.latencyMs[Self.hostile] = .init(median: 1, p95: 2, max: 3)
+        let failures = [MeasureRun.Failure(cell: Self.hostile, error: .file(path: Self.hostile, reason: "no"))]
+        let comparison = try Comparison([record], to: [record], path: Self.hostile)
+        let page = Report([record], comparison: comparison, failures: failures, isCancelled: true)
+            .html(plots: Gnuplot())
+        #expect(!page.contains("<script"))
+        #expect(page.contains("&lt;script&gt;"))
+    }
+
+    @Test func inGnuplotsLanguageTheyAreQuoted() {
+        #expect(PlotScript.quoted("it's `id`\\\"\n\u{1B}é") == "'it s  id     é'")
+        #expect(PlotScript.quoted(String(repeating: "x", count: 500)).count == 142)
+    }
+
+    @Test func withoutGnuplotThereAreTablesAndThePackagesName() {
+        let page = Report([.sample()], comparison: nil, failures: [], isCancelled: false).html(plots: nil)
+        #expect(page.contains("gnuplot-nox") && page.contains("1280x720@60 scroll 10M") && page.contains("44.2"))
+        #expect(Gnuplot(searchPath: "/nonexistent") == nil)
+    }
+
+    @Test func nothingMeasuredIsAPageToo() {
+        let page = Report([], comparison: nil, failures: [], isCancelled: true).html(plots: Gnuplot())
+        #expect(page.contains("Nothing was measured") && page.contains("broken off"))
+    }
+
+    @Test(.enabled(if: Gnuplot() != nil, "gnuplot isn't installed (package gnuplot-nox)"))
+    func everyChartIsDrawnIntoThePage() throws {
+        let gnuplot = try #require(Gnuplot())
+        let records = (1...3).flatMap { repetition in
+            ["a", "b c", "é×"].map { MeasureRecord.sample($0, repetition: repetition, latency: 5 + Double(repetition)) }
+        }
+        let charts = Chart.all(of: CellResults.grouped(records))
+        #expect(charts.count == 8)
+        for chart in charts {
+            let svg = try #require(gnuplot.draw(chart), "\(chart.id)")
+            #expect(svg.hasPrefix("<svg") && svg.hasSuffix("</svg>"))
+            #expect(svg.contains("currentColor") && !svg.contains("rgb(  1,") && !svg.contains("rgb(1,"))
+            #expect(svg.contains("b c") && svg.contains("é×"))
+        }
+        let page = Report(records, comparison: nil, failures: [], isCancelled: false).html(plots: gnuplot)
+        let names = page.matches(of: /id=['"]([^'"]*)['"]/).map(\.output.1)
+        #expect(Set(names).count == names.count, "no name is there twice")
+        // Nothing is fetched from anywhere.
+        for remote in ["src=", "url(http", "href='http", "href=\"http", "@import", "<link"] {
+            #expect(!page.contains(remote), "\(remote)")
+        }
+    }
+
+    @Test func whatHasNoFiguresIsLeftOut() {
+        var record = MeasureRecord.sample()
+        record.quality = nil
+        record.host = nil
+        let charts = Chart.all(of: CellResults.grouped([record]))
+        #expect(!charts.map(\.id).contains("psnr"))
+        #expect(charts.first { $0.id == "memory" }?.series.map(\.name) == ["viewer"])
+        let page = Report([record], comparison: nil, failures: [], isCancelled: false).html(plots: nil)
+        #expect(!page.contains("<th>PSNR"))
+    }
+
+    @Test func stagesLieOneBehindTheOtherAndTheRestIsShown() throws {
+        let chart = try #require(Chart.all(of: CellResults.grouped([.sample()])).first)
+        #expect(chart.series.map(\.name) == ["capture", "encode", "decode", "between stages"])
+        #expect(abs((chart.end(0) ?? 0) - 8) < 1e-9)
+    }
+
+    @Test func theTerminalsTableIsAligned() {
+        let lines = TextTable.summary([.sample("a"), .sample("longer name", latency: 120)]).split(separator: "\n")
+        #expect(lines.count == 3)
+        #expect(Set(lines.map(\.count)).count == 1, "\(lines)")
+    }
+}

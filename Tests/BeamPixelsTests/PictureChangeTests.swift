@@ -1,0 +1,106 @@
+import BeamMedia
+import Testing
+
+@testable import BeamPixels
+
+@Suite struct PictureChangeTests {
+    private static let sizes = [(1, 1), (64, 16), (65, 17), (127, 33), (200, 90), (641, 363)]
+        .map { PixelSize(width: $0.0, height: $0.1) }
+
+    private func copy(_ source: PixelBuffer) -> PixelBuffer {
+        let copy = PixelBuffer(format: source.format, size: source.size)
+        for index in 0..<source.format.planeCount {
+            let (rowBytes, rows) = source.format.plane(index, of: source.size)
+            for y in 0..<rows {
+                for x in 0..<rowBytes { copy[plane: index, x, y] = source[plane: index, x, y] }
+            }
+        }
+        return copy
+    }
+
+    /// The pixels that sample `(x, y)` of plane `index` belongs to, as far as they are in the picture.
+    private func pixels(_ buffer: PixelBuffer, _ index: Int, _ x: Int, _ y: Int) -> PixelRect {
+        let isHalved = buffer.format == .i420 && index > 0
+        let rect =
+            isHalved
+            ? PixelRect(x: 2 * x, y: 2 * y, width: 2, height: 2) : PixelRect(x: x, y: y, width: 1, height: 1)
+        return rect.intersection(PixelRect(buffer.size))
+    }
+
+    @Test(arguments: [PixelFormat.i420, .i444], sizes)
+    func equalPicturesHaveNoDamage(format: PixelFormat, size: PixelSize) {
+        let picture = PixelBuffer.noise(format, size, seed: 1)
+        let other = copy(picture)
+        // What stands behind a row's end is nobody's.
+        for plane in other.planes where plane.stride > size.width {
+            plane.base.storeBytes(of: 99, toByteOffset: plane.stride - 1, as: UInt8.self)
+        }
+        var change = PictureChange()
+        for kernel in [PixelConversion.Kernel.best, .portable] {
+            #expect(change.damage(from: picture, to: other, kernel: kernel).isEmpty)
+        }
+    }
+
+    @Test(arguments: [PixelFormat.i420, .i444], sizes)
+    func oneSampleIsFoundWhereverItIs(format: PixelFormat, size: PixelSize) {
+        let older = PixelBuffer.noise(format, size, seed: 2)
+        let newer = copy(older)
+        var generator = SeededGenerator(seed: 3)
+        var change = PictureChange()
+        for index in 0..<3 {
+            let (rowBytes, rows) = format.plane(index, of: size)
+            var places = [(0, 0), (rowBytes - 1, 0), (0, rows - 1), (rowBytes - 1, rows - 1)]
+            for _ in 0..<50 {
+                places.append(
+                    (Int.random(in: 0..<rowBytes, using: &generator), Int.random(in: 0..<rows, using: &generator)))
+            }
+            for (x, y) in places {
+                newer[plane: index, x, y] ^= 1
+                for kernel in [PixelConversion.Kernel.best, .portable] {
+                    let damage = change.damage(from: older, to: newer, kernel: kernel)
+                    #expect(damage.rects.count == 1)
+                    #expect(damage.rects.first?.contains(pixels(newer, index, x, y)) == true)
+                    #expect(PixelRect(size).contains(damage.rects.first ?? PixelRect(x: -1, y: 0, width: 1, height: 1)))
+                    // One tile, where that is less than half of the picture.
+                    #expect(damage.area <= max(64 * 16, size.area))
+                    if size.area > 4 * 64 * 16 { #expect(damage.area <= 64 * 16) }
+                }
+                newer[plane: index, x, y] ^= 1
+            }
+        }
+    }
+
+    @Test("Many changes are all inside, in a bounded number of rectangles", arguments: [3, 30, 300, 3000])
+    func manyChanges(count: Int) {
+        let size = PixelSize(width: 1366, height: 767)
+        let older = PixelBuffer.noise(.i420, size, seed: 4)
+        let newer = copy(older)
+        var generator = SeededGenerator(seed: UInt64(count))
+        var changed: [PixelRect] = []
+        for _ in 0..<count {
+            let index = Int.random(in: 0..<3, using: &generator)
+            let (rowBytes, rows) = PixelFormat.i420.plane(index, of: size)
+            let (x, y) = (Int.random(in: 0..<rowBytes, using: &generator), Int.random(in: 0..<rows, using: &generator))
+            newer[plane: index, x, y] = older[plane: index, x, y] ^ 0x80
+            changed.append(pixels(newer, index, x, y))
+        }
+        var change = PictureChange()
+        let damage = change.damage(from: older, to: newer)
+        #expect(damage.rects.count <= DamageRegion.limit)
+        #expect(changed.allSatisfy { pixel in damage.rects.contains { $0.contains(pixel) } })
+        if count == 3 { #expect(damage.area <= 3 * 64 * 16) }
+        if count == 3000 { #expect(damage == DamageRegion(PixelRect(size))) }
+    }
+
+    @Test func tilesThatStandTogetherAreOneRectangle() {
+        let size = PixelSize(width: 640, height: 360)
+        let older = PixelBuffer.noise(.i420, size, seed: 5)
+        let newer = copy(older)
+        for y in 40..<100 {
+            for x in 130..<250 { newer[plane: 0, x, y] ^= 0xff }
+        }
+        var change = PictureChange()
+        #expect(
+            change.damage(from: older, to: newer) == DamageRegion(PixelRect(x: 128, y: 32, width: 128, height: 80)))
+    }
+}

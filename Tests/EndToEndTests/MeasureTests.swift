@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+/// `beamroom measure`, with real hosts and viewers.
+extension EndToEnd {
+    @Suite(.serialized, .needsProgram) struct MeasureTests {
+        private func records(_ path: String) throws -> [JSONValue] {
+            try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map {
+                try #require(JSONValue(String($0)), "\($0)")
+            }
+        }
+
+        /// The processes that `parent` has started and that still run.
+        private func processes(of parent: pid_t) -> [pid_t] {
+            ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { pid_t($0) }.filter {
+                guard let stat = try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8) else { return false }
+                // Behind the name in brackets, which may hold anything: the state, then the parent.
+                return stat[(stat.lastIndex(of: ")") ?? stat.startIndex)...].split(separator: " ").dropFirst(2).first
+                    .flatMap { pid_t($0) } == parent
+            }
+        }
+
+        @Test func aShortRunHasPlausibleFiguresAndAReport() throws {
+            let scratch = try ScratchDirectory()
+            let output = scratch.file("out")
+            let arguments = ["measure", "--sizes", "320x240", "--rates", "30", "--contents", "scroll", "--repeat", "1"]
+            let (ending, table, words) = try Program.run(
+                arguments + ["--seconds", "1", "-o", output], timeout: 60)
+            #expect(ending == .exited(0), "\(words)")
+            #expect(table.contains("320x240@30 scroll 10M"), "\(table)")
+            #expect(words.contains("1 of 1"), "a line for each repetition: \(words)")
+
+            let record = try #require(try records(output + "/results.jsonl").first)
+            let latency = try #require(record["totalMs"]?["median"]?.number)
+            report("latency, 320x240@30, headless", "\(latency.short) ms")
+            #expect(latency > 0 && latency < 500)
+            for stage in ["capture", "encode", "decode"] {
+                #expect(record["latencyMs"]?[stage]?["median"]?.number != nil, "\(stage)")
+            }
+            let rate = try #require(record["delivery"]?["framesPerSecond"]?.number)
+            #expect(rate > 5 && rate < 45)
+            #expect(record["delivery"]?["kilobitsPerSecond"]?.number ?? 0 > 1)
+            let ratio = try #require(record["quality"]?["psnr"]?["mean"]?.number)
+            report("PSNR, SSIM", "\(ratio.short) dB, \((record["quality"]?["ssim"]?["mean"]?.number ?? 0).short)")
+            #expect(ratio > 25 && record["quality"]?["ssim"]?["mean"]?.number ?? 0 > 0.8)
+            for process in ["host", "viewer"] {
+                #expect(record[process]?["peakMemoryMB"]?.number ?? 0 > 5)
+                #expect(record[process]?["processorPercent"]?.number ?? -1 >= 0)
+            }
+            let page = try String(contentsOfFile: output + "/report.html", encoding: .utf8)
+            #expect(page.contains("320x240@30 scroll 10M") && page.hasSuffix("</html>\n"))
+
+            // A second run, against the first; of another rate, so that nothing is common.
+            let (refused, _, why) = try Program.run(
+                arguments + ["--rates", "25", "-o", scratch.file("other"), "--against", output + "/results.jsonl"])
+            #expect(refused == .exited(1) && why.contains("320x240@30 scroll 10M"), "\(why)")
+            #expect(!FileManager.default.fileExists(atPath: scratch.file("other")), "found out before anything is done")
+            let (again, _, inTheWay) = try Program.run(arguments + ["-o", output])
+            #expect(again == .exited(1) && inTheWay.contains("-o"), "what is there stays: \(inTheWay)")
+        }
+
+        @Test func ctrlCKeepsWhatWasMeasured() throws {
+            let scratch = try ScratchDirectory()
+            let output = scratch.file("out")
+            let measuring = try ProgramProcess([
+                "measure", "--sizes", "320x240", "--rates", "30", "--contents", "still", "--repeat", "50", "--seconds",
+                "0.5", "--json", "-o", output,
+            ])
+            defer { measuring.end() }
+            try measuring.waitFor("result", timeout: 30)
+            let children = processes(of: measuring.pid)
+            measuring.interrupt()
+            #expect(try measuring.waitForEnd() == .exited(0), "\(measuring.errorText)")
+            #expect(try !records(output + "/results.jsonl").isEmpty)
+            let page = try String(contentsOfFile: output + "/report.html", encoding: .utf8)
+            #expect(page.contains("broken off"))
+            for child in children { #expect(kill(child, 0) != 0, "host and viewer have ended with it") }
+        }
+
+        @Test func anotherHostIsMeasuredAsItIs() throws {
+            let scratch = try ScratchDirectory()
+            let machine = try Machine()
+            let ports = try Ports()
+            let host = try Program.share(
+                ["--source", "pattern", "--content", "video", "--size", "320x240", "--max-fps", "25"], ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let measuring = try ProgramProcess(
+                ["measure", "--host", ports.target, "--seconds", "0.5", "--repeat", "1", "-o", scratch.file("out")],
+                machine: machine)
+            defer { measuring.end() }
+            #expect(try measuring.waitForEnd(timeout: 60) == .exited(0), "\(measuring.errorText)")
+            let record = try #require(try records(scratch.file("out/results.jsonl")).first)
+            #expect(record["conditions"]?["content"]?.string == "video")
+            #expect(record["conditions"]?["framesPerSecond"]?.number == 25)
+            #expect(record["quality"]?["psnr"]?["mean"]?.number ?? 0 > 25)
+            #expect(record["clockErrorMs"]?.number ?? -1 >= 0)
+            #expect(record["host"] == nil)
+        }
+
+        @Test(arguments: [
+            ["--sizes", "100x100"], ["--sizes", "big"], ["--rates", "0"], ["--contents", "film"], ["--seconds", "0"],
+            ["--repeat", "0"], ["--code", "123456"], ["--window"], ["--host", "desk", "--recording", "a.y4m"],
+        ])
+        func wrongUsageIs64(arguments: [String]) throws {
+            let (ending, _, words) = try Program.run(["measure"] + arguments)
+            #expect(ending == .exited(64), "\(words)")
+        }
+
+        @Test func whatCannotBeReadOrWrittenIsNamed() throws {
+            let scratch = try ScratchDirectory()
+            let broken = scratch.file("broken.jsonl")
+            try Data("{\"format\":1}\n".utf8).write(to: URL(fileURLWithPath: broken))
+            for (arguments, words) in [
+                (["--against", "/nowhere/old.jsonl"], "/nowhere/old.jsonl"), (["--against", broken], "line 1"),
+                (["-o", "/proc/nowhere"], "/proc/nowhere"), (["--recording", broken], broken),
+            ] {
+                let (ending, _, said) = try Program.run(
+                    ["measure", "--sizes", "320x240", "-o", scratch.file("out")] + arguments)
+                #expect(ending == .exited(1) && said.contains(words), "\(said)")
+            }
+        }
+    }
+}
