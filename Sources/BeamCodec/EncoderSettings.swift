@@ -2,7 +2,7 @@ import BeamMedia
 
 /// What a `VideoEncoder` is asked for.
 public struct EncoderSettings: Hashable, Sendable {
-    /// The name of one of libavcodec's H.264 encoders; nil is libx264.
+    /// The name of one of libavcodec's H.264 encoders; nil is what does best on this machine: libx264, or a device's.
     public var name: String?
     /// The pictures' size, odd ones included.
     public var size: PixelSize

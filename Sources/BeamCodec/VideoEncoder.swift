@@ -25,9 +25,26 @@ public final class VideoEncoder {
         var named = settings
         let name = settings.name ?? EncoderProbe.preferred(for: settings)
         named.name = name
-        backend = name == X264Encoder.standardName ? try X264Encoder(named) : try LibAVEncoder(named)
+        backend = try Self.open(named, isNamed: settings.name != nil)
         requestedBitRate = settings.boundedBitRate
     }
+
+    /// A device's encoder that nobody has named gives way to libx264 when it doesn't open (any more, or not at this size).
+    private static func open(_ settings: EncoderSettings, isNamed: Bool) throws(CodecError) -> any EncoderBackend {
+        guard settings.name != standardName else { return try X264Encoder(settings) }
+        do {
+            return try LibAVEncoder(settings)
+        } catch {
+            guard !isNamed else { throw error }
+            giveUpPreferred()
+            var settings = settings
+            settings.name = standardName
+            return try X264Encoder(settings)
+        }
+    }
+
+    /// The encoder that this machine seemed to do best with has failed: from here on it is libx264 where none is named.
+    public static func giveUpPreferred() { EncoderProbe.giveUpPreferred() }
 
     /// The name of the encoder in use, as libavcodec has it.
     public var name: String { backend.name }

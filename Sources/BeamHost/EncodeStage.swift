@@ -238,6 +238,7 @@ final class EncodeStage: Sendable {
             } catch {
                 guard encoder.name != VideoEncoder.standardName else { throw error }
                 handlers.onFallback(encoder.name, error)
+                VideoEncoder.giveUpPreferred()
                 settings.encoder = VideoEncoder.standardName
                 encoder = try VideoEncoder(settings.encoderSettings(for: size))
                 return try body(encoder)

@@ -18,7 +18,7 @@ public struct HostOptions: Sendable {
     public var maxSize: Int?
     /// In bits a second; nil: what suits size and frame rate.
     public var bitRate: Int?
-    /// One of libavcodec's H.264 encoders; nil: libx264.
+    /// One of libavcodec's H.264 encoders; nil: what does best on this machine.
     public var encoder: String?
     /// What people see in their list of hosts.
     public var name: String

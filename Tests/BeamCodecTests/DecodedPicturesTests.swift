@@ -24,8 +24,14 @@ import Testing
                     for x in left..<left + 40 { bytes[x] = 235 }
                 }
             }
-            let picture = Picture(
+            var picture = Picture(
                 buffer: buffer, time: MediaTime(nanoseconds: Int64(number) * 16_666_667), number: UInt64(number))
+            if number > 0 {
+                picture.damage = DamageRegion()
+                for left in Set([places[number - 1], places[number]]) where places[number - 1] != places[number] {
+                    if let left { picture.damage.insert(PixelRect(x: left, y: 160, width: 40, height: 32)) }
+                }
+            }
             return try #require(try encoder.encode(picture, keyframe: number == 0))
         }
     }

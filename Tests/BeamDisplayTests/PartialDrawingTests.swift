@@ -88,7 +88,7 @@ extension WindowTests {
             }
         }
 
-        @Test("A picture that changes everywhere goes to the screen in bands, all of them", arguments: sizes)
+        @Test("A picture that changes everywhere goes to the screen whole", arguments: sizes)
         func everything(size: PixelSize) throws {
             let display = try TestDisplay.shared.get()
             let window = try WindowTests.open(fullscreen: true)

@@ -10,7 +10,7 @@ import Foundation
 /// the last ones of its kind took for each changed macroblock, and their quantiser.
 struct QuantiserControl {
     /// Visually lossless (luma at 48 dB and more): nothing is coded better than this.
-    static let best = 14
+    static let best = 12
     /// What changes much is coded this well (luma at 47 dB and more), and made better when it has come to rest.
     static let good = 20
     static let worst = 51

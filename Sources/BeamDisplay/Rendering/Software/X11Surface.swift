@@ -63,7 +63,6 @@ import Synchronization
         XShmPutImage(
             display, target, context, image.raw, Int32(rect.x), Int32(rect.y), Int32(rect.x), Int32(rect.y),
             UInt32(rect.width), UInt32(rect.height), 0)
-        XFlush(display)
         isUnderWay = true
     }
 
