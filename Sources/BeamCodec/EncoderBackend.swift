@@ -16,13 +16,9 @@ protocol EncoderBackend: AnyObject {
 
     /// Codes the last picture again, better, in at most about `budget` bits; nil when that isn't worth it, or not possible.
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit?
-
-    /// What changed in a picture that isn't encoded.
-    func add(_ damage: DamageRegion)
 }
 
 extension EncoderBackend {
     var isRefined: Bool { true }
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? { nil }
-    func add(_ damage: DamageRegion) {}
 }

@@ -68,15 +68,12 @@ public final class VideoEncoder {
     /// Returns the frame at once. Only an encoder that delays frames (some hardware does) returns nil, and the frame from a
     /// later call. The picture is the encoder's for reading until its buffer is let go; libx264 has copied it on return.
     ///
-    /// libx264 looks at nothing but `picture.damage`, which has to cover what differs from the picture coded before: hand the
-    /// damage of pictures that are left out to `add(_:)`, or unite it (`Picture.replacing`).
+    /// libx264 looks at nothing but `picture.damage`, which has to cover what differs from the picture coded before: unite
+    /// the damage of pictures that are left out (`Picture.replacing`).
     public func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
         try check(picture)
         return try backend.encode(picture, keyframe: keyframe)
     }
-
-    /// What changed in a picture that is not encoded; the next one that is takes it over.
-    public func add(_ damage: DamageRegion) { backend.add(damage) }
 
     /// Whether the last picture has arrived as well as it ever will: `refine` has nothing to do. Always true of encoders other
     /// than libx264.

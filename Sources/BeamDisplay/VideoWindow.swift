@@ -27,6 +27,12 @@ import Glibc
     /// There is a picture, and no words over it.
     private var isWatched = false
 
+    /// Sets what a window with these options takes from the environment. Opening one does so too, but other threads may read
+    /// the environment by then.
+    public static func prepareEnvironment(_ options: WindowOptions) {
+        SDLVideo.prepareEnvironment(display: options.display)
+    }
+
     /// Opens the window, which is on the screen when this returns. One window at a time.
     public init(_ options: WindowOptions) throws(DisplayError) {
         let video = try SDLVideo(display: options.display)

@@ -15,6 +15,11 @@ public final class ViewerWindow {
     private var shownChoices: [HostChoice]?
     private var shownName: String?
 
+    /// Sets what the window takes from the environment; to be called before `viewer` starts.
+    public static func prepare(for viewer: Viewer) {
+        if let options = viewer.options.window { VideoWindow.prepareEnvironment(options) }
+    }
+
     /// Opens the window that `viewer`'s options ask for.
     public init(_ viewer: Viewer) throws(DisplayError) {
         let options = viewer.options.window ?? WindowOptions(title: Self.program)

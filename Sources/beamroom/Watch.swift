@@ -93,6 +93,7 @@ struct Watch: ParsableCommand {
         // The command runs on the main thread, where SDL wants its window.
         return MainActor.assumeIsolated {
             do throws(DisplayError) {
+                ViewerWindow.prepare(for: viewer)
                 // The host is on its way while the window opens: each takes a while.
                 viewer.start()
                 let window = try ViewerWindow(viewer)

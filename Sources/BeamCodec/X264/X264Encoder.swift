@@ -18,7 +18,7 @@ final class X264Encoder: EncoderBackend {
     private let macroblocks: MacroblockMap
     private var control: QuantiserControl
     private var input = x264_picture_t()
-    /// Damage of pictures that were not encoded.
+    /// Damage of pictures that could not be encoded.
     private var pending = DamageRegion()
     private var lastQuantiser = 0
     private var frameCount: Int64 = 0
@@ -46,8 +46,6 @@ final class X264Encoder: EncoderBackend {
     }
 
     func setBitRate(_ bitRate: Int) { control.bitRate = bitRate }
-
-    func add(_ damage: DamageRegion) { pending.formUnion(damage) }
 
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
         let isKeyframe = keyframe || needsKeyframe

@@ -19,10 +19,7 @@ import Glibc
             throw .noDisplay(name: display ?? Self.environment("DISPLAY"), reason: "the one in use before went away")
         }
         Self.setHints(isX11Wanted: display != nil)
-        if let display, Self.environment("DISPLAY") != display {
-            // SDL takes the name from the environment only.
-            setenv("DISPLAY", display, 1)
-        }
+        Self.prepareEnvironment(display: display)
         SDL_SetMainReady()
         guard SDL_InitSubSystem(UInt32(SDL_INIT_VIDEO)) == 0 else {
             throw .noDisplay(
@@ -31,6 +28,11 @@ import Glibc
         driver = SDL_GetCurrentVideoDriver().map { String(cString: $0) } ?? ""
         // Keys are commands here. With text input on, an input method would swallow them.
         SDL_StopTextInput()
+    }
+
+    /// Sets what SDL takes from the environment only. To be called while nothing else runs that may read it.
+    static func prepareEnvironment(display: String?) {
+        if let display, environment("DISPLAY") != display { setenv("DISPLAY", display, 1) }
     }
 
     isolated deinit {

@@ -47,24 +47,6 @@ enum Fragmenter {
         }
     }
 
-    /// The frame's version 1 datagrams in memory of their own.
-    static func datagrams(
-        of unit: AccessUnit, sequence: SequenceNumber
-    ) throws(FragmentationError) -> [UInt8] {
-        var memory: [UInt8] = []
-        _ = try write(unit, sequence: sequence, to: &memory)
-        return memory
-    }
-
-    /// The frame's version 2 datagrams in memory of their own.
-    static func datagrams(
-        of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer
-    ) throws(FragmentationError) -> [UInt8] {
-        var memory: [UInt8] = []
-        _ = try write(unit, sequence: sequence, sealedBy: sealer, to: &memory)
-        return memory
-    }
-
     /// Calls `finish` for each datagram once it is written.
     private static func write(
         _ unit: AccessUnit, sequence: SequenceNumber, as form: MediaForm, to memory: inout [UInt8],

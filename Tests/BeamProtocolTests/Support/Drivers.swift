@@ -252,6 +252,26 @@ extension ViewerSession.Configuration {
     }
 }
 
+extension Fragmenter {
+    /// The frame's version 1 datagrams in memory of their own.
+    static func datagrams(
+        of unit: AccessUnit, sequence: SequenceNumber
+    ) throws(FragmentationError) -> [UInt8] {
+        var memory: [UInt8] = []
+        _ = try write(unit, sequence: sequence, to: &memory)
+        return memory
+    }
+
+    /// The frame's version 2 datagrams in memory of their own.
+    static func datagrams(
+        of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer
+    ) throws(FragmentationError) -> [UInt8] {
+        var memory: [UInt8] = []
+        _ = try write(unit, sequence: sequence, sealedBy: sealer, to: &memory)
+        return memory
+    }
+}
+
 /// A frame's datagrams, each by itself.
 func datagrams(_ unit: AccessUnit, _ sequence: UInt32) throws -> [[UInt8]] {
     let bytes = try Fragmenter.datagrams(of: unit, sequence: SequenceNumber(sequence))
