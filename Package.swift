@@ -62,32 +62,40 @@ let package = Package(
 
         // Adapters: each meets one part of the world, and none imports another.
         library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec"),
-        library("BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264"),
-        library("BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec"),
+        library(
+            "BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264", "CLateLibraries"),
+        library(
+            "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec",
+            "CLateLibraries"),
         library("BeamDiscovery", "CAvahi"),
         library(
             "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets", nio("NIOCore"),
             nio("NIOPosix"), nio("NIOTLS"), nioSSL),
         library("BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
 
-        // The core: no sockets, no threads but the slot's and the queue's, no clock; cryptography, but no other C library.
+        // The core: no sockets, no threads but the slot's and the queue's, no clock; no C library but for cryptography and
+        // erasure codes.
         library("BeamIdentity", "BeamProtocol", crypto, x509, asn1),
-        library("BeamProtocol", "BeamMedia", "CSodium", "CCrypto", crypto),
+        library("BeamProtocol", "BeamMedia", "CSodium", "CCrypto", "CISAL", crypto),
         library("BeamMedia"),
         library("BeamClock", "BeamMedia"),
 
         // Owners of libav's handles, for the codec and for recorded files.
-        library("BeamLibAV", "BeamMedia", "CAVCodec"),
+        library("BeamLibAV", "BeamMedia", "CAVCodec", "CLateLibraries"),
         // Kernels that every pixel goes through, in C for its vector instructions.
         library("BeamPixels", "BeamMedia", "CBeamPixels"),
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
+        // Stands before the system libraries that are loaded when they are first needed, and not at the start.
+        .target(
+            name: "CLateLibraries", dependencies: ["CAVCodec", "CX264"],
+            cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         // What Swift can't see of the system's sockets.
         .target(name: "CBeamSockets", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         .target(
             name: "Shaders", path: "Shaders",
             resources: [
-                .embedInCode("video.vert"), .embedInCode("video.frag"), .embedInCode("scale.frag"),
-                .embedInCode("layer.frag"),
+                .embedInCode("video.vert"), .embedInCode("video.frag"), .embedInCode("slopes.frag"),
+                .embedInCode("scale.frag"), .embedInCode("layer.frag"),
             ],
             swiftSettings: strict),
 
@@ -95,13 +103,14 @@ let package = Package(
         system(
             "CXCB", pkgConfig: "xcb", apt: "libxcb1-dev", "libxcb-shm0-dev", "libxcb-damage0-dev", "libxcb-xfixes0-dev",
             "libxcb-randr0-dev", "libxcb-composite0-dev", "libxcb-xinput-dev"),
-        system("CAVCodec", pkgConfig: "libavformat", apt: "libavcodec-dev", "libavformat-dev", "libswscale-dev"),
+        system("CAVCodec", pkgConfig: nil, apt: "libavcodec-dev", "libavformat-dev", "libswscale-dev"),
         // Their pkg-config files ask for flags that the package manager refuses; what they need stands in the module maps.
         system("CX264", pkgConfig: nil, apt: "libx264-dev"),
         system("CSDL2", pkgConfig: nil, apt: "libsdl2-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
+        system("CISAL", pkgConfig: "libisal", apt: "libisal-dev"),
         system("CPango", pkgConfig: "pangocairo", apt: "libpango1.0-dev"),
 
         // Times of the hot paths, and what they allocate: Scripts/bench micro.
@@ -132,6 +141,7 @@ let package = Package(
             "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets",
             nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
             asn1),
+        test("BeamHostTests", "BeamHost", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamMedia"),

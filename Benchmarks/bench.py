@@ -4,10 +4,11 @@ import importlib
 import pathlib
 import sys
 
-COMMANDS = ("micro", "glass", "flame", "history", "readme")
+COMMANDS = ("micro", "glass", "flame", "history", "readme", "netlab")
 
 if __name__ == "__main__":
-    sys.path.append(str(pathlib.Path(__file__).resolve().parent / "Glass"))
+    here = pathlib.Path(__file__).resolve().parent
+    sys.path += [str(here / "Glass"), str(here / "Netlab")]
     if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
         sys.exit(f"one of {', '.join(COMMANDS)} is wanted")
     try:

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 import micro
+import report
 import results
 import table
 from results import number
@@ -33,10 +34,24 @@ def glass_figures(entry):
                 yield f"{name} {system} first picture", value, plain(0, " ms")
 
 
+def netlab_figures(entry):
+    for name, systems in entry["networks"].items():
+        for system in systems:
+            for figure, digits, unit in (("fps", 1, " fps"), ("frozen", 1, " %"), ("median", 1, " ms"), ("p95", 1, " ms"),
+                                         ("broken", 1, " %"), ("luma", 1, " dB"), ("mbit", 2, " Mbit/s"),
+                                         ("legible_after", 1, " s"), ("full_after", 1, " s"),
+                                         ("picture_after", 0, " ms")):
+                value = report.figure(entry, name, system, figure)
+                if value is not None:
+                    yield (f"{name} {system} {figure}", value,
+                           lambda one, digits=digits, unit=unit: number(one, digits, unit))
+
+
 def show(kind, figures, count, pattern):
     entries = results.read(kind)
     if not entries:
-        return print(f"There is no history of {kind} yet: Scripts/bench {kind} begins it.", file=sys.stderr)
+        script = "Scripts/netlab" if kind == "netlab" else f"Scripts/bench {kind}"
+        return print(f"There is no history of {kind} yet: {script} begins it.", file=sys.stderr)
     newest = entries[-1]
     # Figures of another machine say nothing about this one's.
     same = [entry for entry in entries if results.is_same(entry["machine"], newest["machine"])][-count:]
@@ -60,10 +75,10 @@ def show(kind, figures, count, pattern):
 
 def run(arguments):
     parser = argparse.ArgumentParser(prog="Scripts/bench history")
-    parser.add_argument("kind", nargs="?", choices=("micro", "glass"), help="(both)")
+    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab"), help="(all)")
     parser.add_argument("--entries", type=int, default=5, help="the newest so many (5)")
     parser.add_argument("--match", default="", help="only figures whose names contain this")
     options = parser.parse_args(arguments)
-    for kind, figures in (("micro", micro_figures), ("glass", glass_figures)):
+    for kind, figures in (("micro", micro_figures), ("glass", glass_figures), ("netlab", netlab_figures)):
         if options.kind in (None, kind):
             show(kind, figures, options.entries, options.match)

@@ -1,8 +1,14 @@
-"""Scripts/bench readme: the figures in README and in the page on performance, from the newest runs that have them."""
+"""Scripts/bench readme: the figures in README and in the pages on performance and networks, from the newest runs that
+have them.
+"""
 
 import argparse
+import sys
 
+import aims
 import micro
+import networks
+import report
 import results
 import table
 from results import number
@@ -83,9 +89,75 @@ def stages_text():
     return "\n\n".join(parts)
 
 
+def newest_networks():
+    """The last entry with every network: of BeamRoom and ffplay side by side, or else of BeamRoom alone."""
+    entries = results.read("netlab")
+    for systems in (("beamroom", "ffplay"), ("beamroom",)):
+        for entry in reversed(entries):
+            if all(set(systems) <= set(entry["networks"].get(name, {})) for name in networks.NAMES):
+                return entry, systems
+    return None, ()
+
+
+def networks_text():
+    """The page on networks: how whole and live the picture stayed, and whether what was aimed at is reached."""
+    entry, systems = newest_networks()
+    if entry is None:
+        print("No run of Scripts/netlab over all its networks is in the history: its table in Networks.md stays empty.",
+              file=sys.stderr)
+        return ""
+    kinds = sorted({run["link"]["kind"] for parts in entry["networks"].values() for runs in parts.values()
+                    for run in runs if run})
+    return "\n\n".join([
+        moving_table(entry, systems),
+        aims_table(entry, systems),
+        f"`Scripts/netlab`: 1920x1080 at 30, {entry['content']}, 10 Mbit/s unless the network carries less; medians of"
+        f" {entry['reps']}, seed {entry['seed']}, by {' and '.join(kinds)}. Both ends on {source(entry)}",
+    ])
+
+
+def moving_table(entry, systems):
+    heads = ("fps", "frozen %", "longest ms", "latency median / p95 ms", "broken %", "luma dB", "Mbit/s")
+    lines = [row(["network", "", *heads]), row(["---"] * (2 + len(heads)))]
+    for network in networks.NETWORKS:
+        if network.content == "still":
+            continue
+        for system in systems:
+            def get(name, digits=1):
+                return number(report.figure(entry, network.name, system, name), digits)
+
+            lines.append(row([
+                network.title if system == systems[0] else "", report.TITLES[system], get("fps"), get("frozen"),
+                get("longest_gap", 0), f"{get('median', 0)} / {get('p95', 0)}", get("broken"), get("luma"),
+                get("mbit", 2)]))
+    return "\n".join(lines)
+
+
+def aims_table(entry, systems):
+    """What issue 5 wants of each network; where it isn't reached, it says so."""
+    cells = {system: {(aim.network, aim.words): aim.row(True)[2] for aim in aims.of(entry, system)}
+             for system in systems}
+    lines = [row(["network", "aim", "wanted", *(report.TITLES[system] for system in systems)]),
+             row(["---"] * (3 + len(systems)))]
+    last = None
+    for aim in aims.of(entry):
+        # Without a limit it is compared with something that wasn't measured.
+        if aim.limit is None:
+            continue
+        found = [cells[system].get((aim.network, aim.words), "–") for system in systems]
+        if aim.verdict() == "NOT MET":
+            found[0] += " (not met)"
+        lines.append(row([networks.named(aim.network).title if aim.network != last else "", aim.words,
+                          aim.row(True)[3], *found]))
+        last = aim.network
+    return "\n".join(lines)
+
+
+MANUAL = results.ROOT / "Sources" / "beamroom" / "beamroom.docc"
 PAGES = {
     results.ROOT / "README.md": peers_text,
-    results.ROOT / "Sources" / "beamroom" / "beamroom.docc" / "Performance.md": stages_text,
+    MANUAL / "Performance.md": stages_text,
+    MANUAL / "Networks.md": networks_text,
 }
 
 

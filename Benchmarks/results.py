@@ -45,7 +45,7 @@ def entry(**results):
 
 
 def read(kind):
-    """Every entry of `micro` or `glass`, oldest first."""
+    """Every entry of `micro`, `glass` or `netlab`, oldest first."""
     path = HISTORY / f"{kind}.jsonl"
     if not path.exists():
         return []

@@ -5,6 +5,8 @@ public enum Shaders {
     public static let cover = text(PackageResources.video_vert)
     /// A picture's planes to RGB, pixel by pixel.
     public static let video = text(PackageResources.video_frag)
+    /// How chroma goes with luma, for `video`.
+    public static let slopes = text(PackageResources.slopes_frag)
     /// A picture's planes to RGB in another size: first `ACROSS` is defined, then not.
     public static let scale = text(PackageResources.scale_frag)
     /// A bitmap with opacity.

@@ -54,8 +54,7 @@ def run(arguments):
     environment["BEAMROOM"] = glass.build_program()
     environment["BEAMROOM_FLAMEGRAPH"] = tool()
     bench = str(glass.HERE.parent / "bench.py")
-    return subprocess.run(glass.isolated([sys.executable, "-B", bench, "flame", "--inside", *arguments]),
-                          env=environment).returncode
+    return glass.run_isolated([sys.executable, "-B", bench, "flame", "--inside", *arguments], environment)
 
 
 def inside(options):

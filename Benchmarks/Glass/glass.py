@@ -3,6 +3,7 @@
 import argparse
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -76,7 +77,27 @@ def isolated(command):
     if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
         raise Trouble("This machine doesn't allow new namespaces, which keep what is measured apart from everything"
                       " else. Run it as root.")
-    return [*words, *command]
+    # Should this here be killed, nothing is left behind.
+    return ["setpriv", "--pdeathsig", "KILL", *words, *command]
+
+
+def run_isolated(command, environment):
+    """Runs it to its end; at Ctrl-C it may first put away what it has made, at a second one no more."""
+    # In a session of its own, so that Ctrl-C comes once.
+    process = subprocess.Popen(isolated(command), env=environment, start_new_session=True)
+    asked = []
+
+    def end(*_):
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        for child in children if not asked else []:
+            os.kill(int(child), signal.SIGINT)
+        if asked:
+            process.kill()
+        asked.append(True)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    return process.wait()
 
 
 def session_environment():
@@ -99,8 +120,7 @@ def run(arguments):
     if "beamroom" in options.only:
         environment["BEAMROOM"] = build_program()
     bench = str(HERE.parent / "bench.py")
-    return subprocess.run(isolated([sys.executable, "-B", bench, "glass", "--inside", *arguments]),
-                          env=environment).returncode
+    return run_isolated([sys.executable, "-B", bench, "glass", "--inside", *arguments], environment)
 
 
 # --- Inside: the measurement -----------------------------------------------------------------------------------------

@@ -30,6 +30,9 @@ class Screens:
     host: str = ""
     viewer: str = ""
     pids: tuple = ()
+    # Where each end is on the network.
+    host_address: str = "127.0.0.1"
+    viewer_address: str = "127.0.0.1"
 
 
 SIZES = {720: (1280, 720, 5_000), 1080: (1920, 1080, 10_000), 2160: (3840, 2160, 20_000)}

@@ -81,6 +81,7 @@ static void print_latency(const char *name, const double *painted, const double 
 static const char usage[] =
     "usage: glassprobe --host DISPLAY --viewer DISPLAY --content still|scroll|video [--image FILE.ppm]\n"
     "                  [--rate 60.1] [--seconds 8] [--warm-up 2] [--rest SECONDS] [--process NAME:PID]…\n"
+    "                  [--trace FILE] [--signal PID]\n"
     "                  [--spawn COMMAND [--right 28]]\n\n"
     "Paints on the host's display, watches the viewer's, and prints one JSON object: latencies in ms, quality in\n"
     "dB, processor time in % of a core. --rest also measures what is used when nothing changes, after the end.\n"
@@ -105,6 +106,8 @@ static void read_options(int count, char **arguments) {
                                           {"process", 1, 0, 'p'},
                                           {"spawn", 1, 0, 'S'},
                                           {"right", 1, 0, 'R'},
+                                          {"trace", 1, 0, 'T'},
+                                          {"signal", 1, 0, 'G'},
                                           {"help", 0, 0, '?'},
                                           {0}};
     int option;
@@ -122,6 +125,8 @@ static void read_options(int count, char **arguments) {
             case 'p': add_group(optarg); break;
             case 'S': options.spawn = optarg; break;
             case 'R': options.right_db = atof(optarg); break;
+            case 'T': options.trace = optarg; break;
+            case 'G': options.signalled = atoi(optarg); break;
             default: fputs(usage, stderr); exit(64);
         }
     if (!options.host || !options.viewer || options.rate <= 0) {
@@ -167,14 +172,16 @@ static void time_start(struct shared_image *screen) {
 
 /// Measures a viewer that runs already, first in motion, then at rest.
 static void measure(struct shared_image *screen) {
-    pthread_t watcher, sampler;
+    pthread_t watcher, sampler, tracer;
     record.last_new = now();
     pthread_create(&watcher, NULL, watch, NULL);
     pthread_create(&sampler, NULL, sample_quality, NULL);
+    if (options.trace) pthread_create(&tracer, NULL, trace_quality, NULL);
     sleep_for(options.warm_up);
     begin_usage();
     int first_marker = record.marker + 1, first_frame = record.frame + 1;
     double start = record.last_new = now();
+    if (options.signalled > 0 && kill(options.signalled, SIGUSR1) != 0) fail("can't tell the process", "--signal");
     is_measuring = true;
     sleep_for(options.duration);
     is_measuring = false;
@@ -199,7 +206,7 @@ static void measure(struct shared_image *screen) {
     double at_once = psnr_rgb(screen, last, 1);
     sleep_for(2);
     grab(screen, 0, 0);
-    double rested = psnr_rgb(screen, last, 1), rested_luma = psnr_luma(screen, last);
+    double rested = psnr_rgb(screen, last, 1), rested_luma = psnr_luma(screen, last, 1, NULL);
     if (options.rest > 0) {
         begin_usage();
         sleep_for(options.rest);
@@ -211,6 +218,10 @@ static void measure(struct shared_image *screen) {
     printf(",");
     is_stopping = true;
     pthread_join(watcher, NULL);
+    if (options.trace) {
+        pthread_join(tracer, NULL);
+        write_trace(start, end);
+    }
     print_latency("change", record.marker_painted, record.marker_seen, MARKERS, first_marker, last_marker);
     if (moves) {
         print_latency("frame", record.frame_painted, record.frame_seen, FRAMES, first_frame, last_frame);

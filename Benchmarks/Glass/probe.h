@@ -46,6 +46,10 @@ struct options {
     const char *spawn;
     /// The picture is right from here on, in dB.
     double right_db;
+    /// Everything that was seen and when, for a closer look than the figures that are printed.
+    const char *trace;
+    /// A process that is told with SIGUSR1 when measuring begins; 0 is none.
+    int signalled;
 };
 
 extern struct options options;
@@ -86,8 +90,9 @@ static inline uint32_t *image_row(struct shared_image *image, int y) {
 }
 
 /// RGB or luma PSNR in dB between a grabbed screen and frame `number`, without the strip; looks at each `step`th row.
+/// `worst` is that of the worst 64th of the picture, if it isn't NULL.
 double psnr_rgb(struct shared_image *screen, uint32_t number, int step);
-double psnr_luma(struct shared_image *screen, uint32_t number);
+double psnr_luma(struct shared_image *screen, uint32_t number, int step, double *worst);
 
 // --- What was painted and seen, each with its time. Written by the painter and the watcher, read when both have ended.
 
@@ -121,6 +126,14 @@ enum { SAMPLES = 10000 };
 extern double samples[SAMPLES];
 extern int sample_count;
 void *sample_quality(void *unused);
+
+// --- A trace of everything
+
+/// Looks at every picture, as far as it can keep up, from when the painter begins until `is_stopping`.
+void *trace_quality(void *unused);
+/// Writes what was painted and seen to `options.trace`, when the threads have ended; what is measured lay between
+/// `begin` and `end`.
+void write_trace(double begin, double end);
 
 // --- What processes and the network use
 

@@ -64,19 +64,33 @@ double psnr_rgb(struct shared_image *screen, uint32_t number, int step) {
 }
 
 /// BT.601's luma of the difference.
-double psnr_luma(struct shared_image *screen, uint32_t number) {
-    double squares = 0;
-    uint64_t count = 0;
-    for (int y = 0; y < height; y++) {
+double psnr_luma(struct shared_image *screen, uint32_t number, int step, double *worst) {
+    enum { TILES = 8 };
+    double squares[TILES * TILES] = {0}, all_squares = 0;
+    uint64_t counts[TILES * TILES] = {0}, all_count = 0;
+    for (int y = 0; y < height; y += step) {
         const uint32_t *wanted = picture_row(number, y), *seen = image_row(screen, y);
-        for (int x = 0; x < width; x++) {
-            if (in_strip(x, y)) continue;
-            double difference = .299 * (channel(wanted[x], 16) - channel(seen[x], 16)) +
-                                .587 * (channel(wanted[x], 8) - channel(seen[x], 8)) +
-                                .114 * (channel(wanted[x], 0) - channel(seen[x], 0));
-            squares += difference * difference;
-            count++;
+        for (int tile = 0; tile < TILES; tile++) {
+            int end = width * (tile + 1) / TILES, place = y * TILES / height * TILES + tile;
+            int64_t sum = 0;
+            for (int x = width * tile / TILES; x < end; x++) {
+                if (in_strip(x, y)) continue;
+                // In thousandths.
+                int64_t difference = 299 * (channel(wanted[x], 16) - channel(seen[x], 16)) +
+                                     587 * (channel(wanted[x], 8) - channel(seen[x], 8)) +
+                                     114 * (channel(wanted[x], 0) - channel(seen[x], 0));
+                sum += difference * difference;
+                counts[place]++;
+            }
+            squares[place] += (double)sum * 1e-6;
         }
     }
-    return decibels(squares, (double)count);
+    double least = 99;
+    for (int i = 0; i < TILES * TILES; i++) {
+        all_squares += squares[i];
+        all_count += counts[i];
+        if (counts[i]) least = fmin(least, decibels(squares[i], (double)counts[i]));
+    }
+    if (worst) *worst = least;
+    return decibels(all_squares, (double)all_count);
 }

@@ -7,8 +7,6 @@ import shlex
 import subprocess
 import time
 
-LOOPBACK = "127.0.0.1"
-
 
 class System:
     """One way to show a screen elsewhere. `share` and `watch` return commands for a shell, run in that order."""
@@ -54,11 +52,11 @@ class BeamRoom(System):
     def share(self, screens, port, *more):
         return self._command(
             "host", "share", "--display", screens.host, "--no-cursor", "--max-fps", screens.rate, "-b",
-            f"{screens.bit_rate}k", "--bind", LOOPBACK, "--port", port, "--media-port", port + 1, "--no-discovery",
-            "--json", *(more or ["--trusted-only"])) + f" >{self.directory}/host.json"
+            f"{screens.bit_rate}k", "--bind", screens.host_address, "--port", port, "--media-port", port + 1,
+            "--no-discovery", "--json", *(more or ["--trusted-only"])) + f" >{self.directory}/host.json"
 
     def watch(self, screens, port, *more):
-        command = self._command("viewer", "watch", f"{LOOPBACK}:{port}", "--fullscreen", "--json", *more)
+        command = self._command("viewer", "watch", f"{screens.host_address}:{port}", "--fullscreen", "--json", *more)
         return f"DISPLAY={screens.viewer} {command} >{self.directory}/viewer.json"
 
     def prepare(self, laboratory):
@@ -68,9 +66,9 @@ class BeamRoom(System):
         with laboratory.running(self.share(laboratory.screens, port, *code), "share"):
             time.sleep(1)
             with laboratory.running(self.watch(laboratory.screens, port, *code), "watch"):
-                laboratory.wait_for("the first picture", lambda: self._events("viewer", "first-frame"))
+                laboratory.wait_for("the first picture", lambda: self.events("viewer", "first-frame"))
 
-    def _events(self, end, name):
+    def events(self, end, name):
         try:
             lines = (self.directory / f"{end}.json").read_text().splitlines()
         except FileNotFoundError:
@@ -81,7 +79,7 @@ class BeamRoom(System):
     def stages(self, directory):
         found = {}
         for end in ("host", "viewer"):
-            for summary in self._events(end, "summary")[-1:]:
+            for summary in self.events(end, "summary")[-1:]:
                 for stage, figures in summary.get("latencyMs", {}).items():
                     found[f"{end}.{stage}"] = {key: round(figures[key], 2) for key in ("median", "p95")}
         return found
@@ -99,7 +97,7 @@ class GStreamer(System):
                 f"! video/x-raw,framerate={screens.rate}/1 ! videoconvert ! video/x-raw,format=I420 "
                 f"! x264enc tune=zerolatency speed-preset=ultrafast bitrate={screens.bit_rate} vbv-buf-capacity=100 "
                 f"key-int-max={screens.rate} ! rtph264pay config-interval=-1 aggregate-mode=zero-latency "
-                f"! udpsink host={LOOPBACK} port={port} sync=false")
+                f"! udpsink host={screens.viewer_address} port={port} sync=false")
 
     def watch(self, screens, port):
         return (f"DISPLAY={screens.viewer} exec gst-launch-1.0 -q udpsrc port={port} "
@@ -117,7 +115,7 @@ class FFmpeg(System):
                 f"-video_size {screens.width}x{screens.height} -draw_mouse 0 -i {screens.host} -c:v libx264 "
                 f"-preset ultrafast -tune zerolatency -pix_fmt yuv420p -b:v {screens.bit_rate}k "
                 f"-maxrate {screens.bit_rate}k -bufsize {screens.bit_rate // 10}k -g {screens.rate} "
-                f'-f mpegts "udp://{LOOPBACK}:{port}?pkt_size=1316"')
+                f'-f mpegts "udp://{screens.viewer_address}:{port}?pkt_size=1316"')
 
 
 class MPV(FFmpeg):
@@ -128,7 +126,7 @@ class MPV(FFmpeg):
         return (f"DISPLAY={screens.viewer} exec mpv --no-config --really-quiet --profile=low-latency --untimed "
                 "--no-cache --no-audio --vo=x11 --demuxer-lavf-probesize=32 --demuxer-lavf-analyzeduration=0 --no-osc "
                 f"--no-input-terminal --no-border --geometry={screens.width}x{screens.height}+0+0 "
-                f"--cursor-autohide=always udp://{LOOPBACK}:{port}")
+                f"--cursor-autohide=always udp://{screens.viewer_address}:{port}")
 
 
 class FFplay(FFmpeg):
@@ -137,7 +135,7 @@ class FFplay(FFmpeg):
     def watch(self, screens, port):
         return (f"DISPLAY={screens.viewer} SDL_AUDIODRIVER=dummy exec ffplay -loglevel error -fflags nobuffer "
                 "-flags low_delay -framedrop -probesize 32 -analyzeduration 0 -sync ext -an -noborder -left 0 -top 0 "
-                f'-x {screens.width} -y {screens.height} "udp://{LOOPBACK}:{port}"')
+                f'-x {screens.width} -y {screens.height} "udp://{screens.viewer_address}:{port}"')
 
 
 class TigerVNC(System):
@@ -151,7 +149,7 @@ class TigerVNC(System):
 
     def watch(self, screens, port):
         return (f"DISPLAY={screens.viewer} exec xtigervncviewer -FullScreen=1 -RemoteResize=0 -SecurityTypes None "
-                f"-AlertOnFatalError=0 {LOOPBACK}::{port}")
+                f"-AlertOnFatalError=0 {screens.host_address}::{port}")
 
 
 PEERS = {"gst": GStreamer, "x0vnc": TigerVNC, "mpv": MPV, "ffplay": FFplay}

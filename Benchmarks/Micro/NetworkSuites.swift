@@ -73,7 +73,7 @@ private final class LoopbackPair {
                         code: .none),
                     // What is measured is the work, not the pauses that are gentle to a network.
                     pacing: Pacing(bucketBytes: 1 << 20, bitsPerSecond: 10_000_000_000))),
-            handlers: HostServer.Handlers(onEvent: { _ in }, requestKeyframe: {}))
+            handlers: HostServer.Handlers(onEvent: { _ in }, requestKeyframe: { _ in }, onDemand: { _, _ in }))
         host.setBroadcast(true)
         let endpoint = Endpoint(host: "127.0.0.1", port: host.controlPort)
         viewer = ViewerClient(
@@ -118,5 +118,82 @@ private final class LoopbackPair {
     deinit {
         viewer.shutdown()
         host.shutdown()
+    }
+}
+
+/// A frame's parity at a tenth of its parts, and what it costs to repair as many: for one of 40 parts, in one block, and
+/// for one of 130, in two.
+func paritySuite() -> BenchmarkSuite {
+    BenchmarkSuite(name: "parity") { suite in
+        for partCount in [40, 130] {
+            var frame = ParityFrame(partCount: partCount)
+            suite.benchmark("make for \(partCount) parts") { state in
+                try state.measureAllocating { frame.encode() }
+            }
+            suite.benchmark("repair \(partCount) parts") { state in
+                _ = frame.encode()
+                try state.measureAllocating { try frame.recover() }
+                try frame.check()
+            }
+        }
+    }
+}
+
+/// A frame's parts side by side, and parity for a tenth of them.
+private struct ParityFrame {
+    private let layout: ParityLayout
+    private let rowCount: Int
+    private let original: [UInt8]
+    private var slots: [UInt8]
+    private var parity: [UInt8]
+
+    init(partCount: Int) {
+        layout = ParityLayout(partCount: partCount)
+        rowCount = layout.rowCount(forShare: 0.1)
+        original = MadeUpFrame.make(bytes: partCount * ParityCode.shardLength).bytes
+        slots = original
+        parity = [UInt8](repeating: 0, count: rowCount * layout.blockCount * ParityCode.shardLength)
+    }
+
+    /// Returns the number of parity datagrams.
+    mutating func encode() -> Int {
+        let (rowCount, original) = (rowCount, original)
+        parity.withUnsafeMutableBytes { parity in
+            original.withUnsafeBytes {
+                ParityCode.encode(
+                    FrameContent(config: UnsafeRawBufferPointer(rebasing: $0[..<0]), avcc: $0), rows: 0..<rowCount,
+                    to: parity)
+            }
+        }
+        return rowCount * layout.blockCount
+    }
+
+    /// The first parts of each block are lost, as many as can be. Returns their number.
+    mutating func recover() throws -> Int {
+        let (layout, rowCount) = (layout, rowCount)
+        let length = ParityCode.shardLength
+        for block in 0..<layout.blockCount {
+            // The rows that a viewer has of a block lie side by side.
+            var shards: [UInt8] = []
+            shards.reserveCapacity(rowCount * length)
+            for row in 0..<rowCount {
+                let start = (row * layout.blockCount + block) * length
+                shards += parity[start..<start + length]
+            }
+            let isRecovered = slots.withUnsafeMutableBytes { slots in
+                shards.withUnsafeMutableBytes { shards in
+                    ParityCode.recover(
+                        block: block, of: layout, lastLength: length, slots: slots,
+                        rows: (0..<rowCount).map { UInt8($0) }, parity: shards,
+                        isMissing: { layout.position(ofPart: $0) < rowCount })
+                }
+            }
+            guard isRecovered else { throw BenchmarkFailure("a frame can't be repaired") }
+        }
+        return rowCount * layout.blockCount
+    }
+
+    func check() throws {
+        guard slots == original else { throw BenchmarkFailure("a repaired frame isn't what it was") }
     }
 }

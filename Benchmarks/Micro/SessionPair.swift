@@ -74,7 +74,7 @@ struct SessionPair {
             case .wait(let deadline): return deadline
             case .transmit(let burst): take(burst)
             case .send(_, let bytes): viewer.handle(.controlMessage(bytes), now: now)
-            case .admitted, .close, .requestKeyframe, .event: break
+            case .admitted, .close, .requestKeyframe, .demand, .event: break
             }
         }
     }

@@ -4,7 +4,7 @@ import Benchmark
 BenchmarkColumn.registerAllocations()
 Benchmark.main(
     [
-        sessionSuite(), loopbackSuite(), conversionSuite(), codecSuite(),
+        sessionSuite(), paritySuite(), loopbackSuite(), conversionSuite(), codecSuite(),
     ],
     customDefaults: defaultSettings + [
         // Buffers have found their sizes by then.

@@ -6,6 +6,8 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
     case unknownEncoder(name: String, working: [String])
     /// The encoder makes something else than H.264 from 8-bit 4:2:0 pictures.
     case notAnH264Encoder(name: String, working: [String])
+    /// The encoder codes 4:2:0 only, where 4:4:4 was asked for.
+    case noFullColour(name: String)
     /// The encoder is there, but could not be opened.
     case encoderDoesNotStart(name: String, size: PixelSize, reason: String, working: [String])
     /// A size that H.264 cannot code, or that is beyond what BeamRoom takes (1…8192 pixels a side).
@@ -40,6 +42,8 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
             "There is no video encoder \"\(name)\" on this machine. \(Self.offer(working))"
         case .notAnH264Encoder(let name, let working):
             "The encoder \"\(name)\" does not make H.264 video of the kind that viewers take. \(Self.offer(working))"
+        case .noFullColour(let name):
+            "The encoder \"\(name)\" can't code full colour (4:4:4). Take --video-encoder libx264, or leave --chroma 444 out."
         case .encoderDoesNotStart(let name, let size, let reason, let working):
             "The video encoder \"\(name)\" does not start for \(size): \(reason). "
                 + Self.offer(working.filter { $0 != name })

@@ -5,10 +5,14 @@ protocol EncoderBackend: AnyObject {
     /// The encoder's name, as libavcodec has it.
     var name: String { get }
 
-    /// Bounds the rate to so many bits a second, from the next picture on.
-    func setBitRate(_ bitRate: Int)
+    /// Bounds the rate to so many bits a second, from the next picture on; `isPathBound`: that is what the path carries, so that
+    /// each larger frame makes those after it wait.
+    func setRate(_ bitRate: Int, isPathBound: Bool)
 
-    /// Codes `picture` (i420, of the size in the settings), as a keyframe where asked. Nil only from an encoder that delays frames.
+    /// The last frame's quantiser (H.264's QP, 0…51); nil where it isn't known.
+    var lastQuantiser: Int? { get }
+
+    /// Codes `picture` (of the settings' chroma and size), as a keyframe where asked. Nil only from an encoder that delays frames.
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit?
 
     /// Whether nothing would be won by coding the last picture again.
@@ -19,6 +23,7 @@ protocol EncoderBackend: AnyObject {
 }
 
 extension EncoderBackend {
+    var lastQuantiser: Int? { nil }
     var isRefined: Bool { true }
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? { nil }
 }

@@ -7,6 +7,7 @@ import Synchronization
 enum EncoderProbe {
     /// The H.264 encoders that really open, the standard one first; found out once.
     static let working: [String] = {
+        guard LibAV.codecProblem == nil else { return [] }
         _ = LibAV.quietened
         var names: [String] = []
         var iterator: UnsafeMutableRawPointer?

@@ -1,5 +1,16 @@
 import BeamMedia
 
+/// How much of the colour is coded.
+public enum ChromaFormat: String, Hashable, Sendable, CaseIterable {
+    /// 4:2:0: one sample of each colour difference for 2 × 2 pixels. Every viewer can decode it.
+    case subsampled = "420"
+    /// 4:4:4: one for each pixel, so that thin coloured text stays as it is (High 4:4:4 Predictive profile, H.264 clause A.2.7).
+    case full = "444"
+
+    /// What the encoder takes.
+    public var pixelFormat: PixelFormat { self == .full ? .i444 : .i420 }
+}
+
 /// What a `VideoEncoder` is asked for.
 public struct EncoderSettings: Hashable, Sendable {
     /// The name of one of libavcodec's H.264 encoders; nil is what does best on this machine: libx264, or a device's.
@@ -10,12 +21,16 @@ public struct EncoderSettings: Hashable, Sendable {
     public var frameRate: Double
     /// Bits a second at that rate, at most.
     public var bitRate: Int
+    public var chroma: ChromaFormat
 
     /// `bitRate` nil takes the default for the size and rate.
-    public init(name: String? = nil, size: PixelSize, frameRate: Double, bitRate: Int? = nil) {
+    public init(
+        name: String? = nil, size: PixelSize, frameRate: Double, bitRate: Int? = nil, chroma: ChromaFormat = .subsampled
+    ) {
         self.name = name
         self.size = size
         self.frameRate = frameRate
+        self.chroma = chroma
         self.bitRate = bitRate ?? Self.defaultBitRate(size: size, frameRate: frameRate)
     }
 

@@ -25,6 +25,7 @@ final class OpenedDecoder {
 
     /// - Throws: `decoderDoesNotStart`.
     init(threads: Int, device: HardwareDevice? = nil) throws(CodecError) {
+        if let reason = LibAV.codecProblem { throw .decoderDoesNotStart(reason: reason) }
         _ = LibAV.quietened
         guard let codec = avcodec_find_decoder(AV_CODEC_ID_H264) else {
             throw .decoderDoesNotStart(reason: "libavcodec has none")

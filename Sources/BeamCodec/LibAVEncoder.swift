@@ -6,8 +6,12 @@ import CAVCodec
 final class LibAVEncoder: EncoderBackend {
     let name: String
     private let size: PixelSize
-    private let opened: OpenedEncoder
-    private let feeder: EncoderFeeder
+    private var settings: EncoderSettings
+    private var buffer = RateRegime.generous
+    private let follows: Bool
+    private var opened: OpenedEncoder
+    private var openedTime: MediaTime?
+    private var feeder: EncoderFeeder
     private let packet: PacketHandle
     private var parameterSets: ParameterSets?
     /// What was sent in and hasn't come out yet, oldest first.
@@ -16,8 +20,12 @@ final class LibAVEncoder: EncoderBackend {
     private var origin: MediaTime?
     private var lastTimestamp: Int64 = -1
 
-    init(_ settings: EncoderSettings) throws(CodecError) {
-        opened = try OpenedEncoder(settings)
+    /// `follows`: whether it takes another rate while it runs; nil where that is known by its name.
+    init(_ settings: EncoderSettings, follows: Bool? = nil) throws(CodecError) {
+        let opened = try OpenedEncoder(settings)
+        self.opened = opened
+        self.settings = settings
+        self.follows = follows ?? Self.following.contains(opened.name)
         name = opened.name
         size = settings.size
         guard let packet = PacketHandle(), let feeder = EncoderFeeder(opened, size: settings.size) else {
@@ -28,9 +36,45 @@ final class LibAVEncoder: EncoderBackend {
         parameterSets = opened.headerParameterSets?.inMainProfile
     }
 
-    func setBitRate(_ bitRate: Int) { opened.setBitRate(bitRate) }
+    func setRate(_ bitRate: Int, isPathBound: Bool) {
+        settings.bitRate = bitRate
+        buffer = isPathBound ? .pathBound : .generous
+        if follows { opened.setRate(bitRate, buffer) }
+    }
+
+    /// Those that take another rate while they run.
+    private static let following: Set = ["libx264", "h264_nvenc"]
+    /// A rate that is wrong by so much, either way, is worth a keyframe where that is what it takes; not again before so long.
+    private static let (mostExcess, mostWaste) = (1.25, 2.0)
+    private static let patience = (excess: Duration.seconds(1), waste: Duration.seconds(4))
+
+    /// Whether the encoder has to be opened anew for the rate that is wanted, at a time when a keyframe comes or not.
+    private func isOutdated(at time: MediaTime, keyframe: Bool) -> Bool {
+        guard !follows, opened.rate != (settings.boundedBitRate, buffer) else { return false }
+        guard !keyframe else { return true }
+        let (used, wanted) = (Double(opened.rate.bitRate), Double(settings.boundedBitRate))
+        let age = time - (openedTime ?? time)
+        return used > wanted * Self.mostExcess && age >= Self.patience.excess
+            || used * Self.mostWaste < wanted && age >= Self.patience.waste
+    }
+
+    private func reopen() throws(CodecError) {
+        // Frames that it still holds back would refer to a stream that has ended.
+        opened = try OpenedEncoder(settings, buffer)
+        guard let feeder = EncoderFeeder(opened, size: size) else {
+            throw .encodingFailed(reason: "there is not enough memory")
+        }
+        self.feeder = feeder
+        parameterSets = opened.headerParameterSets?.inMainProfile
+        pending = []
+        origin = nil
+        openedTime = nil
+        lastTimestamp = -1
+    }
 
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
+        if isOutdated(at: picture.time, keyframe: keyframe) { try reopen() }
+        openedTime = openedTime ?? picture.time
         let frame = try feeder.frame(of: picture)
         let timestamp = nextTimestamp(picture.time)
         frame.pointee.pts = timestamp

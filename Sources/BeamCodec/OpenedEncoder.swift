@@ -9,13 +9,18 @@ final class OpenedEncoder {
     /// How the encoder takes its pictures: planar or semi-planar 4:2:0, in main memory or, after an upload, in the device's.
     let softwareFormat: AVPixelFormat
     let device: EncoderDevice?
+    /// What it was told last.
+    private(set) var rate: (bitRate: Int, regime: RateRegime)
 
     /// The standard one, which is driven directly (`X264Encoder`) and not through libavcodec.
     static let standardName = X264Encoder.standardName
 
-    convenience init(_ settings: EncoderSettings) throws(CodecError) {
-        _ = LibAV.quietened
+    convenience init(_ settings: EncoderSettings, _ regime: RateRegime = .generous) throws(CodecError) {
         let name = settings.name ?? Self.standardName
+        if let reason = LibAV.codecProblem {
+            throw .encoderDoesNotStart(name: name, size: settings.size, reason: reason, working: [])
+        }
+        _ = LibAV.quietened
         guard let codec = avcodec_find_encoder_by_name(name) else {
             throw .unknownEncoder(name: name, working: VideoEncoder.workingEncoders())
         }
@@ -23,7 +28,7 @@ final class OpenedEncoder {
             throw .notAnH264Encoder(name: name, working: VideoEncoder.workingEncoders())
         }
         do {
-            try self.init(codec, name: name, format: format, settings)
+            try self.init(codec, name: name, format: format, settings, regime)
         } catch {
             throw .encoderDoesNotStart(
                 name: name, size: settings.size, reason: error.reason, working: VideoEncoder.workingEncoders())
@@ -68,7 +73,8 @@ final class OpenedEncoder {
     }
 
     init(
-        _ codec: UnsafePointer<AVCodec>, name: String, format: InputFormat, _ settings: EncoderSettings
+        _ codec: UnsafePointer<AVCodec>, name: String, format: InputFormat, _ settings: EncoderSettings,
+        _ regime: RateRegime = .generous
     ) throws(Failure) {
         guard let context = CodecHandle(codec) else { throw Failure(reason: "there is not enough memory") }
         self.name = name
@@ -86,7 +92,8 @@ final class OpenedEncoder {
         if let frames = device?.frames {
             context.pointer.pointee.hw_frames_ctx = av_buffer_ref(frames)
         }
-        setBitRate(settings.boundedBitRate)
+        rate = (settings.boundedBitRate, regime)
+        setRate(rate.bitRate, rate.regime)
         var options = Self.options(name)
         let result = avcodec_open2(context.pointer, codec, &options.dictionary)
         guard result >= 0 else { throw Failure(reason: LibAV.message(result)) }
@@ -124,17 +131,21 @@ final class OpenedEncoder {
             Options(["preset": "p2", "tune": "ull", "zerolatency": "1", "delay": "0", "forced-idr": "1"])
         case "h264_vaapi": Options(["async_depth": "1"])
         case "h264_qsv": Options(["async_depth": "1", "forced_idr": "1", "preset": "veryfast"])
+        // As slices that are there at once, like those of the same library on its own interface.
+        case "libx264": Options(["preset": "ultrafast", "tune": "zerolatency"])
         case "libopenh264": Options(["allow_skip_frames": "0"])
         default: Options([:])
         }
     }
 
-    /// Bounds the rate to `bitRate` bits a second over half a second: room for a keyframe that is worth looking at.
-    func setBitRate(_ bitRate: Int) {
+    /// Bounds the rate to `bitRate` bits a second: over half a second, room for a keyframe that is worth looking at, or, where
+    /// that is what the path carries, over the quarter of a second that a keyframe may take there.
+    func setRate(_ bitRate: Int, _ regime: RateRegime) {
+        rate = (bitRate, regime)
         let fields = context.pointer
         fields.pointee.bit_rate = Int64(bitRate)
         fields.pointee.rc_max_rate = Int64(bitRate)
-        fields.pointee.rc_buffer_size = CInt(clamping: bitRate / 2)
+        fields.pointee.rc_buffer_size = CInt(clamping: Int(Double(bitRate) * (regime == .generous ? 0.5 : 0.25)))
     }
 
     /// The parameter sets that the encoder gives beside its frames, if it does.

@@ -3,7 +3,7 @@ import BeamMedia
 import BeamPixels
 import CAVCodec
 
-/// Brings any picture into the encoder's form: i420 of the coded size, BT.709 limited range. Used by one thread.
+/// Brings any picture into the encoder's form: i420 or i444 of the coded size, BT.709 limited range. Used by one thread.
 ///
 /// A picture that has that form already goes through untouched. An RGB picture of the right size is converted into a kept
 /// picture, and only where it is damaged; this relies on seeing each of a source's pictures, or one that stands for several
@@ -16,9 +16,12 @@ public final class PictureConverter {
     private var source: FrameHandle?
     private var target: FrameHandle?
 
-    public init() {}
+    private let format: PixelFormat
 
-    /// Returns `picture` as i420 at `size`, BT.709 limited.
+    /// Makes pictures for an encoder of `chroma`.
+    public init(_ chroma: ChromaFormat = .subsampled) { format = chroma.pixelFormat }
+
+    /// Returns `picture` as i420 (i444 for full colour) at `size`, BT.709 limited.
     ///
     /// As long as the caller (or an encoder that still reads) holds on to the picture returned, its memory is left alone: the next
     /// conversion then is a whole one, into fresh memory. Let go of it after encoding, and memory and pixels are used again.
@@ -29,7 +32,7 @@ public final class PictureConverter {
             throw .unsupportedSize(LibAV.isSupported(size) ? picture.size : size)
         }
         if picture.size == size {
-            if picture.format == .i420, picture.colour == .bt709Limited { return picture }
+            if picture.format == format, picture.colour == .bt709Limited { return picture }
             if picture.format == .bgrx { return convertDamage(picture) }
         }
         return try scale(picture, to: size)
@@ -38,8 +41,12 @@ public final class PictureConverter {
     private func convertDamage(_ picture: Picture) -> Picture {
         let (buffer, isKept) = writableBuffer(picture.size)
         let whole = DamageRegion(PixelRect(picture.size))
-        PixelConversion.bgrxToI420(
-            picture.buffer, into: buffer, rects: isKept && keptFormat == .bgrx ? picture.damage : whole)
+        let rects = isKept && keptFormat == .bgrx ? picture.damage : whole
+        if format == .i444 {
+            PixelConversion.bgrxToI444(picture.buffer, into: buffer, rects: rects)
+        } else {
+            PixelConversion.bgrxToI420(picture.buffer, into: buffer, rects: rects)
+        }
         keptFormat = .bgrx
         return result(picture, buffer)
     }
@@ -48,7 +55,7 @@ public final class PictureConverter {
         let from = PlaneScaler.End(
             format: picture.format.libAVFormat, size: picture.size,
             colour: picture.format == .bgrx ? .bt709Limited : picture.colour)
-        let to = PlaneScaler.End(format: AV_PIX_FMT_YUV420P, size: size, colour: .bt709Limited)
+        let to = PlaneScaler.End(format: format.libAVFormat, size: size, colour: .bt709Limited)
         if scaler?.from != from || scaler?.to != to { scaler = PlaneScaler(from: from, to: to) }
         source = source ?? FrameHandle()
         target = target ?? FrameHandle()
@@ -72,7 +79,7 @@ public final class PictureConverter {
     /// The kept buffer, if nobody else holds it and it fits, else a fresh one in its place.
     private func writableBuffer(_ size: PixelSize) -> (buffer: PixelBuffer, isKept: Bool) {
         if isKnownUniquelyReferenced(&kept), let kept, kept.size == size { return (kept, true) }
-        let fresh = PixelBuffer(format: .i420, size: size)
+        let fresh = PixelBuffer(format: format, size: size)
         kept = fresh
         return (fresh, false)
     }

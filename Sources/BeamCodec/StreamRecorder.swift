@@ -1,3 +1,4 @@
+import BeamLibAV
 import BeamMedia
 import Glibc
 
@@ -24,6 +25,8 @@ public final class StreamRecorder {
         guard let container = ContainerFile.Kind(rawValue: OutputFile.ending(path)) else {
             throw .unknownFileEnding(path: path, known: ContainerFile.Kind.allCases.map { ".\($0.rawValue)" })
         }
+        // Now, and not in the middle of what is to be recorded.
+        if let reason = LibAV.formatProblem { throw .cannotCreateFile(path: path, reason: reason) }
         self.path = path
         self.container = container
         currentPath = path

@@ -66,7 +66,7 @@ public final class VideoDecoder {
             needsKeyframe = true
             try input.fill(unit)
             try checkNumber(unit)
-            if unit.isKeyframe { chooseDecoder(for: unit.size) }
+            if unit.isKeyframe { chooseDecoder(for: unit) }
             let hasPicture = try decodeInput(unit)
             let picture = hasPicture ? try output.picture(takingFrom: frame, unit) : nil
             needsKeyframe = false
@@ -96,13 +96,15 @@ public final class VideoDecoder {
     }
 
     /// Between two streams, which a keyframe is, the decoder may change.
-    private func chooseDecoder(for size: PixelSize) {
+    private func chooseDecoder(for unit: AccessUnit) {
+        // Full colour is beyond what devices decode, which is no reason to leave them alone afterwards.
+        let isForDevices = unit.parameterSets?.isFullColour != true
         let wants: Bool
         switch choice {
         case .software: wants = false
-        case .vaapi: wants = true
+        case .vaapi: wants = isForDevices
         case .automatic:
-            wants = size.area > DecoderOpeners.largestSoftwareArea
+            wants = isForDevices && unit.size.area > DecoderOpeners.largestSoftwareArea
             // Opened when it's needed: most streams never need one, and a driver takes its time to load.
             if wants, hardware == nil, !isHardwareOut {
                 hardware = try? openers.hardware(nil)

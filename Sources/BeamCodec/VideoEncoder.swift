@@ -1,7 +1,8 @@
 import BeamLibAV
 import BeamMedia
 
-/// H.264 from pictures: Main profile, no B-frames, BT.709 limited range and signalled so, and no frame waits for another.
+/// H.264 from pictures: Main profile (High 4:4:4 Predictive for full colour), no B-frames, BT.709 limited range and signalled so,
+/// and no frame waits for another.
 ///
 /// Keyframes come when asked for (and at the start), never by themselves. Used by one thread.
 ///
@@ -17,16 +18,19 @@ public final class VideoEncoder {
 
     /// Opens the encoder.
     ///
-    /// - Throws: `unknownEncoder`, `notAnH264Encoder`, `encoderDoesNotStart` (each with the encoders that do start here) or
+    /// - Throws: `unknownEncoder`, `notAnH264Encoder`, `noFullColour`, `encoderDoesNotStart` (each with the encoders that do start here) or
     ///   `unsupportedSize`.
     public init(_ settings: EncoderSettings) throws(CodecError) {
         self.settings = settings
         guard LibAV.isSupported(settings.size) else { throw .unsupportedSize(settings.size) }
         var named = settings
-        let name = settings.name ?? EncoderProbe.preferred(for: settings)
+        // Of the encoders only libx264 is known to code full colour everywhere.
+        let name =
+            settings.name ?? (settings.chroma == .full ? Self.standardName : EncoderProbe.preferred(for: settings))
+        if settings.chroma == .full, name != Self.standardName { throw .noFullColour(name: name) }
         named.name = name
         backend = try Self.open(named, isNamed: settings.name != nil)
-        requestedBitRate = settings.boundedBitRate
+        rate = (settings.boundedBitRate, false)
     }
 
     /// A device's encoder that nobody has named gives way to libx264 when it doesn't open (any more, or not at this size).
@@ -54,16 +58,28 @@ public final class VideoEncoder {
         [X264Encoder.standardName] + EncoderProbe.working.filter { $0 != X264Encoder.standardName }
     }
 
-    /// The bound in bits a second, which may change at any time. libx264 follows from the next picture on; another encoder may
-    /// only follow when it is opened anew.
+    /// The bound in bits a second, which may change at any time. libx264 follows from the next picture on. An encoder of
+    /// libavcodec that only follows when it is opened anew is, with its next keyframe, or where the rate falls much, with a keyframe.
     public var requestedBitRate: Int {
-        didSet {
-            requestedBitRate = EncoderSettings.bounded(requestedBitRate)
-            backend.setBitRate(requestedBitRate)
-        }
+        get { rate.bitRate }
+        set { setRate(newValue, isPathBound: rate.isPathBound) }
     }
 
-    /// Codes `picture` (i420, of the size in the settings, BT.709 limited), as a keyframe where asked.
+    /// Another bound in bits a second. `isPathBound`: it is what the path carries, so that frames have to be small: none of about
+    /// more than a tenth of a second's worth (a keyframe: a quarter), where otherwise half a second's worth may be sent at once.
+    public func setRate(_ bitRate: Int, isPathBound: Bool) {
+        let wanted = (bitRate: EncoderSettings.bounded(bitRate), isPathBound: isPathBound)
+        guard wanted != rate else { return }
+        rate = wanted
+        backend.setRate(wanted.bitRate, isPathBound: isPathBound)
+    }
+
+    private var rate: (bitRate: Int, isPathBound: Bool)
+
+    /// The last frame's quantiser (H.264's QP, 0…51: six more double the step); nil for an encoder that doesn't tell.
+    public var lastQuantiser: Int? { backend.lastQuantiser }
+
+    /// Codes `picture` (i420, or i444 for full colour, of the size in the settings, BT.709 limited), as a keyframe where asked.
     ///
     /// Returns the frame at once. Only an encoder that delays frames (some hardware does) returns nil, and the frame from a
     /// later call. The picture is the encoder's for reading until its buffer is let go; libx264 has copied it on return.
@@ -94,8 +110,10 @@ public final class VideoEncoder {
     }
 
     private func check(_ picture: Picture) throws(CodecError) {
-        guard picture.format == .i420, picture.size == settings.size else {
-            throw .unexpectedPicture("\(picture.format) of \(picture.size), where i420 of \(settings.size) is coded")
+        let format = settings.chroma.pixelFormat
+        guard picture.format == format, picture.size == settings.size else {
+            throw .unexpectedPicture(
+                "\(picture.format) of \(picture.size), where \(format) of \(settings.size) is coded")
         }
     }
 }

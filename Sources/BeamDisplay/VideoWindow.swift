@@ -13,7 +13,9 @@ import Glibc
     private let x11: X11Connection?
     private let placement: WindowPlacement
     private let panels = PanelStack()
-    private let fonts: FontLoader
+    /// Nil until there is time for it: while the first picture is on its way nobody misses words.
+    private var fonts: FontLoader?
+    private var fontDeadline: MediaTime
     private nonisolated let signal: WakeSignal
     private var pointer = PointerHider()
     private var codeKeys = CodeKeys()
@@ -34,8 +36,11 @@ import Glibc
     }
 
     /// Opens the window, which is on the screen when this returns. One window at a time.
-    public init(_ options: WindowOptions) throws(DisplayError) {
+    ///
+    /// - Parameter whenConnected: called once, as soon as the display is there and what draws has been loaded.
+    public init(_ options: WindowOptions, whenConnected: () -> Void = {}) throws(DisplayError) {
         let video = try SDLVideo(display: options.display)
+        whenConnected()
         let size = WindowPlacement.initialSize(video)
         (window, renderer) = try RendererSelection.open(
             options.renderer, video: video, title: options.title, size: size, sync: options.verticalSync)
@@ -43,16 +48,18 @@ import Glibc
         placement = WindowPlacement(window, x11)
         let signal = WakeSignal(usesDescriptor: x11 != nil)
         self.signal = signal
-        fonts = FontLoader { signal.raise() }
+        fontDeadline = .now + Self.wordlessTime
         title = options.title
         panels.showsStatistics = options.showsStatistics
-        setIcon()
         if options.isFullscreen { setFullscreen(true) }
         SDL_ShowWindow(window.raw)
         redrawIfNeeded()
     }
 
-    isolated deinit { fonts.wait() }
+    isolated deinit { fonts?.wait() }
+
+    /// How long a host may take to send its first picture before words say what is going on.
+    private static let wordlessTime = Duration.milliseconds(100)
 
     /// What draws: `software`, or OpenGL with the graphics processor's name.
     public var rendererName: String { renderer.name }
@@ -168,7 +175,8 @@ import Glibc
     /// What a person sees, bgrx, in the window's size; nil if there is nothing to read. Slow: for tests and screenshots.
     public func readBack() -> PixelBuffer? {
         guard !isLost else { return nil }
-        fonts.wait()
+        loadFonts()
+        fonts?.wait()
         noticeFonts()
         redrawIfNeeded()
         return renderer.readBack(makeScene())
@@ -183,6 +191,7 @@ import Glibc
         renderer.draw(scene, change: change)
         drawnSize = scene.canvas
         isStale = false
+        if picture != nil { loadFonts() }
     }
 
     private var canDraw: Bool { !isLost && !window.has(SDL_WINDOW_MINIMIZED) && window.pixelSize.area > 0 }
@@ -194,13 +203,21 @@ import Glibc
         return Scene(
             canvas: canvas, background: picture == nil ? .calm : .black,
             picture: picture.map { ($0, $0.size.viewport(in: canvas)) },
-            dimming: panels.hasWords ? Theme.dimming : 0, layers: fonts.isReady ? panels.layers(setting) : [])
+            dimming: panels.hasWords ? Theme.dimming : 0, layers: hadFonts ? panels.layers(setting) : [])
+    }
+
+    private func loadFonts() {
+        guard fonts == nil else { return }
+        fontDeadline = .distantFuture
+        let signal = self.signal
+        fonts = FontLoader { signal.raise() }
     }
 
     private func noticeFonts() {
-        guard !hadFonts, fonts.isReady else { return }
+        guard !hadFonts, fonts?.isReady == true else { return }
         hadFonts = true
         isStale = true
+        setIcon()
     }
 
     /// To be called when the first picture comes, and when words come or go.
@@ -215,6 +232,7 @@ import Glibc
     }
 
     private func setIcon() {
+        guard !isLost else { return }
         let icon = Emblem.icon(side: 64)
         let surface = SDL_CreateRGBSurfaceWithFormatFrom(
             icon.base, 64, 64, 32, Int32(icon.stride), SDL_PIXELFORMAT_ARGB8888.rawValue)
@@ -234,6 +252,7 @@ import Glibc
         let end = timeout.map { MediaTime.now + $0 } ?? .distantFuture
         while true {
             redrawIfNeeded()
+            if fontDeadline <= .now { loadFonts() }
             pointer.hideIfDue()
             changeBadge { $0.shortenIfDue(now: .now) }
             var events = isLost ? [] : takeEvents()
@@ -250,7 +269,9 @@ import Glibc
                 return events
             }
             if isStale, canDraw { continue }
-            sleep(until: min(end, pointer.deadline ?? .distantFuture, panels.badge?.deadline ?? .distantFuture))
+            sleep(
+                until: min(
+                    end, fontDeadline, pointer.deadline ?? .distantFuture, panels.badge?.deadline ?? .distantFuture))
         }
     }
 

@@ -5,7 +5,6 @@ import BeamMedia
 import BeamNetwork
 import BeamProtocol
 import BeamTrust
-import Foundation
 import Synchronization
 
 /// Shares a screen: capture → newest picture → encoder → session → network.
@@ -28,7 +27,8 @@ public final class Host: Sendable {
         let source = try Self.open(options.source)
         let info = source.info
         let settings = EncodeStage.Settings(
-            encoder: options.encoder, maxSize: options.maxSize, frameRate: info.frameRate, bitRate: options.bitRate)
+            encoder: options.encoder, maxSize: options.maxSize, frameRate: info.frameRate, bitRate: options.bitRate,
+            chroma: options.chroma)
         let size = settings.outputSize(for: info.size)
         let encoderSettings = settings.encoderSettings(for: size)
         let encoder = try VideoEncoder(encoderSettings)
@@ -36,10 +36,14 @@ public final class Host: Sendable {
 
         // The stages are wired from the network backwards; the relay lets the first speak to the last.
         let relay = Relay(store: options.store, onNotice)
+        var network = options.server
+        network.session.bitRate = encoderSettings.bitRate
+        network.session.usesFullChroma = options.chroma != .subsampled
         let server = try HostServer(
-            options.server,
+            network,
             handlers: HostServer.Handlers(
-                onEvent: { relay.handle($0) }, requestKeyframe: { relay.requestKeyframe() }))
+                onEvent: { relay.handle($0) }, requestKeyframe: { relay.requestKeyframe(lane: $0) },
+                onDemand: { relay.setDemand($0, lane: $1) }))
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let encode = EncodeStage(
             settings, encoder: encoder, size: size, from: slot,
@@ -93,8 +97,9 @@ public final class Host: Sendable {
     public func report(sinceStart: Bool = false) -> HostReport {
         let encoded = encode.report(sinceStart: sinceStart)
         return HostReport(
-            session: server.statistics, captured: capture.captured, encoded: encoded.encoded, replaced: slot.replaced,
-            size: encoded.size, capture: encoded.capture, encode: encoded.encode)
+            session: server.statistics, captured: capture.captured, encoded: encoded.encoded,
+            replaced: slot.replaced + encoded.leftOut, size: encoded.size, lanes: encoded.lanes,
+            capture: encoded.capture, encode: encoded.encode)
     }
 
     /// Ends in order: broadcast off, viewers told, stages stopped, service withdrawn. Returns when all of it is done.
@@ -133,76 +138,5 @@ public final class Host: Sendable {
                 onNotice(.warning(reason))
             }
         }
-    }
-}
-
-/// Lets the network, which starts first, speak to the stages in front of it, which start last.
-private final class Relay: Sendable {
-    private struct Stages {
-        var capture: CaptureStage?
-        var encode: EncodeStage?
-        var isWatched = false
-        var needsKeyframe = false
-    }
-
-    private let stages = Mutex(Stages())
-    private let store: TrustStore
-    private let onNotice: @Sendable (HostNotice) -> Void
-
-    init(store: TrustStore, _ onNotice: @escaping @Sendable (HostNotice) -> Void) {
-        self.store = store
-        self.onNotice = onNotice
-    }
-
-    /// What was asked for before the stages stood is done now.
-    func connect(capture: CaptureStage, encode: EncodeStage) {
-        let needsKeyframe = stages.withLock { stages in
-            stages.capture = capture
-            stages.encode = encode
-            return stages.needsKeyframe
-        }
-        if needsKeyframe { encode.requestKeyframe() }
-        applyAudience()
-    }
-
-    func disconnect() {
-        stages.withLock { stages in
-            stages.capture = nil
-            stages.encode = nil
-        }
-    }
-
-    func requestKeyframe() {
-        let encode = stages.withLock { stages in
-            stages.needsKeyframe = stages.encode == nil
-            return stages.encode
-        }
-        encode?.requestKeyframe()
-    }
-
-    func handle(_ event: HostEvent) {
-        if case .audience(let count) = event {
-            let hasChanged = stages.withLock { stages in
-                defer { stages.isWatched = count > 0 }
-                return stages.isWatched != (count > 0)
-            }
-            if hasChanged { applyAudience() }
-        }
-        if case .devicePaired(let device, let name, true) = event { remember(device, name: name) }
-        onNotice(.session(event))
-    }
-
-    private func remember(_ device: DeviceKey, name: String) {
-        do {
-            try store.remember(RememberedDevice(name: name, key: device, roles: [.viewer], pairedAt: Date()))
-        } catch {
-            onNotice(.warning("“\(name)” can't be remembered, and will need a code again. \(error)"))
-        }
-    }
-
-    private func applyAudience() {
-        let stages = stages.withLock { $0 }
-        stages.encode?.setWatched(stages.isWatched)
-        stages.capture?.setActive(stages.isWatched)
     }
 }

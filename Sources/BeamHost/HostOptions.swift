@@ -1,4 +1,5 @@
 import BeamCapture
+import BeamCodec
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
@@ -18,6 +19,8 @@ public struct HostOptions: Sendable {
     public var maxSize: Int?
     /// In bits a second; nil: what suits size and frame rate.
     public var bitRate: Int?
+    /// How much of the colour is coded, for viewers that can decode it; the others get 4:2:0.
+    public var chroma: ChromaFormat
     /// One of libavcodec's H.264 encoders; nil: what does best on this machine.
     public var encoder: String?
     /// What people see in their list of hosts.
@@ -29,13 +32,15 @@ public struct HostOptions: Sendable {
     public var isAnnounced: Bool
 
     public init(
-        source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil, name: String,
-        store: TrustStore, server: HostServer.Options, isAnnounced: Bool = true
+        source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil,
+        chroma: ChromaFormat = .subsampled, name: String, store: TrustStore, server: HostServer.Options,
+        isAnnounced: Bool = true
     ) {
         self.source = source
         self.maxSize = maxSize
         self.bitRate = bitRate
         self.encoder = encoder
+        self.chroma = chroma
         self.name = name
         self.store = store
         self.server = server
@@ -79,7 +84,25 @@ public struct HostReport: Sendable {
     public var encoded: UInt64
     public var replaced: UInt64
     public var size: PixelSize
+    /// What each lane's encoder does at the moment: the first for everybody, the second for those who need less.
+    public var lanes: [Lane]
     /// From the screen's change to the encoder's taking it, and the conversion and encoding.
     public var capture: LatencyHistogram.Summary?
     public var encode: LatencyHistogram.Summary?
+
+    /// One of the streams that leave the host.
+    public struct Lane: Sendable, Hashable {
+        public var isWatched = false
+        /// Nil while none is open.
+        public var encoder: String?
+        /// The rate in use, in bits a second: the options' bound, or what the viewers' paths carry.
+        public var bitRateLimit = 0
+        /// The viewers' paths carry less than the options allow.
+        public var isPathBound = false
+        /// Frames a second at most, as far as the rate allows them.
+        public var frameRateLimit = 0.0
+        public var sentSize = PixelSize(width: 0, height: 0)
+        /// The last frame's (H.264's QP, 0…51); nil where the encoder doesn't tell.
+        public var quantiser: Int?
+    }
 }

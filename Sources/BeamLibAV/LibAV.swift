@@ -1,7 +1,17 @@
 import CAVCodec
+import CLateLibraries
 
 /// What all users of the libav libraries share.
 package enum LibAV {
+    /// Why what encodes and decodes can't be used, as a sentence goes on; nil: it can. Loads it, which takes a while the
+    /// first time. To be asked before anything of it is called.
+    package static var codecProblem: String? { problem(beam_load_libavutil) ?? problem(beam_load_libavcodec) }
+
+    /// The same of what reads and writes files.
+    package static var formatProblem: String? { codecProblem ?? problem(beam_load_libavformat) }
+
+    private static func problem(_ load: () -> UnsafePointer<CChar>?) -> String? { load().map { String(cString: $0) } }
+
     /// Keeps the libraries from writing to standard error by themselves: what they report comes back as errors.
     package static let quietened: Void = av_log_set_level(AV_LOG_QUIET)
 

@@ -37,6 +37,8 @@ public struct AccessUnit: Sendable, Equatable {
     public var stages: StageTimes?
     /// Set by the host: a picture that was sent before, again or better. Nothing has changed on the screen.
     public var isRepeated = false
+    /// Which of the host's streams the frame belongs to (`StreamDemand`): 0, or 1 for the reduced one.
+    public var lane = 0
     /// On a viewer: when the first of the frame's parts arrived, as `time` says when the last one did.
     public var firstArrival: MediaTime?
 

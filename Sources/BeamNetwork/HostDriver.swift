@@ -236,7 +236,7 @@ final class HostDriver {
         bindMedia(address).whenComplete { result in
             switch result {
             case .success:
-                bound.value.handlers.requestKeyframe()
+                for lane in 0..<StreamDemand.laneCount { bound.value.handlers.requestKeyframe(lane) }
             case .failure:
                 bound.eventLoop.scheduleTask(in: .milliseconds(500)) {
                     guard !bound.value.isShuttingDown else { return }
@@ -259,7 +259,8 @@ final class HostDriver {
             case .admitted(let id): connections[id]?.secure?.limit = MessageFraming.longest
             case .close(let id): connections[id]?.channel.closeAfterFlushing()
             case .transmit(let burst): sender?.send(burst)
-            case .requestKeyframe: handlers.requestKeyframe()
+            case .requestKeyframe(let lane): handlers.requestKeyframe(lane)
+            case .demand(let demand, let lane): handlers.onDemand(demand, lane)
             case .event(let event): handlers.onEvent(event)
             case .wait(let deadline): return timer.arm(deadline)
             }

@@ -15,7 +15,7 @@ final class DecodeStage: Sendable {
         var onBrokenFrame: @Sendable () -> Void
         /// Something to know, that stops nothing.
         var onWarning: @Sendable (String) -> Void
-        /// A file cannot be written any more.
+        /// A file cannot be written any more, or there is no decoder.
         var onFailure: @Sendable (CodecError) -> Void
     }
 
@@ -42,7 +42,10 @@ final class DecodeStage: Sendable {
 
     private let state = State()
     private let queue: BoundedQueue<AccessUnit>
-    private let thread: StageThread
+    private let choice: DecoderChoice
+    private let parcel: Parcel
+    /// Nil until `start`.
+    private let thread = Mutex<StageThread?>(nil)
 
     /// `slot` is nil where nobody looks.
     init(
@@ -50,16 +53,33 @@ final class DecodeStage: Sendable {
         files: consuming sending Files, handlers: Handlers
     ) throws(CodecError) {
         self.queue = queue
+        self.choice = choice
         let state = self.state
-        let decoder = try VideoDecoder(threads: Self.sliceThreads, choice: choice)
-        let parcel = Parcel(
+        parcel = Parcel(
             Worker(
-                state: state, slot: slot, handlers: handlers, decoder: decoder, recorder: files.recorder,
-                frames: files.frames))
-        thread = StageThread("beam-decode") {
-            guard var worker = parcel.take() else { return }
-            worker.run(queue)
+                state: state, slot: slot, handlers: handlers,
+                decoder: try Self.named(choice), recorder: files.recorder, frames: files.frames))
+    }
+
+    /// Begins to load the decoder, and to decode. What has been queued before isn't lost.
+    ///
+    /// While a library is loaded no other can be, and no thread begins: whatever needs one of these is to come first.
+    func start() {
+        let (parcel, queue, choice) = (self.parcel, self.queue, self.choice)
+        thread.withLock { thread in
+            guard thread == nil else { return }
+            thread = StageThread("beam-decode") {
+                guard var worker = parcel.take() else { return }
+                worker.run(queue, choice)
+            }
         }
+    }
+
+    /// A device that was asked for by name: whether it opens is to be known before anything else begins. The processor's
+    /// decoder is made by its thread, for the library takes a while to load.
+    private static func named(_ choice: DecoderChoice) throws(CodecError) -> VideoDecoder? {
+        guard case .vaapi = choice else { return nil }
+        return try VideoDecoder(threads: sliceThreads, choice: choice)
     }
 
     struct Report: Sendable {
@@ -82,7 +102,9 @@ final class DecodeStage: Sendable {
     /// Returns when what is queued is decoded, the files are complete and the thread has ended.
     func stop() {
         queue.close()
-        thread.join()
+        // There may be files to complete.
+        start()
+        thread.withLock { $0 }?.join()
     }
 
     /// Carries the worker to its thread.
@@ -103,14 +125,15 @@ final class DecodeStage: Sendable {
         let state: State
         let slot: LatestSlot<Picture>?
         let handlers: Handlers
-        let decoder: VideoDecoder
+        /// Nil: to be made.
+        let decoder: VideoDecoder?
         let recorder: StreamRecorder?
         let frames: Y4MWriter?
         var size: PixelSize?
         var hasWarned = false
 
         init(
-            state: State, slot: LatestSlot<Picture>?, handlers: Handlers, decoder: VideoDecoder,
+            state: State, slot: LatestSlot<Picture>?, handlers: Handlers, decoder: VideoDecoder?,
             recorder: StreamRecorder?, frames: Y4MWriter?
         ) {
             self.state = state
@@ -121,9 +144,15 @@ final class DecodeStage: Sendable {
             self.frames = frames
         }
 
-        mutating func run(_ queue: BoundedQueue<AccessUnit>) {
+        mutating func run(_ queue: BoundedQueue<AccessUnit>, _ choice: DecoderChoice) {
             do throws(CodecError) {
-                while let unit = queue.take() { try handle(unit) }
+                let decoder =
+                    if let decoder {
+                        decoder
+                    } else {
+                        try VideoDecoder(threads: DecodeStage.sliceThreads, choice: choice)
+                    }
+                while let unit = queue.take() { try handle(unit, decoder) }
                 try recorder?.finish()
                 try frames?.finish()
             } catch {
@@ -131,30 +160,30 @@ final class DecodeStage: Sendable {
             }
         }
 
-        private mutating func handle(_ unit: AccessUnit) throws(CodecError) {
+        private mutating func handle(_ unit: AccessUnit, _ decoder: VideoDecoder) throws(CodecError) {
             let picture: Picture?
-            defer { warn() }
+            defer { warn(decoder) }
             do throws(CodecError) {
                 picture = try decoder.decode(unit)
             } catch {
                 handlers.onBrokenFrame()
                 return
             }
-            if let picture { show(picture, of: unit) }
+            if let picture { show(picture, of: unit, decodedBy: decoder.name) }
             // Files come after the window: they have time.
             try recorder?.write(unit)
             if let picture { try frames?.write(picture) }
         }
 
         /// Says once that the device has failed.
-        private mutating func warn() {
+        private mutating func warn(_ decoder: VideoDecoder) {
             guard !hasWarned, let reason = decoder.hardwareFailure else { return }
             hasWarned = true
             handlers.onWarning(
                 "The graphics device does not decode any more (\(reason)). The processor does from here on.")
         }
 
-        private mutating func show(_ picture: Picture, of unit: AccessUnit) {
+        private mutating func show(_ picture: Picture, of unit: AccessUnit, decodedBy name: String) {
             let end = MediaTime.now
             var picture = picture
             picture.decodedTime = end
@@ -163,7 +192,7 @@ final class DecodeStage: Sendable {
             state.shared.withLock { shared in
                 shared.decoded += 1
                 shared.size = picture.size
-                shared.decoder = decoder.name
+                shared.decoder = name
                 shared.times.recordArrival(of: unit)
                 shared.times.record(.decode, end - unit.time)
                 if let capture = unit.captureTime { shared.times.record(.captureToPicture, end - capture) }

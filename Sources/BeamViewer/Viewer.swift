@@ -21,7 +21,7 @@ public final class Viewer: Sendable {
     let slot: LatestSlot<Picture>
     private let onNotice: @Sendable (ViewerNotice) -> Void
     private let queue: BoundedQueue<AccessUnit>
-    private let decode: DecodeStage
+    let decode: DecodeStage
     private let finder: HostFinder
     private let identity: LocalIdentity
     private let keeper: HostKeeper
@@ -78,8 +78,10 @@ public final class Viewer: Sendable {
                 onWarning: { onNotice(.warning($0)) }))
     }
 
-    /// Looks for the host, or connects at once where its address is given.
+    /// Looks for the host, or connects at once where its address is given. Where there is to be a window, decoding begins
+    /// when that is open.
     public func start() {
+        defer { if options.window == nil { decode.start() } }
         let finder = self.finder
         let queue = self.queue
         let shared = self.shared
@@ -87,6 +89,7 @@ public final class Viewer: Sendable {
         let identity = self.identity
         let keeper = self.keeper
         let trust = options.trust
+        let buffer = options.buffer
         let handlers = ViewerClient.Handlers(
             onEvent: { event in
                 shared.update { $0.status.handle(event) }
@@ -107,7 +110,7 @@ public final class Viewer: Sendable {
             let configuration = ViewerSession.Configuration(
                 trust: keeper.trust(trust, identity: identity, hostName: finder.chosenName), code: trust.code,
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
-                announcedVersion: finder.announcedVersion)
+                announcedVersion: finder.announcedVersion, buffer: buffer)
             return ViewerClient(identity: identity, session: configuration, handlers: handlers)
         }
         finder.start()

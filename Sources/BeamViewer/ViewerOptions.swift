@@ -53,6 +53,8 @@ public struct ViewerOptions: Sendable {
     public var window: WindowOptions?
     /// What decodes: the processor, a device, or the better of the two.
     public var decoder: DecoderChoice
+    /// How long frames wait, so that those that take longer than others come in step; nil: as long as is needed.
+    public var buffer: Duration?
     /// The stream as it is, into .mkv or .mp4.
     public var recordPath: String?
     /// The decoded pictures, into .y4m.
@@ -60,12 +62,13 @@ public struct ViewerOptions: Sendable {
 
     public init(
         target: Target, trust: Trust, window: WindowOptions? = nil, decoder: DecoderChoice = .automatic,
-        recordPath: String? = nil, framesPath: String? = nil
+        buffer: Duration? = nil, recordPath: String? = nil, framesPath: String? = nil
     ) {
         self.target = target
         self.trust = trust
         self.window = window
         self.decoder = decoder
+        self.buffer = buffer
         self.recordPath = recordPath
         self.framesPath = framesPath
     }

@@ -24,7 +24,8 @@ public final class ViewerWindow {
     public init(_ viewer: Viewer) throws(DisplayError) {
         let options = viewer.options.window ?? WindowOptions(title: Self.program)
         self.viewer = viewer
-        window = try VideoWindow(options)
+        // Not before: the display's libraries, which are small, would wait for the decoder's.
+        window = try VideoWindow(options) { viewer.decode.start() }
         let window = self.window
         viewer.shared.setWindow { window.wake() }
     }
@@ -131,10 +132,25 @@ enum StatisticsOverlay {
             "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
             "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), \(session.dropped) frames",
+        ] + network(session) + [
             "Stages\t\(stages(report))",
             "Arrival to window\t\(times(report.times[.arrivalToWindow]))",
         ] + glass(report)
     }
+
+    /// What was lost and came back, and what the path carries, where the host tells (version 2).
+    private static func network(_ session: ViewerStatistics) -> [String] {
+        guard let estimated = session.estimatedRate, let used = session.usedRate else { return [] }
+        let trip = session.roundTrip.map { "\(rounded($0.inMilliseconds, 1)) ms" } ?? "–"
+        return [
+            "Repaired\t\(session.missed) missed, \(session.resent) sent again, \(session.repaired) by parity, "
+                + "\(session.keyframesRequested) keyframes",
+            "Path\t\(megabits(used)) of \(megabits(estimated)) Mbit/s, round trip \(trip), "
+                + "buffer \(rounded(session.buffer.inMilliseconds, 1)) ms",
+        ]
+    }
+
+    private static func megabits(_ rate: Int) -> String { String(rounded(Double(rate) / 1_000_000, 2)) }
 
     /// The whole way, where the host tells when it saw what it sends.
     private static func glass(_ report: ViewerReport) -> [String] {

@@ -135,6 +135,194 @@ static AVX2 void mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t
     }
 }
 
+static AVX2 void sum_squares(const uint8_t *row0, const uint8_t *row1, int16_t *sums, int count) {
+    const __m256i ones = _mm256_set1_epi8(1);
+    int x = 0;
+    for (; x + 16 <= count; x += 16) {
+        __m256i upper = _mm256_maddubs_epi16(load(row0 + 2 * x), ones), lower = _mm256_maddubs_epi16(load(row1 + 2 * x), ones);
+        store(sums + x, _mm256_add_epi16(upper, lower));
+    }
+    for (; x < count; x++) sums[x] = (int16_t)(row0[2 * x] + row0[2 * x + 1] + row1[2 * x] + row1[2 * x + 1]);
+}
+
+static AVX2 void mix_sums(const int16_t *near_row, const int16_t *far_row, int16_t *mixed, int count) {
+    int x = 0;
+    for (; x + 16 <= count; x += 16) {
+        __m256i here = load(near_row + x);
+        store(mixed + x, _mm256_add_epi16(_mm256_add_epi16(here, _mm256_slli_epi16(here, 1)), load(far_row + x)));
+    }
+    for (; x < count; x++) mixed[x] = (int16_t)(3 * near_row[x] + far_row[x]);
+}
+
+typedef struct extremes {
+    __m128i most, least;
+} extremes;
+
+static inline AVX2 extremes extremes_of(extremes a, const uint8_t *row) {
+    for (int x = -1; x <= 1; x++) {
+        __m128i samples = _mm_loadu_si128((const __m128i *)(row + x));
+        a = (extremes){_mm_max_epu8(a.most, samples), _mm_min_epu8(a.least, samples)};
+    }
+    return a;
+}
+
+// Nonzero where 3 × 3 samples are too far from each other to be flat, for 16 of them.
+static inline AVX2 __m128i unevenness(const uint8_t *above, const uint8_t *here, const uint8_t *below) {
+    __m128i middle = _mm_loadu_si128((const __m128i *)here);
+    extremes all = extremes_of(extremes_of(extremes_of((extremes){middle, middle}, above), here), below);
+    return _mm_subs_epu8(_mm_sub_epi8(all.most, all.least), _mm_set1_epi8(BEAM_SLOPE_FLAT));
+}
+
+// What is left of 3 × 3 samples without their plane (see chroma.c), for 16 of them: six sums, two by two in one register of
+// 32-bit lanes, of samples 0…3 and 8…11 (low), and of the others (high).
+typedef struct detail {
+    __m256i low[3], high[3];
+} detail;
+
+typedef struct columns {
+    __m256i mean, slope, bend;
+} columns;
+
+static inline AVX2 columns columns_of(__m256i above, __m256i here, __m256i below) {
+    __m256i outer = _mm256_add_epi16(above, below);
+    return (columns){_mm256_add_epi16(outer, here), _mm256_sub_epi16(below, above),
+                     _mm256_sub_epi16(outer, _mm256_slli_epi16(here, 1))};
+}
+
+static inline AVX2 __m256i bent(__m256i left, __m256i here, __m256i right) {
+    return _mm256_sub_epi16(_mm256_add_epi16(left, right), _mm256_slli_epi16(here, 1));
+}
+
+static inline AVX2 void sums_of(columns l, columns h, columns r, __m256i sums[6]) {
+    sums[0] = bent(l.mean, h.mean, r.mean);
+    sums[1] = _mm256_add_epi16(_mm256_add_epi16(l.bend, h.bend), r.bend);
+    sums[2] = _mm256_sub_epi16(r.slope, l.slope);
+    sums[3] = bent(l.slope, h.slope, r.slope);
+    sums[4] = _mm256_sub_epi16(r.bend, l.bend);
+    sums[5] = bent(l.bend, h.bend, r.bend);
+}
+
+static inline AVX2 detail paired(const __m256i sums[6]) {
+    detail result;
+    for (int i = 0; i < 3; i++) {
+        result.low[i] = _mm256_unpacklo_epi16(sums[2 * i], sums[2 * i + 1]);
+        result.high[i] = _mm256_unpackhi_epi16(sums[2 * i], sums[2 * i + 1]);
+    }
+    return result;
+}
+
+static inline AVX2 void weigh(__m256i sums[6]) {
+    __m256i three = _mm256_add_epi16(sums[3], _mm256_slli_epi16(sums[3], 1));
+    sums[0] = _mm256_slli_epi16(sums[0], 1);
+    sums[1] = _mm256_slli_epi16(sums[1], 1);
+    sums[2] = _mm256_add_epi16(sums[2], _mm256_slli_epi16(sums[2], 3));
+    sums[3] = three;
+    sums[4] = _mm256_add_epi16(sums[4], _mm256_slli_epi16(sums[4], 1));
+}
+
+static inline AVX2 __m256i bytes_at(const uint8_t *from) {
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)from));
+}
+
+static inline AVX2 void byte_sums(const uint8_t *above, const uint8_t *here, const uint8_t *below, __m256i sums[6]) {
+    sums_of(columns_of(bytes_at(above - 1), bytes_at(here - 1), bytes_at(below - 1)),
+            columns_of(bytes_at(above), bytes_at(here), bytes_at(below)),
+            columns_of(bytes_at(above + 1), bytes_at(here + 1), bytes_at(below + 1)), sums);
+}
+
+static inline AVX2 __m256 product(const __m256i a[3], const __m256i b[3]) {
+    __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(a[0], b[0]), _mm256_madd_epi16(a[1], b[1]));
+    return _mm256_cvtepi32_ps(_mm256_add_epi32(sum, _mm256_madd_epi16(a[2], b[2])));
+}
+
+static inline AVX2 __m256i slope_of(__m256 covariance, __m256 factor) {
+    const __m256 most = _mm256_set1_ps(2 * BEAM_SLOPE_ONE), least = _mm256_set1_ps(-2 * BEAM_SLOPE_ONE);
+    __m256 slope = _mm256_mul_ps(_mm256_mul_ps(covariance, factor), _mm256_set1_ps(4 * BEAM_SLOPE_ONE));
+    return _mm256_cvttps_epi32(_mm256_max_ps(_mm256_min_ps(slope, most), least));
+}
+
+// The slopes' factor for eight samples, from luma's variance, both chroma's, and the covariances.
+static inline AVX2 __m256 factor_of(__m256 luma, __m256 chroma, __m256 p, __m256 q) {
+    __m256 both = _mm256_add_ps(_mm256_mul_ps(p, p), _mm256_mul_ps(q, q));
+    __m256 noise = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(0.75f), chroma), _mm256_set1_ps(BEAM_SLOPE_LEAST_CHROMA));
+    __m256 gain = _mm256_sub_ps(_mm256_mul_ps(_mm256_set1_ps(1.75f), both), _mm256_mul_ps(noise, luma));
+    __m256 size = _mm256_mul_ps(both, _mm256_add_ps(luma, _mm256_set1_ps(BEAM_SLOPE_LEAST_LUMA)));
+    return _mm256_div_ps(_mm256_max_ps(gain, _mm256_setzero_ps()), _mm256_add_ps(size, _mm256_set1_ps(1)));
+}
+
+static AVX2 void fit_slopes(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below,
+                            int blocks, beam_slopes *slopes) {
+    for (int block = 0; block < blocks; block++) {
+        const int begin = block * BEAM_BLOCK / 2, in = BEAM_BEFORE + begin;
+        slopes->is_steep[block] = 0;
+        __m128i uneven = _mm_or_si128(unevenness(above->u + in, here->u + in, below->u + in),
+                                      unevenness(above->v + in, here->v + in, below->v + in));
+        if (_mm_testz_si128(uneven, uneven)) continue;
+        __m256i sums[6];
+        const int16_t *a = above->luma + in, *h = here->luma + in, *b = below->luma + in;
+        sums_of(columns_of(load(a - 1), load(h - 1), load(b - 1)), columns_of(load(a), load(h), load(b)),
+                columns_of(load(a + 1), load(h + 1), load(b + 1)), sums);
+        const detail luma = paired(sums);
+        weigh(sums);
+        const detail weighed = paired(sums);
+        byte_sums(above->u + in, here->u + in, below->u + in, sums);
+        const detail u = paired(sums);
+        weigh(sums);
+        const detail u_weighed = paired(sums);
+        byte_sums(above->v + in, here->v + in, below->v + in, sums);
+        const detail v = paired(sums);
+        weigh(sums);
+        const detail v_weighed = paired(sums);
+        __m256i results[4];
+        for (int half = 0; half < 2; half++) {
+            const __m256i *w = half ? weighed.high : weighed.low;
+            const __m256i *pu = half ? u.high : u.low, *pv = half ? v.high : v.low;
+            __m256 variance = product(w, half ? luma.high : luma.low), p = product(w, pu), q = product(w, pv);
+            // Sums of integers below 2^24: exact.
+            __m256 chroma = _mm256_add_ps(product(pu, half ? u_weighed.high : u_weighed.low),
+                                          product(pv, half ? v_weighed.high : v_weighed.low));
+            __m256 factor = factor_of(variance, chroma, p, q);
+            results[half] = slope_of(p, factor);
+            results[2 + half] = slope_of(q, factor);
+        }
+        // Packing puts the halves' samples back in order.
+        __m256i u_slopes = _mm256_packs_epi32(results[0], results[1]), v_slopes = _mm256_packs_epi32(results[2], results[3]);
+        store(slopes->u + begin, u_slopes);
+        store(slopes->v + begin, v_slopes);
+        __m256i any = _mm256_or_si256(u_slopes, v_slopes);
+        slopes->is_steep[block] = !_mm256_testz_si256(any, any);
+    }
+}
+
+// 3 × `here` + `beside`.
+static inline AVX2 __m256i between(__m256i here, __m256i beside) {
+    return _mm256_add_epi16(_mm256_add_epi16(here, _mm256_slli_epi16(here, 1)), beside);
+}
+
+static inline AVX2 __m256i guided(__m256i here, __m256i beside, __m256i slope, __m256i luma) {
+    __m256i sum = _mm256_add_epi16(between(here, beside), _mm256_mulhrs_epi16(luma, slope));
+    sum = _mm256_min_epi16(_mm256_max_epi16(sum, _mm256_setzero_si256()), _mm256_set1_epi16(4080));
+    return _mm256_sub_epi16(_mm256_slli_epi16(sum, 3), _mm256_set1_epi16(128 << 7));
+}
+
+static AVX2 void guided_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t *v, const int16_t *luma,
+                                const int16_t *u_slopes, const int16_t *v_slopes, uint8_t *output, int pixels,
+                                const beam_to_rgb *coefficients) {
+    const rgb_registers k = rgb_broadcast(coefficients);
+    for (int x = 0; x < pixels; x += BEAM_BLOCK) {
+        const int16_t *u_here = u + x / 2, *v_here = v + x / 2, *l_here = luma + x / 2;
+        __m256i bytes = load(y + x), u_mid = load(u_here), v_mid = load(v_here), l_mid = load(l_here);
+        __m256i u_slope = load(u_slopes + x / 2), v_slope = load(v_slopes + x / 2);
+        __m256i even = _mm256_srli_epi16(_mm256_slli_epi16(bytes, 8), 2);
+        __m256i odd = _mm256_slli_epi16(_mm256_srli_epi16(bytes, 8), 6);
+        even = _mm256_sub_epi16(even, between(l_mid, load(l_here - 1)));
+        odd = _mm256_sub_epi16(odd, between(l_mid, load(l_here + 1)));
+        store_block(output + 4 * x, bytes, guided(u_mid, load(u_here - 1), u_slope, even),
+                    guided(u_mid, load(u_here + 1), u_slope, odd), guided(v_mid, load(v_here - 1), v_slope, even),
+                    guided(v_mid, load(v_here + 1), v_slope, odd), &k);
+    }
+}
+
 static inline AVX2 __m256i centred_even(__m256i samples) {
     return _mm256_sub_epi16(_mm256_srli_epi16(_mm256_slli_epi16(samples, 8), 1), _mm256_set1_epi16(128 << 7));
 }
@@ -162,7 +350,8 @@ static AVX2 void mark_changed(const uint8_t *a, const uint8_t *b, int width, int
     }
 }
 
-const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed};
+const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
+                                 sum_squares,  mix_sums, fit_slopes,    guided_to_bgrx};
 #else
 typedef int beam_no_avx2;
 #endif

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+// The variants agree to the bit: no multiplication is fused with an addition.
+#pragma STDC FP_CONTRACT OFF
+
 static void rows_to_i420(const uint8_t *row0, const uint8_t *row1, uint8_t *restrict y0, uint8_t *restrict y1,
                          uint8_t *restrict u, uint8_t *restrict v, int pixels, const beam_to_yuv *k) {
     for (int x = 0; x < pixels; x++) {
@@ -64,6 +67,121 @@ static void mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t *v, 
     }
 }
 
+static void sum_squares(const uint8_t *row0, const uint8_t *row1, int16_t *restrict sums, int count) {
+    for (int x = 0; x < count; x++) sums[x] = (int16_t)(row0[2 * x] + row0[2 * x + 1] + row1[2 * x] + row1[2 * x + 1]);
+}
+
+static void mix_sums(const int16_t *near_row, const int16_t *far_row, int16_t *restrict mixed, int count) {
+    for (int x = 0; x < count; x++) mixed[x] = (int16_t)(3 * near_row[x] + far_row[x]);
+}
+
+static inline int most(int a, int b) { return a > b ? a : b; }
+
+static inline int least(int a, int b) { return a < b ? a : b; }
+
+// Whether 3 × 3 samples are close enough to each other to be flat, each of a block's.
+static int are_flat(const uint8_t *above, const uint8_t *here, const uint8_t *below) {
+    uint8_t upper[BEAM_BLOCK / 2 + 2], lower[BEAM_BLOCK / 2 + 2];
+    for (int x = 0; x < BEAM_BLOCK / 2 + 2; x++) {
+        upper[x] = (uint8_t)most(most(above[x - 1], here[x - 1]), below[x - 1]);
+        lower[x] = (uint8_t)least(least(above[x - 1], here[x - 1]), below[x - 1]);
+    }
+    int range = 0;
+    for (int x = 0; x < BEAM_BLOCK / 2; x++) {
+        int highest = most(most(upper[x], upper[x + 1]), upper[x + 2]);
+        range = most(range, highest - least(least(lower[x], lower[x + 1]), lower[x + 2]));
+    }
+    return range <= BEAM_SLOPE_FLAT;
+}
+
+// What is left of 3 × 3 samples without their plane; in the order of `weights`.
+typedef struct detail {
+    int32_t sums[6];
+} detail;
+
+static const int32_t weights[6] = {2, 2, 9, 3, 3, 1};
+
+static inline detail detail_of(const int32_t *above, const int32_t *here, const int32_t *below) {
+    int32_t mean[3], slope[3], bend[3];
+    for (int i = 0; i < 3; i++) {
+        mean[i] = above[i] + here[i] + below[i];
+        slope[i] = below[i] - above[i];
+        bend[i] = above[i] - 2 * here[i] + below[i];
+    }
+    detail result = {{mean[0] - 2 * mean[1] + mean[2], bend[0] + bend[1] + bend[2], slope[2] - slope[0],
+                      slope[0] - 2 * slope[1] + slope[2], bend[2] - bend[0], bend[0] - 2 * bend[1] + bend[2]}};
+    return result;
+}
+
+static inline detail byte_detail(const uint8_t *above, const uint8_t *here, const uint8_t *below) {
+    const int32_t rows[3][3] = {{above[-1], above[0], above[1]}, {here[-1], here[0], here[1]}, {below[-1], below[0], below[1]}};
+    return detail_of(rows[0], rows[1], rows[2]);
+}
+
+static inline detail sum_detail(const int16_t *above, const int16_t *here, const int16_t *below) {
+    const int32_t rows[3][3] = {{above[-1], above[0], above[1]}, {here[-1], here[0], here[1]}, {below[-1], below[0], below[1]}};
+    return detail_of(rows[0], rows[1], rows[2]);
+}
+
+static inline int32_t product(const detail *a, const detail *b) {
+    int32_t sum = 0;
+    for (int i = 0; i < 6; i++) sum += weights[i] * a->sums[i] * b->sums[i];
+    return sum;
+}
+
+static inline int16_t slope_of(float covariance, float factor) {
+    float slope = covariance * factor * (4 * BEAM_SLOPE_ONE);
+    slope = slope > 2 * BEAM_SLOPE_ONE ? 2 * BEAM_SLOPE_ONE : slope;
+    return (int16_t)(slope < -2 * BEAM_SLOPE_ONE ? -2 * BEAM_SLOPE_ONE : slope);
+}
+
+static void fit_slopes(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below, int blocks,
+                       beam_slopes *slopes) {
+    for (int block = 0; block < blocks; block++) {
+        const int begin = block * BEAM_BLOCK / 2, in = BEAM_BEFORE + begin;
+        slopes->is_steep[block] = 0;
+        const int is_flat = are_flat(above->u + in, here->u + in, below->u + in);
+        if (is_flat && are_flat(above->v + in, here->v + in, below->v + in)) continue;
+        int any = 0;
+        for (int x = 0; x < BEAM_BLOCK / 2; x++) {
+            const int i = in + x;
+            const detail dl = sum_detail(above->luma + i, here->luma + i, below->luma + i);
+            const detail du = byte_detail(above->u + i, here->u + i, below->u + i);
+            const detail dv = byte_detail(above->v + i, here->v + i, below->v + i);
+            const float luma = (float)product(&dl, &dl), chroma = (float)(product(&du, &du) + product(&dv, &dv));
+            const float p = (float)product(&dl, &du), q = (float)product(&dl, &dv);
+            const float both = p * p + q * q;
+            float gain = 1.75f * both - (0.75f * chroma + BEAM_SLOPE_LEAST_CHROMA) * luma;
+            gain = gain > 0 ? gain : 0;
+            const float factor = gain / (both * (luma + BEAM_SLOPE_LEAST_LUMA) + 1);
+            slopes->u[begin + x] = slope_of(p, factor);
+            slopes->v[begin + x] = slope_of(q, factor);
+            any |= slopes->u[begin + x] | slopes->v[begin + x];
+        }
+        slopes->is_steep[block] = any != 0;
+    }
+}
+
+// Interpolated chroma (sixteenths of a sample), and its slope times the luma's detail (64ths), to (sample - 128) × 128.
+static inline int16_t guided(int sixteenths, int16_t slope, int16_t luma) {
+    int sum = sixteenths + scale(luma, slope);
+    return centred(sum < 0 ? 0 : sum > 4080 ? 4080 : sum);
+}
+
+static void guided_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t *v, const int16_t *luma, const int16_t *u_slopes,
+                           const int16_t *v_slopes, uint8_t *output, int pixels, const beam_to_rgb *k) {
+    for (int x = 0; x < pixels; x += BEAM_BLOCK) {
+        int16_t u_block[BEAM_BLOCK], v_block[BEAM_BLOCK];
+        for (int i = 0; i < BEAM_BLOCK; i++) {
+            const int at = (x + i) / 2, beside = i % 2 == 0 ? at - 1 : at + 1;
+            const int16_t excess = (int16_t)((y[x + i] << 6) - 3 * luma[at] - luma[beside]);
+            u_block[i] = guided(3 * u[at] + u[beside], u_slopes[at], excess);
+            v_block[i] = guided(3 * v[at] + v[beside], v_slopes[at], excess);
+        }
+        store_block(output + 4 * x, y + x, u_block, v_block, k);
+    }
+}
+
 static void i444_row_to_bgrx(const uint8_t *y, const uint8_t *u, const uint8_t *v, uint8_t *output, int pixels,
                              const beam_to_rgb *k) {
     for (int x = 0; x < pixels; x += BEAM_BLOCK) {
@@ -82,4 +200,5 @@ static void mark_changed(const uint8_t *a, const uint8_t *b, int width, int coun
     }
 }
 
-const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed};
+const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
+                                     sum_squares,  mix_sums, fit_slopes,    guided_to_bgrx};

@@ -27,6 +27,48 @@ typedef void beam_mix_rows(const uint8_t *near_row, const uint8_t *far_row, int1
 typedef void beam_mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t *v, uint8_t *output, int pixels,
                                 const beam_to_rgb *coefficients);
 
+// A row of 4:2:0 chroma and the sums of the four pixels of luma that each sample stands for, a part of it: sample i at
+// [BEAM_BEFORE + i], and its neighbours on either side. Blocks read a register's length behind the last. A part is as wide
+// as most pictures' rows, and the few rows that are worked on at a time stay in the first-level cache.
+enum { BEAM_PART = 1024, BEAM_BEFORE = 16, BEAM_PART_LENGTH = BEAM_BEFORE + BEAM_PART + 48 };
+
+typedef struct beam_chroma_row {
+    uint8_t u[BEAM_PART_LENGTH], v[BEAM_PART_LENGTH];
+    int16_t luma[BEAM_PART_LENGTH];
+} beam_chroma_row;
+
+// How steeply chroma goes with luma at each sample, × 8192; and for each block of 16 samples whether any does at all.
+// (Slopes of a block where none does are undefined.)
+typedef struct beam_slopes {
+    int16_t u[BEAM_PART], v[BEAM_PART];
+    uint8_t is_steep[BEAM_PART / (BEAM_BLOCK / 2)];
+} beam_slopes;
+
+enum {
+    // The fit's figures, for sums of 36 times as much as nine samples': 324 times chroma's variance, and 5184 times luma's,
+    // whose samples are sums of four (see chroma.c).
+    BEAM_SLOPE_ONE = 8192,
+    BEAM_SLOPE_LEAST_CHROMA = 324 * 2,
+    BEAM_SLOPE_LEAST_LUMA = 5184 * 10,
+    // 3 × 3 samples whose highest is no more above their lowest have no slope: their variances together are under the least.
+    BEAM_SLOPE_FLAT = 2,
+};
+
+// The slopes of `blocks` × 16 samples of `here`.
+typedef void beam_fit_slopes(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below,
+                             int blocks, beam_slopes *slopes);
+
+// The sums of 2 × 2 bytes, `count` of them.
+typedef void beam_sum_squares(const uint8_t *row0, const uint8_t *row1, int16_t *sums, int count);
+
+// mix_rows for such sums: 0…4080.
+typedef void beam_mix_sums(const int16_t *near_row, const int16_t *far_row, int16_t *mixed, int count);
+
+// mixed_to_bgrx with what the slopes make of the luma's detail. `luma`: mixed sums, with neighbours like `u` and `v`.
+typedef void beam_guided_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t *v, const int16_t *luma,
+                                 const int16_t *u_slopes, const int16_t *v_slopes, uint8_t *output, int pixels,
+                                 const beam_to_rgb *coefficients);
+
 // One row of Y, U and V at full resolution to BGRX; `pixels` is a multiple of BEAM_BLOCK.
 typedef void beam_i444_row_to_bgrx(const uint8_t *y, const uint8_t *u, const uint8_t *v, uint8_t *output, int pixels,
                                    const beam_to_rgb *coefficients);
@@ -41,6 +83,10 @@ typedef struct beam_variant {
     beam_mixed_to_bgrx *mixed_to_bgrx;
     beam_i444_row_to_bgrx *i444_row_to_bgrx;
     beam_mark_changed *mark_changed;
+    beam_sum_squares *sum_squares;
+    beam_mix_sums *mix_sums;
+    beam_fit_slopes *fit_slopes;
+    beam_guided_to_bgrx *guided_to_bgrx;
 } beam_variant;
 
 // The variant that `kernel` asks for.

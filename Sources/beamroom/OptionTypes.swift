@@ -107,3 +107,25 @@ struct WatchTarget: ExpressibleByArgument {
             && address.allSatisfy { $0 == ":" || $0 == "." || $0.isHexDigit }
     }
 }
+
+/// How long frames wait to come in step: `auto`, or milliseconds.
+enum PlayoutDelay: ExpressibleByArgument {
+    case automatic
+    case fixed(Duration)
+
+    init?(argument: String) {
+        if argument == "auto" {
+            self = .automatic
+        } else if let milliseconds = Int(argument), (0...2000).contains(milliseconds) {
+            self = .fixed(.milliseconds(milliseconds))
+        } else {
+            return nil
+        }
+    }
+
+    var duration: Duration? {
+        if case .fixed(let duration) = self { duration } else { nil }
+    }
+
+    var defaultValueDescription: String { "auto" }
+}

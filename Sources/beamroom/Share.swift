@@ -1,5 +1,6 @@
 import ArgumentParser
 import BeamCapture
+import BeamCodec
 import BeamHost
 import BeamMedia
 import BeamNetwork
@@ -42,6 +43,11 @@ struct Share: ParsableCommand {
         help: ArgumentHelp("What encodes: libx264, another of libavcodec's H.264 encoders, or auto.", valueName: "name")
     )
     var videoEncoder = "auto"
+    @Option(
+        help: ArgumentHelp(
+            "How much of the colour is sent: 420, or 444 for coloured text as sharp as black on white, to viewers that can decode it; the others get 420.",
+            valueName: "420|444"))
+    var chroma = ChromaFormat.subsampled
 
     @Option(help: ArgumentHelp("What viewers see in their list. (default: this machine's name)", valueName: "name"))
     var name: String?
@@ -138,7 +144,7 @@ struct Share: ParsableCommand {
         let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
         return HostOptions(
             source: pictureSource, maxSize: maxSize, bitRate: videoBitRate?.bitsPerSecond,
-            encoder: videoEncoder == "auto" ? nil : videoEncoder, name: name, store: store,
+            encoder: videoEncoder == "auto" ? nil : videoEncoder, chroma: chroma, name: name, store: store,
             server: HostServer.Options(
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,
                 session: HostSession.Configuration(
@@ -173,6 +179,8 @@ struct Share: ParsableCommand {
         }
     }
 }
+
+extension ChromaFormat: ExpressibleByArgument {}
 
 /// What this machine calls itself.
 enum MachineName {

@@ -191,6 +191,12 @@ final class ShareReporter: Sendable {
                 "viewer-left", Self.fields(visitor, ["session": .string(session), "reason": .string(reason)]))
         case .audience:
             break
+        case .laneChanged(let session, let isReduced):
+            console.say(
+                isReduced
+                    ? "A viewer's path carries far less than the others': it gets a smaller stream of its own."
+                    : "That viewer's path is good enough again: it gets what all get.")
+            events.write("lane", ["session": .string(session), "reduced": .bool(isReduced)])
         case .framesDropped(let count):
             console.say("\(count) frames were left out: the network takes less than is made. A lower -b helps.")
         }
@@ -234,8 +240,12 @@ final class ShareReporter: Sendable {
             "viewers": .integer(report.session.viewers), "keyframes": .count(report.session.keyframes),
             "captured": .count(report.captured), "encoded": .count(report.encoded),
             "replaced": .count(report.replaced), "datagrams": .count(report.session.datagrams),
-            "dropped": .count(report.session.dropped), "width": .integer(report.size.width),
+            "dropped": .count(report.session.dropped), "retransmitted": .count(report.session.repairs),
+            "parity": .count(report.session.parity), "keyframesWanted": .count(report.session.keyframesWanted),
+            "pathKbps": report.session.pathRate.map { .milliseconds(Double($0) / 1000) },
+            "width": .integer(report.size.width),
             "height": .integer(report.size.height),
+            "lanes": .array(report.lanes.filter(\.isWatched).map(\.fields)),
             "latencyMs": .latencies(["capture": report.capture, "encode": report.encode]),
         ]
     }

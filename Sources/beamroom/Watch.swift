@@ -41,6 +41,11 @@ struct Watch: ParsableCommand {
             "What decodes: auto (a graphics device for large pictures only), software, vaapi or vaapi:DEVICE.",
             valueName: "decoder"), transform: DecoderChoice.init(parsing:))
     var videoDecoder = DecoderChoice.automatic
+    @Option(
+        help: ArgumentHelp(
+            "How long frames wait so that late ones come in step: auto (0 on a quiet network), or 0 to 2000 ms.",
+            valueName: "ms"))
+    var buffer = PlayoutDelay.automatic
     @Flag(help: "Show statistics in the window.")
     var stats = false
 
@@ -129,7 +134,7 @@ struct Watch: ParsableCommand {
             remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted)
         return ViewerOptions(
             target: target, trust: trust, window: noWindow ? nil : window, decoder: videoDecoder,
-            recordPath: record, framesPath: frames)
+            buffer: buffer.duration, recordPath: record, framesPath: frames)
     }
 }
 

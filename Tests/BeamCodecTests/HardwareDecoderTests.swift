@@ -155,6 +155,20 @@ import Testing
         }
     }
 
+    @Test func fullColourIsTheProcessors() throws {
+        let size = PixelSize(width: 320, height: 180)
+        let device = Device(lives: 100)
+        let decoder = try VideoDecoder(choice: .vaapi(device: nil), openers: device.openers)
+        let picture = try PictureConverter(.full).convert(content.picture(0), to: size)
+        let full = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, chroma: .full))
+        let unit = try #require(try full.encode(picture, keyframe: true))
+        #expect(try decoder.decode(unit)?.format == .i444)
+        #expect(decoder.name == "software" && decoder.hardwareFailure == nil)
+        // The next stream is the device's again.
+        for unit in try content.coded(2) { _ = try decoder.decode(unit) }
+        #expect(decoder.name == "vaapi:pretended")
+    }
+
     @Test func softwareMeansSoftware() throws {
         let device = Device(lives: .max)
         let decoder = try VideoDecoder(choice: .software, openers: device.openers)

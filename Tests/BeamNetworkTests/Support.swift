@@ -59,10 +59,11 @@ final class TestHost: Sendable {
                     allowsUnencrypted: allowsUnencrypted)),
             handlers: HostServer.Handlers(
                 onEvent: { events.append($0) },
-                requestKeyframe: {
+                requestKeyframe: { _ in
                     requests.append(())
                     parcel.server?.submit(TestFrame.keyframe(bytes: 50_000))
-                }))
+                },
+                onDemand: { _, _ in }))
         self.requests = requests
         parcel.server = server
         server.setBroadcast(true)

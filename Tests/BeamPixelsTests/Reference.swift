@@ -85,20 +85,4 @@ enum Reference {
         let green = (luma - kr * red - kb * blue) / (1 - kr - kb)
         return [blue, green, red].map { min(255, max(0, $0 * 255)) }
     }
-
-    /// Plane `index` of a 4:2:0 picture at pixel `(x, y)`, interpolated as a texture unit does.
-    static func chroma(_ buffer: PixelBuffer, plane index: Int, x: Int, y: Int) -> Double {
-        let (width, height) = buffer.format.plane(index, of: buffer.size)
-        func sample(_ column: Int, _ row: Int) -> Double {
-            Double(buffer[plane: index, min(max(column, 0), width - 1), min(max(row, 0), height - 1)])
-        }
-        let column = (Double(x) + 0.5) / 2 - 0.5
-        let row = (Double(y) + 0.5) / 2 - 0.5
-        let (left, top) = (column.rounded(.down), row.rounded(.down))
-        let (right, bottom) = (column - left, row - top)
-        let (i, j) = (Int(left), Int(top))
-        let upper = sample(i, j) * (1 - right) + sample(i + 1, j) * right
-        let lower = sample(i, j + 1) * (1 - right) + sample(i + 1, j + 1) * right
-        return upper * (1 - bottom) + lower * bottom
-    }
 }

@@ -1,3 +1,4 @@
+import BeamCodec
 import BeamMedia
 import BeamNetwork
 import Testing
@@ -38,6 +39,14 @@ struct OptionTests {
         #expect(BitRate(argument: "2500000")?.bitsPerSecond == 2_500_000)
         for nonsense in ["", "M", "-8M", "8X", "nan", "inf", "1", "9999G"] {
             #expect(BitRate(argument: nonsense) == nil, "\(nonsense)")
+        }
+    }
+
+    @Test func chromaIsNamedByItsRatio() throws {
+        #expect(try Share.parse([]).chroma == .subsampled)
+        #expect(try Share.parse(["--chroma", "444"]).chroma == .full)
+        for nonsense in ["4:4:4", "422", ""] {
+            #expect(throws: (any Error).self, "\(nonsense)") { try Share.parse(["--chroma", nonsense]) }
         }
     }
 

@@ -17,6 +17,7 @@ final class RecordingReader {
 
     /// - Throws: `unreadableFile`.
     init(path: String, control: SourceControl) throws(CaptureError) {
+        if let reason = LibAV.formatProblem { throw .unreadableFile(path: path, reason: reason) }
         _ = LibAV.quietened
         guard let packet = PacketHandle() else {
             throw .unreadableFile(path: path, reason: "there is not enough memory")

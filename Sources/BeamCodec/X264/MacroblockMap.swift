@@ -50,10 +50,34 @@ final class MacroblockMap {
         return changed
     }
 
-    /// Marks what isn't as good as `quantiser` makes it as changed, and the rest as constant.
-    func markCoarser(than quantiser: Int) {
+    /// Marks what isn't as good as `quantiser` makes it as changed, and the rest as constant. `limit`: no more than so many, the
+    /// worst from the top first.
+    func markCoarser(than quantiser: Int, limit: Int? = nil) {
         let quantiser = UInt8(quantiser)
         for place in 0..<count { info[place] = quality[place] > quantiser ? 0 : Self.constant }
+        guard var left = limit else { return }
+        let coarsest = UInt8(self.coarsest)
+        for place in 0..<count where info[place] & Self.constant == 0 {
+            if quality[place] == coarsest, left > 0 { left -= 1 } else { info[place] = Self.constant }
+        }
+    }
+
+    /// Calls `body` with each run of changed macroblocks in a row, in samples of the coded picture.
+    func forEachChangedRun(_ body: (PixelRect) -> Void) {
+        for row in 0..<rows {
+            var column = 0
+            while column < columns {
+                let first = column
+                while column < columns, info[row * columns + column] & Self.constant == 0 { column += 1 }
+                if column > first {
+                    body(
+                        PixelRect(
+                            x: first * Self.side, y: row * Self.side, width: (column - first) * Self.side,
+                            height: Self.side))
+                }
+                column += 1
+            }
+        }
     }
 
     /// All were coded with `quantiser`.

@@ -2,9 +2,9 @@ import BeamMedia
 import Foundation
 
 /// Chooses each frame's quantiser (H.264's QP, 0…51; six more double the step): a constant quality as long as the bit rate allows
-/// it, within the rate over half a second otherwise.
+/// it, within the rate over half a second otherwise, or over a tenth of a second where the rate is what the path carries.
 ///
-/// The rate is a leaky bucket: what was sent flows off at the bit rate, and what is in it never exceeds half a second's worth
+/// The rate is a leaky bucket: what was sent flows off at the bit rate, and what is in it never exceeds so many seconds' worth
 /// as far as a frame's size can be foreseen. A frame may use a share of the room that is left, so that a burst is served at once
 /// and a steady stream settles at the rate, at any number of pictures a second. How many bits a frame takes is told from what
 /// the last ones of its kind took for each changed macroblock, and their quantiser.
@@ -14,20 +14,14 @@ struct QuantiserControl {
     /// What changes much is coded this well (luma at 47 dB and more), and made better when it has come to rest.
     static let good = 20
     static let worst = 51
-    /// How much of the rate may be used at once.
-    static let bufferSeconds = 0.5
+    /// Where nothing is known of the pictures yet and the path bears no surprise, they may take so many times what is usual.
+    private static let caution = 1.7
+    /// What counts as a rest, in seconds.
+    private static let restSeconds = 0.5
 
-    /// Bits a second. The bucket stays as full as it was, or, when the rate falls in the midst of motion, as full as it would be
-    /// had that motion gone on at the new rate: the next frame keeps to it.
-    var bitRate: Int {
-        didSet {
-            level *= Double(bitRate) / Double(oldValue)
-            isSettled = false
-            guard bitRate < oldValue else { return }
-            let settledRoom = Double(bitRate) * interval / Self.share(after: interval)
-            level = max(level, Double(bitRate) * Self.bufferSeconds - settledRoom)
-        }
-    }
+    /// Bits a second.
+    private(set) var bitRate: Int
+    private(set) var regime = RateRegime.generous
 
     private let frameInterval: Double
     private let total: Int
@@ -44,6 +38,8 @@ struct QuantiserControl {
     private var lastLowered: MediaTime?
 
     private var keyframes: Experience
+    /// `keyframes` is of this stream.
+    private var hasExperience = false
     private var smallChanges: Experience?
     private var largeChanges: Experience?
     /// What refinements took, against what was expected.
@@ -59,7 +55,7 @@ struct QuantiserControl {
     init(bitRate: Int, frameRate: Double, macroblocks: Int) {
         self.bitRate = bitRate
         frameInterval = 1 / frameRate
-        interval = Self.bufferSeconds
+        interval = Self.restSeconds
         total = macroblocks
         // Somewhat more than a desktop full of text.
         keyframes = Experience(bits: 280, quantiser: 24)
@@ -85,15 +81,30 @@ struct QuantiserControl {
         }
     }
 
-    /// The share of the room that a change may use so many seconds after the last one: after a rest the room is there to be
-    /// used, in steady motion a smaller share lets the rate settle.
-    private static func share(after passed: Double) -> Double { min(0.5, max(0.06, 0.06 + (passed - 0.02) * 3)) }
+    /// Another rate, from the next frame on. The bucket stays as full as it was, or, when the rate falls in the midst of motion,
+    /// as full as it would be had that motion gone on at the new rate: the next frame keeps to it.
+    mutating func setRate(_ bitRate: Int, regime: RateRegime) {
+        guard bitRate != self.bitRate || regime != self.regime else { return }
+        let ratio = Double(bitRate) / Double(self.bitRate)
+        let isAnother = regime != self.regime
+        self.bitRate = bitRate
+        self.regime = regime
+        level = min(level * ratio, isAnother ? bits(regime.bufferSeconds) : .infinity)
+        // An estimate that wavers is no reason to let the quantiser jump.
+        guard isAnother || !(0.85...1.2).contains(ratio) else { return }
+        isSettled = false
+        guard ratio < 1 else { return }
+        level = max(level, bits(regime.bufferSeconds - interval / regime.share(after: interval)))
+    }
 
-    private var room: Double { max(0, Double(bitRate) * Self.bufferSeconds - level) }
+    /// What so many seconds of the rate carry.
+    private func bits(_ seconds: Double) -> Double { Double(bitRate) * seconds }
+
+    private var room: Double { max(0, bits(regime.bufferSeconds) - level) }
 
     /// Lets flow off what has by `time`; returns the seconds passed.
     private mutating func advance(to time: MediaTime) {
-        let passed = lastTime.map { max(0, (time - $0).inSeconds) } ?? Self.bufferSeconds
+        let passed = lastTime.map { max(0, (time - $0).inSeconds) } ?? Self.restSeconds
         lastTime = max(lastTime ?? time, time)
         level = max(0, level - passed * Double(bitRate))
     }
@@ -103,9 +114,17 @@ struct QuantiserControl {
         range.first { expected($0) <= bits } ?? range.upperBound
     }
 
+    /// A keyframe that follows another one soon is no larger for that than it has to be, and no smaller than can be looked at.
+    private var keyframeBound: Double {
+        regime == .generous ? room * 0.6 : max(bits(regime.keyframeSeconds) - level, bits(regime.keyframeSeconds) / 2)
+    }
+
     mutating func keyframe(at time: MediaTime) -> Int {
         advance(to: time)
-        let quantiser = first(in: Self.good...Self.worst, within: room * 0.6) { keyframes.bits(at: $0) * Double(total) }
+        let caution = hasExperience || regime == .generous ? 1 : Self.caution
+        let quantiser = first(in: Self.good...Self.worst, within: keyframeBound) {
+            keyframes.bits(at: $0) * Double(total) * caution
+        }
         current = .keyframe(quantiser: quantiser)
         lastLowered = time
         lastChangeTime = time
@@ -121,17 +140,18 @@ struct QuantiserControl {
         of changed: Int, at time: MediaTime, lastQuantiser: Int, histogram: () -> [Int]
     ) -> Int {
         advance(to: time)
-        let passed = lastChangeTime.map { max(0, (time - $0).inSeconds) } ?? Self.bufferSeconds
+        let passed = lastChangeTime.map { max(0, (time - $0).inSeconds) } ?? Self.restSeconds
         let isLarge = changed * 2 >= total
         let isNovel = passed > 0.2 || changed >= 2 * lastChanged
         let expected = expectation(of: changed, isNovel: isNovel)
         lastChangeTime = time
         lastChanged = changed
-        interval += (min(passed, Self.bufferSeconds) - interval) / 2
+        interval += (min(passed, Self.restSeconds) - interval) / 2
         // A full bucket still lets half of the rate through.
-        let least = Double(bitRate) * min(passed, 0.1) / 2
-        let allowed = max(least, room * (isNovel ? max(0.35, Self.share(after: passed)) : Self.share(after: passed)))
-        let cheap = Double(bitRate) * 0.5 * min(0.04, max(passed, frameInterval))
+        let least = bits(min(passed, 0.1) / 2)
+        let share = regime.share(after: passed)
+        let allowed = max(least, room * (isNovel ? max(regime.noveltyShare, share) : share))
+        let cheap = bits(0.5 * min(0.04, max(passed, frameInterval)))
         var quantiser = min(
             first(in: Self.best...Self.worst, within: cheap, expected),
             first(in: Self.good...Self.worst, within: allowed, expected))
@@ -140,7 +160,7 @@ struct QuantiserControl {
             // than they are worth: small steps, none down without need. The bucket bears the rest.
             let reserve = quantiser <= Self.good ? 0 : 2
             let steady = quantiser > lastQuantiser ? lastQuantiser + 1 : max(quantiser + reserve, lastQuantiser - 1)
-            let bearable = first(in: Self.best...Self.worst, within: max(least, room * 0.4), expected)
+            let bearable = first(in: Self.best...Self.worst, within: max(least, room * max(0.4, share)), expected)
             quantiser = max(bearable, min(steady, max(lastQuantiser, quantiser)))
         }
         isSettled = true
@@ -171,13 +191,33 @@ struct QuantiserControl {
         return { max(known.bits(at: $0), unknown.bits(at: $0) * 0.7) * count }
     }
 
+    /// How to code a picture once more.
+    struct Refinement {
+        var quantiser: Int
+        /// As many macroblocks as this, of those that are coarser; nil: all of them.
+        var limit: Int?
+    }
+
+    /// Where a path carries too little for the whole picture at once, it gets better a part at a time: text can be read at the
+    /// first of these, and looks well at the second.
+    private static let stages = [38, 28, 20, best]
+
     /// The quantiser with which to code the picture once more; nil when there is no room for it at this time.
-    mutating func refinement(of histogram: [Int], budget: Int?, at time: MediaTime) -> Int? {
+    mutating func refinement(of histogram: [Int], budget: Int?, at time: MediaTime) -> Refinement? {
         advance(to: time)
         guard let coarsest = histogram.lastIndex(where: { $0 > 0 }), coarsest > Self.best else { return nil }
-        let bound = min(budget.map(Double.init) ?? .infinity, room * 0.5)
+        let bound = min(budget.map(Double.init) ?? .infinity, room * 0.5, bits(regime.refinementSeconds))
         var quantiser = coarsest
         while quantiser > Self.best, refinementBits(histogram, to: quantiser - 1) <= bound { quantiser -= 1 }
+        if regime == .pathBound, let stage = Self.stages.first(where: { $0 < coarsest }), quantiser > stage {
+            // Steps of one or two would code everything again and again.
+            let coarser = histogram.dropFirst(stage + 1).reduce(0, +)
+            let each = refinementBits(histogram, to: stage) / Double(max(1, coarser))
+            let limit = Int(bound / max(1, each))
+            guard limit * 50 >= total || level == 0 else { return nil }
+            current = .refinement(expected: each * Double(max(1, limit)) / refinementFactor)
+            return Refinement(quantiser: stage, limit: max(1, limit))
+        }
         if quantiser == coarsest {
             // There will never be more room than now.
             guard budget == nil, level == 0 else { return nil }
@@ -185,7 +225,7 @@ struct QuantiserControl {
         }
         current = .refinement(expected: refinementBits(histogram, to: quantiser) / refinementFactor)
         lastLowered = time
-        return quantiser
+        return Refinement(quantiser: quantiser)
     }
 
     /// What bringing all macroblocks to `quantiser` may take: half of what coding them afresh would, or less for a small step.
@@ -197,6 +237,21 @@ struct QuantiserControl {
         return macroblocks * keyframes.bits(at: quantiser) / 2 * refinementFactor
     }
 
+    /// Whether the frame that was coded last, of so many bits, is far more than a path bears at once, so that it isn't to be sent:
+    /// a keyframe is, whose quantiser is chosen with what is known now. Happens where a screen that was simple so far shows
+    /// something else.
+    mutating func takesBack(bits: Int, quantiser: Int) -> Bool {
+        guard regime == .pathBound, quantiser < Self.worst,
+            Double(bits) > self.bits(regime.keyframeSeconds) * Self.surprise
+        else { return false }
+        keyframes = Experience(bits: Double(bits) / Double(total), quantiser: quantiser)
+        hasExperience = true
+        return true
+    }
+
+    /// So many times what a keyframe may take is too much.
+    private static let surprise = 1.5
+
     /// What the frame that was planned last took.
     mutating func coded(bits: Int) {
         let bits = Double(bits)
@@ -204,6 +259,7 @@ struct QuantiserControl {
         switch current {
         case .keyframe(let quantiser):
             keyframes = Experience(bits: bits / Double(total), quantiser: quantiser)
+            hasExperience = true
         case .change(let macroblocks, let quantiser):
             let experience = Experience(bits: bits / Double(max(1, macroblocks)), quantiser: quantiser)
             if macroblocks * 8 >= total {

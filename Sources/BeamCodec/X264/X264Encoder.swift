@@ -1,4 +1,5 @@
 import BeamMedia
+import CLateLibraries
 import CX264
 
 /// libx264 on its own interface: no frame waits, only what changed is looked at, and each frame's quantiser is chosen here.
@@ -12,22 +13,34 @@ final class X264Encoder: EncoderBackend {
 
     let name = X264Encoder.standardName
     private let size: PixelSize
+    private let chroma: ChromaFormat
     private let handle: X264Handle
     private let parameterSets: ParameterSets
-    private let evenPictures: EvenPictures
+    private let evenPictures: EvenPictures?
     private let macroblocks: MacroblockMap
     private var control: QuantiserControl
     private var input = x264_picture_t()
+    private var partial: PartialPictures?
     /// Damage of pictures that could not be encoded.
     private var pending = DamageRegion()
-    private var lastQuantiser = 0
+    /// How often a frame is coded once more because it is far too large.
+    private static let secondThoughts = 3
+    /// The last frame's; a smaller one has the library look at the whole picture.
+    private var currentQuantiser = 0
     private var frameCount: Int64 = 0
     private var needsKeyframe = true
 
     init(_ settings: EncoderSettings) throws(CodecError) {
         size = settings.size
-        let coded = size.codedSize
-        guard let handle = X264Handle(coded: coded, frameRate: settings.boundedFrameRate),
+        chroma = settings.chroma
+        // 4:4:4 codes odd sizes as they are.
+        let coded = chroma == .subsampled ? size.codedSize : size
+        if let reason = beam_load_libx264() {
+            throw .encoderDoesNotStart(
+                name: Self.standardName, size: settings.size, reason: String(cString: reason),
+                working: VideoEncoder.workingEncoders())
+        }
+        guard let handle = X264Handle(coded: coded, frameRate: settings.boundedFrameRate, chroma: chroma),
             let parameterSets = handle.parameterSets?.inMainProfile
         else {
             throw .encoderDoesNotStart(
@@ -37,7 +50,7 @@ final class X264Encoder: EncoderBackend {
         }
         self.handle = handle
         self.parameterSets = parameterSets
-        evenPictures = EvenPictures(size)
+        evenPictures = chroma == .subsampled ? EvenPictures(size) : nil
         macroblocks = MacroblockMap(coded)
         control = QuantiserControl(
             bitRate: settings.boundedBitRate, frameRate: settings.boundedFrameRate, macroblocks: macroblocks.count)
@@ -45,25 +58,34 @@ final class X264Encoder: EncoderBackend {
         try warmUp(coded)
     }
 
-    func setBitRate(_ bitRate: Int) { control.bitRate = bitRate }
+    func setRate(_ bitRate: Int, isPathBound: Bool) {
+        control.setRate(bitRate, regime: isPathBound ? .pathBound : .generous)
+    }
+
+    var lastQuantiser: Int? { currentQuantiser }
 
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
-        let isKeyframe = keyframe || needsKeyframe
+        var isKeyframe = keyframe || needsKeyframe
         pending.formUnion(picture.damage)
         let changed = macroblocks.markDamaged(pending)
-        let quantiser =
+        var quantiser =
             isKeyframe
             ? control.keyframe(at: picture.time)
-            : control.change(of: changed, at: picture.time, lastQuantiser: lastQuantiser) { macroblocks.histogram }
-        let unit = try code(picture, keyframe: isKeyframe, quantiser: quantiser)
+            : control.change(of: changed, at: picture.time, lastQuantiser: currentQuantiser) { macroblocks.histogram }
+        var unit = try code(picture, keyframe: isKeyframe, quantiser: quantiser)
+        for _ in 0..<Self.secondThoughts where control.takesBack(bits: unit.bytes.count * 8, quantiser: quantiser) {
+            isKeyframe = true
+            quantiser = max(quantiser + 1, control.keyframe(at: picture.time))
+            unit = try code(picture, keyframe: true, quantiser: quantiser)
+        }
         pending = DamageRegion()
         needsKeyframe = false
         if isKeyframe {
             macroblocks.setQuality(quantiser)
         } else {
-            macroblocks.setQualityOfChanged(quantiser, lookedAtAll: quantiser < lastQuantiser)
+            macroblocks.setQualityOfChanged(quantiser, lookedAtAll: quantiser < currentQuantiser)
         }
-        lastQuantiser = quantiser
+        currentQuantiser = quantiser
         control.coded(bits: unit.bytes.count * 8)
         return unit
     }
@@ -73,19 +95,33 @@ final class X264Encoder: EncoderBackend {
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? {
         // What was left out is part of this picture, but nobody has seen it yet.
         guard !needsKeyframe, pending.isEmpty, !isRefined,
-            let quantiser = control.refinement(of: macroblocks.histogram, budget: budget, at: picture.time)
+            let plan = control.refinement(of: macroblocks.histogram, budget: budget, at: picture.time)
         else { return nil }
-        macroblocks.markCoarser(than: quantiser)
+        let quantiser = plan.quantiser
+        macroblocks.markCoarser(than: quantiser, limit: plan.limit)
+        var picture = picture
+        if plan.limit != nil, quantiser < currentQuantiser {
+            // The library is about to look at everything: outside of the part in question it gets to see what it has already.
+            let partial = self.partial ?? PartialPictures(chroma.pixelFormat, handle.coded)
+            self.partial = partial
+            let source = evenPictures?.even(picture.buffer) ?? picture.buffer
+            picture.buffer = partial.picture(of: source, where: macroblocks, over: handle.reconstruction)
+        }
         let unit = try code(picture, keyframe: false, quantiser: quantiser)
-        macroblocks.improve(to: quantiser)
-        lastQuantiser = quantiser
+        if plan.limit == nil {
+            macroblocks.improve(to: quantiser)
+        } else {
+            macroblocks.setQualityOfChanged(quantiser, lookedAtAll: false)
+        }
+        currentQuantiser = quantiser
         control.coded(bits: unit.bytes.count * 8)
         return unit
     }
 
     /// Codes one frame; `macroblocks` says what to look at.
     private func code(_ picture: Picture, keyframe: Bool, quantiser: Int) throws(CodecError) -> AccessUnit {
-        let buffer = evenPictures.even(picture.buffer)
+        let buffer =
+            picture.size == handle.coded ? picture.buffer : evenPictures?.even(picture.buffer) ?? picture.buffer
         let bytes = try withExtendedLifetime(buffer) { () throws(CodecError) -> [UInt8] in
             try submit(buffer, keyframe: keyframe, quantiser: quantiser)
         }
@@ -95,7 +131,7 @@ final class X264Encoder: EncoderBackend {
     }
 
     private func submit(_ buffer: PixelBuffer, keyframe: Bool, quantiser: Int) throws(CodecError) -> [UInt8] {
-        input.img.i_csp = X264_CSP_I420
+        input.img.i_csp = chroma == .full ? X264_CSP_I444 : X264_CSP_I420
         input.img.i_plane = 3
         let planes = buffer.planes
         func samples(_ index: Int) -> UnsafeMutablePointer<UInt8> {
@@ -119,7 +155,7 @@ final class X264Encoder: EncoderBackend {
     /// Codes two grey pictures that nobody sees: the first touch of the library's memory takes longer than coding a frame, and
     /// is better done before anybody waits.
     private func warmUp(_ coded: PixelSize) throws(CodecError) {
-        let grey = PixelBuffer(format: .i420, size: coded)
+        let grey = PixelBuffer(format: chroma.pixelFormat, size: coded)
         for index in 0..<3 {
             let (plane, rows) = (grey.planes[index], grey.format.plane(index, of: coded).rows)
             plane.base.initializeMemory(as: UInt8.self, repeating: 128, count: plane.stride * rows)

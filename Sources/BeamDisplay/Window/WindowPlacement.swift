@@ -10,6 +10,8 @@ import CSDL2
     private var fitted: PixelSize
     /// What to return to, where no window manager does fullscreen for us.
     private var windowed: PixelRect?
+    /// The picture that it was fitted to.
+    private var fittedPicture = PixelSize(width: 0, height: 0)
     /// Where to go after fullscreen, when that was decided in the meantime.
     private var next: PixelRect?
 
@@ -46,7 +48,11 @@ import CSDL2
 
     /// Gives the window the picture's size, at most 90 % of the screen, unless a person has resized it. In fullscreen that
     /// is the size it will return to.
+    ///
+    /// The same picture in smaller, as a slow network gets it for a while, is shown as large as before.
     func fit(to picture: PixelSize) {
+        guard !isReduced(picture) else { return }
+        fittedPicture = picture
         guard isFullscreen || (window.size == fitted && !window.has(SDL_WINDOW_MAXIMIZED)) else { return }
         let screen = window.video.usableBounds(window.displayIndex)
         let ratio = window.pixelRatio
@@ -69,6 +75,13 @@ import CSDL2
             window.place(rect)
             next = isFullscreen ? rect : nil
         }
+    }
+
+    /// Whether `picture` has the shape of the one that the window was fitted to, to two pixels, and isn't larger.
+    private func isReduced(_ picture: PixelSize) -> Bool {
+        let full = fittedPicture
+        guard full.width > 0, picture.width <= full.width, picture.width * 2 >= full.width - 4 else { return false }
+        return abs(picture.height * full.width - picture.width * full.height) <= 2 * max(full.width, full.height)
     }
 
     private static func limited(_ size: PixelSize, by screen: PixelSize) -> PixelSize {

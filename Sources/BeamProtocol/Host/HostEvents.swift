@@ -71,6 +71,8 @@ public enum HostEvent: Sendable, Equatable {
     case viewerLeft(session: String, from: Visitor, reason: String)
     /// The number of addresses that the stream goes to has changed.
     case audience(Int)
+    /// A viewer's path carries so much less than the others' that it gets a stream of its own from here on; or it does no longer.
+    case laneChanged(session: String, isReduced: Bool)
     /// Frames were thrown away before sending, because the network takes less than the encoder makes.
     case framesDropped(Int)
 }
@@ -87,6 +89,15 @@ public struct HostStatistics: Sendable, Equatable {
     public var bytes: UInt64 = 0
     /// Frames thrown away before sending.
     public var dropped: UInt64 = 0
+    /// Of the datagrams, those that were sent once more because a viewer had asked, and those of parity.
+    public var repairs: UInt64 = 0
+    public var parity: UInt64 = 0
+    /// How often a viewer has asked for a keyframe that wasn't on its way.
+    public var keyframesWanted: UInt64 = 0
+    /// The slowest viewer's path, in bits a second, where the paths and not the options bound the rate; and what the encoder is
+    /// to make of that.
+    public var pathRate: Int?
+    public var demandedRate: Int?
     /// Datagrams that came to the media port and were no viewer's: forged, damaged, repeated, or astray.
     public var refusedDatagrams: UInt64 = 0
 

@@ -33,10 +33,10 @@ extension HostSession {
                 // An older one that comes late, or is brought by somebody else, moves nothing.
                 guard result.isNewest else { break }
                 hello(index, from: address, now: now)
-                sayState(to: viewers[index])
+                sayState(to: index, now: now)
             case .feedback:
-                take(opened.withUnsafeBytes { Feedback($0) }, now: now)
-            case .media, .state:
+                take(opened.withUnsafeBytes { Feedback($0) }, isNewest: result.isNewest, from: index, now: now)
+            case .media, .state, .parity:
                 break
             }
         } catch {
@@ -65,11 +65,11 @@ extension HostSession {
         guard case .start(let address, let replaced) = viewers[index].stream.hello(from: address, now: now) else {
             return
         }
-        if let replaced { pacer.remove(replaced) }
+        if let replaced { lanes[viewers[index].lane].pacer.remove(replaced) }
         deadlines.set(.streamSilence(viewers[index].id), at: now + HostLimits.streamSilence)
         emit(.mediaStarted(session: viewers[index].session.description, to: address))
         audienceChanged()
-        if isBroadcasting { perform(keyframes.need(now: now)) }
+        if isBroadcasting { needKeyframe(lane: viewers[index].lane, now: now) }
     }
 
     mutating func mediaSourceAnnounced(_ id: ViewerID, port: UInt16, now: MediaTime) {
@@ -104,7 +104,7 @@ extension HostSession {
 
     private mutating func stopStream(_ index: Int, reason: String) {
         guard let address = viewers[index].stream.stop() else { return }
-        pacer.remove(address)
+        lanes[viewers[index].lane].pacer.remove(address)
         deadlines.cancel(.streamSilence(viewers[index].id))
         emit(.mediaStopped(session: viewers[index].session.description, reason: reason))
         audienceChanged()
@@ -115,84 +115,106 @@ extension HostSession {
         guard count != audience else { return }
         audience = count
         emit(.audience(count))
-        if count == 0 {
-            keyframes.stop()
-            armKeyframe()
+        for lane in lanes.indices where !isWatched(lane) {
+            lanes[lane].keyframes.stop()
+            armKeyframe(lane: lane)
         }
     }
 
     // MARK: Frames
 
-    /// The encoder has made a frame. It goes to every viewer that can decode it, as fast as the pace allows; its
+    /// The encoder has made a frame. It goes to every viewer of its lane that can decode it, as fast as the pace allows; its
     /// number on the wire is the session's own.
     public mutating func handleFrame(_ unit: AccessUnit, now: MediaTime) {
-        guard !isEnded, isBroadcasting, audience > 0 else { return }
+        let lane = unit.lane
+        guard !isEnded, isBroadcasting, lanes.indices.contains(lane), isWatched(lane) else { return }
         if unit.isKeyframe {
-            keyframes.keyframeCame(now: now, isPeriodic: viewers.contains { !$0.isSecure && $0.stream.isWatching })
-            armKeyframe()
-            for index in viewers.indices { viewers[index].stream.keyframeSent() }
-            if let count = droppedUntilKeyframe, count > 0 { emit(.framesDropped(count)) }
-            droppedUntilKeyframe = nil
-        } else if let count = droppedUntilKeyframe {
-            droppedUntilKeyframe = count + 1
+            keyframeCame(lane: lane, now: now)
+        } else if let count = lanes[lane].droppedUntilKeyframe {
+            lanes[lane].droppedUntilKeyframe = count + 1
             totals.dropped += 1
             return
         }
         let audience = MediaAudience(
-            version1: destinations { !$0.isSecure }, version2: destinations { $0.isSecure })
+            version1: destinations(lane) { !$0.isSecure }, version2: destinations(lane) { $0.isSecure },
+            parity: destinations(lane) { $0.parityShare > 0 },
+            parityShare: viewers.reduce(0) { $1.lane == lane ? max($0, $1.parityShare) : $0 })
         guard !audience.isEmpty else { return }
-        if pacer.datagramsSealed > HostLimits.datagramsPerKey { replaceMediaKey(now: now) }
-        switch pacer.enqueue(unit, to: audience, now: now) {
+        if sealer.datagramsSealed > HostLimits.datagramsPerKey { replaceMediaKey(now: now) }
+        switch lanes[lane].pacer.enqueue(unit, to: audience, now: now) {
         case .queued(let superseded): dropped(superseded)
         case .overflow(let count):
             dropped(count)
-            restart(now: now)
+            restart(lane: lane, now: now)
         }
     }
 
-    func destinations(_ isIncluded: (PairedViewer) -> Bool) -> [NetworkAddress] {
+    private mutating func keyframeCame(lane: Int, now: MediaTime) {
+        let isPeriodic = viewers.contains { $0.lane == lane && !$0.isSecure && $0.stream.isWatching }
+        lanes[lane].keyframes.keyframeCame(now: now, isPeriodic: isPeriodic)
+        armKeyframe(lane: lane)
+        for index in viewers.indices where viewers[index].lane == lane && !viewers[index].isSilent {
+            viewers[index].stream.keyframeSent()
+        }
+        if let count = lanes[lane].droppedUntilKeyframe, count > 0 { emit(.framesDropped(count)) }
+        lanes[lane].droppedUntilKeyframe = nil
+    }
+
+    func isWatched(_ lane: Int) -> Bool { viewers.contains { $0.lane == lane && $0.stream.isWatching } }
+
+    func destinations(_ lane: Int, _ isIncluded: (PairedViewer) -> Bool) -> [NetworkAddress] {
         viewers.compactMap { viewer in
-            guard isIncluded(viewer), let destination = viewer.stream.destination, destination.isStreaming else {
-                return nil
-            }
+            guard viewer.lane == lane, isIncluded(viewer), let destination = viewer.stream.destination,
+                destination.isStreaming
+            else { return nil }
             return destination.address
         }
     }
 
-    private mutating func dropped(_ count: Int) {
+    mutating func dropped(_ count: Int) {
         guard count > 0 else { return }
         totals.dropped += UInt64(count)
         emit(.framesDropped(count))
     }
 
     /// The frames that come next would lack what they refer to: go on with a keyframe.
-    private mutating func restart(now: MediaTime) {
-        droppedUntilKeyframe = 0
-        perform(keyframes.need(now: now))
+    private mutating func restart(lane: Int, now: MediaTime) {
+        lanes[lane].droppedUntilKeyframe = 0
+        needKeyframe(lane: lane, now: now)
     }
 
-    /// What may leave now, if anything; otherwise the pacer's deadline is set.
+    /// What may leave now, if anything; otherwise deadlines are set. What is to be mended comes first.
     mutating func nextBurst(now: MediaTime) -> Output? {
+        if let output = nextRepair(now: now) { return output }
+        for lane in lanes.indices {
+            if let output = nextBurst(lane: lane, now: now) { return output }
+        }
+        return nil
+    }
+
+    private mutating func nextBurst(lane: Int, now: MediaTime) -> Output? {
+        lanes[lane].isBlocked = false
         while true {
-            switch pacer.step(now: now) {
+            switch lanes[lane].pacer.step(now: now, room: room(lane)) {
             case .send(let burst, let isKeyframe, let begins):
                 if begins {
                     totals.frames += 1
                     totals.keyframes += isKeyframe ? 1 : 0
-                    tail.frameSent(now: now)
-                    armTail()
+                    lanes[lane].tail.frameSent(now: now)
+                    armTail(lane: lane)
                 }
-                totals.datagrams += UInt64(burst.datagramCount * burst.addresses.count)
-                totals.bytes += UInt64(burst.range.count * burst.addresses.count)
-                return .transmit(burst)
+                return transmit(burst, now: now)
             case .unsendable(_, let isKeyframe):
                 dropped(1)
-                droppedUntilKeyframe = droppedUntilKeyframe ?? 0
+                lanes[lane].droppedUntilKeyframe = lanes[lane].droppedUntilKeyframe ?? 0
                 // An encoder whose keyframes can't be sent isn't asked more often than it would be anyway.
-                if !isKeyframe { perform(keyframes.need(now: now)) }
+                if !isKeyframe { needKeyframe(lane: lane, now: now) }
                 if let output = outputs.popFirst() { return output }
             case .wait(let time):
-                deadlines.set(.pacer, at: time)
+                deadlines.set(.pacer(lane: lane), at: time)
+                return nil
+            case .blocked:
+                lanes[lane].isBlocked = true
                 return nil
             case .idle:
                 return nil
@@ -200,14 +222,41 @@ extension HostSession {
         }
     }
 
-    // MARK: Keyframes
-
-    mutating func perform(_ action: KeyframeSchedule.Action) {
-        if action == .request { outputs.append(.requestKeyframe) }
-        armKeyframe()
+    /// Part of a frame, for the first time.
+    private mutating func transmit(_ burst: MediaBurst, now: MediaTime) -> Output {
+        count(burst)
+        for index in viewers.indices {
+            guard viewers[index].delivery != nil, let address = viewers[index].stream.destination?.address,
+                burst.addresses.contains(address)
+            else { continue }
+            viewers[index].delivery?.sent(bytes: burst.range.count, now: now)
+            armPath(index)
+        }
+        return .transmit(burst)
     }
 
-    mutating func armKeyframe() {
-        if let time = keyframes.deadline { deadlines.set(.keyframe, at: time) } else { deadlines.cancel(.keyframe) }
+    mutating func count(_ burst: MediaBurst) {
+        totals.datagrams += UInt64(burst.datagramCount * burst.addresses.count)
+        totals.bytes += UInt64(burst.range.count * burst.addresses.count)
+    }
+
+    // MARK: Keyframes
+
+    /// Somebody can't go on without one.
+    mutating func needKeyframe(lane: Int, now: MediaTime) {
+        perform(lanes[lane].keyframes.need(now: now), lane: lane)
+    }
+
+    mutating func perform(_ action: KeyframeSchedule.Action, lane: Int) {
+        if action == .request { outputs.append(.requestKeyframe(lane: lane)) }
+        armKeyframe(lane: lane)
+    }
+
+    mutating func armKeyframe(lane: Int) {
+        if let time = lanes[lane].keyframes.deadline {
+            deadlines.set(.keyframe(lane: lane), at: time)
+        } else {
+            deadlines.cancel(.keyframe(lane: lane))
+        }
     }
 }

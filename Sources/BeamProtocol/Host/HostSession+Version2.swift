@@ -166,6 +166,7 @@ extension HostSession {
         } else {
             return
         }
+        prepareDelivery(to: index, dialog.features)
         attach(index, to: id, now: now)
         outputs.append(.admitted(id))
         send(
@@ -178,6 +179,15 @@ extension HostSession {
         emit(
             .viewerPaired(
                 session: viewers[index].session.description, from: visitor(index), isResumed: known != nil))
+    }
+
+    private mutating func prepareDelivery(to index: Int, _ features: SecureMessage.Hello.Features) {
+        let decodesFullChroma = features.contains(.fullChroma)
+        if viewers[index].delivery?.decodesFullChroma != decodesFullChroma {
+            viewers[index].delivery = ViewerDelivery(
+                decodesFullChroma: decodesFullChroma, limit: configuration.bitRate)
+            viewers[index].lane = configuration.usesFullChroma && !decodesFullChroma ? Lane.reduced : Lane.full
+        }
     }
 
     /// A number for a viewer's key that no other viewer's has.
@@ -250,7 +260,8 @@ extension HostSession {
     mutating func advanceMediaKey(now: MediaTime) {
         let mustReplace = mediaKeys.advance()
         deadlines.cancel(.mediaKey)
-        pacer.use(mediaKeys.current)
+        sealer = DatagramSealer(key: mediaKeys.current)
+        for lane in lanes.indices { lanes[lane].pacer.use(sealer) }
         if mustReplace { replaceMediaKey(now: now) }
     }
 }

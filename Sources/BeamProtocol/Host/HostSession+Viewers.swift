@@ -10,9 +10,10 @@ extension HostSession {
             return nil
         }
         lastViewer += 1
-        let viewer = PairedViewer(
+        var viewer = PairedViewer(
             id: ViewerID(value: lastViewer), session: SessionID(random: &random), address: address, peer: peer,
             control: nil, lastSign: now)
+        if case .version1 = peer, configuration.usesFullChroma { viewer.lane = Lane.reduced }
         viewers.append(viewer)
         deadlines.set(.viewerSilence(viewer.id), at: viewer.silenceDeadline)
         return viewers.count - 1
@@ -62,8 +63,10 @@ extension HostSession {
         let visitor = visitor(index)
         closeControl(of: index, now: now)
         var viewer = viewers.remove(at: index)
-        if let address = viewer.stream.stop() { pacer.remove(address) }
+        if let address = viewer.stream.stop() { lanes[viewer.lane].pacer.remove(address) }
         deadlines.cancel(.streamSilence(id))
+        deadlines.cancel(.path(id))
+        deadlines.cancel(.repair(id))
         deadlines.cancel(.viewerSilence(id))
         emit(.viewerLeft(session: viewer.session.description, from: visitor, reason: reason))
         audienceChanged()
@@ -84,11 +87,13 @@ extension HostSession {
         announce(.broadcast(isOn), .broadcast(isOn))
         for index in viewers.indices { viewers[index].stream.interrupt() }
         if isOn {
-            if audience > 0 { perform(keyframes.need(now: now)) }
+            for lane in lanes.indices where isWatched(lane) { needKeyframe(lane: lane, now: now) }
         } else {
-            _ = pacer.dropWaiting()
-            keyframes.stop()
-            armKeyframe()
+            for lane in lanes.indices {
+                _ = lanes[lane].pacer.dropWaiting()
+                lanes[lane].keyframes.stop()
+                armKeyframe(lane: lane)
+            }
         }
     }
 }

@@ -12,18 +12,24 @@ public struct HostSession: Sendable {
         public var trust: HostTrust
         /// Version 1 viewers may come in too: what they see, everybody on the network can see.
         public var allowsUnencrypted: Bool
-        /// How fast frames leave, and how much may wait.
+        /// How fast frames leave at most, and how much may wait.
         public var pacing: Pacing
+        /// What the encoder makes at most, in bits a second: no path has to carry more.
+        public var bitRate: Int
+        /// Lane 0 is 4:4:4: viewers that can't decode it get lane 1.
+        public var usesFullChroma: Bool
 
         public init(
             acceptance: Acceptance, deviceName: String? = nil, trust: HostTrust, allowsUnencrypted: Bool = false,
-            pacing: Pacing = Pacing()
+            pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false
         ) {
             self.acceptance = acceptance
             self.deviceName = deviceName
             self.trust = trust
             self.allowsUnencrypted = allowsUnencrypted
             self.pacing = pacing
+            self.bitRate = bitRate
+            self.usesFullChroma = usesFullChroma
         }
     }
 
@@ -64,8 +70,10 @@ public struct HostSession: Sendable {
         /// Close after everything sent so far has left.
         case close(ConnectionID)
         case transmit(MediaBurst)
-        /// The next encoded frame has to be a keyframe, also when the screen stands still.
-        case requestKeyframe
+        /// The lane's next encoded frame has to be a keyframe, also when the screen stands still.
+        case requestKeyframe(lane: Int)
+        /// What the lane's encoder is to make has changed.
+        case demand(StreamDemand, lane: Int)
         case event(HostEvent)
         /// Nothing more to do until then, or until something happens.
         case wait(until: MediaTime)
@@ -83,10 +91,14 @@ public struct HostSession: Sendable {
         case questions
         /// The next media key is used, whoever may not have it yet.
         case mediaKey
-        case keyframe
+        case keyframe(lane: Int)
         /// Nothing has left for a moment.
-        case tail
-        case pacer
+        case tail(lane: Int)
+        case pacer(lane: Int)
+        /// Something can be sent to a viewer once more.
+        case repair(ViewerID)
+        /// A viewer may have been silent for too long, or is, and has to be asked whether it is there.
+        case path(ViewerID)
     }
 
     let configuration: Configuration
@@ -110,13 +122,13 @@ public struct HostSession: Sendable {
     var mediaPort: UInt16?
     var isBroadcasting = false
 
-    var pacer: Pacer
+    var lanes: [Lane]
+    /// Seals what all lanes send.
+    var sealer: DatagramSealer
+    /// The datagrams that are sent again, one burst after the other in the same memory.
+    var repairMemory: [UInt8] = []
     /// What a viewer's datagram says, until the next one; its memory is used again.
     var opened: [UInt8] = []
-    var keyframes = KeyframeSchedule()
-    var tail = TailProbe()
-    /// Frames were dropped: only a keyframe makes sense now. Counts those since.
-    var droppedUntilKeyframe: Int?
     var audience = 0
     var totals = HostStatistics()
 
@@ -128,8 +140,9 @@ public struct HostSession: Sendable {
         book = TrustBook(remembered: configuration.trust.remembered)
         code = configuration.trust.code
         mediaKeys = MediaKeys(random: &random)
-        pacer = Pacer(configuration.pacing, firstNumber: SequenceNumber(0))
-        pacer.use(mediaKeys.current)
+        sealer = DatagramSealer(key: mediaKeys.current)
+        lanes = (0..<Lane.count).map { Lane($0, configuration.pacing) }
+        for lane in lanes.indices { lanes[lane].pacer.use(sealer) }
         self.random = random
     }
 
@@ -137,6 +150,10 @@ public struct HostSession: Sendable {
         var statistics = totals
         statistics.viewers = viewers.count
         statistics.watching = audience
+        statistics.parity = lanes.reduce(0) { $0 + $1.pacer.parityDatagrams }
+        let bound = viewers.compactMap { $0.delivery?.path }.filter { $0.isBound && !$0.isSilent }
+        statistics.pathRate = bound.map(\.rate).min()
+        statistics.demandedRate = lanes[Lane.full].demand.bitRate
         return statistics
     }
 
@@ -170,6 +187,8 @@ public struct HostSession: Sendable {
                 deadlineReached(purpose, now: now)
             } else if let output = nextBurst(now: now) {
                 return output
+            } else if changeDemands(now: now) {
+                continue
             } else if deadlines.next > now {
                 return .wait(until: deadlines.next)
             }
@@ -187,12 +206,14 @@ public struct HostSession: Sendable {
             armQuestions()
         case .mediaKey:
             advanceMediaKey(now: now)
-        case .keyframe:
-            perform(keyframes.deadlineReached(now: now))
-        case .tail:
-            tailReached(now: now)
-        case .pacer:
-            break  // The pacer is asked anyway.
+        case .keyframe(let lane):
+            perform(lanes[lane].keyframes.deadlineReached(now: now), lane: lane)
+        case .tail(let lane):
+            tailReached(lane: lane, now: now)
+        case .path(let id):
+            checkPath(id, now: now)
+        case .pacer, .repair:
+            break  // Whether something may leave is asked anyway.
         }
     }
 
@@ -203,8 +224,7 @@ public struct HostSession: Sendable {
         connections = [:]
         viewers = []
         audience = 0
-        pacer = Pacer(configuration.pacing, firstNumber: SequenceNumber(0))
-        keyframes.stop()
+        lanes = lanes.map { Lane($0.number, configuration.pacing) }
         deadlines.cancelAll()
         isEnded = true
     }

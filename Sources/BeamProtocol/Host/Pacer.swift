@@ -16,6 +16,10 @@ struct Pacer: Sendable {
     /// The datagrams, in one form, of the frame whose turn it is.
     private struct Cut: Sendable {
         let form: MediaForm
+        /// Not the frame's parts, but what repairs them.
+        var isParity = false
+        /// Leaves after so many bytes of the frame.
+        var offset = 0
         /// The memory of all frames, one after the other: the frame's datagrams are its first `length` bytes.
         var memory: [UInt8] = []
         var length = 0
@@ -25,13 +29,17 @@ struct Pacer: Sendable {
 
         /// Bytes after the first `sent`, `limit` at most, that somebody is to get.
         func rest(after sent: Int, limit: Int) -> Range<Int>? {
-            audience.isEmpty || length <= sent ? nil : sent..<min(sent + limit, length)
+            let (start, end) = (max(0, sent - offset), min(sent + limit - offset, length))
+            return audience.isEmpty || start >= end ? nil : start..<end
         }
+
+        func isFinished(after sent: Int) -> Bool { audience.isEmpty || sent >= offset + length }
     }
 
     /// The frame whose turn it is. Its forms leave in step: a burst of each, then the next burst of each.
     private struct Current: Sendable {
-        var isKeyframe: Bool
+        var unit: AccessUnit
+        var isKeyframe: Bool { unit.isKeyframe }
         /// A datagram of it has left.
         var hasBegun = false
         /// Bytes of each cut that have left, but for those that are due.
@@ -53,6 +61,8 @@ struct Pacer: Sendable {
         /// A frame could not be cut into datagrams, or sealed, and is gone for everybody.
         case unsendable(FragmentationError, isKeyframe: Bool)
         case wait(until: MediaTime)
+        /// As much as may be is on its way: something of that has to arrive first.
+        case blocked
         case idle
     }
 
@@ -70,19 +80,26 @@ struct Pacer: Sendable {
     }
 
     private let pacing: Pacing
+    /// As fast as the viewers' paths allow.
+    private var pace: Pacing
     private var bucket: TokenBucket
     private var sealer: DatagramSealer?
-    private var cuts = [Cut(form: .version1), Cut(form: .version2)]
+    private var cuts = [Cut(form: .version1), Cut(form: .version2), Cut(form: .version2, isParity: true)]
+    /// Parity's datagrams so far, for each address.
+    private(set) var parityDatagrams: UInt64 = 0
     private var current: Current?
     private var waiting: [Waiting] = []
     private var waitingBytes = 0
     private var numbers: Numbers
+    /// What has left in version 2.
+    private(set) var sent = SentFrames()
     /// The last frame that has begun to leave in version 2, and the last keyframe among those.
     private(set) var newest: SequenceNumber?
     private(set) var newestKeyframe: SequenceNumber?
 
     init(_ pacing: Pacing, firstNumber: SequenceNumber) {
         self.pacing = pacing
+        pace = pacing
         bucket = TokenBucket(capacity: pacing.bucketBytes, bitsPerSecond: pacing.bitsPerSecond)
         numbers = Numbers(version1: firstNumber, version2: firstNumber)
     }
@@ -91,15 +108,48 @@ struct Pacer: Sendable {
 
     /// Seals with `key` from the next frame on. There has to be a key before a frame goes to a version 2 audience, and
     /// a new one each time: a key that was in use before would repeat its nonces.
-    mutating func use(_ key: SealingKey) {
-        sealer = DatagramSealer(key: key)
+    mutating func use(_ sealer: DatagramSealer) {
+        self.sealer = sealer
     }
 
     /// How many datagrams the present key has sealed. Replace it well before `DatagramSealer.limit`.
     var datagramsSealed: UInt64 { sealer?.datagramsSealed ?? 0 }
 
-    /// A sealed datagram that tells how far the stream has come.
-    func sealedState() -> [UInt8]? { try? sealer?.seal(.state, StreamState(newest: newest).plaintext) }
+    /// A sealed datagram of the host's own.
+    func seal(_ state: StreamState) -> [UInt8]? { try? sealer?.seal(.state, state.plaintext) }
+
+    /// Some parts of a frame once more, at the start of `memory`: how many bytes those are. Nil for a frame that is too old, or
+    /// hasn't left yet.
+    func writeAgain(_ parts: [Int], of frame: SequenceNumber, to memory: inout [UInt8]) -> Int? {
+        guard let sealer, let unit = sent.frame(frame)?.unit else { return nil }
+        return try? Fragmenter.writeAgain(parts, of: unit, sequence: frame, sealedBy: sealer, to: &memory)
+    }
+
+    // MARK: The pace
+
+    /// The viewers' paths are to be sent no more than so many bits a second, and so many bytes at once.
+    mutating func slow(to rate: Int, burst: Int, now: MediaTime) {
+        let slowed = pacing.slowed(to: rate, burst: burst)
+        guard slowed != pace else { return }
+        pace = slowed
+        bucket.change(capacity: slowed.bucketBytes, bitsPerSecond: slowed.bitsPerSecond, now: now)
+    }
+
+    /// Something else has left for the same paths: the frames wait for that long.
+    mutating func charge(_ bytes: Int, now: MediaTime) { bucket.charge(bytes, now: now) }
+
+    /// Bytes that wait for their turn, as the encoder made them.
+    var backlog: Int {
+        guard let current else { return waitingBytes }
+        let end = cuts.reduce(0) { max($0, $1.audience.isEmpty ? 0 : $1.offset + $1.length) }
+        return waitingBytes + max(0, end - current.sent)
+    }
+
+    /// How long what waits needs at the present pace, but for what the bucket holds.
+    mutating func backlogTime(now: MediaTime) -> Duration {
+        let bytes = max(0, backlog - bucket.level(now: now))
+        return .nanoseconds(Int64(Double(bytes) * 8e9 / Double(pace.bitsPerSecond)))
+    }
 
     // MARK: In
 
@@ -139,10 +189,21 @@ struct Pacer: Sendable {
         return count
     }
 
+    /// Drops everything, what has begun to leave as well, and says how many frames those were: nobody can use them in time.
+    mutating func abandon() -> Int {
+        var count = dropWaiting()
+        if current != nil { count += 1 }
+        current = nil
+        for index in cuts.indices { cuts[index].due = nil }
+        sent.forgetAll()
+        return count
+    }
+
     // MARK: Out
 
-    /// The next burst, if it may leave now.
-    mutating func step(now: MediaTime) -> Step {
+    /// The next burst, if it may leave now. `room`: how many bytes may be on their way in addition; a datagram at least always may
+    /// where that isn't negative.
+    mutating func step(now: MediaTime, room: Int = .max) -> Step {
         while true {
             if current == nil {
                 guard !waiting.isEmpty else { return .idle }
@@ -155,13 +216,14 @@ struct Pacer: Sendable {
                 }
             }
             if !cuts.contains(where: { $0.due != nil }) {
-                switch pay(now: now) {
+                guard room >= 0 else { return .blocked }
+                switch pay(now: now, room: room) {
                 case .paid: break
                 case .finished: continue
                 case .short(let time): return .wait(until: time)
                 }
             }
-            if let burst = takeDue() { return burst }
+            if let burst = takeDue(now: now) { return burst }
         }
     }
 
@@ -172,9 +234,11 @@ struct Pacer: Sendable {
     }
 
     /// Pays for the next burst in each form, if the bucket holds enough.
-    private mutating func pay(now: MediaTime) -> Payment {
+    private mutating func pay(now: MediaTime, room: Int) -> Payment {
         let sent = current?.sent ?? 0
-        let limit = pacing.burstBytes(holding: bucket.level(now: now))
+        let mostDatagrams = max(1, room / MediaLimits.datagramLength)
+        let limit = min(
+            pace.burstBytes(holding: bucket.level(now: now)), mostDatagrams * MediaLimits.datagramLength)
         let longest = cuts.reduce(0) { max($0, $1.rest(after: sent, limit: limit)?.count ?? 0) }
         guard longest > 0 else {
             current = nil
@@ -188,7 +252,7 @@ struct Pacer: Sendable {
     }
 
     /// A burst that is paid for; nil if nobody is left to get it.
-    private mutating func takeDue() -> Step? {
+    private mutating func takeDue(now: MediaTime) -> Step? {
         guard let frame = current, let index = cuts.firstIndex(where: { $0.due != nil }), let range = cuts[index].due
         else { return nil }
         cuts[index].due = nil
@@ -197,9 +261,18 @@ struct Pacer: Sendable {
         let isSent = !cut.audience.isEmpty
         if isSent {
             current?.hasBegun = true
-            if range.lowerBound == 0 { began(cut.form, isKeyframe: frame.isKeyframe) }
+            let datagrams = (range.upperBound + MediaLimits.datagramLength - 1) / MediaLimits.datagramLength
+            if cut.isParity {
+                parityDatagrams +=
+                    UInt64(datagrams - range.lowerBound / MediaLimits.datagramLength)
+                    * UInt64(cut.audience.count)
+                sent.sentParity(now: now)
+            } else {
+                if range.lowerBound == 0 { began(cut, frame.unit, now: now) }
+                if cut.form == .version2 { sent.sent(upTo: datagrams, now: now) }
+            }
         }
-        let isFinished = cuts.allSatisfy { $0.due == nil && $0.rest(after: frame.sent, limit: 1) == nil }
+        let isFinished = cuts.allSatisfy { $0.due == nil && $0.isFinished(after: frame.sent) }
         if isFinished { current = nil }
         guard isSent else { return nil }
         let burst = MediaBurst(
@@ -207,12 +280,14 @@ struct Pacer: Sendable {
         return .send(burst, isKeyframe: frame.isKeyframe, begins: !frame.hasBegun)
     }
 
-    private mutating func began(_ form: MediaForm, isKeyframe: Bool) {
-        if form == .version2 {
+    private mutating func began(_ cut: Cut, _ unit: AccessUnit, now: MediaTime) {
+        if cut.form == .version2 {
             newest = numbers.version2
-            if isKeyframe { newestKeyframe = newest }
+            if unit.isKeyframe { newestKeyframe = newest }
+            let datagrams = (cut.length + MediaLimits.datagramLength - 1) / MediaLimits.datagramLength
+            sent.began(unit, number: numbers.version2, partCount: datagrams, length: cut.length, now: now)
         }
-        numbers.count(form)
+        numbers.count(cut.form)
     }
 
     /// Cuts the frame in each form that somebody is to get it in; its turn has come.
@@ -223,6 +298,7 @@ struct Pacer: Sendable {
         }
         cuts[0].audience = frame.audience.version1
         cuts[1].audience = frame.audience.version2
+        cuts[2].audience = frame.audience.parity
         if !frame.audience.version1.isEmpty {
             cuts[0].length = try Fragmenter.write(frame.unit, sequence: numbers.version1, to: &cuts[0].memory)
         }
@@ -230,7 +306,14 @@ struct Pacer: Sendable {
             guard let sealer else { throw .noSealingKey }
             cuts[1].length = try Fragmenter.write(
                 frame.unit, sequence: numbers.version2, sealedBy: sealer, to: &cuts[1].memory)
+            if !frame.audience.parity.isEmpty {
+                cuts[2].length = try FrameCutter(frame.unit, as: .version2).writeParity(
+                    share: frame.audience.parityShare, sequence: numbers.version2, sealedBy: sealer,
+                    to: &cuts[2].memory)
+                let datagrams = (cuts[1].length + MediaLimits.datagramLength - 1) / MediaLimits.datagramLength
+                cuts[2].offset = datagrams * MediaLimits.datagramLength
+            }
         }
-        current = Current(isKeyframe: frame.unit.isKeyframe)
+        current = Current(unit: frame.unit)
     }
 }

@@ -25,6 +25,14 @@ public struct Pacing: Sendable, Hashable {
         self.queueTime = queueTime
     }
 
+    /// The same for paths that are to be sent no more than so many bits a second, and so many bytes at once.
+    func slowed(to rate: Int, burst: Int) -> Pacing {
+        var slowed = self
+        slowed.bitsPerSecond = max(1, min(bitsPerSecond, rate))
+        slowed.bucketBytes = max(MediaLimits.datagramLength, min(bucketBytes, burst))
+        return slowed
+    }
+
     /// What the system takes in one go: as many bytes as an IP datagram holds, and fewer than 64 datagrams.
     private static let longestBurst = 65_507 / MediaLimits.datagramLength
 
@@ -39,8 +47,8 @@ public struct Pacing: Sendable, Hashable {
 
 /// Lets bytes through at a rate, with room for a burst.
 struct TokenBucket: Sendable {
-    private let capacity: Int64
-    private let nanosecondsPerByte: Double
+    private var capacity: Int64
+    private var nanosecondsPerByte: Double
     /// In bytes; negative only while a burst larger than the bucket is paid off.
     private var tokens: Int64
     private var filledAt: MediaTime?
@@ -49,6 +57,13 @@ struct TokenBucket: Sendable {
         self.capacity = Int64(max(1, capacity))
         nanosecondsPerByte = 8e9 / Double(max(1, bitsPerSecond))
         tokens = self.capacity
+    }
+
+    /// From now on. What is in the bucket already stays.
+    mutating func change(capacity: Int, bitsPerSecond: Int, now: MediaTime) {
+        fill(now)
+        self.capacity = Int64(max(1, capacity))
+        nanosecondsPerByte = 8e9 / Double(max(1, bitsPerSecond))
     }
 
     /// Takes `count` bytes out and returns nil; or says when they will be there.
@@ -61,6 +76,15 @@ struct TokenBucket: Sendable {
         }
         return now + .nanoseconds(Int64((Double(missing) * nanosecondsPerByte).rounded(.up)))
     }
+
+    /// Takes bytes out whether they are there or not: what comes next waits for them.
+    mutating func charge(_ count: Int, now: MediaTime) {
+        fill(now)
+        tokens -= Int64(count)
+    }
+
+    /// What was taken and not used.
+    mutating func putBack(_ count: Int) { tokens = min(max(tokens, capacity), tokens + Int64(count)) }
 
     /// Bytes that may leave now.
     mutating func level(now: MediaTime) -> Int {
@@ -75,7 +99,8 @@ struct TokenBucket: Sendable {
         }
         let gained = (Double((now - last).inNanoseconds) / nanosecondsPerByte).rounded(.down)
         if gained >= Double(capacity - tokens) {
-            tokens = capacity
+            // There may be more since it was larger.
+            tokens = max(tokens, capacity)
             filledAt = now
         } else {
             // Whole bytes only; the time of the fraction counts next time.

@@ -25,6 +25,10 @@ struct PairedViewer: Sendable {
     /// The last line, message or hello.
     var lastSign: MediaTime
     var stream = ViewerStream()
+    /// Which of the host's streams it gets.
+    var lane = Lane.full
+    /// Version 2: how the stream gets to it.
+    var delivery: ViewerDelivery?
 
     /// When it has left, unless it gives a sign of life before.
     var silenceDeadline: MediaTime { lastSign + HostLimits.viewerSilence }

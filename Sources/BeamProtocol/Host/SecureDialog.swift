@@ -34,6 +34,7 @@ struct SecureDialog: Sendable {
     let nonce: [UInt8]
     private(set) var name = ""
     private(set) var instance: UInt64 = 0
+    private(set) var features: SecureMessage.Hello.Features = []
     private var messages = 0
     private var state = State.connected
 
@@ -72,6 +73,7 @@ struct SecureDialog: Sendable {
         case (.connected, .hello(let hello)):
             name = hello.name
             instance = hello.instance
+            features = hello.features
             state = .greeted
             return .greet(hello)
         case (.greeted, .codeShare(let share)):

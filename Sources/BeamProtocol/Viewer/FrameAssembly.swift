@@ -3,16 +3,18 @@ import BeamMedia
 /// One frame being put together from its parts.
 ///
 /// Each part is copied once, straight to its place: part `i` to `i` × `stride`, but the AVCC bytes of part 0 to the
-/// end of its place, so that the usual frame, whose parts are all full, lies in one piece when it is complete.
+/// end of its place, so that the usual frame, whose parts are all full, lies in one piece when it is complete. The
+/// parameter sets stand before them, so that each place holds its part as it was sent: parity is over that.
 struct FrameAssembly: Sendable {
     enum Insertion: Hashable, Sendable {
         case inserted
-        /// That was the last part: `unit` is there.
+        /// That was the last part, or all that were missing could be repaired: `unit` is there.
         case completed
+        /// It was there before; or it is parity, and nothing is left for it to repair.
         case duplicate
         /// The part contradicts those before it, or its parameter sets aren't any.
         case contradiction
-        /// That was the last part, and what was sent is not in AVCC form.
+        /// That was the last part, and what was sent is not in AVCC form, or its parameter sets aren't any.
         case malformedFrame
     }
 
@@ -24,6 +26,8 @@ struct FrameAssembly: Sendable {
     /// When the last part arrived.
     private(set) var lastSeen: MediaTime
     private(set) var received = 0
+    /// Parts that didn't come, and were made from parity.
+    private(set) var repaired = 0
     /// A part, or the whole frame, came after one that was sent later.
     private(set) var isReordered: Bool
     /// The frame, once it is complete.
@@ -34,7 +38,14 @@ struct FrameAssembly: Sendable {
     private var bytes: [UInt8] = []
     /// Of each part's AVCC bytes; nil for a part that hasn't come.
     private var lengths: [UInt16?]
-    private var highestPart: Int = -1
+    /// Of the parameter-set block in part 0.
+    private var configLength = 0
+    /// Nil until some has come, and once there is nothing to repair.
+    private var parity: FrameParity?
+    /// All parts are as long as parity takes them to be.
+    private var isParityUsable = true
+    /// Of the parts that have come.
+    private(set) var highestPart: Int = -1
     private var content = 0
 
     /// Room for a part at most; version 1 has the shorter headers.
@@ -42,25 +53,67 @@ struct FrameAssembly: Sendable {
 
     /// An empty assembly for the frame of `datagram`.
     init(for datagram: MediaDatagram, isLate: Bool, now: MediaTime) {
-        sequence = datagram.header.sequence
-        header = datagram.header.frame
+        let usualStride = datagram.form.payloadLength
+        self.init(
+            datagram.header.sequence, datagram.header.frame, isLate: isLate, now: now,
+            stride: datagram.payload.count > usualStride ? Self.longestStride : usualStride)
+    }
+
+    /// An empty assembly for the frame that `datagram` is parity of.
+    init(for datagram: ParityDatagram, isLate: Bool, now: MediaTime) {
+        self.init(
+            datagram.header.sequence, datagram.header.frame, isLate: isLate, now: now, stride: ParityCode.shardLength)
+    }
+
+    private init(
+        _ sequence: SequenceNumber, _ header: MediaHeader.Frame, isLate: Bool, now: MediaTime, stride: Int
+    ) {
+        self.sequence = sequence
+        self.header = header
+        self.stride = stride
         isStart = header.isStart
         firstSeen = now
         lastSeen = now
         isReordered = isLate
-        let usualStride = datagram.form.payloadLength
-        stride = datagram.payload.count > usualStride ? Self.longestStride : usualStride
         lengths = [UInt16?](repeating: nil, count: Int(header.partCount))
         bytes.reserveCapacity(stride * Int(header.partCount))
     }
 
-    /// Memory that an assembly for this header holds, in bytes.
+    /// Memory that an assembly for this header holds, in bytes, as long as it holds no parity.
     static func reservation(for header: MediaHeader.Frame) -> Int {
         Int(header.partCount) * (longestStride + MemoryLayout<UInt16?>.stride)
     }
 
-    var reservation: Int { Self.reservation(for: header) }
-    var missing: Int { lengths.count - received }
+    /// Memory that it holds now, in bytes: each insertion may change it.
+    var reservation: Int { Self.reservation(for: header) + (parity?.reservation ?? 0) }
+    /// Parts that are neither there nor repaired.
+    var missing: Int { lengths.count - received - repaired }
+    /// Neither a part nor parity has come.
+    var isEmpty: Bool { received == 0 && repaired == 0 && parity == nil }
+    /// Part `part` is neither there nor repaired.
+    func isMissing(_ part: Int) -> Bool { lengths[part] == nil }
+
+    /// The parts in `range` that are missing, `limit` ranges of them at most.
+    func missingParts(in range: Range<Int>, limit: Int) -> [Range<Int>] {
+        var ranges: [Range<Int>] = []
+        for part in range.clamped(to: lengths.indices) where lengths[part] == nil {
+            if let last = ranges.last, last.upperBound == part {
+                ranges[ranges.count - 1] = last.lowerBound..<part + 1
+            } else if ranges.count < limit {
+                ranges.append(part..<part + 1)
+            } else {
+                break
+            }
+        }
+        return ranges
+    }
+
+    /// How many of the parts before `end` are missing.
+    func missingCount(below end: Int) -> Int {
+        // The usual case: parts in order.
+        if received == highestPart + 1, end <= received { return 0 }
+        return lengths.prefix(end).reduce(0) { $0 + ($1 == nil ? 1 : 0) }
+    }
 
     mutating func insert(_ datagram: MediaDatagram, now: MediaTime) -> Insertion {
         let part = Int(datagram.header.part)
@@ -71,16 +124,20 @@ struct FrameAssembly: Sendable {
         if !datagram.config.isEmpty {
             guard let sets = ParameterSetBlock.decode(datagram.config) else { return .contradiction }
             parameterSets = sets
+            configLength = datagram.config.count
         }
         if payload.count > stride { widen() }
-        place(payload, part: part)
+        if part == 0, configLength + payload.count <= stride {
+            place(datagram.config, at: stride - payload.count - configLength)
+        }
+        place(payload, at: offset(of: part, length: payload.count))
         lengths[part] = UInt16(payload.count)
         content += payload.count
         received += 1
         if part < highestPart { isReordered = true }
         highestPart = max(highestPart, part)
         lastSeen = now
-        return received < lengths.count ? .inserted : finish() ? .completed : .malformedFrame
+        return repairOthers(after: part)
     }
 
     /// Makes the access unit, unless what was sent isn't in AVCC form. The bytes are handed over, not copied.
@@ -88,11 +145,14 @@ struct FrameAssembly: Sendable {
         let range = compact()
         let isWellFormed = bytes.withUnsafeBytes { AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[range])) }
         guard isWellFormed else { return false }
-        unit = AccessUnit(
+        var whole = AccessUnit(
             bytes: bytes, range: range, isKeyframe: isStart, parameterSets: parameterSets, size: header.size,
             time: lastSeen, number: sequence.value, captureTime: header.captureTime,
             stages: header.stages?.times, firstArrival: firstSeen)
+        whole.lane = Int(header.lane)
+        unit = whole
         bytes = []
+        parity = nil
         return true
     }
 
@@ -100,8 +160,7 @@ struct FrameAssembly: Sendable {
         part == 0 ? stride - length : part * stride
     }
 
-    private mutating func place(_ payload: UnsafeRawBufferPointer, part: Int) {
-        let offset = offset(of: part, length: payload.count)
+    private mutating func place(_ payload: UnsafeRawBufferPointer, at offset: Int) {
         if bytes.count <= offset {
             // The usual case: parts in order. A gap is for those that are late.
             grow(to: offset)
@@ -120,8 +179,10 @@ struct FrameAssembly: Sendable {
         while bytes.count < count { bytes.append(contentsOf: Self.zeros.prefix(count - bytes.count)) }
     }
 
-    /// A part is longer than those of our own making: gives each more room.
+    /// A part is longer than those of our own making: gives each more room. Parity has no use for such parts.
     private mutating func widen() {
+        parity = nil
+        isParityUsable = false
         let old = self
         stride = Self.longestStride
         bytes = []
@@ -130,9 +191,105 @@ struct FrameAssembly: Sendable {
             for (part, length) in lengths.enumerated() {
                 guard let length = length.map(Int.init) else { continue }
                 let offset = old.offset(of: part, length: length)
-                place(UnsafeRawBufferPointer(rebasing: source[offset..<offset + length]), part: part)
+                place(
+                    UnsafeRawBufferPointer(rebasing: source[offset..<offset + length]),
+                    at: self.offset(of: part, length: length))
             }
         }
+    }
+
+    // MARK: Parity
+
+    /// Takes parity in, which may come before any part. As soon as a block has as many parts and rows of parity as it
+    /// has parts, those that are missing are repaired.
+    mutating func insertParity(_ datagram: ParityDatagram, now: MediaTime) -> Insertion {
+        let lastLength = Int(datagram.header.lastLength)
+        guard datagram.header.frame == header else { return .contradiction }
+        guard unit == nil, isParityUsable, stride == ParityCode.shardLength else { return .duplicate }
+        if parity == nil {
+            let fresh = FrameParity(partCount: lengths.count, lastLength: lastLength, isMissing: isMissing)
+            let isConsistent = lengths.indices.allSatisfy { part in
+                contentLength(of: part).map { $0 == fresh.length(ofPart: part) } ?? true
+            }
+            guard isConsistent else { return .contradiction }
+            parity = fresh
+        }
+        guard parity?.lastLength == lastLength else { return .contradiction }
+        let index = Int(datagram.header.index)
+        switch parity?.insert(datagram.shard, index: index) {
+        case .held:
+            lastSeen = now
+            return .inserted
+        case .enough:
+            lastSeen = now
+            guard let block = parity?.layout.block(ofIndex: index) else { return .inserted }
+            return repair(block)
+        case .needless, nil:
+            return .duplicate
+        }
+    }
+
+    /// Bytes that were sent as part `part`, parameter sets included; nil if it isn't there.
+    private func contentLength(of part: Int) -> Int? {
+        lengths[part].map { Int($0) + (part == 0 ? configLength : 0) }
+    }
+
+    /// A part has come: that may be what the others of its block were waiting for.
+    private mutating func repairOthers(after part: Int) -> Insertion {
+        guard missing > 0 else { return finish() ? .completed : .malformedFrame }
+        guard let layout = parity?.layout, let length = parity?.length(ofPart: part) else { return .inserted }
+        guard contentLength(of: part) == length else {
+            parity = nil
+            isParityUsable = false
+            return .inserted
+        }
+        let isEnough = parity?.arrived(part) ?? false
+        return isEnough ? repair(layout.block(ofPart: part)) : .inserted
+    }
+
+    /// Makes the missing parts of a block for which enough is there.
+    private mutating func repair(_ block: Int) -> Insertion {
+        guard let layout = parity?.layout else { return .inserted }
+        grow(to: stride * lengths.count)
+        let isRecovered = bytes.withUnsafeMutableBytes { bytes in
+            parity?.recover(block: block, slots: bytes) { lengths[$0] == nil }
+        }
+        guard isRecovered == true else { return .inserted }
+        for position in 0..<layout.partCount(ofBlock: block) {
+            let part = layout.part(at: position, ofBlock: block)
+            guard lengths[part] == nil else { continue }
+            guard let length = part == 0 ? repairedFirstPart() : parity?.length(ofPart: part) else {
+                return .malformedFrame
+            }
+            lengths[part] = UInt16(length)
+            content += length
+            repaired += 1
+        }
+        guard content <= MediaLimits.frameLength else { return .malformedFrame }
+        return missing > 0 ? .inserted : finish() ? .completed : .malformedFrame
+    }
+
+    /// Takes the parameter sets out of part 0, which was repaired, and says how many AVCC bytes follow them. Nil if there
+    /// should be some and aren't.
+    private mutating func repairedFirstPart() -> Int? {
+        let whole = parity?.length(ofPart: 0) ?? stride
+        if isStart {
+            let block = bytes.withUnsafeBytes {
+                ParameterSetBlock.decode(startOf: UnsafeRawBufferPointer(rebasing: $0[..<whole]))
+            }
+            guard let block else { return nil }
+            parameterSets = block.sets
+            configLength = block.length
+        }
+        let shift = stride - whole
+        if shift > 0 {
+            // The only part of its frame: to the end of its place.
+            bytes.withUnsafeMutableBytes {
+                UnsafeMutableRawBufferPointer(rebasing: $0[shift..<stride])
+                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<whole]))
+            }
+        }
+        return whole - configLength
     }
 
     /// Closes the gaps behind parts that weren't full, and answers where the frame is.

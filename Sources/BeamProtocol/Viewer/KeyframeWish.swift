@@ -6,7 +6,8 @@ struct KeyframeWish: Sendable {
     static let repetition = Duration.milliseconds(100)
 
     private var next: MediaTime?
-    /// Requests so far.
+    private var isAsked = false
+    /// Keyframes that were asked for so far, however often.
     private(set) var count: UInt64 = 0
 
     /// When to call `take`; nil while no keyframe is wanted.
@@ -14,14 +15,20 @@ struct KeyframeWish: Sendable {
 
     /// Whether one is wanted may have changed.
     mutating func update(isWanted: Bool, now: MediaTime) {
-        if !isWanted { next = nil } else if next == nil { next = now }
+        if isWanted {
+            next = next ?? now
+        } else {
+            next = nil
+            isAsked = false
+        }
     }
 
     /// True when it is time to ask.
     mutating func take(now: MediaTime) -> Bool {
         guard let due = next, due <= now else { return false }
         next = now + Self.repetition
-        count += 1
+        if !isAsked { count += 1 }
+        isAsked = true
         return true
     }
 }

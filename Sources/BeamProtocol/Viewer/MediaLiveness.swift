@@ -36,6 +36,8 @@ struct MediaLiveness: Sendable {
     }
 
     private(set) var state = State.closed
+    /// A host of version 2 answers each hello: one that isn't answered was lost.
+    var isAnswered = false
     /// The host has said that it isn't sharing: there is nothing to miss.
     private var isPaused = false
     /// The person knows that nothing comes.
@@ -83,14 +85,14 @@ struct MediaLiveness: Sendable {
         guard case .opening(let port, _) = state else { return [] }
         state = .open(
             port: port,
-            Open(localPort: localPort, nextHello: now + ViewerTiming.hello, lastSign: now, hasData: false))
+            Open(localPort: localPort, nextHello: now + helloPause(hasData: false), lastSign: now, hasData: false))
         return [.hello, .announce(localPort: localPort)]
     }
 
     /// Says hello out of turn: the host knows us by another key now.
     mutating func helloNow(now: MediaTime) -> [Action] {
         guard case .open(let port, var open) = state else { return [] }
-        open.nextHello = now + ViewerTiming.hello
+        open.nextHello = now + helloPause(hasData: open.hasData)
         state = .open(port: port, open)
         return [.hello]
     }
@@ -135,7 +137,11 @@ struct MediaLiveness: Sendable {
     }
 
     mutating func stop() -> [Action] {
-        defer { self = MediaLiveness() }
+        defer {
+            let isAnswered = isAnswered
+            self = MediaLiveness()
+            self.isAnswered = isAnswered
+        }
         switch state {
         case .closed, .pausing: return []
         case .opening, .open: return [.close]
@@ -155,7 +161,7 @@ struct MediaLiveness: Sendable {
             if !isPaused, open.replacement <= now {
                 actions += replace(port, after: ViewerTiming.reopening, now: now)
             } else if open.nextHello <= now {
-                open.nextHello = now + ViewerTiming.hello
+                open.nextHello = now + helloPause(hasData: open.hasData)
                 state = .open(port: port, open)
                 actions.append(.hello)
             }
@@ -164,6 +170,10 @@ struct MediaLiveness: Sendable {
     }
 
     // MARK: Steps
+
+    private func helloPause(hasData: Bool) -> Duration {
+        isAnswered && !hasData ? ViewerTiming.unansweredHello : ViewerTiming.hello
+    }
 
     private mutating func open(_ port: UInt16, now: MediaTime) -> [Action] {
         state = .opening(port: port, giveUp: now + ViewerTiming.silenceBeforeData)

@@ -12,15 +12,17 @@ struct Reassembler: Sendable {
         var bytes = 32 << 20
         /// How long a frame may take from its first datagram until it is handed on.
         var patience = Duration.seconds(1)
-        /// The same where a keyframe can be asked for: what is late by more is lost on any local network.
-        var patienceWithRequests = Duration.milliseconds(100)
+        /// The same where what is missing can be asked for, as long as parts of it go on coming.
+        var patienceWithRequests = Duration.seconds(5)
+        /// Where so many frames are missing in a row, the link was down: a keyframe mends that sooner than all of them.
+        var longestRepair = 32
         /// A keyframe so many frames behind is not late: the host has begun to count anew.
         var restartDistance = 256
         /// After so long without anything new, neither is any other keyframe behind.
         var restartSilence = Duration.milliseconds(500)
     }
 
-    private enum Position: Sendable {
+    enum Position: Sendable {
         /// Nothing has come yet.
         case unknown
         /// Nothing makes sense but a keyframe, of this number or a later one.
@@ -36,23 +38,29 @@ struct Reassembler: Sendable {
         }
     }
 
-    private let limits: Limits
-    private var position = Position.unknown
+    let limits: Limits
+    private(set) var position = Position.unknown
     /// In the order of their numbers, none older than the position.
-    private var frames: [FrameAssembly] = []
+    private(set) var frames: [FrameAssembly] = []
     private var reserved = 0
     /// The newest number seen.
-    private var newest: SequenceNumber?
+    private(set) var newest: SequenceNumber?
+    /// Which of the host's streams this is; nil before the first datagram.
+    private(set) var lane: UInt8?
     /// A keyframe was handed on: what is missing from there on is lost, not just before our time.
     private var hasBegun = false
     private var lastProgress: MediaTime?
     /// A keyframe behind the position: when it is complete, the host counts from there.
     private var restart: FrameAssembly?
     /// The newest frame that the host says it has sent, as long as nothing of it has come; and since when that is known.
-    private var awaited: (number: SequenceNumber, since: MediaTime)?
-    /// The host sends a keyframe when it is asked.
-    private let canAsk: Bool
-    private(set) var statistics = ViewerStatistics()
+    private(set) var awaited: (number: SequenceNumber, since: MediaTime)?
+    /// The host sends again what it is asked for, and keyframes.
+    let canAsk: Bool
+    /// What is missing, and what was asked for.
+    var requests = PartRequests()
+    /// How what was sent has arrived, for the host.
+    var arrivals = ArrivalLog()
+    var statistics = ViewerStatistics()
 
     /// The most frames that count as lost in one go; a leap beyond that is no loss.
     private static let longestGap = 4096
@@ -60,13 +68,24 @@ struct Reassembler: Sendable {
     /// `canAsk` where the host sends a keyframe when it is asked.
     init(limits: Limits = Limits(), canAsk: Bool = false) { self.init(limits, canAsk, ViewerStatistics()) }
 
-    private var patience: Duration { canAsk ? limits.patienceWithRequests : limits.patience }
+    private var patience: Duration { canAsk ? requests.timing.patience : limits.patience }
 
-    /// When to call `expire`.
+    /// When to call `expire`. Asked for with each datagram: nothing is allocated.
     var deadline: MediaTime? {
-        // Asked for with each datagram: nothing is allocated.
-        let oldest = frames.reduce(awaited?.since ?? .distantFuture) { min($0, $1.firstSeen) }
-        return oldest < .distantFuture ? oldest + patience : nil
+        var next = frames.first.map { end(of: $0) } ?? .distantFuture
+        if case .following = position {} else { next = frames.reduce(next) { min($0, end(of: $1)) } }
+        if let awaited { next = min(next, awaited.since + patience) }
+        return next < .distantFuture ? next : nil
+    }
+
+    /// When to give up a frame, and what waits for it. Where what is missing can be asked for, a frame isn't late as long as parts
+    /// of it go on coming.
+    private func end(of frame: FrameAssembly) -> MediaTime {
+        guard canAsk else { return frame.firstSeen + patience }
+        guard frame.unit == nil, frame.sequence == position.number || frame.isStart else {
+            return frame.firstSeen + patience
+        }
+        return min(frame.lastSeen + patience, frame.firstSeen + limits.patienceWithRequests)
     }
 
     /// The frame after which a keyframe is needed, as long as nothing else goes on and none is on its way.
@@ -84,7 +103,12 @@ struct Reassembler: Sendable {
     /// sends a keyframe when it is asked; nil: as before.
     mutating func reset(canAsk: Bool? = nil) {
         for index in frames.indices { countDropped(frames[index]) }
+        let timing = requests.timing
+        let arrivals = arrivals
         self = Reassembler(limits, canAsk ?? self.canAsk, statistics)
+        requests = PartRequests(timing: timing)
+        self.arrivals = arrivals
+        self.arrivals.forgetFrames()
     }
 
     private init(_ limits: Limits, _ canAsk: Bool, _ statistics: ViewerStatistics) {
@@ -124,7 +148,9 @@ struct Reassembler: Sendable {
     }
 
     /// A datagram of so many bytes came, and is none.
-    mutating func refused(_ error: MediaDatagramError, wireLength: Int) {
+    mutating func refused(_ error: MediaDatagramError, wireLength: Int) { refused(wireLength: wireLength) }
+
+    mutating func refused(wireLength: Int) {
         countDatagram(wireLength)
         statistics.malformed += 1
     }
@@ -147,31 +173,78 @@ struct Reassembler: Sendable {
     mutating func insert(_ datagram: MediaDatagram, now: MediaTime) -> Bool {
         countDatagram(datagram.wireLength)
         let sequence = datagram.header.sequence
+        guard follow(laneOf: datagram.header.frame) else {
+            statistics.duplicates += 1
+            return true
+        }
+        note(datagram.header, wireLength: datagram.wireLength, now: now)
         let next = nextNumber(orBefore: sequence)
         let ahead = sequence.distance(from: next)
         guard ahead >= 0 else { return insertBehind(datagram, by: -ahead, now: now) }
+        let index = place(sequence, datagram.header.frame, now: now) {
+            FrameAssembly(for: datagram, isLate: $0, now: now)
+        }
+        guard let index else { return true }
+        return inserted(index, now: now) { $0.insert(datagram, now: now) }
+    }
 
+    /// Takes parity in. False for what contradicts the frame's parts.
+    mutating func insert(_ parity: ParityDatagram, now: MediaTime) -> Bool {
+        countDatagram(parity.wireLength)
+        let sequence = parity.header.sequence
+        guard follow(laneOf: parity.header.frame) else {
+            statistics.duplicates += 1
+            return true
+        }
+        if canAsk {
+            arrivals.cameAgain(Feedback.Again(frame: sequence, part: Feedback.Again.parity), now: now)
+            requests.parityCame(now: now)
+        }
+        // What it could repair was handed on or given up, or is too far away.
+        guard sequence.distance(from: nextNumber(orBefore: sequence)) >= 0 else { return true }
+        let index = place(sequence, parity.header.frame, now: now) { FrameAssembly(for: parity, isLate: $0, now: now) }
+        guard let index else { return true }
+        return inserted(index, now: now, isParity: true) { $0.insertParity(parity, now: now) }
+    }
+
+    /// Where the frame is being put together, or is from now on; nil if there is no room for it.
+    private mutating func place(
+        _ sequence: SequenceNumber, _ header: MediaHeader.Frame, now: MediaTime,
+        begin: (_ isLate: Bool) -> FrameAssembly
+    ) -> Int? {
+        let next = nextNumber(orBefore: sequence)
+        let ahead = sequence.distance(from: next)
         var index = frames.endIndex
         while index > 0, frames[index - 1].sequence.distance(from: next) >= ahead { index -= 1 }
-        if index == frames.endIndex || frames[index].sequence != sequence {
-            let reservation = FrameAssembly.reservation(for: datagram.header.frame)
-            while frames.count >= limits.frames || bytesHeld + reservation > limits.bytes {
-                // The oldest goes; but nothing newer for something older.
-                guard index > 0 else { return true }
-                giveUp(0)
-                index -= 1
-            }
-            let isLate = newest.map { sequence.distance(from: $0) < 0 } ?? false
-            frames.insert(FrameAssembly(for: datagram, isLate: isLate, now: now), at: index)
-            reserved += reservation
-            if !isLate { newest = sequence }
-            if let number = awaited?.number, sequence.distance(from: number) >= 0 { awaited = nil }
+        guard index == frames.endIndex || frames[index].sequence != sequence else { return index }
+        let reservation = FrameAssembly.reservation(for: header)
+        while frames.count >= limits.frames || bytesHeld + reservation > limits.bytes {
+            // The oldest goes; but nothing newer for something older.
+            guard index > 0 else { return nil }
+            giveUp(0)
+            index -= 1
         }
-        switch frames[index].insert(datagram, now: now) {
+        let isLate = newest.map { sequence.distance(from: $0) < 0 } ?? false
+        frames.insert(begin(isLate), at: index)
+        reserved += frames[index].reservation
+        if !isLate { newest = sequence }
+        if let number = awaited?.number, sequence.distance(from: number) >= 0 { awaited = nil }
+        return index
+    }
+
+    /// Puts something into a frame, and counts what comes of it.
+    private mutating func inserted(
+        _ index: Int, now: MediaTime, isParity: Bool = false, _ insert: (inout FrameAssembly) -> FrameAssembly.Insertion
+    ) -> Bool {
+        let before = frames[index].reservation
+        let outcome = insert(&frames[index])
+        reserved += frames[index].reservation - before
+        switch outcome {
         case .inserted, .completed:
             lastProgress = now
         case .duplicate:
-            statistics.duplicates += 1
+            // Parity that isn't needed is what one hopes for.
+            statistics.duplicates += isParity ? 0 : 1
         case .malformedFrame:
             statistics.malformed += 1
             statistics.dropped += 1
@@ -179,9 +252,18 @@ struct Reassembler: Sendable {
             return false
         case .contradiction:
             statistics.malformed += 1
-            if frames[index].received == 0 { remove(index) }
+            if frames[index].isEmpty { remove(index) }
             return false
         }
+        return true
+    }
+
+    /// Whether the datagram is of the stream that is followed; a keyframe of another one is the beginning of that.
+    private mutating func follow(laneOf header: MediaHeader.Frame) -> Bool {
+        guard header.lane != lane else { return true }
+        guard lane == nil || header.isStart else { return false }
+        if lane != nil { reset() }
+        lane = header.lane
         return true
     }
 
@@ -222,7 +304,9 @@ struct Reassembler: Sendable {
     }
 
     private mutating func follow(_ restarted: FrameAssembly, now: MediaTime) {
+        let lane = lane
         reset()
+        self.lane = lane
         position = .searching(from: restarted.sequence)
         frames = [restarted]
         reserved = restarted.reservation
@@ -251,12 +335,14 @@ struct Reassembler: Sendable {
         statistics.frames += 1
         statistics.keyframes += unit.isKeyframe ? 1 : 0
         statistics.reordered += frame.isReordered ? 1 : 0
+        if frame.repaired > 0 { noteRepaired(frame, now: unit.time) }
+        requests.forget(before: frame.sequence.next)
         return unit
     }
 
     /// Gives up the frames that have waited for too long, and those before them.
     mutating func expire(now: MediaTime) {
-        while let index = frames.firstIndex(where: { $0.firstSeen + patience <= now }) { giveUp(index) }
+        while let index = indexOfLate(now: now) { giveUp(index) }
         guard let (number, since) = awaited, since + patience <= now else { return }
         awaited = nil
         guard let next = position.number else {
@@ -266,6 +352,22 @@ struct Reassembler: Sendable {
         guard number.distance(from: next) >= 0 else { return }
         advance(to: number.next)
         position = .searching(from: number.next)
+    }
+
+    private func indexOfLate(now: MediaTime) -> Int? {
+        // Those behind the one that all wait for have time.
+        if case .following = position { return frames.first.map { end(of: $0) <= now } == true ? 0 : nil }
+        return frames.firstIndex { end(of: $0) <= now }
+    }
+
+    /// Nothing that is missing can come any more in time: go on with a keyframe.
+    mutating func giveUpRepairs() {
+        guard case .following(let next) = position, let newest = newestKnown else { return }
+        let target = frames.first { $0.isStart }?.sequence ?? newest.next
+        guard target.distance(from: next) > 0 else { return }
+        awaited = nil
+        advance(to: target)
+        position = .searching(from: target)
     }
 
     /// The frame at `index` will not be handed on, nor anything before it, nor anything after it up to a keyframe.
@@ -293,6 +395,7 @@ struct Reassembler: Sendable {
             reserved -= frame.reservation
         }
         frames.removeFirst(passed.count)
+        requests.forget(before: sequence)
     }
 
     private mutating func remove(_ index: Int) {

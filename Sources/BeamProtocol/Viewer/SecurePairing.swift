@@ -48,8 +48,9 @@ struct SecurePairing: Sendable {
     }
 
     /// What is said first.
-    func opening(instance: UInt64) -> [SecureMessage] {
-        let hello = SecureMessage.hello(SecureMessage.Hello(instance: instance, name: ownName))
+    func opening(instance: UInt64, features: SecureMessage.Hello.Features) -> [SecureMessage] {
+        let hello = SecureMessage.hello(
+            SecureMessage.Hello(features: features, instance: instance, name: ownName))
         return isKnown ? [hello, .join] : [hello]
     }
 

@@ -39,6 +39,13 @@ public struct ViewerStatistics: Sendable, Equatable {
     public var malformed: UInt64 = 0
     /// Of those, duplicates or too late.
     public var duplicates: UInt64 = 0
+    /// Fragments that were missed when what was sent after them had come; those that came because they were asked for again, and
+    /// those that parity brought back (version 2).
+    public var missed: UInt64 = 0
+    public var resent: UInt64 = 0
+    public var repaired: UInt64 = 0
+    /// Keyframes that were asked for, because nothing else could mend the picture (version 2).
+    public var keyframesRequested: UInt64 = 0
     /// Fragments that never came, of frames that were begun or skipped (a frame of which nothing came counts as one).
     public var lost: UInt64 = 0
     /// Frames handed to the decoder; keyframes among them.
@@ -50,6 +57,11 @@ public struct ViewerStatistics: Sendable, Equatable {
     public var reordered: UInt64 = 0
     /// Of the last ping on the control connection (version 2).
     public var roundTrip: Duration?
+    /// What the host takes the path to carry, and what it uses of that, in bits a second (version 2).
+    public var estimatedRate: Int?
+    public var usedRate: Int?
+    /// How long frames wait at the moment, so that those that take longer than others come in step.
+    public var buffer = Duration.zero
     /// By how much `AccessUnit.captureTime` may be off (version 2).
     public var clockError: Duration?
 

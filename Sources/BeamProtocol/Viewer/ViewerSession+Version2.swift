@@ -113,6 +113,7 @@ extension ViewerSession {
     private mutating func pong(sent: UInt64, clock microseconds: UInt64, now: MediaTime) {
         guard let sent = Int64(exactly: sent), let host = MediaTime(microseconds: microseconds) else { return }
         clock.pong(sent: MediaTime(nanoseconds: sent), host: host, now: now)
+        if let trip = clock.roundTrip { reassembler.requests.expect(roundTrip: trip) }
         if clock.wantsMore { ping(now: now) }
     }
 

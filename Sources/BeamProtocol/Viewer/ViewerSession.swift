@@ -15,16 +15,22 @@ public struct ViewerSession: Sendable {
         public var allowsUnencrypted: Bool
         /// What discovery says that the host speaks; nil: unknown.
         public var announcedVersion: Int?
+        /// 4:4:4 pictures may come.
+        public var decodesFullChroma: Bool
+        /// How long frames wait, so that those that take longer than others come in step; nil: as long as is needed.
+        public var buffer: Duration?
 
         public init(
             trust: ViewerTrust, code: PairingCode? = nil, asksForCode: Bool = false, allowsUnencrypted: Bool = false,
-            announcedVersion: Int? = nil
+            announcedVersion: Int? = nil, decodesFullChroma: Bool = true, buffer: Duration? = nil
         ) {
             self.trust = trust
             self.code = code
             self.asksForCode = asksForCode
             self.allowsUnencrypted = allowsUnencrypted
             self.announcedVersion = announcedVersion
+            self.decodesFullChroma = decodesFullChroma
+            self.buffer = buffer
         }
     }
 
@@ -96,6 +102,8 @@ public struct ViewerSession: Sendable {
         case reassembly
         /// The host has to know something.
         case feedback
+        /// A frame has waited for its time.
+        case playout
     }
 
     /// What the present control connection speaks.
@@ -151,6 +159,9 @@ public struct ViewerSession: Sendable {
     var sealing: MediaSealing?
     var reassembler = Reassembler()
     private var wish = KeyframeWish()
+    private var playout: PlayoutBuffer
+    /// What the host has said of the path.
+    private var rates: StreamState.Rates?
     var clock = HostClock()
     private var clockError: Duration?
     /// What the last datagram says; its memory is used again.
@@ -160,6 +171,7 @@ public struct ViewerSession: Sendable {
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         var random = random
         self.configuration = configuration
+        playout = PlayoutBuffer(fixed: configuration.buffer)
         book = TrustBook(remembered: configuration.trust.known)
         code = configuration.code
         shownCode = configuration.code ?? .random(using: &random)
@@ -173,6 +185,10 @@ public struct ViewerSession: Sendable {
         var statistics = reassembler.statistics
         statistics.roundTrip = clock.roundTrip
         statistics.clockError = clockError
+        statistics.keyframesRequested = wish.count
+        statistics.estimatedRate = rates.map { Int($0.estimated) * 1000 }
+        statistics.usedRate = rates.map { Int($0.used) * 1000 }
+        statistics.buffer = playout.delay
         return statistics
     }
 
@@ -200,7 +216,7 @@ public struct ViewerSession: Sendable {
         case .shutdown: end()
         }
         updateWish(now: now)
-        armDeadlines()
+        armDeadlines(now: now)
     }
 
     /// A datagram has come to the media socket.
@@ -213,9 +229,9 @@ public struct ViewerSession: Sendable {
             isOfTheHost = reassembler.insert(bytes, now: now)
         }
         if isOfTheHost, let action = media.datagram(now: now) { perform([action], now: now) }
-        deliver()
+        deliver(now: now)
         updateWish(now: now)
-        armDeadlines()
+        armDeadlines(now: now)
     }
 
     private mutating func sealedDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
@@ -230,10 +246,11 @@ public struct ViewerSession: Sendable {
         // Shared, not copied, and given back before the next one is opened.
         let plaintext = opened
         return plaintext.withUnsafeBytes { part in
-            guard kind == .media else {
-                if let newest = StreamState(part).newest { reassembler.announced(newest, now: now) }
+            if kind == .state {
+                take(StreamState(part), now: now)
                 return true
             }
+            if kind == .parity { return parity(part, wireLength: bytes.count, now: now) }
             do throws(MediaDatagramError) {
                 return reassembler.insert(try MediaDatagram(version2: part), now: now)
             } catch {
@@ -241,6 +258,23 @@ public struct ViewerSession: Sendable {
                 return false
             }
         }
+    }
+
+    private mutating func parity(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
+        do throws(ParityDatagramError) {
+            return reassembler.insert(try ParityDatagram(plaintext), now: now)
+        } catch {
+            reassembler.refused(wireLength: wireLength)
+            return false
+        }
+    }
+
+    private mutating func take(_ state: StreamState, now: MediaTime) {
+        if let newest = state.newest, reassembler.lane ?? state.lane == state.lane {
+            reassembler.announced(newest, now: now)
+        }
+        rates = state.rates ?? rates
+        if state.wantsReport { reassembler.arrivals.answer(now: now) }
     }
 
     /// The next thing to do; `.wait` when everything is done for now.
@@ -256,12 +290,14 @@ public struct ViewerSession: Sendable {
                 perform(media.deadlineReached(now: now), now: now)
             case .reassembly:
                 reassembler.expire(now: now)
-                deliver()
+                deliver(now: now)
             case .feedback:
                 giveFeedback(now: now)
+            case .playout:
+                play(now: now)
             }
             updateWish(now: now)
-            armDeadlines()
+            armDeadlines(now: now)
         }
     }
 
@@ -291,6 +327,7 @@ public struct ViewerSession: Sendable {
     mutating func enter(
         session named: String?, host: String?, mediaPort: UInt16?, isNews: Bool, isEncrypted: Bool, now: MediaTime
     ) {
+        media.isAnswered = isEncrypted
         if named != nil, named == session {
             if isNews {
                 emit(.paired(session: named ?? "", deviceName: host, isNewSession: false, isEncrypted: isEncrypted))
@@ -302,6 +339,7 @@ public struct ViewerSession: Sendable {
             session = named
             isBroadcasting = nil
             reassembler.reset(canAsk: isEncrypted)
+            playout.removeAll()
             emit(.paired(session: named ?? "", deviceName: host, isNewSession: true, isEncrypted: isEncrypted))
             media.broadcast(nil, now: now)
             if let mediaPort {
@@ -327,8 +365,15 @@ public struct ViewerSession: Sendable {
 
     // MARK: Media
 
-    private mutating func deliver() {
-        while var unit = reassembler.nextFrame() {
+    private mutating func deliver(now: MediaTime) {
+        while let unit = reassembler.nextFrame() {
+            playout.put(unit, isPathBound: rates?.isPathBound ?? false, now: now)
+        }
+        play(now: now)
+    }
+
+    private mutating func play(now: MediaTime) {
+        while var unit = playout.next(now: now) {
             unit.captureTime = unit.captureTime.flatMap { clock.local($0) }
             clockError = clock.error(now: unit.time)
             outputs.append(.deliver(unit))
@@ -341,13 +386,32 @@ public struct ViewerSession: Sendable {
         wish.update(isWanted: canAsk && reassembler.keyframeNeededAfter != nil, now: now)
     }
 
-    private mutating func giveFeedback(now: MediaTime) {
-        guard wish.take(now: now), let lost = reassembler.keyframeNeededAfter else { return }
-        guard let feedback = try? sealing?.hellos.seal(.feedback, Feedback(keyframeAfter: lost).plaintext) else {
-            return
-        }
-        outputs.append(.sendMedia(feedback))
+    private mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
+        guard sealing != nil, media.isOpen else { return nil }
+        return [wish.deadline, reassembler.requestDeadline(now: now), reassembler.arrivals.deadline].lazy
+            .compactMap { $0 }.min()
     }
+
+    /// Tells the host what is missing, and how what came has arrived.
+    private mutating func giveFeedback(now: MediaTime) {
+        guard sealing != nil, media.isOpen else { return }
+        var missing = reassembler.takeRequests(now: now)[...]
+        updateWish(now: now)
+        var feedback = Feedback(lane: reassembler.lane ?? 0)
+        if wish.take(now: now) { feedback.keyframeAfter = reassembler.keyframeNeededAfter }
+        feedback.report = reassembler.arrivals.take(now: now)
+        repeat {
+            feedback.missing = Array(missing.prefix(Self.framesInFeedback))
+            missing = missing.dropFirst(Self.framesInFeedback)
+            if !feedback.isEmpty, let sealed = try? sealing?.hellos.seal(.feedback, feedback.plaintext) {
+                outputs.append(.sendMedia(sealed))
+            }
+            feedback = Feedback(lane: feedback.lane)
+        } while !missing.isEmpty
+    }
+
+    /// As many frames with gaps as fit into one datagram beside a report.
+    private static let framesInFeedback = 3
 
     private mutating func sayHello(now: MediaTime) {
         guard sealing != nil else { return outputs.append(.sendMedia(MediaLimits.hello)) }
@@ -404,7 +468,10 @@ public struct ViewerSession: Sendable {
             send(.handshake(ControlMessage.Handshake(code: shownCode)))
             emit(.waitingForDecision(code: shownCode))
         case .pairing(let pairing):
-            for message in pairing.opening(instance: configuration.trust.instance) { send(message) }
+            let features: SecureMessage.Hello.Features = configuration.decodesFullChroma ? .fullChroma : []
+            for message in pairing.opening(instance: configuration.trust.instance, features: features) {
+                send(message)
+            }
         case .none, .version2:
             break
         }
@@ -443,13 +510,14 @@ public struct ViewerSession: Sendable {
 
     mutating func send(_ message: SecureMessage) { outputs.append(.sendControl(message.bytes)) }
 
-    private mutating func armDeadlines() {
+    private mutating func armDeadlines(now: MediaTime) {
         func arm(_ purpose: Purpose, _ time: MediaTime?) {
             if let time { deadlines.set(purpose, at: time) } else { deadlines.cancel(purpose) }
         }
         if case .idle = control.state {} else { arm(.control, control.deadline) }
         arm(.media, media.deadline)
         arm(.reassembly, reassembler.deadline)
-        arm(.feedback, wish.deadline)
+        arm(.feedback, feedbackDeadline(now: now))
+        arm(.playout, playout.deadline)
     }
 }

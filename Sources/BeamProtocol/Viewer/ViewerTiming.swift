@@ -18,6 +18,8 @@ enum ViewerTiming {
     static let strikes = 16
 
     static let hello = Duration.seconds(1)
+    /// The same in version 2 until something has come: longer than a round trip on any local network.
+    static let unansweredHello = Duration.milliseconds(150)
     /// Without a datagram for so long, the media socket is replaced: after data, and before any.
     static let silenceAfterData = Duration.seconds(4)
     static let silenceBeforeData = Duration.seconds(6)

@@ -52,37 +52,21 @@ enum Fragmenter {
         _ unit: AccessUnit, sequence: SequenceNumber, as form: MediaForm, to memory: inout [UInt8],
         finish: (UnsafeMutableRawBufferPointer) throws(SealingError) -> Void
     ) throws(FragmentationError) -> Int {
-        let config = try config(of: unit, form: form)
-        let frame = try frame(of: unit, configLength: config.count, form: form)
-        let count = Int(frame.partCount)
-        let total = config.count + unit.range.count + count * form.overhead
-        if memory.count < total { memory.append(contentsOf: repeatElement(0, count: total - memory.count)) }
+        let cutter = try FrameCutter(unit, as: form)
+        let total = cutter.totalLength
+        memory.grow(to: total)
         var failure: SealingError?
         memory.withUnsafeMutableBytes { output in
-            unit.bytes.withUnsafeBytes { source in
-                var rest = UnsafeRawBufferPointer(rebasing: source[unit.range])
-                for part in 0..<count {
-                    let start = part * MediaLimits.datagramLength
-                    let datagram = UnsafeMutableRawBufferPointer(
-                        rebasing: output[start..<min(start + MediaLimits.datagramLength, total)])
-                    let header = MediaHeader(
-                        sequence: sequence, part: UInt16(part), frame: frame,
-                        configLength: part == 0 ? UInt16(config.count) : 0)
-                    header.write(to: UnsafeMutableRawBufferPointer(rebasing: datagram[form.prefixLength...]), as: form)
-                    var room = UnsafeMutableRawBufferPointer(
-                        rebasing: datagram[(form.prefixLength + form.headerLength)...].dropLast(form.suffixLength))
-                    if part == 0 {
-                        room.copyBytes(from: config)
-                        room = UnsafeMutableRawBufferPointer(rebasing: room[config.count...])
-                    }
-                    room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<room.count]))
-                    rest = UnsafeRawBufferPointer(rebasing: rest[room.count...])
-                    do throws(SealingError) {
-                        try finish(datagram)
-                    } catch {
-                        failure = error
-                        return
-                    }
+            for part in 0..<cutter.partCount {
+                let start = part * MediaLimits.datagramLength
+                let datagram = UnsafeMutableRawBufferPointer(
+                    rebasing: output[start..<start + cutter.length(ofPart: part)])
+                cutter.write(part: part, sequence: sequence, to: datagram)
+                do throws(SealingError) {
+                    try finish(datagram)
+                } catch {
+                    failure = error
+                    return
                 }
             }
         }
@@ -90,33 +74,39 @@ enum Fragmenter {
         return total
     }
 
-    /// What the frame's datagrams have in common.
-    private static func frame(
-        of unit: AccessUnit, configLength: Int, form: MediaForm
-    ) throws(FragmentationError) -> MediaHeader.Frame {
-        guard let width = UInt16(exactly: unit.size.width), let height = UInt16(exactly: unit.size.height),
-            width > 0, height > 0
-        else { throw .size(unit.size) }
-        let isWellFormed = unit.bytes.withUnsafeBytes {
-            AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
+    /// Writes some parts of a version 2 frame once more, sealed afresh, one datagram in each `MediaLimits.datagramLength` bytes
+    /// of `memory`, and says how many bytes those are.
+    static func writeAgain(
+        _ parts: some Collection<Int>, of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer,
+        to memory: inout [UInt8]
+    ) throws(FragmentationError) -> Int {
+        let cutter = try FrameCutter(unit, as: .version2)
+        memory.grow(to: parts.count * MediaLimits.datagramLength)
+        var failure: SealingError?
+        var end = 0
+        memory.withUnsafeMutableBytes { output in
+            var start = 0
+            for part in parts where part < cutter.partCount {
+                end = start + cutter.length(ofPart: part)
+                let datagram = UnsafeMutableRawBufferPointer(rebasing: output[start..<end])
+                cutter.write(part: part, sequence: sequence, isSentAgain: true, to: datagram)
+                do throws(SealingError) {
+                    try sealer.seal(.media, in: datagram)
+                } catch {
+                    failure = error
+                    return
+                }
+                start += MediaLimits.datagramLength
+            }
         }
-        guard isWellFormed else { throw .malformedFrame }
-        let content = configLength + unit.range.count
-        guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
-        // At most 8 MiB in parts of 1144 bytes: fewer than 2^13.
-        let count = (content + form.payloadLength - 1) / form.payloadLength
-        return MediaHeader.Frame(
-            partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
-            height: height, captureTime: form == .version2 && !unit.isRepeated ? unit.time : nil,
-            stages: form == .version2 ? unit.stages.map { MediaHeader.Stages($0) } : nil)
+        if let failure { throw .sealing(failure) }
+        return end
     }
+}
 
-    private static func config(of unit: AccessUnit, form: MediaForm) throws(FragmentationError) -> [UInt8] {
-        guard unit.isKeyframe else { return [] }
-        guard let sets = unit.parameterSets, let block = ParameterSetBlock.encode(sets) else {
-            throw .parameterSetsMissing
-        }
-        guard block.count <= form.payloadLength else { throw .parameterSetsTooLong(block.count) }
-        return block
+extension [UInt8] {
+    /// Makes room for so many bytes; what is there stays.
+    mutating func grow(to count: Int) {
+        if self.count < count { append(contentsOf: repeatElement(0, count: count - self.count)) }
     }
 }

@@ -3,17 +3,19 @@ import BeamMedia
 /// A media datagram's header, big-endian.
 ///
 /// Version 1, 20 bytes: `"BMRV"`, u32 seq, u16 part, u16 parts, u16 flags, u16 width, u16 height, u16 length of the
-/// parameter-set block. Version 2, 28 bytes, sealed: u32 seq, u16 part, u16 parts, u8 flags, u8 0, u16 width,
+/// parameter-set block. Version 2, 28 bytes, sealed: u32 seq, u16 part, u16 parts, u8 flags, u8 lane, u16 width,
 /// u16 height, u16 length of the parameter-set block, u64 capture time in µs, u16 time waited and u16 time encoded in
 /// units of 10 µs.
 struct MediaHeader: Hashable, Sendable {
     static let magic: UInt32 = 0x424D_5256  // "BMRV"
 
-    /// Bit 0: keyframe. Bit 1: parameter sets stand in part 0. The others are unknown, and let through.
+    /// Bit 0: keyframe. Bit 1: parameter sets stand in part 0. Bit 2, of the part and not of the frame: it was sent before. The
+    /// others are unknown, and let through.
     struct Flags: OptionSet, Hashable, Sendable {
         var rawValue: UInt16
         static let keyframe = Flags(rawValue: 1 << 0)
         static let parameterSets = Flags(rawValue: 1 << 1)
+        static let sentAgain = Flags(rawValue: 1 << 2)
     }
 
     /// `AccessUnit.StageTimes` in units of 10 µs; 65535 stands for that and everything longer.
@@ -49,6 +51,8 @@ struct MediaHeader: Hashable, Sendable {
         var captureTime: MediaTime?
         /// Where the host's time went. Nil where there is no capture time.
         var stages: Stages?
+        /// Of the host's streams, the one that the frame belongs to: each numbers its own. 0 in version 1, which has one.
+        var lane: UInt8 = 0
 
         /// Decoding can start here: an IDR picture that brings its parameter sets.
         var isStart: Bool { flags.isSuperset(of: [.keyframe, .parameterSets]) }
@@ -58,6 +62,8 @@ struct MediaHeader: Hashable, Sendable {
     var sequence: SequenceNumber
     var part: UInt16
     var frame: Frame
+    /// Version 2: this part was sent before, and was asked for again.
+    var isSentAgain = false
     /// Of the parameter-set block that follows the header, in bytes.
     var configLength: UInt16
 
@@ -80,8 +86,9 @@ struct MediaHeader: Hashable, Sendable {
             store(sequence.value, 0)
             store(part, 4)
             store(frame.partCount, 6)
-            store(UInt8(truncatingIfNeeded: frame.flags.rawValue), 8)
-            store(UInt8(0), 9)
+            let flags = isSentAgain ? frame.flags.union(.sentAgain) : frame.flags
+            store(UInt8(truncatingIfNeeded: flags.rawValue), 8)
+            store(frame.lane, 9)
             store(frame.width, 10)
             store(frame.height, 12)
             store(configLength, 14)
@@ -149,13 +156,15 @@ struct MediaDatagram {
             let microseconds = load.integer(16, UInt64.self)
             guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
             let isNews = microseconds != 0
+            let flags = MediaHeader.Flags(rawValue: UInt16(load.integer(8, UInt8.self)))
             let frame = MediaHeader.Frame(
-                partCount: load.integer(6), flags: MediaHeader.Flags(rawValue: UInt16(load.integer(8, UInt8.self))),
-                width: load.integer(10), height: load.integer(12), captureTime: isNews ? captureTime : nil,
-                stages: isNews ? MediaHeader.Stages(waited: load.integer(24), encode: load.integer(26)) : nil)
+                partCount: load.integer(6), flags: flags.subtracting(.sentAgain), width: load.integer(10),
+                height: load.integer(12), captureTime: isNews ? captureTime : nil,
+                stages: isNews ? MediaHeader.Stages(waited: load.integer(24), encode: load.integer(26)) : nil,
+                lane: load.integer(9))
             return MediaHeader(
                 sequence: SequenceNumber(load.integer(0)), part: load.integer(4), frame: frame,
-                configLength: load.integer(14))
+                isSentAgain: flags.contains(.sentAgain), configLength: load.integer(14))
         }
     }
 

@@ -22,8 +22,14 @@ enum ParameterSetBlock {
 
     /// Nil unless the block holds at least one SPS and one PPS, none is empty, and nothing is left over.
     static func decode(_ block: UnsafeRawBufferPointer) -> ParameterSets? {
-        guard block.count >= 2, block[0] > 0, block[1] > 0 else { return nil }
-        var rest = UnsafeRawBufferPointer(rebasing: block[2...])
+        decode(startOf: block).flatMap { $0.length == block.count ? $0.sets : nil }
+    }
+
+    /// The block at the start of `bytes`, and its length in bytes. Nil unless it holds at least one SPS and one PPS, and
+    /// none is empty.
+    static func decode(startOf bytes: UnsafeRawBufferPointer) -> (sets: ParameterSets, length: Int)? {
+        guard bytes.count >= 2, bytes[0] > 0, bytes[1] > 0 else { return nil }
+        var rest = UnsafeRawBufferPointer(rebasing: bytes[2...])
         func take(_ count: UInt8) -> [[UInt8]]? {
             var sets: [[UInt8]] = []
             for _ in 0..<count {
@@ -35,8 +41,8 @@ enum ParameterSetBlock {
             }
             return sets
         }
-        guard let sps = take(block[0]), let pps = take(block[1]), rest.isEmpty else { return nil }
-        return ParameterSets(sps: sps, pps: pps)
+        guard let sps = take(bytes[0]), let pps = take(bytes[1]) else { return nil }
+        return (ParameterSets(sps: sps, pps: pps), bytes.count - rest.count)
     }
 }
 

@@ -19,10 +19,12 @@ struct SealedHeader: Hashable, Sendable {
         case feedback = 0xB3
         /// A host says how far the stream has come.
         case state = 0xB4
+        /// Of a frame, from the host: what repairs parts of it that get lost.
+        case parity = 0xB5
 
         var sender: Sender {
             switch self {
-            case .media, .state: .host
+            case .media, .state, .parity: .host
             case .hello, .feedback: .viewer
             }
         }

@@ -6,7 +6,15 @@ enum SecureMessage: Hashable, Sendable {
     struct Hello: Hashable, Sendable {
         static let version: UInt16 = 2
 
+        /// What a viewer can do beyond what every one can.
+        struct Features: OptionSet, Hashable, Sendable {
+            var rawValue: UInt32
+            /// It decodes 4:4:4 pictures (H.264's High 4:4:4 Predictive profile).
+            static let fullChroma = Features(rawValue: 1 << 0)
+        }
+
         var version = Self.version
+        var features: Features = []
         /// Tells one run of a viewer from another on the same device.
         var instance: UInt64
         var name: String
@@ -114,7 +122,7 @@ extension SecureMessage {
         case .hello(let hello):
             writer.kind(0x01)
             writer.integer(hello.version)
-            writer.integer(UInt32(0))
+            writer.integer(hello.features.rawValue)
             writer.integer(hello.instance)
             writer.text(hello.name)
         case .welcome(let welcome):
@@ -184,8 +192,10 @@ extension SecureMessage {
         switch kind {
         case 0x01:
             let version: UInt16 = try reader.integer()
-            let _: UInt32 = try reader.integer()
-            self = .hello(Hello(version: version, instance: try reader.integer(), name: try reader.text()))
+            self = .hello(
+                Hello(
+                    version: version, features: Hello.Features(rawValue: try reader.integer()),
+                    instance: try reader.integer(), name: try reader.text()))
         case 0x02:
             let version: UInt16 = try reader.integer()
             let _: UInt32 = try reader.integer()

@@ -49,8 +49,12 @@ typedef struct beam_to_rgb {
 void beam_bgrx_to_i420(beam_const_plane source, beam_plane y, beam_plane u, beam_plane v, beam_rect rect,
                        const beam_to_yuv *coefficients, beam_kernel kernel);
 
+// Converts `rect` of a BGRX picture into the same places of a 4:4:4 one.
+void beam_bgrx_to_i444(beam_const_plane source, beam_plane y, beam_plane u, beam_plane v, beam_rect rect,
+                       const beam_to_yuv *coefficients, beam_kernel kernel);
+
 // Converts `rect` of a 4:2:0 picture of `size` to BGRX (X is 255); `output` begins with the rectangle's top left pixel.
-// Chroma, sited in the centre of 2 × 2 pixels, is interpolated bilinearly.
+// Chroma, sited in the centre of 2 × 2 pixels, is interpolated bilinearly, guided by luma (see chroma.c).
 void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_size size, beam_plane output,
                        beam_rect rect, const beam_to_rgb *coefficients, beam_kernel kernel);
 

@@ -12,9 +12,7 @@ extension FuzzBodies {
             guard lengths == bytes.count else { return "the parts of the datagram don't add up" }
             var header = [UInt8](repeating: 0, count: headerLength)
             header.withUnsafeMutableBytes { datagram.header.write(to: $0, as: .version2) }
-            // The spare byte is written as 0, whatever was read.
-            header[9] = bytes[9]
-            // Nor is it told where the time went if it isn't told when that began.
+            // It isn't told where the time went if it isn't told when that began.
             if datagram.header.frame.captureTime == nil {
                 header.replaceSubrange(24..<28, with: bytes[24..<28])
             }

@@ -27,6 +27,7 @@ struct SealedPacingTests {
             switch pacer.step(now: now) {
             case .send(let burst, _, let begins): bursts.append((now, burst, begins))
             case .unsendable(let error, _): errors.append(error)
+            case .blocked: return false
             case .wait(let time): now = time
             case .idle: return false
             }

@@ -69,3 +69,8 @@ struct SealedReceiver {
         return nil
     }
 }
+
+extension Pacer {
+    /// Seals with `key` from the next frame on.
+    mutating func use(_ key: SealingKey) { use(DatagramSealer(key: key)) }
+}

@@ -39,6 +39,8 @@ struct Simulation {
         /// Nothing changes on the screen: only keyframes that were asked for.
         var isStill = false
         var encodes = Duration.milliseconds(5)
+        /// What a keyframe takes at the least, in seconds of the rate that the paths carry.
+        var keyframeShare = 0.25
     }
 
     private enum Event {
@@ -51,7 +53,8 @@ struct Simulation {
         case mediaOpened(viewer: Int, port: UInt16)
         case datagramToViewer([UInt8], NetworkAddress)
         case tick
-        case keyframe
+        /// The lane's last picture is to be encoded (again).
+        case keyframe(lane: Int)
         case encoded(AccessUnit)
     }
 
@@ -72,13 +75,22 @@ struct Simulation {
     private var secure: Set<ConnectionID> = []
     /// What the host proves to hold.
     var hostKey = DeviceKey.host
+    private(set) var demands: [(time: MediaTime, demand: StreamDemand, lane: Int)] = []
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
 
     private(set) var viewers: [Viewer] = []
     var source = Source()
-    private var frameIndex: UInt32 = 0
-    private var needsKeyframe = false
-    private var isWatched = false
+    /// An encoder for each lane.
+    private var encoders = [Encoder(), Encoder()]
+
+    private struct Encoder {
+        var frameIndex: UInt32 = 0
+        var needsKeyframe = false
+        var demand = StreamDemand()
+        /// A picture has come that couldn't be encoded.
+        var hasMissed = false
+        var isBusy = false
+    }
 
     /// From the host, and to it.
     var media: Link
@@ -128,9 +140,11 @@ struct Simulation {
                 acceptance: acceptance, trust: trust, allowsUnencrypted: true, pacing: pacing),
             random: SeededGenerator(seed: random.next()))
         hostPort = port
-        isWatched = false
-        // A fresh encoder.
-        frameIndex += 1_000_000
+        // Fresh encoders.
+        for lane in encoders.indices {
+            let next = encoders[lane].frameIndex + 1_000_000
+            encoders[lane] = Encoder(frameIndex: next)
+        }
         handleAtHost(.mediaPort(port))
         handleAtHost(.broadcast(true))
     }
@@ -269,26 +283,37 @@ struct Simulation {
             pumpViewer(index)
         case .tick:
             schedule(.tick, at: now + .nanoseconds(1_000_000_000 / Int64(source.framesPerSecond)))
-            if !source.isStill { capture() }
-        case .keyframe:
-            if needsKeyframe { capture() }
+            if !source.isStill { for lane in encoders.indices { capture(lane) } }
+        case .keyframe(let lane):
+            if encoders[lane].needsKeyframe || encoders[lane].hasMissed { capture(lane) }
         case .encoded(let unit):
+            encoders[unit.lane].isBusy = false
             host?.handleFrame(unit, now: now)
             pumpHost()
         }
     }
 
-    private mutating func capture() {
-        guard isWatched else { return }
-        let isKeyframe = needsKeyframe
-        needsKeyframe = false
-        frameIndex += 1
-        schedule(
-            .encoded(
-                TestFrame.make(
-                    frameIndex, reference: isKeyframe ? nil : frameIndex - 1,
-                    bytes: isKeyframe ? source.keyframeBytes : source.frameBytes, time: now)),
-            at: now + source.encodes, generation: generation)
+    private mutating func capture(_ lane: Int) {
+        let demand = encoders[lane].demand
+        guard demand.isWatched else { return }
+        guard !demand.isHeld, !encoders[lane].isBusy else {
+            encoders[lane].hasMissed = true
+            return
+        }
+        let isKeyframe = encoders[lane].needsKeyframe
+        encoders[lane].needsKeyframe = false
+        encoders[lane].hasMissed = false
+        encoders[lane].isBusy = true
+        encoders[lane].frameIndex += 1
+        let index = encoders[lane].frameIndex
+        var bytes = isKeyframe ? source.keyframeBytes : source.frameBytes
+        if let rate = demand.bitRate {
+            let share = isKeyframe ? source.keyframeShare : 1 / Double(source.framesPerSecond)
+            bytes = min(bytes, max(200, Int(Double(rate) / 8 * share)))
+        }
+        var unit = TestFrame.make(index, reference: isKeyframe ? nil : index - 1, bytes: bytes, time: now)
+        unit.lane = lane
+        schedule(.encoded(unit), at: now + source.encodes, generation: generation)
     }
 
     private mutating func breakConnections() {
@@ -334,11 +359,15 @@ struct Simulation {
                         }
                     }
                 }
-            case .requestKeyframe:
-                needsKeyframe = true
-                if source.isStill { schedule(.keyframe, at: now, generation: generation) }
+            case .requestKeyframe(let lane):
+                encoders[lane].needsKeyframe = true
+                if source.isStill { schedule(.keyframe(lane: lane), at: now, generation: generation) }
+            case .demand(let demand, let lane):
+                let wasHeld = encoders[lane].demand.isHeld
+                encoders[lane].demand = demand
+                demands.append((now, demand, lane))
+                if wasHeld, !demand.isHeld { schedule(.keyframe(lane: lane), at: now, generation: generation) }
             case .event(let event):
-                if case .audience(let count) = event { isWatched = count > 0 }
                 hostEvents.append((now, event))
             }
         }

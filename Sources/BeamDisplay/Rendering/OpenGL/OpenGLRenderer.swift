@@ -6,13 +6,15 @@ import Shaders
 /// Draws with the program's own shaders.
 ///
 /// A picture's planes go as they are into textures that stay; only what changed is copied. One pass makes RGB of them
-/// where pixels map to whole pixels; two passes scale where they don't.
+/// where pixels map to whole pixels, guided by luma where chroma is halved (`PixelConversion`), for which another pass goes
+/// before it; two passes scale where they don't.
 @MainActor final class OpenGLRenderer: Renderer {
     let name: String
     private let context: GLContext
     private var gl: GLFunctions { context.gl }
 
     private let exact: GLProgram
+    private let guide: GLProgram
     private let across: GLProgram
     private let down: GLProgram
     private let layering: GLProgram
@@ -23,6 +25,9 @@ import Shaders
     /// Between the scaling passes: as wide as the viewport, as high as the picture.
     private let scaled: GLTexture
     private let framebuffer: GLuint
+    /// As large as a chroma plane; those of the planes as they are, if `hasSlopes`.
+    private let slopes: GLTexture
+    private var hasSlopes = false
     private var layers: [ObjectIdentifier: (texture: GLTexture, bitmap: Bitmap)] = [:]
 
     init(_ context: GLContext) throws(DisplayError) {
@@ -32,10 +37,12 @@ import Shaders
         self.context = context
         name = "OpenGL (\(context.rendererName))"
         exact = try GLProgram(context, fragment: Shaders.video, vertex: Shaders.cover)
+        guide = try GLProgram(context, fragment: Shaders.slopes, vertex: Shaders.cover)
         across = try GLProgram(context, fragment: Shaders.scale, vertex: Shaders.cover, definitions: ["ACROSS"])
         down = try GLProgram(context, fragment: Shaders.scale, vertex: Shaders.cover)
         layering = try GLProgram(context, fragment: Shaders.layer, vertex: Shaders.cover)
         scaled = GLTexture(context, .rgba8)
+        slopes = GLTexture(context, .rgba8)
         var name: GLuint = 0
         context.gl.genFramebuffers(1, &name)
         framebuffer = name
@@ -96,6 +103,7 @@ import Shaders
         } else if case .picture(let damage) = change {
             rects = damage.clipped(to: PixelRect(buffer.size)).rects
         }
+        if !rects.isEmpty { hasSlopes = false }
         for rect in rects {
             for (index, texture) in planes.enumerated() {
                 let plane = buffer.planes[index]
@@ -106,6 +114,7 @@ import Shaders
     }
 
     private func paint(_ scene: Scene) {
+        if let picture = scene.picture?.picture, case .exact = scene.fit { findSlopes(picture) }
         gl.viewport(0, 0, GLsizei(scene.canvas.width), GLsizei(scene.canvas.height))
         let (red, green, blue) = scene.background.colour
         gl.clearColor(GLfloat(red) / 255, GLfloat(green) / 255, GLfloat(blue) / 255, 1)
@@ -115,6 +124,8 @@ import Shaders
                 use(exact, at: viewport, of: scene)
                 exact.set("magnification", times)
                 setSource(of: exact, picture)
+                slopes.bind(unit: 3)
+                exact.set("slopes", 3)
                 setColour(of: exact, picture, scene)
                 cover()
             } else {
@@ -124,13 +135,28 @@ import Shaders
         paintLayers(scene)
     }
 
-    private func paintScaled(_ picture: Picture, _ viewport: PixelRect, _ scene: Scene) {
-        let size = PixelSize(width: viewport.width, height: picture.size.height)
-        scaled.resize(size)
+    /// How chroma goes with luma in the picture that was uploaded, where that has to be known.
+    private func findSlopes(_ picture: Picture) {
+        guard picture.format == .i420, !hasSlopes else { return }
+        hasSlopes = true
+        drawing(into: slopes, picture.buffer.planeSize(1))
+        guide.use()
+        setSource(of: guide, picture)
+        cover()
+        gl.bindFramebuffer(GLenum(GL_FRAMEBUFFER), 0)
+    }
+
+    /// What is drawn next goes into `texture`, which becomes as large as `size`.
+    private func drawing(into texture: GLTexture, _ size: PixelSize) {
+        texture.resize(size)
         gl.bindFramebuffer(GLenum(GL_FRAMEBUFFER), framebuffer)
         gl.framebufferTexture2D(
-            GLenum(GL_FRAMEBUFFER), GLenum(GL_COLOR_ATTACHMENT0), GLenum(GL_TEXTURE_2D), scaled.raw, 0)
+            GLenum(GL_FRAMEBUFFER), GLenum(GL_COLOR_ATTACHMENT0), GLenum(GL_TEXTURE_2D), texture.raw, 0)
         gl.viewport(0, 0, GLsizei(size.width), GLsizei(size.height))
+    }
+
+    private func paintScaled(_ picture: Picture, _ viewport: PixelRect, _ scene: Scene) {
+        drawing(into: scaled, PixelSize(width: viewport.width, height: picture.size.height))
         across.use()
         across.set("ratio", Double(picture.size.width) / Double(viewport.width))
         across.set("count", picture.size.width)

@@ -33,8 +33,9 @@ extension Fit {
 
     /// What a change of the picture's pixels in `rect` changes at most.
     private func reach(of rect: PixelRect, _ picture: PixelSize, _ viewport: PixelRect) -> PixelRect {
-        // Chroma is interpolated: a change reaches a pixel or two beyond itself.
-        if case .exact = self { return rect.grown(by: 2) }
+        // Chroma is interpolated, and goes with the luma of the samples around: a change reaches up to three pixels beyond
+        // itself. Four, lest an even place become an odd one, which takes longer to convert.
+        if case .exact = self { return rect.grown(by: 4) }
         let wide = rect.grown(by: PictureScaler.reach.source)
         let (left, right) = (wide.x * viewport.width, wide.maxX * viewport.width + picture.width - 1)
         let (top, bottom) = (wide.y * viewport.height, wide.maxY * viewport.height + picture.height - 1)

@@ -1,0 +1,84 @@
+import BeamMedia
+import BeamProtocol
+import BeamTrust
+import Foundation
+import Synchronization
+
+/// Lets the network, which starts first, speak to the stages in front of it, which start last.
+final class Relay: Sendable {
+    private struct Stages {
+        var capture: CaptureStage?
+        var encode: EncodeStage?
+        var lanes = (0..<StreamDemand.laneCount).map { _ in Lane() }
+
+        var isWatched: Bool { lanes.contains { $0.demand.isWatched } }
+    }
+
+    private struct Lane {
+        var demand = StreamDemand()
+        /// Asked for before there was an encoder.
+        var needsKeyframe = false
+    }
+
+    private let stages = Mutex(Stages())
+    private let store: TrustStore
+    private let onNotice: @Sendable (HostNotice) -> Void
+
+    init(store: TrustStore, _ onNotice: @escaping @Sendable (HostNotice) -> Void) {
+        self.store = store
+        self.onNotice = onNotice
+    }
+
+    /// What was asked for before the stages stood is done now.
+    func connect(capture: CaptureStage, encode: EncodeStage) {
+        let stages = self.stages.withLock { stages in
+            stages.capture = capture
+            stages.encode = encode
+            return stages
+        }
+        for (index, lane) in stages.lanes.enumerated() {
+            encode.setDemand(lane.demand, lane: index)
+            if lane.needsKeyframe { encode.requestKeyframe(lane: index) }
+        }
+        capture.setActive(stages.isWatched)
+    }
+
+    func disconnect() {
+        stages.withLock { stages in
+            stages.capture = nil
+            stages.encode = nil
+        }
+    }
+
+    func requestKeyframe(lane: Int) {
+        let encode = stages.withLock { stages in
+            stages.lanes[lane].needsKeyframe = stages.encode == nil
+            return stages.encode
+        }
+        encode?.requestKeyframe(lane: lane)
+    }
+
+    /// What the viewers' paths carry now, and whether there are any. While nobody watches any lane, nothing is captured.
+    func setDemand(_ demand: StreamDemand, lane: Int) {
+        let (stages, wasWatched) = self.stages.withLock { stages in
+            let wasWatched = stages.isWatched
+            stages.lanes[lane].demand = demand
+            return (stages, wasWatched)
+        }
+        stages.encode?.setDemand(demand, lane: lane)
+        if stages.isWatched != wasWatched { stages.capture?.setActive(stages.isWatched) }
+    }
+
+    func handle(_ event: HostEvent) {
+        if case .devicePaired(let device, let name, true) = event { remember(device, name: name) }
+        onNotice(.session(event))
+    }
+
+    private func remember(_ device: DeviceKey, name: String) {
+        do {
+            try store.remember(RememberedDevice(name: name, key: device, roles: [.viewer], pairedAt: Date()))
+        } catch {
+            onNotice(.warning("“\(name)” can't be remembered, and will need a code again. \(error)"))
+        }
+    }
+}

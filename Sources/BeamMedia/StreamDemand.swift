@@ -1,0 +1,20 @@
+/// What a lane's encoder is to make at the moment.
+///
+/// Up to two streams, called lanes, leave a host: lane 0 for everybody, and lane 1, a smaller one, only when somebody needs it.
+public struct StreamDemand: Sendable, Hashable {
+    /// How many lanes there are.
+    public static let laneCount = 2
+
+    /// Somebody gets this lane.
+    public var isWatched: Bool
+    /// Bits a second that the viewers' paths carry for frames; nil: no bound is known but the options' own.
+    public var bitRate: Int?
+    /// What was encoded hasn't left yet: nothing is encoded now, and when this ends, the newest picture is taken at once.
+    public var isHeld: Bool
+
+    public init(isWatched: Bool = false, bitRate: Int? = nil, isHeld: Bool = false) {
+        self.isWatched = isWatched
+        self.bitRate = bitRate
+        self.isHeld = isHeld
+    }
+}

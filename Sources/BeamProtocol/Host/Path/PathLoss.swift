@@ -1,0 +1,34 @@
+import BeamMedia
+
+/// The share of datagrams that are lost before recovery, over about the last second.
+struct PathLoss: Sendable {
+    private static let memory = 1.0
+    private var expected = 0.0
+    private var lost = 0.0
+    private var last: MediaTime?
+    private var from = MediaTime(nanoseconds: .min)
+
+    /// 0 to 1.
+    var share: Double { min(1, max(0, lost / max(expected, 20))) }
+    /// Datagrams that `share` rests on.
+    var weight: Double { expected }
+
+    mutating func add(expected: Int, lost: Int, now: MediaTime) {
+        guard now >= from else { return }
+        if let last {
+            let kept = Self.memory / (Self.memory + max(0, (now - last).inSeconds))
+            self.expected *= kept
+            self.lost *= kept
+        }
+        last = now
+        self.expected += Double(max(0, expected))
+        self.lost += Double(min(lost, max(0, expected)))
+    }
+
+    /// What was lost so far, and what is told before `time`, says nothing about what is sent from now on.
+    mutating func forget(until time: MediaTime) {
+        expected = 0
+        lost = 0
+        from = time
+    }
+}

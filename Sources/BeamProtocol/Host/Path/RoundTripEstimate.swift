@@ -1,0 +1,41 @@
+import BeamMedia
+
+/// The round-trip time, smoothed as RFC 6298, clause 2, has it, and its minimum of the last 10 s. In seconds.
+struct RoundTripEstimate: Sendable {
+    /// No path that anybody watches over takes longer: it is a mistake.
+    private static let longest = 30.0
+
+    private(set) var smoothed: Double?
+    private(set) var variation = 0.0
+    private var minima = Ring<Double>(capacity: 10, filler: 0)
+    private var began = MediaTime.zero
+
+    /// The least of the last seconds; 0 before the first sample.
+    var least: Double {
+        minima.isEmpty ? 0 : (0..<minima.count).reduce(.infinity) { min($0, minima[back: $1]) }
+    }
+
+    mutating func add(_ sample: Double, now: MediaTime) {
+        guard (0..<Self.longest).contains(sample) else { return }
+        if let old = smoothed {
+            variation += (abs(old - sample) - variation) / 4
+            smoothed = old + (sample - old) / 8
+        } else {
+            smoothed = sample
+            variation = sample / 2
+        }
+        if minima.isEmpty || now - began >= .seconds(1) {
+            minima.append(sample)
+            began = now
+        } else {
+            minima[back: 0] = min(minima[back: 0], sample)
+        }
+    }
+
+    /// The path has become longer for good.
+    mutating func rebase(by delay: Double) {
+        let least = least
+        minima.removeAll()
+        minima.append(least + delay)
+    }
+}

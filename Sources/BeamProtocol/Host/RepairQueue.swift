@@ -1,0 +1,93 @@
+import BeamMedia
+
+/// What a viewer has asked for again and hasn't been sent yet.
+struct RepairQueue: Sendable {
+    struct Limits: Sendable {
+        /// Parts that may wait; who lacks more needs a keyframe.
+        var parts = 512
+        /// From a part to its echo.
+        var echo = Duration.milliseconds(10)
+    }
+
+    private struct Part: Hashable, Sendable {
+        var frame: SequenceNumber
+        var part: Int
+    }
+
+    private let limits: Limits
+    private var waiting: [Part] = []
+    /// Parts that leave a second time, each then.
+    private var echoes: [(part: Part, due: MediaTime)] = []
+    /// What has left lately: asked for again before it can have arrived, it isn't sent again. A ring.
+    private var recent: [(part: Part, at: MediaTime)] = []
+    private var nextRecent = 0
+    private static let remembered = 256
+
+    init(_ limits: Limits = Limits()) { self.limits = limits }
+
+    /// When something is to leave; nil while nothing waits.
+    var due: MediaTime? { waiting.isEmpty ? echoes.first?.due : .zero }
+    /// Parts that were asked for and haven't left.
+    var count: Int { waiting.count }
+    /// Parts that may leave now.
+    var nextCount: Int { waiting.isEmpty ? echoes.count : waiting.count }
+
+    mutating func removeAll() {
+        waiting.removeAll(keepingCapacity: true)
+        echoes.removeAll(keepingCapacity: true)
+    }
+
+    /// Takes in what is asked for. `pause`: how long what was sent again may take to arrive. False if more would wait than may.
+    mutating func ask(_ parts: some Sequence<Int>, of frame: SequenceNumber, pause: Duration, now: MediaTime) -> Bool {
+        for number in parts {
+            let part = Part(frame: frame, part: number)
+            let isOnItsWay = recent.contains { $0.part == part && now - $0.at < pause }
+            guard !isOnItsWay, !waiting.contains(part) else { continue }
+            guard waiting.count < limits.parts else { return false }
+            waiting.append(part)
+        }
+        return true
+    }
+
+    /// When that part was sent again last; nil if that is long ago.
+    func departure(of part: Int, of frame: SequenceNumber) -> MediaTime? {
+        let part = Part(frame: frame, part: part)
+        return recent.reduce(nil) { $1.part == part ? max($0 ?? $1.at, $1.at) : $0 }
+    }
+
+    /// The frame whose parts are due next, and those, `limit` at most, the lowest first: a frame's last part may be short, and only
+    /// a burst's last datagram may be. `echoes`: on a path that loses much, and takes long, they leave twice, the
+    /// second time a moment later, when a burst of losses may be over.
+    mutating func next(
+        echoes wantsEchoes: Bool, limit: Int, now: MediaTime
+    ) -> (frame: SequenceNumber, parts: [Int])? {
+        var parts: [Int] = []
+        if let first = waiting.first {
+            for part in waiting {
+                guard part.frame == first.frame, parts.count < limit else { break }
+                parts.append(part.part)
+                remember(part, now: now)
+                if wantsEchoes, echoes.count < limits.parts { echoes.append((part, now + limits.echo)) }
+            }
+            waiting.removeFirst(parts.count)
+            return (first.frame, parts.sorted())
+        }
+        guard let first = echoes.first, first.due <= now else { return nil }
+        for (part, due) in echoes {
+            guard part.frame == first.part.frame, due <= now, parts.count < limit else { break }
+            parts.append(part.part)
+            remember(part, now: now)
+        }
+        echoes.removeFirst(parts.count)
+        return (first.part.frame, parts.sorted())
+    }
+
+    private mutating func remember(_ part: Part, now: MediaTime) {
+        if recent.count < Self.remembered {
+            recent.append((part, now))
+        } else {
+            recent[nextRecent] = (part, now)
+        }
+        nextRecent = (nextRecent + 1) % Self.remembered
+    }
+}

@@ -1,0 +1,200 @@
+import BeamMedia
+
+/// How the stream gets to one version 2 viewer: what its path carries, and what has to be sent to it again.
+struct ViewerDelivery: Sendable {
+    /// It may be sent 4:4:4 pictures.
+    let decodesFullChroma: Bool
+    var path: PathControl
+    var repairs = RepairQueue()
+    var parity = ParityPlan()
+    /// Lets repairs leave no faster than the path takes them.
+    private var repairBucket: TokenBucket
+    private var repairRate = 0
+    /// When nothing had come from the viewer for too long.
+    var silentSince: MediaTime?
+    /// Since when the path has been too slow for lane 0, or fast enough again.
+    var laneChangeSince: MediaTime?
+    /// Since when its window alone has kept a lane from sending.
+    var blockingSince: MediaTime?
+    /// Totals in the last report.
+    private var lastTotals: (expected: UInt32, missed: UInt32)?
+    /// Parts that the viewer had of the frames it has told of.
+    private var reported: [(frame: SequenceNumber, parts: Int)] = []
+    /// What is said to the path; its memory is used again.
+    private var report = PathControl.Report(newestSent: .zero, newestArrived: .zero, holdTime: .zero)
+    private var lastProbe: MediaTime?
+    private var meter = RateMeter()
+    /// What the viewer may say: 400 datagrams a second, which the bucket takes for bytes.
+    private var feedbacks = TokenBucket(capacity: 100, bitsPerSecond: 400 * 8)
+
+    private static let remembered = 64
+    /// Datagrams that leave in one go: a slow path takes one or two at a time.
+    private static let repairBursts = 2...16
+    private static let repairBurstTime = 0.01
+
+    init(decodesFullChroma: Bool, limit: Int) {
+        self.decodesFullChroma = decodesFullChroma
+        // Parity, and what is sent again, come on top.
+        path = PathControl(limit: limit + limit / 2)
+        repairBucket = TokenBucket(
+            capacity: Self.repairBursts.upperBound * MediaLimits.datagramLength, bitsPerSecond: limit)
+    }
+
+    /// Whether the viewer has said no more than an honest one ever does: each word of it takes time.
+    mutating func admitsFeedback(now: MediaTime) -> Bool { feedbacks.take(1, now: now) == nil }
+
+    /// It follows another lane from now on: nothing of the old one matters.
+    mutating func changedLane() {
+        repairs.removeAll()
+        reported.removeAll(keepingCapacity: true)
+        path.laneChanged()
+    }
+
+    /// Parts of a frame leave for the first time.
+    mutating func sent(bytes: Int, now: MediaTime) {
+        path.sent(bytes: bytes, now: now)
+        meter.count(bytes)
+    }
+
+    /// Parts leave that the viewer has asked for, or parity.
+    mutating func sentAgain(bytes: Int, now: MediaTime) {
+        path.sent(bytes: bytes, now: now)
+        meter.count(bytes)
+    }
+
+    /// What is sent again leaves twice: asking a third time would take too long. Where the path is full that would only be in the
+    /// way of everything else.
+    var wantsEchoes: Bool {
+        !path.isBound && path.loss > 0.02 && path.roundTrip.map { $0 > Self.longTrip } ?? false
+    }
+
+    private static let longTrip = Duration.milliseconds(20)
+
+    /// How long to wait before what was sent again is sent once more.
+    var repairPause: Duration { path.roundTrip.map { max(.milliseconds(2), $0 * 3 / 4) } ?? .milliseconds(30) }
+
+    /// How long what is to be sent again takes the path.
+    var repairTime: Duration {
+        guard repairs.count > 0, path.isBound else { return .zero }
+        return .nanoseconds(Int64(Double(repairs.count * MediaLimits.datagramLength) * 8e9 / Double(max(1, path.rate))))
+    }
+
+    /// In the long run no more than the path carries, or the options ask for: whoever asks for everything again gets that, and
+    /// nobody else pays for it.
+    private var repairPace: Int { path.rate }
+
+    /// Parts that are sent again in one go.
+    var repairBurst: Int {
+        let datagrams = Int(Double(repairPace) * Self.repairBurstTime / 8) / MediaLimits.datagramLength
+        return min(max(datagrams, Self.repairBursts.lowerBound), Self.repairBursts.upperBound)
+    }
+
+    /// What was paid for a repair that wasn't sent.
+    mutating func returnRepair(_ bytes: Int) { repairBucket.putBack(bytes) }
+
+    /// Pays for a repair of so many bytes, or says when it can be paid for.
+    mutating func payRepair(_ bytes: Int, now: MediaTime) -> MediaTime? {
+        let rate = repairPace
+        if rate != repairRate {
+            repairRate = rate
+            repairBucket.change(
+                capacity: repairBurst * MediaLimits.datagramLength, bitsPerSecond: rate, now: now)
+        }
+        return repairBucket.take(bytes, now: now)
+    }
+
+    /// The viewer was asked whether it is there.
+    mutating func probed(now: MediaTime) { lastProbe = now }
+
+    /// What the viewer says of how frames have arrived.
+    mutating func take(_ report: Feedback.Report, of sent: SentFrames, now: MediaTime) {
+        self.report.arrivals.removeAll(keepingCapacity: true)
+        var newest: (sent: MediaTime, age: Duration)?
+        self.report.newestRest = 0
+        for arrival in report.arrivals {
+            guard let frame = sent.frame(arrival.frame), Int(arrival.received) <= frame.sent,
+                let departure = sent.departure(of: arrival.frame, part: Int(arrival.highest))
+            else { continue }
+            let parts = Int(arrival.received)
+            let before = exchange(parts, for: arrival.frame)
+            func bytes(_ parts: Int) -> Int { frame.length * parts / max(1, frame.partCount) }
+            self.report.arrivals.append(
+                PathControl.FrameArrival(
+                    number: arrival.frame.value, firstSent: frame.firstSent, lastSent: departure.time,
+                    firstArrived: report.time - .microseconds(Int64(arrival.firstAge)),
+                    lastArrived: report.time - .microseconds(Int64(arrival.lastAge)), sentBytes: bytes(departure.parts),
+                    bytes: bytes(parts), newBytes: max(0, bytes(parts) - bytes(before)),
+                    isComplete: parts == frame.partCount))
+            if newest.map({ $0.sent <= departure.time }) ?? true {
+                newest = (departure.time, .microseconds(Int64(arrival.lastAge)))
+                self.report.newestRest =
+                    max(0, departure.parts - 1 - Int(arrival.highest)) * MediaLimits.datagramLength
+            }
+        }
+        count(report)
+        if newest == nil, path.isSilent, let lastProbe { newest = (lastProbe, .zero) }
+        if let again = report.again {
+            let departure =
+                again.part == Feedback.Again.parity
+                ? sent.frame(again.frame)?.paritySent : repairs.departure(of: Int(again.part), of: again.frame)
+            if let departure { path.heard(sentBefore: departure, now: now) }
+        }
+        guard let newest else { return }
+        self.report.newestSent = newest.sent
+        self.report.newestArrived = report.time - newest.age
+        self.report.holdTime = newest.age
+        path.reported(self.report, now: now)
+        parity.reported(expected: self.report.expected, lost: self.report.lost, now: now)
+        parity.plan(loss: path.loss, roundTrip: path.roundTrip ?? .zero)
+        self.report.expected = 0
+        self.report.lost = 0
+    }
+
+    private mutating func count(_ report: Feedback.Report) {
+        let last = lastTotals ?? (report.expected, report.missed)
+        lastTotals = (report.expected, report.missed)
+        // A viewer that counts anew, or far backwards, has lost nothing. What isn't reported now is so next time.
+        let expected = Int(Int32(bitPattern: report.expected &- last.expected))
+        let missed = Int(Int32(bitPattern: report.missed &- last.missed))
+        guard expected >= 0, abs(missed) <= Self.mostCounted, expected <= Self.mostCounted else { return }
+        self.report.expected += expected
+        self.report.lost += min(missed, expected)
+    }
+
+    private static let mostCounted = 100_000
+
+    /// Notes how many parts of a frame have arrived, and answers how many that were before.
+    private mutating func exchange(_ parts: Int, for frame: SequenceNumber) -> Int {
+        if let index = reported.lastIndex(where: { $0.frame == frame }) {
+            defer { reported[index].parts = max(parts, reported[index].parts) }
+            return reported[index].parts
+        }
+        if reported.count == Self.remembered { reported.removeFirst(Self.remembered / 4) }
+        reported.append((frame, parts))
+        return 0
+    }
+
+    /// For the viewer and for people: in kbit/s.
+    mutating func rates(now: MediaTime) -> StreamState.Rates {
+        StreamState.Rates(
+            estimated: UInt32(clamping: path.rate / 1000),
+            used: UInt32(clamping: Int(meter.take(now: now) / 1000)), isPathBound: path.isBound)
+    }
+}
+
+/// Bits a second since the last time that somebody asked.
+struct RateMeter: Sendable {
+    private var bytes = 0
+    private var since: MediaTime?
+
+    mutating func count(_ bytes: Int) { self.bytes += bytes }
+
+    mutating func take(now: MediaTime) -> Double {
+        defer {
+            bytes = 0
+            since = now
+        }
+        guard let since, now > since else { return 0 }
+        return Double(bytes) * 8 / (now - since).inSeconds
+    }
+}

@@ -1,0 +1,71 @@
+/// The parity of a frame that is being put together, as far as it has come and is still of use.
+struct FrameParity: Sendable {
+    private struct Block: Sendable {
+        /// Parts that haven't come.
+        var missing: Int
+        /// Rows that have come, fewer than parts are missing, and their shards one after the other.
+        var rows: [UInt8] = []
+        var shards: [UInt8] = []
+    }
+
+    enum Insertion: Hashable, Sendable {
+        /// More are needed.
+        case held
+        /// That was enough: the block can be made whole.
+        case enough
+        /// The block is whole, or has this one.
+        case needless
+    }
+
+    let layout: ParityLayout
+    /// Content of the frame's last part, in bytes.
+    let lastLength: Int
+    private var blocks: [Block]
+
+    init(partCount: Int, lastLength: Int, isMissing: (_ part: Int) -> Bool) {
+        layout = ParityLayout(partCount: partCount)
+        self.lastLength = lastLength
+        blocks = [Block](repeating: Block(missing: 0), count: layout.blockCount)
+        for part in 0..<partCount where isMissing(part) { blocks[layout.block(ofPart: part)].missing += 1 }
+    }
+
+    /// Memory that is held, in bytes.
+    var reservation: Int {
+        blocks.reduce(blocks.count * MemoryLayout<Block>.stride) { $0 + $1.rows.capacity + $1.shards.capacity }
+    }
+
+    /// Content of part `part` in bytes, parameter sets included.
+    func length(ofPart part: Int) -> Int { part == layout.partCount - 1 ? lastLength : ParityCode.shardLength }
+
+    mutating func insert(_ shard: UnsafeRawBufferPointer, index: Int) -> Insertion {
+        let block = layout.block(ofIndex: index)
+        let row = UInt8(layout.row(ofIndex: index))
+        guard blocks[block].missing > 0, !blocks[block].rows.contains(row) else { return .needless }
+        blocks[block].rows.append(row)
+        blocks[block].shards.append(contentsOf: shard)
+        return blocks[block].rows.count < blocks[block].missing ? .held : .enough
+    }
+
+    /// A missing part has come by itself. True if its block can be made whole now.
+    mutating func arrived(_ part: Int) -> Bool {
+        let block = layout.block(ofPart: part)
+        blocks[block].missing -= 1
+        if blocks[block].missing == 0 { blocks[block] = Block(missing: 0) }
+        return blocks[block].missing > 0 && blocks[block].rows.count >= blocks[block].missing
+    }
+
+    /// Makes the missing parts of a block in their places among the frame's (see `ParityCode.recover`), and lets the
+    /// block's parity go. False, and nothing has changed, if there isn't enough of it.
+    mutating func recover(
+        block: Int, slots: UnsafeMutableRawBufferPointer, isMissing: (_ part: Int) -> Bool
+    ) -> Bool {
+        let (rows, layout, lastLength) = (blocks[block].rows, layout, lastLength)
+        let isRecovered = blocks[block].shards.withUnsafeMutableBytes {
+            ParityCode.recover(
+                block: block, of: layout, lastLength: lastLength, slots: slots, rows: rows, parity: $0,
+                isMissing: isMissing)
+        }
+        if isRecovered { blocks[block] = Block(missing: 0) }
+        return isRecovered
+    }
+}

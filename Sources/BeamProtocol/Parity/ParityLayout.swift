@@ -1,0 +1,47 @@
+/// How a frame's parts stand in blocks, each of which has parity of its own.
+///
+/// Part `p` belongs to block `p % blockCount`, at position `p / blockCount`, so that a burst of losses is shared among
+/// the blocks; parity index `i` belongs to block `i % blockCount`, row `i / blockCount`.
+package struct ParityLayout: Hashable, Sendable {
+    /// The most parts in a block.
+    package static let longestBlock = 128
+    /// The most rows of parity for a block.
+    package static let mostRows = 64
+
+    package let partCount: Int
+    package let blockCount: Int
+
+    /// For a frame of so many parts, at least one.
+    package init(partCount: Int) {
+        precondition(partCount > 0)
+        self.partCount = partCount
+        blockCount = (partCount + Self.longestBlock - 1) / Self.longestBlock
+    }
+
+    /// Parity indices are below this.
+    package var indexLimit: Int { Self.mostRows * blockCount }
+
+    package func partCount(ofBlock block: Int) -> Int { (partCount - block + blockCount - 1) / blockCount }
+
+    package func part(at position: Int, ofBlock block: Int) -> Int { position * blockCount + block }
+
+    package func block(ofPart part: Int) -> Int { part % blockCount }
+
+    package func position(ofPart part: Int) -> Int { part / blockCount }
+
+    package func block(ofIndex index: Int) -> Int { index % blockCount }
+
+    package func row(ofIndex index: Int) -> Int { index / blockCount }
+
+    /// Rows of parity for each block, such that there is parity for `share` of its parts: 0 for none, and at least one
+    /// for anything above.
+    package func rowCount(forShare share: Double) -> Int {
+        guard share > 0 else { return 0 }
+        // What is a whole number but for rounding stays that number.
+        let rows = share * Double(partCount(ofBlock: 0)) - 1e-9
+        return Int(min(rows, Double(Self.mostRows)).rounded(.up))
+    }
+
+    /// Parity datagrams for the whole frame: `rowCount(forShare:)` for each block.
+    package func parityCount(forShare share: Double) -> Int { rowCount(forShare: share) * blockCount }
+}

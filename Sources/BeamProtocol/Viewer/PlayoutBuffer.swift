@@ -1,0 +1,86 @@
+import BeamMedia
+
+/// Frames that wait for their time, so that those that took longer than others come in step.
+///
+/// A frame's time is the host's capture time and the least that frames have taken lately, and as much more as nineteen of twenty
+/// frames need. Where that is next to nothing, as on a quiet local network, no frame waits.
+struct PlayoutBuffer: Sendable {
+    /// What isn't worth a delay: little more than a picture at 60 a second.
+    private static let imperceptible = Duration.milliseconds(20)
+    /// More than this isn't waited for by itself: a picture that jerks is better than one that lags.
+    private static let longest = Duration.milliseconds(120)
+    /// Frames that count.
+    private static let memory = 60
+    private static let share = 0.95
+    /// What the delay goes down by with each frame.
+    private static let decay = Duration.microseconds(500)
+    /// As a person may set it.
+    static let allowed: ClosedRange<Duration> = .zero ... .seconds(2)
+
+    private let fixed: Duration?
+    private var waiting: [(unit: AccessUnit, due: MediaTime)] = []
+    /// From capture, by the host's clock, to arrival, of the last frames: a ring.
+    private var transits: [Duration] = []
+    private var nextTransit = 0
+    /// For choosing among them; its memory is used again.
+    private var sorted: [Duration] = []
+    /// How long a frame that took no longer than any waits at the moment.
+    private(set) var delay: Duration
+
+    /// `fixed`: that long, whatever the network does; nil: as long as is needed.
+    init(fixed: Duration? = nil) {
+        self.fixed = fixed.map { min(max($0, Self.allowed.lowerBound), Self.allowed.upperBound) }
+        delay = self.fixed ?? .zero
+    }
+
+    /// When to call `next`; nil while nothing waits.
+    var deadline: MediaTime? { waiting.first?.due }
+
+    /// The stream begins anew.
+    mutating func removeAll() { self = PlayoutBuffer(fixed: fixed) }
+
+    /// A frame is ready now. Its capture time is still by the host's clock. `isPathBound`: frames take as long as their length
+    /// makes them, and waiting for that would only add to it.
+    mutating func put(_ unit: AccessUnit, isPathBound: Bool = false, now: MediaTime) {
+        guard let capture = unit.captureTime else { return append(unit, due: now) }
+        // A picture that waited for the encoder was late before it left.
+        let transit = now - capture - (unit.stages?.waited ?? .zero)
+        if isPathBound, fixed == nil {
+            transits.removeAll(keepingCapacity: true)
+            nextTransit = 0
+            delay = .zero
+            return append(unit, due: now)
+        }
+        note(transit)
+        guard delay > .zero, let least = transits.min() else { return append(unit, due: now) }
+        append(unit, due: max(now, now + least + delay - transit))
+    }
+
+    /// The next frame whose time has come.
+    mutating func next(now: MediaTime) -> AccessUnit? {
+        guard let first = waiting.first, first.due <= now else { return nil }
+        return waiting.removeFirst().unit
+    }
+
+    private mutating func append(_ unit: AccessUnit, due: MediaTime) {
+        // None overtakes another.
+        waiting.append((unit, max(due, waiting.last?.due ?? due)))
+    }
+
+    private mutating func note(_ transit: Duration) {
+        if transits.count < Self.memory {
+            transits.append(transit)
+        } else {
+            transits[nextTransit] = transit
+        }
+        nextTransit = (nextTransit + 1) % Self.memory
+        guard fixed == nil, transits.count >= Self.memory / 4 else { return }
+        sorted.removeAll(keepingCapacity: true)
+        sorted.append(contentsOf: transits)
+        sorted.sort()
+        let late = sorted[Int(Double(sorted.count - 1) * Self.share)] - sorted[0]
+        let wanted = late > Self.imperceptible ? min(late, Self.longest) : .zero
+        delay = max(wanted, delay - Self.decay, .zero)
+        if wanted == .zero, delay <= Self.decay { delay = .zero }
+    }
+}

@@ -1,0 +1,240 @@
+import BeamMedia
+
+/// What a viewer says of the stream (sealed, kind 0xB3): what it lacks, and how what it got has arrived.
+struct Feedback: Hashable, Sendable {
+    private static let keyframe: UInt8 = 1
+    private static let missing: UInt8 = 2
+    private static let totals: UInt8 = 3
+    private static let arrivals: UInt8 = 4
+
+    /// Parts of a frame that haven't come, although what was sent after them has.
+    struct Missing: Hashable, Sendable {
+        /// Ranges of one frame at a time; what doesn't fit is asked for later.
+        static let mostRanges = 48
+
+        var frame: SequenceNumber
+        /// Empty: all of it.
+        var parts: [Range<Int>] = []
+    }
+
+    /// How a frame has arrived so far. Only what was sent of it the first time counts.
+    struct Arrival: Hashable, Sendable {
+        static let length = 16
+
+        var frame: SequenceNumber
+        /// Parts so far, and the highest of them.
+        var received: UInt16
+        var highest: UInt16
+        /// On the viewer's clock, in µs before the report left.
+        var firstAge: UInt32
+        var lastAge: UInt32
+    }
+
+    /// A part that was sent again, or parity.
+    struct Again: Hashable, Sendable {
+        /// Stands for parity, of whatever index.
+        static let parity = UInt16.max
+
+        var frame: SequenceNumber
+        var part: UInt16
+    }
+
+    struct Report: Hashable, Sendable {
+        /// In one datagram.
+        static let mostArrivals = 30
+
+        /// When it left, by the viewer's clock.
+        var time: MediaTime
+        /// Parts that were sent, as far as is known, and those of them that were missed when what was sent later had come, since
+        /// the session began; both wrap around.
+        var expected: UInt32
+        var missed: UInt32
+        var arrivals: [Arrival] = []
+        /// What came last of what wasn't sent for the first time; nil where nothing has since the last report.
+        var again: Again?
+    }
+
+    /// Which stream all of this is about.
+    var lane: UInt8 = 0
+    /// The frames up to this one are of no use any more: only a keyframe behind it mends the picture.
+    var keyframeAfter: SequenceNumber?
+    var missing: [Missing] = []
+    var report: Report?
+
+    init(lane: UInt8 = 0, keyframeAfter: SequenceNumber? = nil, missing: [Missing] = [], report: Report? = nil) {
+        self.lane = lane
+        self.keyframeAfter = keyframeAfter
+        self.missing = missing
+        self.report = report
+    }
+
+    var isEmpty: Bool { keyframeAfter == nil && missing.isEmpty && report == nil }
+
+    /// What doesn't make sense isn't there.
+    init(_ plaintext: UnsafeRawBufferPointer) {
+        var feedback = Feedback()
+        var arrivals: [Arrival] = []
+        SealedItems.read(plaintext) { kind, value in
+            var reader = ItemReader(value)
+            switch kind {
+            case Self.keyframe:
+                guard let frame: UInt32 = reader.integer(), let lane: UInt8 = reader.integer() else { return }
+                feedback.keyframeAfter = SequenceNumber(frame)
+                feedback.lane = lane
+            case Self.missing:
+                guard let frame: UInt32 = reader.integer(), let lane: UInt8 = reader.integer() else { return }
+                var missing = Missing(frame: SequenceNumber(frame))
+                while let first: UInt16 = reader.integer(), let count: UInt16 = reader.integer() {
+                    guard count > 0, missing.parts.count < Missing.mostRanges else { return }
+                    missing.parts.append(Int(first)..<Int(first) + Int(count))
+                }
+                feedback.lane = lane
+                feedback.missing.append(missing)
+            case Self.totals:
+                guard let microseconds: UInt64 = reader.integer(), let expected: UInt32 = reader.integer(),
+                    let missed: UInt32 = reader.integer(), let lane: UInt8 = reader.integer(),
+                    let time = MediaTime(microseconds: microseconds)
+                else { return }
+                feedback.lane = lane
+                feedback.report = Report(time: time, expected: expected, missed: missed)
+                if let frame: UInt32 = reader.integer(), let part: UInt16 = reader.integer() {
+                    feedback.report?.again = Again(frame: SequenceNumber(frame), part: part)
+                }
+            case Self.arrivals:
+                while arrivals.count < Report.mostArrivals, let arrival = Arrival(&reader) { arrivals.append(arrival) }
+            default:
+                break
+            }
+        }
+        feedback.report?.arrivals = arrivals
+        self = feedback
+    }
+
+    var plaintext: [UInt8] {
+        var bytes: [UInt8] = []
+        if let keyframeAfter {
+            SealedItems.append(Self.keyframe, to: &bytes) {
+                $0.append(integer: keyframeAfter.value)
+                $0.append(lane)
+            }
+        }
+        for missing in missing {
+            SealedItems.append(Self.missing, to: &bytes) {
+                $0.append(integer: missing.frame.value)
+                $0.append(lane)
+                for range in missing.parts.prefix(Missing.mostRanges) {
+                    $0.append(integer: UInt16(clamping: range.lowerBound))
+                    $0.append(integer: UInt16(clamping: range.count))
+                }
+            }
+        }
+        guard let report else { return bytes }
+        SealedItems.append(Self.totals, to: &bytes) {
+            $0.append(integer: report.time.microseconds)
+            $0.append(integer: report.expected)
+            $0.append(integer: report.missed)
+            $0.append(lane)
+            if let again = report.again {
+                $0.append(integer: again.frame.value)
+                $0.append(integer: again.part)
+            }
+        }
+        var rest = report.arrivals.prefix(Report.mostArrivals)
+        while !rest.isEmpty {
+            let some = rest.prefix(SealedItems.longest / Arrival.length)
+            rest = rest.dropFirst(some.count)
+            SealedItems.append(Self.arrivals, to: &bytes) { for arrival in some { arrival.write(to: &$0) } }
+        }
+        return bytes
+    }
+}
+
+extension Feedback.Arrival {
+    fileprivate init?(_ reader: inout ItemReader) {
+        guard let frame: UInt32 = reader.integer(), let received: UInt16 = reader.integer(),
+            let highest: UInt16 = reader.integer(), let first: UInt32 = reader.integer(),
+            let last: UInt32 = reader.integer(), received > 0, last <= first
+        else { return nil }
+        self.init(
+            frame: SequenceNumber(frame), received: received, highest: highest, firstAge: first, lastAge: last)
+    }
+
+    fileprivate func write(to bytes: inout [UInt8]) {
+        bytes.append(integer: frame.value)
+        bytes.append(integer: received)
+        bytes.append(integer: highest)
+        bytes.append(integer: firstAge)
+        bytes.append(integer: lastAge)
+    }
+}
+
+/// What a host says beside the frames (sealed, kind 0xB4): that it is there, how far the stream has come, and what it makes of
+/// the path. Without it nobody would miss the last frame before the screen came to rest.
+struct StreamState: Hashable, Sendable {
+    private static let newest: UInt8 = 1
+    private static let rates: UInt8 = 2
+    private static let question: UInt8 = 3
+
+    /// What the host takes the viewer's path to carry, and what it uses of that, in kbit/s.
+    struct Rates: Hashable, Sendable {
+        var estimated: UInt32
+        var used: UInt32
+        /// The path, and not what the host was asked for, determines the rate.
+        var isPathBound = false
+    }
+
+    var lane: UInt8 = 0
+    /// The last frame that was sent; nil before the first.
+    var newest: SequenceNumber?
+    var rates: Rates?
+    /// The host hasn't heard anything for a while: a report is to be given at once.
+    var wantsReport = false
+
+    init(lane: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false) {
+        self.lane = lane
+        self.newest = newest
+        self.rates = rates
+        self.wantsReport = wantsReport
+    }
+
+    /// What doesn't make sense isn't there.
+    init(_ plaintext: UnsafeRawBufferPointer) {
+        var state = StreamState(newest: nil)
+        SealedItems.read(plaintext) { kind, value in
+            var reader = ItemReader(value)
+            switch kind {
+            case Self.newest:
+                guard let number: UInt32 = reader.integer(), let lane: UInt8 = reader.integer() else { return }
+                state.newest = SequenceNumber(number)
+                state.lane = lane
+            case Self.rates:
+                guard let estimated: UInt32 = reader.integer(), let used: UInt32 = reader.integer() else { return }
+                state.rates = Rates(estimated: estimated, used: used, isPathBound: reader.integer() == UInt8(1))
+            case Self.question:
+                state.wantsReport = true
+            default:
+                break
+            }
+        }
+        self = state
+    }
+
+    var plaintext: [UInt8] {
+        var bytes: [UInt8] = []
+        if let newest {
+            SealedItems.append(Self.newest, to: &bytes) {
+                $0.append(integer: newest.value)
+                $0.append(lane)
+            }
+        }
+        if let rates {
+            SealedItems.append(Self.rates, to: &bytes) {
+                $0.append(integer: rates.estimated)
+                $0.append(integer: rates.used)
+                $0.append(rates.isPathBound ? 1 : 0)
+            }
+        }
+        if wantsReport { SealedItems.append(Self.question, to: &bytes) { _ in } }
+        return bytes
+    }
+}

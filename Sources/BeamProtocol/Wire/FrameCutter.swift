@@ -1,0 +1,108 @@
+import BeamMedia
+
+/// Cuts one frame into datagrams: all of them one after the other, or some of them again.
+struct FrameCutter {
+    /// What the frame's datagrams have in common.
+    let header: MediaHeader.Frame
+    let form: MediaForm
+    /// Bytes before the parts' AVCC bytes: the parameter-set block of a keyframe.
+    let config: [UInt8]
+    private let unit: AccessUnit
+
+    init(_ unit: AccessUnit, as form: MediaForm) throws(FragmentationError) {
+        config = try Self.config(of: unit, form: form)
+        header = try Self.header(of: unit, configLength: config.count, form: form)
+        self.form = form
+        self.unit = unit
+    }
+
+    var partCount: Int { Int(header.partCount) }
+
+    /// What the parts hold: the parameter-set block and the AVCC bytes.
+    var contentLength: Int { config.count + unit.range.count }
+
+    /// Of all datagrams together, in bytes.
+    var totalLength: Int { contentLength + partCount * form.overhead }
+
+    /// Of one datagram, in bytes: all but the last are full.
+    func length(ofPart part: Int) -> Int {
+        part < partCount - 1
+            ? MediaLimits.datagramLength : contentLength - part * form.payloadLength + form.overhead
+    }
+
+    /// Writes one datagram into memory of just its length, all but what seals it.
+    func write(
+        part: Int, sequence: SequenceNumber, isSentAgain: Bool = false, to datagram: UnsafeMutableRawBufferPointer
+    ) {
+        let header = MediaHeader(
+            sequence: sequence, part: UInt16(part), frame: header, isSentAgain: isSentAgain,
+            configLength: part == 0 ? UInt16(config.count) : 0)
+        header.write(to: UnsafeMutableRawBufferPointer(rebasing: datagram[form.prefixLength...]), as: form)
+        var room = UnsafeMutableRawBufferPointer(
+            rebasing: datagram[(form.prefixLength + form.headerLength)...].dropLast(form.suffixLength))
+        var start = part * form.payloadLength - config.count
+        if part == 0 {
+            room.copyBytes(from: config)
+            room = UnsafeMutableRawBufferPointer(rebasing: room[config.count...])
+            start = 0
+        }
+        unit.bytes.withUnsafeBytes { source in
+            let content = UnsafeRawBufferPointer(rebasing: source[unit.range])
+            room.copyMemory(from: UnsafeRawBufferPointer(rebasing: content[start..<start + room.count]))
+        }
+    }
+
+    /// Writes rows of parity for the frame's blocks as datagrams, sealed, at the start of `memory`: how many bytes those are.
+    func writeParity(
+        share: Double, sequence: SequenceNumber, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
+    ) throws(FragmentationError) -> Int {
+        let rows = ParityLayout(partCount: partCount).rowCount(forShare: share)
+        guard rows > 0 else { return 0 }
+        var failure: SealingError?
+        let length = config.withUnsafeBytes { config in
+            unit.bytes.withUnsafeBytes { bytes in
+                let content = FrameContent(config: config, avcc: UnsafeRawBufferPointer(rebasing: bytes[unit.range]))
+                do throws(SealingError) {
+                    return try ParityFragmenter.write(
+                        content, of: header, sequence: sequence, rows: 0..<rows, to: &memory
+                    ) { datagram throws(SealingError) in try sealer.seal(.parity, in: datagram) }
+                } catch {
+                    failure = error
+                    return 0
+                }
+            }
+        }
+        if let failure { throw .sealing(failure) }
+        return length
+    }
+
+    private static func header(
+        of unit: AccessUnit, configLength: Int, form: MediaForm
+    ) throws(FragmentationError) -> MediaHeader.Frame {
+        guard let width = UInt16(exactly: unit.size.width), let height = UInt16(exactly: unit.size.height),
+            width > 0, height > 0
+        else { throw .size(unit.size) }
+        let isWellFormed = unit.bytes.withUnsafeBytes {
+            AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
+        }
+        guard isWellFormed else { throw .malformedFrame }
+        let content = configLength + unit.range.count
+        guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
+        // At most 8 MiB in parts of 1144 bytes: fewer than 2^13.
+        let count = (content + form.payloadLength - 1) / form.payloadLength
+        return MediaHeader.Frame(
+            partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
+            height: height, captureTime: form == .version2 && !unit.isRepeated ? unit.time : nil,
+            stages: form == .version2 ? unit.stages.map { MediaHeader.Stages($0) } : nil,
+            lane: form == .version2 ? UInt8(truncatingIfNeeded: unit.lane) : 0)
+    }
+
+    private static func config(of unit: AccessUnit, form: MediaForm) throws(FragmentationError) -> [UInt8] {
+        guard unit.isKeyframe else { return [] }
+        guard let sets = unit.parameterSets, let block = ParameterSetBlock.encode(sets) else {
+            throw .parameterSetsMissing
+        }
+        guard block.count <= form.payloadLength else { throw .parameterSetsTooLong(block.count) }
+        return block
+    }
+}

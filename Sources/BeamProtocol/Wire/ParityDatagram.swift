@@ -1,0 +1,90 @@
+import BeamMedia
+
+/// A parity datagram's header, big-endian, 28 bytes, sealed. It has the shape of a part's in version 2, with the parity's
+/// index where the part's number stands, and the length of the last part where that of the parameter sets does: u32 seq,
+/// u16 parity index, u16 parts, u8 flags, u8 lane, u16 width, u16 height, u16 content bytes in the last part, u64 capture
+/// time in µs, u16 time waited and u16 time encoded in units of 10 µs.
+struct ParityHeader: Hashable, Sendable {
+    var sequence: SequenceNumber
+    /// See `ParityLayout`.
+    var index: UInt16
+    /// As in the frame's parts.
+    var frame: MediaHeader.Frame
+    /// Content of the frame's last part, parameter sets included if it is the first one too; in bytes.
+    var lastLength: UInt16
+
+    /// Writes the header at the start of `bytes`, which has room for it.
+    func write(to bytes: UnsafeMutableRawBufferPointer) {
+        MediaHeader(sequence: sequence, part: index, frame: frame, configLength: lastLength)
+            .write(to: bytes, as: .version2)
+    }
+}
+
+/// What is wrong with a parity datagram.
+enum ParityDatagramError: Error, Hashable, CustomStringConvertible {
+    case length(Int)
+    case partCount(UInt16)
+    case index(UInt16, partCount: UInt16)
+    case lane(UInt8)
+    case size(width: UInt16, height: UInt16)
+    case parameterSets
+    case lastLength(UInt16)
+    case captureTime(UInt64)
+
+    var description: String {
+        switch self {
+        case .length(let length): "a parity datagram of \(length) bytes"
+        case .partCount(let count): "parity of a frame of \(count) parts"
+        case .index(let index, let count): "parity \(index) of a frame of \(count) parts, more than it can have"
+        case .lane(let lane): "parity of stream \(lane), which no host has"
+        case .size(let width, let height): "parity of a picture of \(width) × \(height) pixels"
+        case .parameterSets: "parity of a frame with parameter sets that is no keyframe"
+        case .lastLength(let length): "parity of a frame whose last part has \(length) bytes"
+        case .captureTime(let time): "parity of a frame captured \(time) µs after the clock's start"
+        }
+    }
+}
+
+/// A parity datagram that has been looked at: its header, and where its shard is.
+struct ParityDatagram {
+    let header: ParityHeader
+    /// `ParityCode.shardLength` bytes.
+    let shard: UnsafeRawBufferPointer
+    /// How long the datagram was on the wire, in bytes.
+    let wireLength: Int
+
+    /// The most streams of a host.
+    private static let laneCount = 2
+
+    /// A view of what a datagram's seal held, valid as long as that is. Nothing is copied.
+    init(_ plaintext: UnsafeRawBufferPointer) throws(ParityDatagramError) {
+        let form = MediaForm.version2
+        guard plaintext.count == form.headerLength + ParityCode.shardLength else { throw .length(plaintext.count) }
+        func integer<Value: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, _: Value.Type = Value.self) -> Value {
+            Value(bigEndian: plaintext.loadUnaligned(fromByteOffset: offset, as: Value.self))
+        }
+        let microseconds = integer(16, UInt64.self)
+        guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
+        let isNews = microseconds != 0
+        var frame = MediaHeader.Frame(
+            partCount: integer(6), flags: MediaHeader.Flags(rawValue: UInt16(integer(8, UInt8.self))),
+            width: integer(10), height: integer(12), captureTime: isNews ? captureTime : nil,
+            stages: isNews ? MediaHeader.Stages(waited: integer(24), encode: integer(26)) : nil)
+        frame.lane = integer(9)
+        header = ParityHeader(
+            sequence: SequenceNumber(integer(0)), index: integer(4), frame: frame, lastLength: integer(14))
+
+        guard frame.partCount > 0, Int(frame.partCount) <= form.partLimit else { throw .partCount(frame.partCount) }
+        guard Int(header.index) < ParityLayout(partCount: Int(frame.partCount)).indexLimit else {
+            throw .index(header.index, partCount: frame.partCount)
+        }
+        guard frame.lane < Self.laneCount else { throw .lane(frame.lane) }
+        guard frame.width > 0, frame.height > 0 else { throw .size(width: frame.width, height: frame.height) }
+        guard frame.flags.contains(.keyframe) || !frame.flags.contains(.parameterSets) else { throw .parameterSets }
+        guard (1...ParityCode.shardLength).contains(Int(header.lastLength)) else {
+            throw .lastLength(header.lastLength)
+        }
+        shard = UnsafeRawBufferPointer(rebasing: plaintext[form.headerLength...])
+        wireLength = plaintext.count + form.prefixLength + form.suffixLength
+    }
+}

@@ -1,0 +1,137 @@
+// From 4:2:0 to BGRX: chroma is interpolated with luma as its guide.
+//
+// Interpolated alone, chroma is four times coarser than luma, and coloured text has fringes. But where a picture is made of
+// two colours, one against the other, chroma is a straight line of luma. The fit of that line (the guided filter: He, Sun
+// and Tang, "Guided Image Filtering", ECCV 2010) over 3 × 3 chroma samples and the means of the luma under them has a
+// slope, and
+//
+//     chroma of a pixel = chroma, interpolated + slope × (its luma - luma under the chroma samples, interpolated)
+//
+// which is exact where the line holds, and no more than interpolation where the slope is 0.
+//
+// What is on a screen isn't all like that: a film has been 4:2:0 before, and its chroma is soft where its luma is sharp. So
+// the fit is of what is left when the plane (a gradient in any direction) has been taken from the 3 × 3 samples: shading
+// makes luma and chroma go together at large, and says nothing about detail. Six sums remain of nine samples, each a product
+// of (1 1 1), (-1 0 1) or (1 -2 1) along either axis. With variances a (luma) and b (both chroma), covariances p and q:
+//
+//     slopes = (p, q) / (a + 10) × (1 + 3/4 - (3/4 b + 2) a / (p^2 + q^2)), at least 0, and at most 2 either way
+//
+// The second factor is 1 where luma explains all of the chroma, and 0 where it explains three sevenths, or there is hardly any.
+#include "variants.h"
+
+#include <string.h>
+
+static inline int least(int a, int b) { return a < b ? a : b; }
+
+typedef struct picture {
+    beam_const_plane y, u, v;
+    beam_size size, chroma;
+} picture;
+
+static int16_t luma_sum(const picture *from, int row, int column) {
+    const uint8_t *upper = from->y.base + 2 * row * from->y.stride;
+    const uint8_t *lower = 2 * row + 1 < from->size.height ? upper + from->y.stride : upper;
+    const int left = 2 * column, right = least(left + 1, from->size.width - 1);
+    return (int16_t)(upper[left] + upper[right] + lower[left] + lower[right]);
+}
+
+// `count` samples of chroma row `row` from `first` on. Beyond the picture's edges its outermost samples repeat.
+static void load_row(beam_chroma_row *to, const picture *from, int row, int first, int count, const beam_variant *run) {
+    const uint8_t *u = from->u.base + row * from->u.stride, *v = from->v.base + row * from->v.stride;
+    const int left = first > 0 ? first - 1 : 0, right = least(first + count, from->chroma.width - 1);
+    memcpy(to->u + BEAM_BEFORE, u + first, (size_t)count);
+    memcpy(to->v + BEAM_BEFORE, v + first, (size_t)count);
+    const uint8_t *upper = from->y.base + 2 * row * from->y.stride;
+    const uint8_t *lower = 2 * row + 1 < from->size.height ? upper + from->y.stride : upper;
+    const int pairs = least(count, from->size.width / 2 - first);
+    run->sum_squares(upper + 2 * first, lower + 2 * first, to->luma + BEAM_BEFORE, pairs);
+    if (pairs < count) to->luma[BEAM_BEFORE + pairs] = luma_sum(from, row, first + pairs);
+    to->u[BEAM_BEFORE - 1] = u[left];
+    to->v[BEAM_BEFORE - 1] = v[left];
+    to->luma[BEAM_BEFORE - 1] = luma_sum(from, row, left);
+    to->u[BEAM_BEFORE + count] = u[right];
+    to->v[BEAM_BEFORE + count] = v[right];
+    to->luma[BEAM_BEFORE + count] = luma_sum(from, row, right);
+}
+
+// A row's chroma and luma between this row of samples and the next, with a neighbour on either side.
+typedef struct mixed_row {
+    int16_t u[BEAM_PART_LENGTH], v[BEAM_PART_LENGTH], luma[BEAM_PART_LENGTH];
+} mixed_row;
+
+static void convert(const uint8_t *y, const mixed_row *mixed, const beam_slopes *slopes, int first, int is_steep,
+                    uint8_t *output, int pixels, const beam_to_rgb *k, const beam_variant *run) {
+    const int16_t *u = mixed->u + BEAM_BEFORE + first, *v = mixed->v + BEAM_BEFORE + first;
+    if (is_steep) {
+        const int16_t *luma = mixed->luma + BEAM_BEFORE + first;
+        run->guided_to_bgrx(y, u, v, luma, slopes->u + first, slopes->v + first, output, pixels, k);
+    } else {
+        run->mixed_to_bgrx(y, u, v, output, pixels, k);
+    }
+}
+
+// `pixels` of a row, less the first `skip` of them (0 or 1).
+static void convert_row(const uint8_t *y, const mixed_row *mixed, const beam_slopes *slopes, uint8_t *output, int pixels,
+                        int skip, const beam_to_rgb *k, const beam_variant *run) {
+    const int whole = skip ? 0 : pixels / BEAM_BLOCK, rest = pixels - whole * BEAM_BLOCK;
+    for (int block = 0; block < whole;) {
+        const int is_steep = slopes->is_steep[block];
+        int end = block + 1;
+        while (end < whole && slopes->is_steep[end] == is_steep) end++;
+        const int x = block * BEAM_BLOCK;
+        convert(y + x, mixed, slopes, x / 2, is_steep, output + 4 * x, (end - block) * BEAM_BLOCK, k, run);
+        block = end;
+    }
+    if (rest > 0) {
+        const int x = whole * BEAM_BLOCK;
+        uint8_t in[BEAM_BLOCK] = {0}, out[4 * BEAM_BLOCK];
+        memcpy(in, y + x, (size_t)rest);
+        convert(in, mixed, slopes, x / 2, slopes->is_steep[whole], out, BEAM_BLOCK, k, run);
+        memcpy(output + 4 * x, out + 4 * skip, 4 * (size_t)(rest - skip));
+    }
+}
+
+// The columns of `rect`, which begin at an even pixel, are at most BEAM_PART * 2, and don't show the first `skip`.
+static void convert_part(const picture *from, beam_rect rect, int skip, uint8_t *output, ptrdiff_t stride,
+                         const beam_to_rgb *k, const beam_variant *run) {
+    const int first = rect.x0 / 2, pixels = rect.x1 - rect.x0, count = (pixels + 1) / 2;
+    const int blocks = (count + BEAM_BLOCK / 2 - 1) / (BEAM_BLOCK / 2), last = from->chroma.height - 1;
+    beam_chroma_row kept[3] = {0};
+    beam_slopes slopes;
+    mixed_row mixed = {0};
+    const int top = rect.y0 / 2;
+    load_row(&kept[top % 3], from, top, first, count, run);
+    if (top > 0) load_row(&kept[(top - 1) % 3], from, top - 1, first, count, run);
+    for (int row = top; row <= (rect.y1 - 1) / 2; row++) {
+        if (row < last) load_row(&kept[(row + 1) % 3], from, row + 1, first, count, run);
+        const beam_chroma_row *here = &kept[row % 3];
+        const beam_chroma_row *above = row > 0 ? &kept[(row - 1) % 3] : here, *below = row < last ? &kept[(row + 1) % 3] : here;
+        run->fit_slopes(above, here, below, blocks, &slopes);
+        const int is_steep = memchr(slopes.is_steep, 1, (size_t)blocks) != NULL;
+        for (int line = 2 * row; line < 2 * row + 2; line++) {
+            if (line < rect.y0 || line >= rect.y1) continue;
+            const beam_chroma_row *far_row = line % 2 == 0 ? above : below;
+            const int from_sample = BEAM_BEFORE - 1;
+            run->mix_rows(here->u + from_sample, far_row->u + from_sample, mixed.u + from_sample, count + 2);
+            run->mix_rows(here->v + from_sample, far_row->v + from_sample, mixed.v + from_sample, count + 2);
+            if (is_steep) {
+                run->mix_sums(here->luma + from_sample, far_row->luma + from_sample, mixed.luma + from_sample, count + 2);
+            }
+            convert_row(from->y.base + line * from->y.stride + rect.x0, &mixed, &slopes, output + (line - rect.y0) * stride,
+                        pixels, skip, k, run);
+        }
+    }
+}
+
+void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_size size, beam_plane output,
+                       beam_rect rect, const beam_to_rgb *coefficients, beam_kernel kernel) {
+    const beam_variant *run = beam_find_variant(kernel);
+    const picture from = {y, u, v, size, {(size.width + 1) / 2, (size.height + 1) / 2}};
+    for (int x = rect.x0; x < rect.x1;) {
+        // Parts begin with an even pixel; where the rectangle doesn't, its first pixel goes alone.
+        const int skip = x & 1, end = skip ? x + 1 : least(rect.x1, x + 2 * BEAM_PART);
+        const beam_rect part = {x - skip, rect.y0, end, rect.y1};
+        convert_part(&from, part, skip, output.base + 4 * (x - rect.x0), output.stride, coefficients, run);
+        x = end;
+    }
+}

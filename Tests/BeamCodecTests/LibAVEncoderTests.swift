@@ -1,0 +1,54 @@
+import BeamMedia
+import Testing
+
+@testable import BeamCodec
+
+/// Encoders through libavcodec, of which libx264 is the one that is everywhere.
+@Suite struct LibAVEncoderTests {
+    private let size = PixelSize(width: 640, height: 360)
+
+    /// Bits a second before and after the rate falls to a tenth, and what came as keyframes.
+    private func coded(follows: Bool) throws -> (before: Int, after: Int, keyframes: [Int]) {
+        let encoder = try LibAVEncoder(
+            EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 6_000_000), follows: follows)
+        let decoder = try VideoDecoder()
+        // Other text in each picture: every bit is wanted.
+        let contents = (1...5).map { MovingContent(size, seed: $0) }
+        var (before, after, keyframes): (Int, Int, [Int]) = (0, 0, [])
+        for number in 0..<120 {
+            if number == 60 { encoder.setRate(600_000, isPathBound: true) }
+            let unit = try #require(try encoder.encode(contents[number % 5].picture(number), keyframe: number == 0))
+            _ = try decoder.decode(unit)
+            #expect(unit.time == MovingContent.time(number))
+            if unit.isKeyframe { keyframes.append(number) }
+            if (30..<60).contains(number) { before += unit.bytes.count * 8 }
+            if (90..<120).contains(number) { after += unit.bytes.count * 8 }
+        }
+        return (before, after, keyframes)
+    }
+
+    @Test func theRateFallsWithoutAKeyframeWhereTheEncoderFollows() throws {
+        let (before, after, keyframes) = try coded(follows: true)
+        #expect(after * 2 < before && keyframes == [0], "\(before) \(after) \(keyframes)")
+    }
+
+    @Test func theRateFallsWithAKeyframeWhereItDoesNot() throws {
+        let (before, after, keyframes) = try coded(follows: false)
+        #expect(after * 2 < before && keyframes == [0, 60], "\(before) \(after) \(keyframes)")
+    }
+
+    /// A rate that wavers, or grows a little, is no reason for a keyframe; the next one that comes anyway takes it over.
+    @Test func aWaveringRateIsNoReasonForKeyframes() throws {
+        let encoder = try LibAVEncoder(
+            EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 2_000_000), follows: false)
+        let content = MovingContent(size)
+        var keyframes: [Int] = []
+        for number in 0..<90 {
+            encoder.setRate(2_000_000 + (number % 5 - 2) * 150_000, isPathBound: true)
+            if try encoder.encode(content.picture(number), keyframe: number == 70)?.isKeyframe == true {
+                keyframes.append(number)
+            }
+        }
+        #expect(keyframes == [0, 70])
+    }
+}

@@ -1,0 +1,87 @@
+import BeamCodec
+import BeamMedia
+import BeamPixels
+import Testing
+
+/// The encoder where its rate is what the path carries: each frame is small, and what stands still gets better a part at a time.
+@Suite struct PathBoundTests {
+    private let size = PixelSize(width: 960, height: 544)
+
+    /// Seconds of the rate that each of `count` pictures of scrolling text takes.
+    private func scroll(_ encoder: VideoEncoder, from start: Int, count: Int, rate: Int) throws -> [Double] {
+        let content = MovingContent(size)
+        return try (start..<start + count).map { number in
+            let unit = try #require(try encoder.encode(content.picture(number), keyframe: false))
+            return Double(unit.bytes.count * 8) / Double(rate)
+        }
+    }
+
+    @Test func framesAreSmall() throws {
+        let rate = 2_000_000
+        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
+        encoder.setRate(rate, isPathBound: true)
+        let first = try #require(try encoder.encode(MovingContent(size).picture(0), keyframe: true))
+        #expect(Double(first.bytes.count * 8) <= 0.3 * Double(rate))
+        let frames = try scroll(encoder, from: 1, count: 60, rate: rate)
+        #expect(frames.dropFirst(5).allSatisfy { $0 <= 0.15 }, "\(frames)")
+        #expect(frames.suffix(30).reduce(0, +) <= 1.1)
+        // A keyframe in the midst of it keeps to its bound, too.
+        let again = try #require(try encoder.encode(MovingContent(size).picture(61), keyframe: true))
+        #expect(Double(again.bytes.count * 8) <= 0.3 * Double(rate))
+    }
+
+    @Test func aRateThatFallsInMidMotionIsKeptAtOnce() throws {
+        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
+        let before = try scroll(encoder, from: 0, count: 30, rate: 20_000_000)
+        #expect(encoder.lastQuantiser ?? 51 <= 26, "\(before)")
+        let rate = 2_000_000
+        encoder.setRate(rate, isPathBound: true)
+        let after = try scroll(encoder, from: 30, count: 30, rate: rate)
+        #expect(after.allSatisfy { $0 <= 0.15 }, "\(after)")
+        #expect(after.reduce(0, +) <= 1.2)
+        encoder.setRate(20_000_000, isPathBound: false)
+        _ = try scroll(encoder, from: 60, count: 30, rate: 20_000_000)
+        #expect(encoder.lastQuantiser ?? 51 <= 26)
+    }
+
+    /// An estimate that wavers around a value doesn't upset the quantiser.
+    @Test func aWaveringRateIsFollowedCalmly() throws {
+        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
+        let content = MovingContent(size)
+        var quantisers: [Int] = []
+        for number in 0..<90 {
+            encoder.setRate(4_000_000 + (number % 3 - 1) * 200_000, isPathBound: true)
+            _ = try encoder.encode(content.picture(number), keyframe: number == 0)
+            quantisers.append(encoder.lastQuantiser ?? 51)
+        }
+        let steps = zip(quantisers, quantisers.dropFirst()).dropFirst(30).map { abs($0 - $1) }
+        #expect(steps.allSatisfy { $0 <= 4 }, "\(quantisers)")
+    }
+
+    @Test(arguments: [ChromaFormat.subsampled, .full], [PixelSize(width: 641, height: 361)])
+    func aPictureAtRestGetsBetterInSmallParts(_ chroma: ChromaFormat, _ size: PixelSize) throws {
+        let rate = 250_000
+        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000, chroma: chroma))
+        encoder.setRate(rate, isPathBound: true)
+        let decoder = try VideoDecoder()
+        let source = ColouredText(size).buffer
+        var picture = try PictureConverter(chroma).convert(Picture(buffer: source, time: .zero), to: size)
+        let key = try #require(try encoder.encode(picture, keyframe: true))
+        var shown = try #require(try decoder.decode(key))
+        let first = PictureQuality.psnr(shown.buffer, picture.buffer)
+        var seconds: [Double] = []
+        for tick in 1...400 where !encoder.isRefined {
+            picture.time = MediaTime(nanoseconds: Int64(tick) * 60_000_000)
+            guard let unit = try encoder.refine(picture) else { continue }
+            seconds.append(Double(unit.bytes.count * 8) / Double(rate))
+            shown = try #require(try decoder.decode(unit))
+        }
+        #expect(encoder.isRefined)
+        #expect(PictureQuality.psnr(shown.buffer, picture.buffer) >= max(46, first + 10))
+        #expect(seconds.count > 3)
+        // What a part takes is foreseen from what the ones before took.
+        let large = seconds.filter { $0 > 0.1 }.count
+        #expect(large * 10 <= seconds.count, "\(seconds)")
+        #expect((seconds.max() ?? 0) <= 0.25, "\(seconds)")
+    }
+}

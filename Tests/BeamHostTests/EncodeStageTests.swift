@@ -1,0 +1,186 @@
+import BeamClock
+import BeamCodec
+import BeamMedia
+import BeamPixels
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BeamHost
+
+/// The encode stage on its own thread, with real encoders and decoders.
+@Suite struct EncodeStageTests {
+    private static let size = PixelSize(width: 640, height: 360)
+
+    /// A stage, and what comes out of it.
+    private final class Bench: Sendable {
+        let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
+        let units = Mutex<[AccessUnit]>([])
+        let stage: EncodeStage
+
+        init(chroma: ChromaFormat = .subsampled, frameRate: Double = 60) throws {
+            let settings = EncodeStage.Settings(
+                encoder: "libx264", frameRate: frameRate, bitRate: 20_000_000, chroma: chroma)
+            let encoder = try VideoEncoder(settings.encoderSettings(for: size))
+            let collector = Collector()
+            stage = EncodeStage(
+                settings, encoder: encoder, size: size, from: slot,
+                handlers: EncodeStage.Handlers(
+                    onAccessUnit: { collector.take($0) }, onResize: { _ in },
+                    onFallback: { name, error in Issue.record("\(name): \(error)") },
+                    onFailure: { Issue.record("\($0)") }))
+            collector.bench.withLock { $0 = Weak(self) }
+        }
+
+        private struct Weak: Sendable {
+            weak let bench: Bench?
+            init(_ bench: Bench) { self.bench = bench }
+        }
+
+        private final class Collector: Sendable {
+            let bench = Mutex<Weak?>(nil)
+            func take(_ unit: AccessUnit) { bench.withLock { $0 }?.bench?.units.withLock { $0.append(unit) } }
+        }
+
+        func put(_ number: Int, damage: DamageRegion? = nil) {
+            slot.put(Picture(buffer: colourful(number), time: .now, damage: damage, number: UInt64(number)))
+        }
+
+        func frames(_ lane: Int) -> [AccessUnit] { units.withLock { $0.filter { $0.lane == lane } } }
+
+        /// Waits for frame `count` of a lane; a hang is a failure.
+        func wait(_ lane: Int, _ count: Int) async throws -> [AccessUnit] {
+            for _ in 0..<1000 {
+                let frames = frames(lane)
+                if frames.count >= count { return frames }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            throw Hang(lane: lane, count: count, got: frames(lane).count)
+        }
+
+        /// Waits for keyframe `count` of a lane.
+        func keyframes(_ lane: Int, _ count: Int) async throws -> [AccessUnit] {
+            var units = try await wait(lane, count)
+            while units.filter(\.isKeyframe).count < count { units = try await wait(lane, units.count + 1) }
+            return units
+        }
+
+        func end() {
+            slot.close()
+            stage.join()
+        }
+    }
+
+    private struct Hang: Error {
+        var lane: Int
+        var count: Int
+        var got: Int
+    }
+
+    /// Coloured stripes, one pixel wide, that begin elsewhere in each picture.
+    private static func colourful(_ number: Int) -> PixelBuffer {
+        let buffer = PixelBuffer(format: .bgrx, size: size)
+        for y in 0..<size.height {
+            let row = buffer.planes[0].base + y * buffer.planes[0].stride
+            for x in 0..<size.width {
+                let isRed = (x + number + y / 8).isMultiple(of: 2)
+                let pixel: UInt32 = isRed ? 0xff_c8_20_20 : 0xff_20_20_c8
+                row.storeBytes(of: pixel.littleEndian, toByteOffset: 4 * x, as: UInt32.self)
+            }
+        }
+        return buffer
+    }
+
+    @Test func lanesAreStreamsOfTheirOwn() async throws {
+        let bench = try Bench(chroma: .full)
+        defer { bench.end() }
+        bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
+        for number in 0..<3 {
+            bench.put(number)
+            _ = try await bench.wait(0, number + 1)
+        }
+        #expect(bench.frames(1).isEmpty)
+        // Somebody comes to the other lane, while nothing moves.
+        bench.stage.setDemand(StreamDemand(isWatched: true, bitRate: 1_000_000), lane: 1)
+        let first = try #require(try await bench.wait(1, 1).first)
+        #expect(first.isKeyframe && first.isRepeated)
+        bench.put(3)
+        let (full, reduced) = (try await bench.wait(0, 4), try await bench.wait(1, 2))
+        // Each decodes by itself, in its own colours.
+        for (units, format) in [(full, PixelFormat.i444), (reduced, .i420)] {
+            let decoder = try VideoDecoder()
+            for unit in units { #expect(try decoder.decode(unit)?.format == format) }
+        }
+        #expect(full.filter(\.isKeyframe).count == 1 && reduced.filter(\.isKeyframe).count == 1)
+        // A keyframe for one is none for the other.
+        bench.stage.requestKeyframe(lane: 1)
+        bench.put(4)
+        let (nextFull, nextReduced) = (try await bench.wait(0, 5), try await bench.keyframes(1, 2))
+        #expect(nextReduced.filter(\.isKeyframe).count == 2)
+        #expect(nextFull.filter(\.isKeyframe).count == 1)
+        let report = bench.stage.report(sinceStart: true)
+        #expect(report.lanes[0].isWatched && report.lanes[1].isWatched)
+        #expect(report.lanes[1].bitRateLimit == 1_000_000 && report.lanes[1].isPathBound)
+        #expect(report.lanes[0].bitRateLimit == 20_000_000 && !report.lanes[0].isPathBound)
+    }
+
+    @Test func aHeldLaneWaitsAndTheOtherGoesOn() async throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        for lane in 0...1 { bench.stage.setDemand(StreamDemand(isWatched: true), lane: lane) }
+        bench.put(0)
+        _ = (try await bench.wait(0, 1), try await bench.wait(1, 1))
+        bench.stage.setDemand(StreamDemand(isWatched: true, isHeld: true), lane: 1)
+        bench.stage.requestKeyframe(lane: 1)
+        // Only one half has changed each time; together it is all.
+        let halves = [0, Self.size.height / 2].map {
+            DamageRegion(PixelRect(x: 0, y: $0, width: Self.size.width, height: Self.size.height / 2))
+        }
+        let before = bench.frames(1).count
+        for number in 1...6 {
+            let frames = bench.frames(0).count
+            bench.put(7, damage: halves[number % 2])
+            _ = try await bench.wait(0, frames + 1)
+        }
+        #expect(bench.frames(1).count == before)
+        bench.stage.setDemand(StreamDemand(isWatched: true), lane: 1)
+        let frames = try await bench.wait(1, before + 1)
+        #expect(frames[before].isKeyframe)
+        let decoder = try VideoDecoder()
+        var shown: Picture?
+        for unit in frames { shown = try decoder.decode(unit) }
+        let expected = PixelBuffer(format: .i420, size: Self.size)
+        PixelConversion.bgrxToI420(Self.colourful(7), into: expected, rects: DamageRegion(PixelRect(Self.size)))
+        let last = try #require(shown)
+        #expect(PictureQuality.psnr(last.buffer, expected) > 30)
+    }
+
+    @Test func whatAHeldLaneLeftOutIsTakenAtOnceAndWhole() async throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
+        bench.put(0)
+        _ = try await bench.wait(0, 1)
+        bench.stage.setDemand(StreamDemand(isWatched: true, isHeld: true), lane: 0)
+        let count = bench.frames(0).count
+        let halves = [0, Self.size.height / 2].map {
+            DamageRegion(PixelRect(x: 0, y: $0, width: Self.size.width, height: Self.size.height / 2))
+        }
+        bench.put(9, damage: halves[0])
+        try await Task.sleep(for: .milliseconds(50))
+        bench.put(9, damage: halves[1])
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(bench.frames(0).count == count)
+        bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
+        let frames = try await bench.wait(0, count + 1)
+        #expect(!frames[count].isKeyframe)
+        let decoder = try VideoDecoder()
+        var shown: Picture?
+        for unit in frames { shown = try decoder.decode(unit) }
+        let expected = PixelBuffer(format: .i420, size: Self.size)
+        PixelConversion.bgrxToI420(Self.colourful(9), into: expected, rects: DamageRegion(PixelRect(Self.size)))
+        let last = try #require(shown)
+        #expect(PictureQuality.psnr(last.buffer, expected) > 30)
+        #expect(bench.stage.report(sinceStart: true).leftOut == 1)
+    }
+}

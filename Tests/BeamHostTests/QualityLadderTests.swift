@@ -1,0 +1,143 @@
+import BeamMedia
+import Foundation
+import Testing
+
+@testable import BeamHost
+
+/// The ladder in made-up time, under an encoder that follows the rate by its quantiser alone.
+@Suite struct QualityLadderTests {
+    private struct Run {
+        var ladder: QualityLadder
+        var now = MediaTime(nanoseconds: 1_000_000_000)
+        var lastFrame = MediaTime.zero
+        var lastChange = MediaTime.zero
+        var qualities: [StreamQuality] = []
+        let frameRate: Double
+
+        init(frameRate: Double = 60, size: PixelSize = PixelSize(width: 1920, height: 1080)) {
+            self.frameRate = frameRate
+            ladder = QualityLadder(frameRate: frameRate, size: size)
+        }
+
+        /// `need`: the bits a second that full quality takes at quantiser 36; 0 is a screen at rest.
+        mutating func go(_ seconds: Double, need: Double, rate: Int, isPathBound: Bool = true) {
+            for _ in 0..<Int(seconds * frameRate) {
+                now = now + .nanoseconds(Int64(1e9 / frameRate))
+                if need > 0 { lastChange = now }
+                ladder.advance(rate: rate, isPathBound: isPathBound, rest: now - lastChange, at: now)
+                note()
+                let interval = Double(ladder.quality.divisor) / frameRate
+                guard need > 0, (now - lastFrame).inSeconds >= interval - 0.5 / frameRate else { continue }
+                lastFrame = now
+                let side = Double(ladder.quality.quarters) / 4
+                let taken = need * pow(1 / Double(ladder.quality.divisor), 0.7) * pow(side, 1.6)
+                let quantiser = min(51, max(12, Int((36 + 8 * log2(taken / Double(rate))).rounded(.up))))
+                let bits = taken * exp2(Double(36 - quantiser) / 8) * interval
+                ladder.coded(
+                    quantiser: quantiser, bits: Int(bits), interval: interval, rate: rate, isPathBound: isPathBound,
+                    at: now)
+                note()
+            }
+        }
+
+        private mutating func note() {
+            if qualities.last != ladder.quality { qualities.append(ladder.quality) }
+        }
+    }
+
+    @Test(arguments: [30.0, 60, 144]) func frameRateGivesWayBeforeSize(_ frameRate: Double) {
+        let steps = QualityLadder(frameRate: frameRate, size: PixelSize(width: 1920, height: 1080)).steps
+        #expect(steps.first == StreamQuality())
+        #expect(steps.allSatisfy { frameRate / Double($0.divisor) >= 10 && 1920 * $0.quarters / 4 >= 640 })
+        let firstSmall = steps.firstIndex { $0.quarters < 4 } ?? 0
+        #expect(steps[1..<firstSmall].allSatisfy { $0.divisor > 1 })
+        #expect(firstSmall > 1)
+        #expect(zip(steps, steps.dropFirst()).allSatisfy { $0.divisor <= $1.divisor && $0.quarters >= $1.quarters })
+        // Small pictures stay as large as they are.
+        #expect(
+            QualityLadder(frameRate: frameRate, size: PixelSize(width: 800, height: 600)).steps
+                .allSatisfy { $0.quarters == 4 })
+    }
+
+    @Test func aRateThatFallsAndReturns() {
+        var run = Run()
+        run.go(3, need: 8e6, rate: 20_000_000)
+        #expect(run.qualities == [StreamQuality()])
+        run.go(2, need: 8e6, rate: 2_000_000)
+        let low = run.ladder.quality
+        #expect(low != StreamQuality())
+        run.qualities = []
+        // No oscillation.
+        run.go(20, need: 8e6, rate: 2_000_000)
+        #expect(run.qualities.count <= 3, "\(run.qualities)")
+        run.qualities = []
+        run.go(5, need: 8e6, rate: 20_000_000)
+        #expect(run.ladder.quality == StreamQuality(), "\(run.qualities)")
+        run.qualities = []
+        run.go(10, need: 8e6, rate: 20_000_000)
+        #expect(run.qualities == [StreamQuality()])
+    }
+
+    /// The estimate of a path grows step by step.
+    @Test func aRateThatReturnsSlowly() {
+        var run = Run()
+        run.go(1, need: 8e6, rate: 20_000_000)
+        run.go(10, need: 8e6, rate: 1_000_000)
+        #expect(run.ladder.quality.quarters == 2)
+        for rate in [1.5e6, 2.2e6, 3.3e6, 5e6, 7.5e6, 11e6, 17e6, 20e6] { run.go(0.5, need: 8e6, rate: Int(rate)) }
+        run.go(3, need: 8e6, rate: 20_000_000)
+        #expect(run.ladder.quality == StreamQuality(), "\(run.qualities)")
+    }
+
+    @Test func aPathThatIsNoBoundGivesFullQualityBack() {
+        var run = Run()
+        run.go(10, need: 8e6, rate: 1_000_000)
+        #expect(run.ladder.level > 0)
+        run.go(3, need: 8e6, rate: 20_000_000, isPathBound: false)
+        #expect(run.ladder.quality == StreamQuality())
+        // A rate that the options set is for the quantiser alone.
+        run.go(10, need: 80e6, rate: 1_000_000, isPathBound: false)
+        #expect(run.ladder.quality == StreamQuality())
+    }
+
+    /// Content at the very edge of a step, for a minute and a half.
+    @Test(arguments: [2.2e6, 2.6e6, 3e6, 3.5e6, 4e6, 5e6, 8e6, 12e6, 20e6, 40e6]) func nothingOscillates(_ need: Double)
+    {
+        var run = Run()
+        for second in 0..<90 {
+            // With what a path's estimate and a scene do by themselves.
+            let waver = 1 + 0.15 * sin(Double(second))
+            run.go(1, need: need * (1 + 0.2 * cos(Double(second) * 0.7)), rate: Int(2e6 * waver))
+        }
+        #expect(run.qualities.count <= 16, "\(run.qualities)")
+    }
+
+    @Test func contentThatNeedsLessGetsMore() {
+        var run = Run()
+        run.go(10, need: 20e6, rate: 2_000_000)
+        #expect(run.ladder.level > 2)
+        run.go(6, need: 0.4e6, rate: 2_000_000)
+        #expect(run.ladder.quality == StreamQuality())
+    }
+
+    @Test func theSizeReturnsAtRestAndTheLevelIsRemembered() {
+        var run = Run()
+        run.go(10, need: 20e6, rate: 1_000_000)
+        let low = run.ladder.quality
+        #expect(low.quarters == 2)
+        #expect(run.ladder.restWanted != nil)
+        run.go(1, need: 0, rate: 1_000_000)
+        #expect(run.ladder.quality.quarters == 4 && run.ladder.quality.divisor == low.divisor)
+        #expect(run.ladder.restWanted == nil)
+        // It goes on: what was right before is right again, at once.
+        run.go(1, need: 20e6, rate: 1_000_000)
+        #expect(run.ladder.quality == low)
+        // Stop and go: each rest has to be longer.
+        run.qualities = []
+        for _ in 0..<20 {
+            run.go(0.6, need: 0, rate: 1_000_000)
+            run.go(1, need: 20e6, rate: 1_000_000)
+        }
+        #expect(run.qualities.count <= 8, "\(run.qualities)")
+    }
+}

@@ -1,0 +1,187 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Frames put together from some of their parts, and parity.
+struct FrameRepairTests {
+    /// Puts together what is left of a frame, and expects it to be what it was.
+    private func expectRepair(
+        _ frame: WireFrame, _ pieces: [Piece], repaired: Int, _ comment: Comment? = nil
+    ) throws {
+        var assembly: FrameAssembly?
+        let insertions = try frame.assemble(pieces, in: &assembly)
+        #expect(insertions.last == .completed, comment)
+        #expect(insertions.dropLast().allSatisfy { $0 == .inserted }, comment)
+        let made = try #require(assembly)
+        #expect(made.repaired == repaired && made.missing == 0, comment)
+        #expect(made.reservation == FrameAssembly.reservation(for: frame.header), comment)
+        let unit = try #require(made.unit)
+        #expect(Array(unit.avcc) == Array(frame.unit.avcc), comment)
+        #expect(unit.isKeyframe == frame.unit.isKeyframe && unit.parameterSets == frame.unit.parameterSets, comment)
+        #expect(unit.size == frame.unit.size && unit.number == frame.sequence.value, comment)
+        #expect(unit.lane == Int(frame.header.lane), comment)
+        #expect(unit.captureTime == .at(3) && unit.firstArrival == .at(1) && unit.time == .at(1), comment)
+    }
+
+    private static let keyframe = TestFrame.make(2, bytes: 5000)
+    private static let delta = TestFrame.make(3, reference: 2, bytes: 5000)
+
+    @Test(arguments: [keyframe, delta])
+    func anyPartCanBeLost(_ unit: AccessUnit) throws {
+        let frame = try WireFrame(unit)
+        let parity = try frame.parity(rows: 0..<1)
+        for lost in frame.parts.indices {
+            let parts = frame.parts.enumerated().filter { $0.offset != lost }.map { Piece.part($0.element) }
+            // Wherever the parity comes: before all parts, among them, or behind.
+            for place in 0...parts.count {
+                var pieces = parts
+                pieces.insert(.parity(parity[0]), at: place)
+                try expectRepair(frame, pieces, repaired: 1, "part \(lost) lost, parity at \(place)")
+            }
+        }
+    }
+
+    @Test(arguments: [keyframe, delta])
+    func allPartsCanBeLost(_ unit: AccessUnit) throws {
+        let frame = try WireFrame(unit)
+        let parity = try frame.parity(rows: 0..<12)
+        try expectRepair(frame, parity.suffix(5).map { .parity($0) }, repaired: 5)
+    }
+
+    /// The only part lies elsewhere than the first of many.
+    @Test(arguments: [13, 500, 1100, 1125, 1144])
+    func framesOfOnePart(_ length: Int) throws {
+        for reference in [nil, UInt32(1)] {
+            let frame = try WireFrame(TestFrame.make(2, reference: reference, bytes: length))
+            let rows = frame.parts.count
+            try expectRepair(frame, try frame.parity(rows: 2..<2 + rows).map { .parity($0) }, repaired: rows)
+        }
+    }
+
+    /// Parameter sets that fill part 0, so that no AVCC bytes are in it.
+    @Test func aFirstPartOfParameterSetsAlone() throws {
+        var unit = TestFrame.make(2, bytes: 3000)
+        unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
+        let frame = try WireFrame(unit)
+        #expect(frame.config.count == 1144)
+        let parity = try frame.parity(rows: 0..<2)
+        try expectRepair(frame, frame.parts.dropFirst().map { .part($0) } + [.parity(parity[0])], repaired: 1)
+        try expectRepair(
+            frame, [.parity(parity[1]), .part(frame.parts[0]), .parity(parity[0]), .part(frame.parts[1])], repaired: 2)
+    }
+
+    @Test func anyAsManyPiecesWillDo() throws {
+        for seed in 0..<60 {
+            var random = SeededGenerator(seed: UInt64(seed))
+            let parts = seed == 0 ? 1000 : Int.random(in: 1...(seed < 10 ? 300 : 40), using: &random)
+            let length = max(13, parts * 1144 - Int.random(in: 30..<1144, using: &random))
+            let frame = try WireFrame(
+                TestFrame.make(UInt32(seed), reference: random.chance(0.5) ? nil : 1, bytes: length),
+                lane: UInt8(seed & 1))
+            let layout = frame.layout
+            let rows = Int.random(in: 1...min(64, layout.partCount(ofBlock: 0)), using: &random)
+            let parity = try frame.parity(rows: 0..<rows)
+            // Of each block, as many as it has parts.
+            var kept: [Piece] = []
+            for block in 0..<layout.blockCount {
+                let own =
+                    (0..<layout.partCount(ofBlock: block)).map {
+                        Piece.part(frame.parts[layout.part(at: $0, ofBlock: block)])
+                    } + (0..<rows).map { .parity(parity[$0 * layout.blockCount + block]) }
+                kept += own.shuffled(using: &random).prefix(layout.partCount(ofBlock: block))
+            }
+            let repaired = kept.count { if case .parity = $0 { true } else { false } }
+            try expectRepair(frame, kept.shuffled(using: &random), repaired: repaired, "seed \(seed)")
+        }
+    }
+
+    @Test func whatIsNotNeededIsLetGo() throws {
+        let frame = try WireFrame(Self.delta)
+        let parity = try frame.parity(rows: 0..<4)
+        var assembly: FrameAssembly?
+        var insertions = try frame.assemble(frame.parts.prefix(2).map { .part($0) }, in: &assembly)
+        let bare = try #require(assembly?.reservation)
+        #expect(bare == FrameAssembly.reservation(for: frame.header))
+        insertions += try frame.assemble([.parity(parity[0]), .parity(parity[0]), .parity(parity[3])], in: &assembly)
+        #expect(insertions == [.inserted, .inserted, .inserted, .duplicate, .inserted])
+        #expect(try #require(assembly?.reservation) >= bare + 2 * 1144)
+        #expect(assembly?.missing == 3 && assembly?.received == 2 && assembly?.isEmpty == false)
+        // Part 4 leaves two to repair; then they aren't needed any more, nor is more parity.
+        #expect(try frame.assemble([.part(frame.parts[4])], in: &assembly) == [.completed])
+        #expect(assembly?.repaired == 2 && assembly?.reservation == bare)
+        #expect(
+            try frame.assemble([.part(frame.parts[3]), .parity(parity[1])], in: &assembly) == [.duplicate, .duplicate])
+    }
+
+    /// Parts that come after all while parity is held are parts like others.
+    @Test func partsMakeParityNeedless() throws {
+        let frame = try WireFrame(TestFrame.make(1, reference: 0, bytes: 200 * 1144))
+        let parity = try frame.parity(rows: 0..<2)
+        // Block 0 is whole without its parity; block 1 needs it.
+        var pieces: [Piece] = frame.parts.indices.filter { $0 > 3 }.map { .part(frame.parts[$0]) }
+        pieces.append(.parity(parity[0]))
+        pieces += [.part(frame.parts[0]), .part(frame.parts[1]), .parity(parity[3])]
+        var assembly: FrameAssembly?
+        let insertions = try frame.assemble(pieces, in: &assembly)
+        #expect(insertions.last == .completed && assembly?.repaired == 2)
+        #expect(assembly?.unit.map { Array($0.avcc) } == Array(frame.unit.avcc))
+    }
+
+    @Test func parityOfSomethingElseIsRefused() throws {
+        let frame = try WireFrame(Self.keyframe)
+        let parity = try frame.parity(rows: 0..<3)
+        for (offset, value) in [(8, UInt8(0)), (9, 1), (11, 9), (13, 9), (23, 9), (25, 9)] {
+            var other = parity[0]
+            other[offset] = value
+            var assembly: FrameAssembly?
+            let insertions = try frame.assemble([.part(frame.parts[1]), .parity(other)], in: &assembly)
+            #expect(insertions == [.inserted, .contradiction], "byte \(offset)")
+        }
+        // Another length of the last part than the one it has, or than other parity says.
+        var other = parity[0]
+        other[15] ^= 1
+        var assembly: FrameAssembly?
+        #expect(
+            try frame.assemble([.part(frame.parts[4]), .parity(other)], in: &assembly) == [.inserted, .contradiction])
+        assembly = nil
+        #expect(
+            try frame.assemble([.parity(parity[1]), .parity(other)], in: &assembly) == [.inserted, .contradiction])
+    }
+
+    /// What isn't AVCC, or has no parameter sets where they should be, makes no frame.
+    @Test(arguments: [28, 30, 60])
+    func wrongParityMakesNoFrame(_ offset: Int) throws {
+        let frame = try WireFrame(Self.keyframe)
+        var parity = try frame.parity(rows: 0..<1)
+        // 28: the number of SPS. 30: the first one's length. 60: within the frame's first NAL unit: not to be seen.
+        parity[0][offset] ^= 0x55
+        var assembly: FrameAssembly?
+        let insertions = try frame.assemble(
+            frame.parts.dropFirst().map { .part($0) } + [.parity(parity[0])], in: &assembly)
+        #expect(insertions.last == (offset == 60 ? .completed : .malformedFrame))
+    }
+
+    /// A host that cuts parts of other lengths: they are used, and parity isn't.
+    @Test func partsOfOtherLengthsWorkWithoutParity() throws {
+        let content = Array(Self.delta.avcc)
+        for lengths in [[1200, 1200, 1200, 1200, 200], [1000, 1000, 1000, 1000, 1000]] {
+            let frame = try WireFrame(Self.delta)
+            let parity = try frame.parity(rows: 0..<3)
+            var start = 0
+            let parts = lengths.enumerated().map { part, length in
+                defer { start += length }
+                return Piece.part(Array(frame.parts[part].prefix(28)) + content[start..<start + length])
+            }
+            for place in 0...4 {
+                var assembly: FrameAssembly?
+                var pieces = parts
+                pieces.insert(.parity(parity[0]), at: place)
+                pieces.insert(.parity(parity[1]), at: place)
+                #expect(try frame.assemble(pieces, in: &assembly).last == .completed)
+                #expect(assembly?.repaired == 0)
+                #expect(assembly?.unit.map { Array($0.avcc) } == content)
+            }
+        }
+    }
+}

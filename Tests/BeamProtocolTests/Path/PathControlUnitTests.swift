@@ -1,0 +1,114 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// `PathControl` without a network: what it answers to single things.
+struct PathControlUnitTests {
+    private func at(_ milliseconds: Int64) -> MediaTime {
+        MediaTime(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000)
+    }
+
+    /// A report that comes back 5 ms after what it tells of has arrived, 5 ms after it left.
+    private func report(sent: MediaTime) -> PathControl.Report {
+        PathControl.Report(newestSent: sent, newestArrived: sent + .seconds(500), holdTime: .zero)
+    }
+
+    @Test func nothingIsHeardAndNothingWasSent() {
+        var control = PathControl(limit: 8_000_000)
+        #expect(control.deadline == nil && control.roundTrip == nil && control.loss == 0)
+        #expect(control.rate == 8_000_000 && !control.isBound)
+        #expect(control.burst == 16_000 && control.pacingRate == 20_000_000 && control.window == 20_000)
+        control.timePassed(now: at(1000))
+        #expect(!control.isSilent)
+        control.limit = 4_000_000
+        #expect(control.rate == 4_000_000 && !control.isBound)
+    }
+
+    @Test func whatWasSentBeforeWhatArrivedIsNotInFlight() {
+        var control = PathControl(limit: 8_000_000)
+        for step in 0..<10 as Range<Int64> { control.sent(bytes: 1000, now: at(step * 2)) }
+        #expect(control.inFlight == 10_000)
+        control.reported(report(sent: at(8)), now: at(18))
+        #expect(control.inFlight == 5000)
+        #expect(control.roundTrip == .milliseconds(10))
+        // An older one tells nothing new.
+        control.reported(report(sent: at(4)), now: at(19))
+        #expect(control.inFlight == 5000)
+        control.reported(report(sent: at(18)), now: at(28))
+        #expect(control.inFlight == 0 && control.deadline == nil)
+    }
+
+    @Test func aLostTailDoesNotBlockTheWindow() throws {
+        var control = PathControl(limit: 8_000_000)
+        for step in 0..<20 as Range<Int64> { control.sent(bytes: 1000, now: at(step * 2)) }
+        control.reported(report(sent: at(18)), now: at(40))
+        #expect(control.inFlight == 10_000)
+        let first = try #require(control.deadline)
+        #expect(first > at(90) && first < at(240))
+        control.timePassed(now: first)
+        #expect(control.inFlight == 0 && !control.isSilent && control.window > 0)
+        // More of it, and nothing comes back.
+        control.sent(bytes: 5000, now: first)
+        let second = try #require(control.deadline)
+        #expect(second <= at(440))
+        control.timePassed(now: second)
+        #expect(control.isSilent && control.window == 0 && control.inFlight == 0 && control.deadline == nil)
+        // A probe comes through.
+        control.sent(bytes: 100, now: at(900))
+        #expect(control.inFlight == 0)
+        control.reported(report(sent: at(900)), now: at(910))
+        #expect(!control.isSilent && control.rate == 8_000_000 && control.window > 0)
+    }
+
+    @Test func aLaneHasNumbersOfItsOwn() {
+        var control = PathControl(limit: 8_000_000)
+        for (number, lane) in [(9_000, 0), (3, 1)] as [(UInt32, Int)] {
+            if lane == 1 { control.laneChanged() }
+            var report = report(sent: at(5))
+            report.arrivals.append(
+                PathControl.FrameArrival(
+                    number: number, firstSent: at(0), lastSent: at(5), firstArrived: at(5), lastArrived: at(9),
+                    sentBytes: 9000, bytes: 9000, newBytes: 9000, isComplete: true))
+            control.reported(report, now: at(12))
+            #expect(control.newestFrame == number)
+        }
+    }
+
+    /// Whatever a viewer claims.
+    @Test func nonsenseDoesNoHarm() {
+        var control = PathControl(limit: 8_000_000)
+        var random = SeededGenerator(seed: 5)
+        func time(_ random: inout SeededGenerator) -> MediaTime {
+            MediaTime(nanoseconds: Int64.random(in: 0...20_000_000_000, using: &random))
+        }
+        func theirs(_ random: inout SeededGenerator) -> MediaTime {
+            random.chance(0.2)
+                ? MediaTime(nanoseconds: Int64(bitPattern: random.next())) : time(&random)
+        }
+        for _ in 0..<5000 {
+            control.sent(bytes: Int.random(in: 0...2000, using: &random), now: time(&random))
+            var report = PathControl.Report(
+                newestSent: time(&random), newestArrived: theirs(&random),
+                holdTime: .nanoseconds(Int64(bitPattern: random.next()) >> Int64.random(in: 0...40, using: &random)))
+            report.expected = Int.random(in: -50...50, using: &random)
+            report.lost = Int.random(in: -50...80, using: &random)
+            for _ in 0..<3 {
+                report.arrivals.append(
+                    PathControl.FrameArrival(
+                        number: UInt32.random(in: 0...UInt32.max, using: &random), firstSent: time(&random),
+                        lastSent: time(&random), firstArrived: theirs(&random), lastArrived: theirs(&random),
+                        sentBytes: Int.random(in: 0...300_000, using: &random),
+                        bytes: Int.random(in: 0...300_000, using: &random),
+                        newBytes: Int.random(in: 0...300_000, using: &random), isComplete: random.chance(0.5)))
+            }
+            let now = time(&random)
+            control.reported(report, now: now)
+            control.timePassed(now: time(&random))
+            #expect((128_000...8_000_000).contains(control.rate))
+            #expect(control.pacingRate >= control.rate && control.pacingRate <= 200_000_000)
+            #expect(control.window >= 0 && control.inFlight >= 0 && (0...1).contains(control.loss))
+            #expect(control.queueDelay(now: now) ?? .zero >= .zero)
+        }
+    }
+}
