@@ -2,9 +2,9 @@ import BeamHost
 
 extension HostReport.Lane {
     /// What the lane's encoder does at the moment, for `stats` and `summary`.
-    var fields: EventWriter.Value {
+    func fields(number: Int) -> EventWriter.Value {
         let fields: [String: EventWriter.Value?] = [
-            "encoder": encoder.map { .string($0) }, "bitRateLimit": .integer(bitRateLimit),
+            "lane": .integer(number), "encoder": encoder.map { .string($0) }, "bitRateLimit": .integer(bitRateLimit),
             "pathBound": .bool(isPathBound), "frameRateLimit": .milliseconds(frameRateLimit),
             "sentSize": .string(sentSize.description), "quantiser": quantiser.map { .integer($0) },
         ]

@@ -245,7 +245,7 @@ final class ShareReporter: Sendable {
             "pathKbps": report.session.pathRate.map { .milliseconds(Double($0) / 1000) },
             "width": .integer(report.size.width),
             "height": .integer(report.size.height),
-            "lanes": .array(report.lanes.filter(\.isWatched).map(\.fields)),
+            "lanes": .array(report.lanes.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }),
             "latencyMs": .latencies(["capture": report.capture, "encode": report.encode]),
         ]
     }

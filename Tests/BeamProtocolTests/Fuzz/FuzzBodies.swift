@@ -194,7 +194,8 @@ enum FuzzBodies {
         }
     }
 
-    private static func rest(_ now: MediaTime, _ poll: () -> MediaTime?) -> String? {
+    /// Polls until there is nothing more to do.
+    static func rest(_ now: MediaTime, _ poll: () -> MediaTime?) -> String? {
         for _ in 0..<20_000 {
             guard let deadline = poll() else { continue }
             return deadline > now ? nil : "the next deadline is past"

@@ -73,6 +73,23 @@ struct FuzzTests {
         }
     }
 
+    @Test func feedbackOfAnyKind() {
+        for seed in Fuzzing.seeds(30_000) {
+            var mutator = Mutator(seed: seed)
+            let golden = FeedbackTests.golden.randomElement(using: &mutator.random) ?? []
+            let input = mutator.mutate(golden, with: FeedbackTests.golden)
+            check(FuzzBodies.feedback(input), seed: seed, input: input)
+            check(FuzzBodies.state(input), seed: seed, input: input)
+        }
+    }
+
+    @Test func viewersThatSayAnythingOfTheStream() {
+        for seed in Fuzzing.seeds(150) {
+            var random = SeededGenerator(seed: seed)
+            check(FuzzBodies.lyingViewer(&random, FeedbackTests.golden), seed: seed)
+        }
+    }
+
     @Test func whatOnceFailed() {
         var random = SeededGenerator(seed: 1)
         for input in FailCases.lines {

@@ -7,42 +7,6 @@ import BeamMedia
 /// One host at a time, any number of viewers. What happens, happens in the order of its time, and in the same order
 /// for the same seed.
 struct Simulation {
-    /// A viewer, its decoder, and its end of the network.
-    struct Viewer {
-        let device: DeviceKey
-        /// Changes where its datagrams come from, without its knowing.
-        var address: IPAddress
-        var session: ViewerSession
-        var deadline = MediaTime.zero
-        /// Connections and sockets that are no longer the present one's are no longer listened to.
-        var connection: ConnectionID?
-        var localPort: UInt16?
-        var lastPort: UInt16 = 40000
-        var hostPort: UInt16 = 0
-        var decoder = TestFrame.Decoder()
-        var events: [(time: MediaTime, event: ViewerEvent)] = []
-        var frames: [(time: MediaTime, number: UInt32, isKeyframe: Bool)] = []
-        /// How old the frames were when they had arrived, as far as the viewer knew.
-        var ages: [Duration] = []
-
-        /// The longest time without a frame between two times.
-        func longestPause(from start: MediaTime, to end: MediaTime) -> Duration {
-            let times = [start] + frames.map(\.time).filter { $0 > start && $0 < end } + [end]
-            return zip(times, times.dropFirst()).map { $1 - $0 }.max() ?? .zero
-        }
-    }
-
-    struct Source {
-        var framesPerSecond = 30
-        var frameBytes = 12_000
-        var keyframeBytes = 60_000
-        /// Nothing changes on the screen: only keyframes that were asked for.
-        var isStill = false
-        var encodes = Duration.milliseconds(5)
-        /// What a keyframe takes at the least, in seconds of the rate that the paths carry.
-        var keyframeShare = 0.25
-    }
-
     private enum Event {
         case toHost(HostSession.Input)
         case connect(viewer: Int, ConnectionID, ViewerSession.Version)
@@ -62,6 +26,7 @@ struct Simulation {
     private var queue: [(time: MediaTime, order: Int, generation: Int?, event: Event)] = []
     private var order = 0
     private var random: SeededGenerator
+    private let seed: UInt64
 
     private(set) var host: HostSession?
     /// Counts hosts: what was on its way to an earlier one is lost.
@@ -92,7 +57,7 @@ struct Simulation {
         var isBusy = false
     }
 
-    /// From the host, and to it.
+    /// From the host, and to it, for the viewers without links of their own.
     var media: Link
     var mediaBack: Link
     var controlDelay = Duration.milliseconds(1)
@@ -100,30 +65,11 @@ struct Simulation {
     private(set) var isControlCut = false
 
     init(seed: UInt64 = 1) {
+        self.seed = seed
         random = SeededGenerator(seed: seed)
         media = Link(seed: seed &+ 1000)
         mediaBack = Link(seed: seed &+ 2000)
         schedule(.tick, at: .zero)
-    }
-
-    /// A host and a viewer.
-    static func pair(seed: UInt64 = 1, acceptance: HostSession.Acceptance = .all) -> Simulation {
-        var simulation = Simulation(seed: seed)
-        simulation.startHost(acceptance: acceptance)
-        simulation.addViewer()
-        return simulation
-    }
-
-    /// A host and a viewer that speak version 2, and were paired before unless `trust` says otherwise.
-    static func securePair(
-        seed: UInt64 = 1, acceptance: HostSession.Acceptance = .none,
-        trust: HostTrust = HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none),
-        viewer: ViewerSession.Configuration = .secure(knows: true)
-    ) -> Simulation {
-        var simulation = Simulation(seed: seed)
-        simulation.startHost(acceptance: acceptance, trust: trust)
-        simulation.addViewer(configuration: viewer)
-        return simulation
     }
 
     var viewer: Viewer { viewers[0] }
@@ -132,12 +78,13 @@ struct Simulation {
 
     mutating func startHost(
         port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(),
-        trust: HostTrust = HostTrust(own: .host, code: .none)
+        trust: HostTrust = HostTrust(own: .host, code: .none), usesFullChroma: Bool = false
     ) {
         generation += 1
         host = HostSession(
             configuration: HostSession.Configuration(
-                acceptance: acceptance, trust: trust, allowsUnencrypted: true, pacing: pacing),
+                acceptance: acceptance, trust: trust, allowsUnencrypted: true, pacing: pacing,
+                usesFullChroma: usesFullChroma),
             random: SeededGenerator(seed: random.next()))
         hostPort = port
         // Fresh encoders.
@@ -169,6 +116,16 @@ struct Simulation {
                 session: ViewerSession(configuration: configuration, random: SeededGenerator(seed: random.next())),
                 deadline: now, lastPort: 40000 + UInt16(viewers.count) * 1000))
         pumpViewer(viewers.count - 1)
+    }
+
+    /// The viewer has a link of its own in each direction, with that weather from now on.
+    mutating func setWeather(_ index: Int, _ down: Weather, back up: Weather? = nil) {
+        var links =
+            viewers[index].links
+            ?? Links(down: Link(seed: seed &+ 3000 &+ UInt64(index)), up: Link(seed: seed &+ 4000 &+ UInt64(index)))
+        links.down.weather = down
+        links.up.weather = up ?? Weather(delay: down.delay)
+        viewers[index].links = links
     }
 
     /// The viewer's machine is on another network from now on.
@@ -277,8 +234,7 @@ struct Simulation {
             guard viewers[index].localPort == port else { return }
             handleAtViewer(index, .mediaOpened(localPort: port))
         case .datagramToViewer(let bytes, let address):
-            guard let index = viewers.firstIndex(where: { $0.address == address.ip && $0.localPort == address.port })
-            else { return }
+            guard let index = viewer(at: address) else { return }
             bytes.withUnsafeBytes { viewers[index].session.handleDatagram($0, now: now) }
             pumpViewer(index)
         case .tick:
@@ -354,9 +310,7 @@ struct Simulation {
                 for start in stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: burst.segmentSize) {
                     let bytes = Array(burst.bytes[start..<min(start + burst.segmentSize, burst.range.upperBound)])
                     for address in burst.addresses {
-                        for time in media.arrivals(of: bytes.count, now: now) {
-                            schedule(.datagramToViewer(bytes, address), at: time)
-                        }
+                        carry(bytes, to: address)
                     }
                 }
             case .requestKeyframe(let lane):
@@ -370,6 +324,23 @@ struct Simulation {
             case .event(let event):
                 hostEvents.append((now, event))
             }
+        }
+    }
+
+    private func viewer(at address: NetworkAddress) -> Int? {
+        viewers.firstIndex { $0.address == address.ip && $0.localPort == address.port }
+    }
+
+    /// A datagram of the host's goes over the network.
+    private mutating func carry(_ bytes: [UInt8], to address: NetworkAddress) {
+        var times: [MediaTime]?
+        if let index = viewer(at: address) {
+            viewers[index].sent.datagrams += 1
+            viewers[index].sent.bytes += bytes.count
+            times = viewers[index].links?.down.arrivals(of: bytes.count, now: now)
+        }
+        for time in times ?? media.arrivals(of: bytes.count, now: now) {
+            schedule(.datagramToViewer(bytes, address), at: time)
         }
     }
 
@@ -405,12 +376,16 @@ struct Simulation {
             case .sendMedia(let bytes):
                 guard let port = viewers[index].localPort else { break }
                 let address = NetworkAddress(ip: viewers[index].address, port: port)
-                for time in mediaBack.arrivals(of: bytes.count, now: now) {
+                let times =
+                    viewers[index].links?.up.arrivals(of: bytes.count, now: now)
+                    ?? mediaBack.arrivals(of: bytes.count, now: now)
+                for time in times {
                     schedule(.datagramToHost(bytes, from: address, port: viewers[index].hostPort), at: time)
                 }
             case .deliver(let unit):
                 viewers[index].decoder.decode(unit)
-                viewers[index].frames.append((now, unit.number, unit.isKeyframe))
+                let age = unit.captureTime.map { now - $0 }
+                viewers[index].frames.append((now, unit.number, unit.isKeyframe, unit.lane, age))
                 if let capture = unit.captureTime { viewers[index].ages.append(unit.time - capture) }
             case .event(let event):
                 viewers[index].events.append((now, event))

@@ -61,6 +61,8 @@ struct PathControl: Sendable {
     /// What leaves at once before anything is known, and how much may then be on its way in all.
     static let firstBurst = 16_000
     static let firstWindow = 20_000
+    /// What leaves at once on a path that is known to be fast.
+    static let largestBurst = 48_000
     static let firstPacing = 20_000_000.0
     /// What suits an Ethernet switch: far above a stream's rate, gentle enough for the queue of one of its ports.
     static let fastest = 200_000_000.0
@@ -254,7 +256,7 @@ struct PathControl: Sendable {
     var burst: Int {
         guard trains.rate != nil else { return Self.firstBurst }
         let burst = isBound && growth.isCareful ? 0 : pacingRate / 8 / 200
-        return min(Self.firstBurst, max(2 * Self.datagram, burst))
+        return min(Self.largestBurst, max(2 * Self.datagram, burst))
     }
 
     /// Bytes that may be on their way. When it is full nothing more leaves, and the encoder is held.

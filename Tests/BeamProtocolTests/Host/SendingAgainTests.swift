@@ -1,0 +1,230 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// What a host remembers of what it has sent, and what it sends once more.
+struct SendingAgainTests {
+    private func began(_ frames: inout SentFrames, _ number: UInt32, parts: Int = 4, at time: Double, bytes: Int = 4000)
+    {
+        let unit = TestFrame.make(number, reference: number &- 1, bytes: bytes)
+        frames.began(
+            unit, number: SequenceNumber(number), partCount: parts, length: bytes + parts * 56, now: .at(time))
+    }
+
+    // MARK: SentFrames
+
+    @Test func aPartLeftWithTheFirstBurstThatHoldsIt() throws {
+        var frames = SentFrames()
+        began(&frames, 7, parts: 10, at: 1)
+        #expect(frames.departure(of: SequenceNumber(7), part: 0) == nil, "nothing of it has left yet")
+        frames.sent(upTo: 4, now: .at(1))
+        frames.sent(upTo: 9, now: .at(1.5))
+        frames.sent(upTo: 10, now: .at(2))
+        began(&frames, 8, at: 3)
+        frames.sent(upTo: 4, now: .at(3))
+        for (part, time, parts) in [(0, 1.0, 4), (3, 1.0, 4), (4, 1.5, 9), (8, 1.5, 9), (9, 2.0, 10)] {
+            let departure = try #require(frames.departure(of: SequenceNumber(7), part: part))
+            #expect(departure.time == .at(time) && departure.parts == parts)
+        }
+        #expect(frames.departure(of: SequenceNumber(7), part: 10) == nil)
+        #expect(frames.departure(of: SequenceNumber(6), part: 0) == nil)
+        #expect(frames.departure(of: SequenceNumber(9), part: 0) == nil)
+        let frame = try #require(frames.frame(SequenceNumber(7)))
+        #expect(frame.sent == 10 && frame.firstSent == .at(1) && frame.lastSent == .at(2))
+    }
+
+    @Test func departuresAreARing() throws {
+        var limits = SentFrames.Limits()
+        limits.departures = 5
+        var frames = SentFrames(limits)
+        for number: UInt32 in 0..<9 {
+            began(&frames, number, at: Double(number))
+            frames.sent(upTo: 2, now: .at(Double(number)))
+            frames.sent(upTo: 4, now: .at(Double(number) + 0.5))
+            for old in 0...number {
+                let (first, last) = (0, 3)
+                let left = [first, last].map { frames.departure(of: SequenceNumber(old), part: $0)?.time }
+                // Of the last five bursts two are this frame's, two the one's before, and one the end of the third.
+                switch number - old {
+                case 0, 1: #expect(left == [.at(Double(old)), .at(Double(old) + 0.5)])
+                case 2: #expect(left[1] == .at(Double(old) + 0.5))
+                default: #expect(left == [nil, nil])
+                }
+            }
+        }
+    }
+
+    @Test func framesGrowTooOldToBeSentAgain() {
+        var frames = SentFrames()
+        for number: UInt32 in 0..<30 {
+            began(&frames, number, at: Double(number) / 30)
+            frames.sent(upTo: 4, now: .at(Double(number) / 30))
+        }
+        let now = MediaTime.at(29.0 / 30)
+        #expect(frames.repairable(SequenceNumber(29), now: now) != nil)
+        #expect(frames.repairable(SequenceNumber(6), now: now) != nil, "0.77 s")
+        #expect(frames.repairable(SequenceNumber(4), now: now) == nil, "0.83 s")
+        // When it left is known all the same.
+        #expect(frames.frame(SequenceNumber(0)) != nil)
+        #expect(frames.departure(of: SequenceNumber(0), part: 0)?.time == .zero)
+        #expect(frames.repairable(SequenceNumber(29), now: now + .seconds(1)) == nil)
+    }
+
+    @Test func bytesAndFramesAreBounded() {
+        var limits = SentFrames.Limits()
+        limits.bytes = 20_000
+        limits.frames = 16
+        var frames = SentFrames(limits)
+        for number: UInt32 in 0..<100 {
+            began(&frames, number, at: 0)
+            frames.sent(upTo: 4, now: .zero)
+            let held = (0...number).filter { frames.repairable(SequenceNumber($0), now: .zero) != nil }
+            #expect(held == Array(held.first!...number), "the oldest go first")
+            #expect(held.count <= 5)
+            #expect((0...number).count { frames.frame(SequenceNumber($0)) != nil } <= 16)
+        }
+        // One that is larger than all that may be held can still be mended.
+        began(&frames, 100, at: 0, bytes: 30_000)
+        #expect(frames.repairable(SequenceNumber(100), now: .zero) != nil)
+        frames.forgetAll()
+        #expect(frames.repairable(SequenceNumber(100), now: .zero) == nil)
+        #expect(frames.frame(SequenceNumber(100)) != nil)
+    }
+
+    @Test func numbersGoRoundTheCircle() {
+        var frames = SentFrames()
+        let numbers: [UInt32] = [.max - 1, .max, 0, 1]
+        for (index, number) in numbers.enumerated() {
+            began(&frames, number, at: Double(index) / 100)
+            frames.sent(upTo: 4, now: .at(Double(index) / 100))
+        }
+        for (index, number) in numbers.enumerated() {
+            #expect(frames.frame(SequenceNumber(number))?.firstSent == .at(Double(index) / 100))
+            #expect(frames.departure(of: SequenceNumber(number), part: 3)?.time == .at(Double(index) / 100))
+        }
+        // A gap: the numbers mean something else.
+        began(&frames, 9, at: 1)
+        #expect(frames.frame(SequenceNumber(1)) == nil)
+    }
+
+    // MARK: RepairQueue
+
+    @Test func nothingIsSentTwiceForTwoRequests() {
+        var queue = RepairQueue()
+        #expect(queue.due == nil)
+        #expect(queue.ask([5, 3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
+        #expect(queue.ask([3], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
+        #expect(queue.count == 2 && queue.due == .zero)
+        #expect(queue.ask([3], of: SequenceNumber(2), pause: .milliseconds(20), now: .at(1)) == true)
+        // Of one frame at a time; the last part, which may be short, comes last.
+        var next = queue.next(echoes: false, limit: 16, now: .at(1))
+        #expect(next?.frame == SequenceNumber(1) && next?.parts == [3, 5])
+        next = queue.next(echoes: false, limit: 16, now: .at(1))
+        #expect(next?.frame == SequenceNumber(2) && next?.parts == [3])
+        #expect(queue.next(echoes: false, limit: 16, now: .at(1)) == nil)
+        // Until it may have arrived, and been missed again.
+        #expect(queue.ask([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.019)) == true)
+        #expect(queue.count == 0)
+        #expect(queue.ask([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.02)) == true)
+        #expect(queue.count == 2)
+        queue.removeAll()
+        #expect(queue.due == nil)
+    }
+
+    @Test func soManyWaitAndNoMore() {
+        var limits = RepairQueue.Limits()
+        limits.parts = 10
+        var queue = RepairQueue(limits)
+        #expect(queue.ask(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true)
+        #expect(queue.ask(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true, "those wait already")
+        #expect(queue.ask([10], of: SequenceNumber(1), pause: .zero, now: .zero) == false)
+        #expect(queue.next(echoes: false, limit: 4, now: .zero)?.parts == [0, 1, 2, 3])
+        #expect(queue.count == 6)
+    }
+
+    @Test func anEchoFollowsAMomentLater() throws {
+        var queue = RepairQueue()
+        #expect(queue.ask([4, 9], of: SequenceNumber(1), pause: .milliseconds(50), now: .at(1)) == true)
+        #expect(queue.next(echoes: true, limit: 16, now: .at(1))?.parts == [4, 9])
+        #expect(queue.count == 0)
+        let due = try #require(queue.due)
+        #expect(due > .at(1) && due < .at(1.02))
+        #expect(queue.next(echoes: true, limit: 16, now: .at(1.001)) == nil)
+        #expect(queue.next(echoes: true, limit: 16, now: due)?.parts == [4, 9])
+        #expect(queue.due == nil, "an echo has none of its own")
+    }
+
+    // MARK: Parts once more
+
+    /// The same content as the first time, and marked; the short one where it can only be, at the end of the burst.
+    @Test func partsAreWrittenAgainAsTheyWere() throws {
+        let sealer = DatagramSealer(key: .golden)
+        var opener = DatagramOpener(key: .golden)
+        for reference in [nil, UInt32(3)] {
+            let unit = TestFrame.make(4, reference: reference, bytes: 5000)
+            let first = try sealedDatagrams(unit, 9, sealer)
+            #expect(first.count == 5)
+            for parts in [[0], [4], [1, 3], [0, 1, 2, 3, 4], [2, 4]] {
+                var memory = [UInt8](repeating: 0xEE, count: 8000)
+                let length = try Fragmenter.writeAgain(
+                    parts, of: unit, sequence: SequenceNumber(9), sealedBy: sealer, to: &memory)
+                for (index, part) in parts.enumerated() {
+                    let start = index * 1200
+                    let datagram = Array(memory[start..<min(start + 1200, length)])
+                    #expect(datagram.count == first[part].count)
+                    let (again, once) = (try opener.open(datagram).plaintext, try opener.open(first[part]).plaintext)
+                    #expect(again[8] == once[8] | 4, "the flag of what is sent again")
+                    #expect(again[..<8] == once[..<8] && again[9...] == once[9...])
+                    let header = try again.withUnsafeBytes { try MediaDatagram(version2: $0).header }
+                    #expect(header.isSentAgain && header.part == part)
+                    #expect(!header.frame.flags.contains(.sentAgain), "the frame is the same")
+                }
+                opener = DatagramOpener(key: .golden)
+            }
+        }
+    }
+
+    // MARK: ParityPlan
+
+    @Test func parityIsForWhatTakesLong() {
+        var plan = ParityPlan()
+        func share(_ loss: Double, _ milliseconds: Int64) -> Double {
+            plan.plan(loss: loss, roundTrip: .milliseconds(milliseconds))
+            return plan.share
+        }
+        #expect(share(0, 500) == 0, "nothing is lost")
+        #expect(share(0.001, 500) == 0)
+        #expect(share(0.3, 2) == 0, "asking is cheaper")
+        #expect(share(0.05, 10) == 0)
+        // It grows with the time and with the loss, to a half.
+        let trips = [10, 20, 30, 60, 200].map { share(0.1, $0) }
+        #expect(trips == trips.sorted() && trips[1] > 0 && trips[4] >= 0.1)
+        let losses = [0.01, 0.05, 0.1, 0.3, 0.9].map { share($0, 100) }
+        #expect(losses == losses.sorted() && losses[4] == 0.5)
+        #expect(share(0.01, 100) >= 0.01, "at least what is lost")
+    }
+
+    @Test func burstsAreRememberedForAWhile() {
+        var plan = ParityPlan()
+        plan.reported(expected: 4, lost: 4, now: .at(1))
+        plan.plan(loss: 0.02, roundTrip: .milliseconds(100))
+        let without = plan.share
+        plan.reported(expected: 20, lost: 8, now: .at(1))
+        plan.plan(loss: 0.02, roundTrip: .milliseconds(100))
+        #expect(plan.share > 3 * without && plan.share <= 0.5)
+        var last = plan.share
+        for second in 2...30 {
+            plan.reported(expected: 20, lost: 0, now: .at(Double(second)))
+            plan.plan(loss: 0.02, roundTrip: .milliseconds(100))
+            #expect(plan.share <= last)
+            last = plan.share
+        }
+        #expect(last <= without * 1.01)
+        // Nonsense does no harm.
+        plan.reported(expected: 10, lost: -5, now: .at(40))
+        plan.reported(expected: 10, lost: 50, now: .at(1))
+        plan.plan(loss: 5, roundTrip: .seconds(1000))
+        #expect(plan.share == 0.5)
+    }
+}

@@ -1,0 +1,137 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Several viewers whose paths differ: nobody pays for what somebody else's path can't do.
+struct SeveralViewersTests {
+    private static let lan = Weather(delay: .milliseconds(1))
+    private static let slow = Weather(delay: .milliseconds(5), bitsPerSecond: 1_000_000, queueBytes: 30_000)
+
+    /// A host with so many viewers of version 2 on links of their own, which come one after the other.
+    private func simulation(_ count: Int, seed: Int = 1, usesFullChroma: Bool = false) -> Simulation {
+        var simulation = Simulation(seed: UInt64(seed))
+        simulation.source.frameBytes = 16_000
+        simulation.source.keyframeBytes = 80_000
+        let devices = (1...8).map { DeviceKey.made(UInt8($0)) }
+        let remembered = Dictionary(uniqueKeysWithValues: devices.map { ($0, "viewer") })
+        simulation.startHost(
+            acceptance: .all, trust: HostTrust(own: .host, remembered: remembered, code: .none),
+            usesFullChroma: usesFullChroma)
+        for _ in 0..<count { simulation.join(Self.lan) }
+        return simulation
+    }
+
+    private func changes(of simulation: Simulation) -> [(time: MediaTime, isReduced: Bool)] {
+        simulation.hostEvents.compactMap {
+            if case .laneChanged(_, let isReduced) = $0.event { ($0.time, isReduced) } else { nil }
+        }
+    }
+
+    @Test(arguments: 1...3) func aSlowViewerGetsALaneOfItsOwnAndComesBack(seed: Int) throws {
+        var simulation = simulation(2, seed: seed)
+        simulation.drive(for: .seconds(1))
+        let slow = simulation.join(Self.slow)
+        simulation.drive(for: .seconds(7))
+        // Told apart within some seconds, and no back and forth.
+        let moved = changes(of: simulation)
+        #expect(moved.map(\.isReduced) == [true])
+        let move = try #require(moved.first?.time)
+        #expect(move < .at(5))
+        #expect(simulation.viewers[slow].frames.last?.lane == 1)
+        let after = simulation.viewers[slow].frames.filter { $0.time > move + .seconds(1) }
+        #expect(after.count > 60)
+        #expect(after.allSatisfy { $0.lane == 1 && ($0.age ?? .zero) < .milliseconds(300) })
+        // What its path carries, that it gets.
+        let reduced = simulation.demands.last { $0.lane == 1 }?.demand.bitRate
+        #expect((600_000...1_000_000).contains(reduced ?? 0), "\(reduced ?? 0) bit/s")
+        for viewer in simulation.viewers.prefix(2) {
+            #expect(viewer.frames.allSatisfy { $0.lane == 0 })
+            #expect(viewer.longestPause(from: move + .seconds(1), to: simulation.now) < .milliseconds(50))
+        }
+        // Those on the network's fast part get all again that they got before.
+        let full = simulation.demands.last { $0.lane == 0 }?.demand
+        #expect(full == StreamDemand(isWatched: true, bitRate: nil, isHeld: false))
+
+        simulation.setWeather(slow, Self.lan)
+        simulation.drive(for: .seconds(9))
+        #expect(changes(of: simulation).map(\.isReduced) == [true, false])
+        #expect(simulation.viewers[slow].frames.last?.lane == 0)
+        #expect(simulation.demands.last { $0.lane == 1 }?.demand.isWatched == false)
+        for viewer in simulation.viewers {
+            #expect(viewer.decoder.errors.isEmpty, "\(viewer.decoder.errors.prefix(3))")
+            #expect(viewer.longestPause(from: simulation.now - .seconds(2), to: simulation.now) < .milliseconds(50))
+        }
+    }
+
+    @Test func whoIsAloneOnASlowPathKeepsTheFullLane() {
+        var simulation = simulation(0)
+        simulation.join(Self.slow)
+        simulation.drive(for: .seconds(6))
+        #expect(changes(of: simulation).isEmpty)
+        #expect(simulation.viewers[0].frames.allSatisfy { $0.lane == 0 })
+    }
+
+    @Test(arguments: 1...3) func aViewerThatIsGoneHoldsNobody(seed: Int) throws {
+        var simulation = simulation(3, seed: seed)
+        simulation.drive(for: .seconds(2))
+        let cut = simulation.now
+        simulation.setWeather(1, Weather(isMuted: true), back: Weather(isMuted: true))
+        // Not so long that the viewer gives its socket up.
+        simulation.drive(for: .seconds(3))
+        let mended = simulation.now
+        simulation.setWeather(1, Self.lan)
+        simulation.drive(for: .seconds(2))
+        for index in [0, 2] {
+            let viewer = simulation.viewers[index]
+            #expect(viewer.decoder.errors.isEmpty)
+            // It takes a moment until silence is told from delay.
+            #expect(viewer.longestPause(from: cut, to: cut + .seconds(1)) < .milliseconds(400))
+            #expect(viewer.longestPause(from: cut + .seconds(1), to: simulation.now) < .milliseconds(50))
+            let numbers = viewer.frames.map(\.number)
+            #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 + 1 }, "every frame")
+        }
+        let back = try #require(simulation.viewers[1].frames.first { $0.time > mended })
+        #expect(back.time - mended < .milliseconds(300) && back.isKeyframe)
+        #expect(simulation.viewers[1].decoder.errors.isEmpty)
+    }
+
+    @Test func aJoinersKeyframeIsOne() {
+        var simulation = simulation(2)
+        simulation.drive(for: .seconds(2))
+        for count in 2...5 {
+            #expect(simulation.host?.statistics.keyframes == UInt64(count - 1))
+            simulation.join(Self.lan)
+            simulation.drive(for: .seconds(1))
+        }
+        for viewer in simulation.viewers {
+            #expect(viewer.decoder.errors.isEmpty)
+            #expect(viewer.longestPause(from: viewer.frames[0].time, to: simulation.now) < .milliseconds(60))
+            #expect(viewer.session.statistics.lost == 0 && viewer.session.statistics.keyframesRequested == 0)
+        }
+    }
+
+    @Test func onlyWhoDecodesFullChromaGetsIt() {
+        var simulation = simulation(1, usesFullChroma: true)
+        let plain = simulation.join(Self.lan, decodesFullChroma: false)
+        simulation.addViewer(from: .v4(0x0A00_0063))
+        let old = simulation.viewers.count - 1
+        simulation.setWeather(old, Self.lan)
+        simulation.drive(for: .seconds(4))
+        for (index, viewer) in simulation.viewers.enumerated() {
+            #expect(viewer.frames.count > 100)
+            #expect(viewer.decoder.errors.isEmpty)
+            // Version 1 has no lanes on the wire: all that it can be told is that they are lane 0's.
+            if index != old { #expect(viewer.frames.allSatisfy { $0.lane == (index == plain ? 1 : 0) }) }
+        }
+        let lanes = simulation.host?.viewers.map(\.lane)
+        #expect(lanes == [0, 1, 1])
+        #expect(simulation.demands.contains { $0.lane == 1 && $0.demand.isWatched })
+        // Lane 0 goes to none of the two that can't have it: its keyframe is the first viewer's own.
+        #expect(changes(of: simulation).isEmpty)
+        simulation.killViewer(plain)
+        simulation.killViewer(old)
+        simulation.drive(for: .seconds(25))
+        #expect(simulation.demands.last { $0.lane == 1 }?.demand.isWatched == false)
+    }
+}

@@ -1,0 +1,301 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// What a viewer makes of how frames arrive: what it asks for, when it shows them, and what it says of it.
+struct ArrivingTests {
+    private func number(_ value: UInt32) -> SequenceNumber { SequenceNumber(value) }
+
+    // MARK: PlayoutBuffer
+
+    private func unit(_ number: UInt32, captured: Double?, waited: Double = 0) -> AccessUnit {
+        var unit = TestFrame.make(number)
+        unit.number = number
+        unit.captureTime = captured.map { .at($0) }
+        unit.stages = AccessUnit.StageTimes(waited: .at(waited) - .zero, encode: .zero)
+        return unit
+    }
+
+    /// When each frame comes out, in ms since it was captured, and that they come in order.
+    private func play(
+        _ buffer: inout PlayoutBuffer, transits: [Double], isPathBound: Bool = false
+    ) -> [Double] {
+        var ages: [Double] = []
+        var shown: [UInt32] = []
+        var last = MediaTime.zero
+        func take(_ buffer: inout PlayoutBuffer, until end: MediaTime) {
+            while let due = buffer.deadline, due <= end {
+                last = max(last, due)
+                guard let unit = buffer.next(now: due) else { break }
+                ages.append((max(due, unit.time) - (unit.captureTime ?? unit.time)).inSeconds * 1000)
+                shown.append(unit.number)
+            }
+        }
+        for (index, transit) in transits.enumerated() {
+            let captured = 1 + Double(index) / 30
+            var frame = unit(UInt32(index), captured: captured)
+            frame.time = .at(captured + transit / 1000)
+            take(&buffer, until: frame.time)
+            buffer.put(frame, isPathBound: isPathBound, now: frame.time)
+        }
+        take(&buffer, until: .at(1000))
+        #expect(shown == (0..<UInt32(transits.count)).map { $0 })
+        #expect(buffer.deadline == nil)
+        return ages
+    }
+
+    @Test func onAQuietNetworkNothingWaits() {
+        var buffer = PlayoutBuffer()
+        let ages = play(&buffer, transits: (0..<200).map { 8 + Double($0 % 5) })
+        #expect(ages.enumerated().allSatisfy { abs($1 - (8 + Double($0 % 5))) < 0.01 })
+        #expect(buffer.delay == .zero)
+    }
+
+    @Test func jitterIsTakenOutAndNoMoreThanThat() {
+        var buffer = PlayoutBuffer()
+        var random = SeededGenerator(seed: 5)
+        let transits = (0..<300).map { _ in 10 + Double.random(in: 0...30, using: &random) }
+        let later = play(&buffer, transits: transits).dropFirst(60)
+        // As long as nine of ten take, or a little longer, each of them.
+        #expect(later.allSatisfy { (30...45).contains($0) }, "\(later.min() ?? 0) to \(later.max() ?? 0)")
+        #expect(buffer.delay > .milliseconds(20) && buffer.delay <= .milliseconds(32))
+        // And when the network is quiet again, that ends.
+        #expect(play(&buffer, transits: [Double](repeating: 10, count: 300)).last.map { $0 < 11 } == true)
+        #expect(buffer.delay == .zero)
+    }
+
+    @Test func aPersonsChoiceStays() {
+        var buffer = PlayoutBuffer(fixed: .milliseconds(100))
+        let transits = (0..<100).map { 10 + Double($0 % 7) * 5 }
+        #expect(play(&buffer, transits: transits).dropFirst(10).allSatisfy { abs($0 - 110) < 0.01 })
+        #expect(play(&buffer, transits: transits, isPathBound: true).dropFirst(70).allSatisfy { abs($0 - 110) < 0.01 })
+        var none = PlayoutBuffer(fixed: .zero)
+        #expect(zip(play(&none, transits: transits), transits).allSatisfy { abs($0 - $1) < 0.01 })
+        #expect(PlayoutBuffer(fixed: .seconds(9)).delay == PlayoutBuffer.allowed.upperBound)
+        #expect(PlayoutBuffer(fixed: .seconds(-9)).delay == .zero)
+    }
+
+    @Test func whereThePathIsFullWaitingOnlyAddsToIt() {
+        var buffer = PlayoutBuffer()
+        let transits = (0..<120).map { 20 + Double($0 % 6) * 5 }
+        #expect(zip(play(&buffer, transits: transits, isPathBound: true), transits).allSatisfy { abs($0 - $1) < 0.01 })
+        #expect(buffer.delay == .zero)
+    }
+
+    /// A picture that waited for the encoder was late before it left: that is no jitter of the network's.
+    @Test func onlyTheNetworksTimeCounts() {
+        var buffer = PlayoutBuffer()
+        for index in 0..<100 {
+            let waited = Double(index % 4) * 0.015
+            let captured = 1 + Double(index) / 30
+            buffer.put(unit(UInt32(index), captured: captured, waited: waited), now: .at(captured + waited + 0.01))
+            while buffer.next(now: .at(captured + waited + 0.01)) != nil {}
+        }
+        #expect(buffer.delay == .zero && buffer.deadline == nil)
+        // What doesn't say when it was captured can't be late either.
+        buffer.put(unit(1000, captured: nil), now: .at(50))
+        #expect(buffer.next(now: .at(50))?.number == 1000)
+    }
+
+    // MARK: ArrivalLog
+
+    private func report(_ log: inout ArrivalLog, _ now: MediaTime) throws -> Feedback.Report {
+        let report = log.take(now: now)
+        return try #require(report)
+    }
+
+    @Test func aReportTellsWhatHasArrivedSince() throws {
+        var log = ArrivalLog()
+        #expect(log.deadline == nil && log.take(now: .at(1)) == nil)
+        for part: UInt16 in 0..<3 {
+            log.arrived(number(4), part: part, wasMissed: false, now: .at(1 + Double(part) / 10_000))
+        }
+        let due = try #require(log.deadline)
+        #expect(due > .at(1) && due <= .at(1.005), "the first ones come soon")
+        #expect(log.take(now: .at(1.0003)) == nil)
+        log.arrived(number(5), part: 7, wasMissed: false, now: .at(1.004))
+        let report = try self.report(&log, .at(1.005))
+        #expect(report.time == .at(1.005) && report.expected == 4 && report.missed == 0)
+        #expect(
+            report.arrivals == [
+                Feedback.Arrival(frame: number(4), received: 3, highest: 2, firstAge: 5000, lastAge: 4800),
+                Feedback.Arrival(frame: number(5), received: 1, highest: 7, firstAge: 1000, lastAge: 1000),
+            ])
+        #expect(log.deadline == nil, "nothing more to tell")
+        log.arrived(number(5), part: 8, wasMissed: false, now: .at(1.010))
+        let next = try self.report(&log, .at(1.1))
+        #expect(next.expected == 5 && next.arrivals.map(\.frame) == [number(5)])
+        #expect(next.arrivals.first?.received == 2)
+    }
+
+    @Test func afterTheFirstOnesReportsComeFortyTimesASecond() {
+        var log = ArrivalLog()
+        var reports: [MediaTime] = []
+        for millisecond in 0..<2000 {
+            let now = MediaTime.at(Double(millisecond) / 1000)
+            if let due = log.deadline, due <= now, log.take(now: now) != nil { reports.append(now) }
+            log.arrived(number(UInt32(millisecond / 33)), part: 0, wasMissed: false, now: now)
+        }
+        #expect((75...90).contains(reports.count))
+        let pauses = zip(reports, reports.dropFirst()).map { $1 - $0 }.dropFirst(8)
+        #expect(pauses.allSatisfy { $0 <= .milliseconds(27) })
+    }
+
+    @Test func whatComesLateWasNotLost() throws {
+        var log = ArrivalLog()
+        log.arrived(number(1), part: 0, wasMissed: false, now: .at(1))
+        log.missed(3, now: .at(1))
+        log.arrived(number(1), part: 4, wasMissed: false, now: .at(1))
+        var report = try self.report(&log, .at(1.1))
+        #expect(report.expected == 5 && report.missed == 3)
+        log.arrived(number(1), part: 2, wasMissed: true, now: .at(1.1))
+        report = try self.report(&log, .at(1.2))
+        #expect(report.expected == 5 && report.missed == 2)
+        #expect(report.arrivals.first?.received == 3)
+    }
+
+    /// Where things get lost, reports do, too: the last ones are told again for a while, then it is quiet.
+    @Test func underLossReportsAreRepeatedAndEnd() throws {
+        var log = ArrivalLog()
+        for frame: UInt32 in 0..<4 { log.arrived(number(frame), part: 0, wasMissed: false, now: .at(1)) }
+        log.missed(1, now: .at(1))
+        var told: [[SequenceNumber]] = []
+        var end = MediaTime.zero
+        while let due = log.deadline, due < .at(10) {
+            if let report = log.take(now: due) { told.append(report.arrivals.map(\.frame)) }
+            end = due
+        }
+        #expect(told.first == (0..<4).map(number))
+        #expect(told.count > 10 && told.dropFirst().dropLast().allSatisfy { $0 == [number(2), number(3)] })
+        #expect(end > .at(1.5) && end < .at(2.5))
+    }
+
+    @Test func aReportHoldsNoMoreThanItMay() throws {
+        var log = ArrivalLog()
+        for frame: UInt32 in 0..<200 { log.arrived(number(frame), part: 0, wasMissed: false, now: .at(1)) }
+        var told: [SequenceNumber] = []
+        while let due = log.deadline, let report = log.take(now: due) {
+            #expect(report.arrivals.count <= Feedback.Report.mostArrivals)
+            #expect(report.expected == 200)
+            told += report.arrivals.map(\.frame)
+        }
+        // The newest in any case; nothing twice.
+        #expect(told.count <= 64 && told.last == number(199) && Set(told).count == told.count)
+        log.forgetFrames()
+        #expect(log.deadline == nil)
+        log.answer(now: .at(3))
+        let report = try self.report(&log, .at(3))
+        #expect(report.arrivals.isEmpty && report.expected == 200, "the totals go on")
+    }
+
+    // MARK: PartRequests
+
+    @Test func whatIsMissingIsAskedForOnceARoundTrip() {
+        var requests = PartRequests()
+        requests.expect(roundTrip: .milliseconds(10))
+        let due = requests.missing(number(1), below: 5, now: .at(1))
+        #expect(due > .at(1) && due <= .at(1.01), "it may only have been overtaken")
+        #expect(requests.missing(number(1), below: 5, now: .at(1.001)) == due)
+        #expect(requests.ask(number(1), now: due) == 0)
+        let again = requests.missing(number(1), below: 5, now: due)
+        #expect(again > due + .milliseconds(10) && again < due + .milliseconds(40))
+        // More of it turns out to be missing: only that is asked for, from part 5 on.
+        let more = requests.missing(number(1), below: 9, now: due + .milliseconds(1))
+        #expect(more < again)
+        #expect(requests.ask(number(1), now: more) == 5)
+        #expect(requests.ask(number(1), now: again) == 0, "then all of it")
+        #expect(requests.since(number(1)) != nil)
+        requests.forget(before: number(2))
+        #expect(requests.isEmpty && requests.since(number(1)) == nil)
+    }
+
+    /// Times are whole nanoseconds and durations aren't: what `missing` says is due, `ask` must take for due, or the session never
+    /// comes to rest.
+    @Test func whatIsDueIsAskedFor() {
+        var random = SeededGenerator(seed: 11)
+        for _ in 0..<300 {
+            var requests = PartRequests()
+            for _ in 0..<6 {
+                // Sums that end between two nanoseconds.
+                let trip = Duration(
+                    secondsComponent: 0,
+                    attosecondsComponent: Int64.random(
+                        in: 1_000_000_000_000_000...90_000_000_000_000_000, using: &random))
+                requests.spaced(by: trip / 7)
+                _ = requests.missing(number(9), below: 3, now: .at(0.5))
+                _ = requests.ask(number(9), now: .at(0.5))
+                requests.answered(number(9), now: .at(0.5) + trip)
+                requests.forget(number(9))
+            }
+            var now = MediaTime.at(1)
+            var due = requests.missing(number(1), below: 4, now: now)
+            for _ in 0..<20 {
+                now = max(now, due)
+                _ = requests.ask(number(1), now: now)
+                due = requests.missing(number(1), below: 4, now: now)
+                #expect(due > now)
+                guard due > now else { return }
+            }
+        }
+    }
+
+    @Test func toleranceFollowsWhatComesLate() {
+        var requests = PartRequests()
+        let quiet = requests.timing.tolerance
+        #expect(quiet <= .milliseconds(3))
+        _ = requests.missing(number(1), below: 4, now: .at(1))
+        let isLate = requests.cameLate(number(1), part: 2, now: .at(1.02))
+        #expect(!isLate, "it hadn't been asked for")
+        #expect(requests.timing.tolerance > .milliseconds(20) && requests.timing.tolerance < .milliseconds(40))
+        #expect(requests.timing.silence >= requests.timing.tolerance)
+        #expect(requests.cameLate(number(1), part: 4, now: .at(1.02)) == false, "that one wasn't missing")
+        _ = requests.ask(number(1), now: .at(1.03))
+        #expect(requests.cameLate(number(1), part: 3, now: .at(1.04)) == true)
+        // A network that has stopped to reorder is believed in again.
+        for second in 2...60 {
+            _ = requests.missing(number(2), below: 1, now: .at(Double(second)))
+            requests.forget(number(2))
+        }
+        #expect(requests.timing.tolerance <= quiet + .milliseconds(1))
+    }
+
+    @Test func answersTellTheRoundTrip() {
+        var timing = RequestTiming()
+        timing.expect(roundTrip: .milliseconds(2))
+        let first = timing.repetition
+        #expect(first < .milliseconds(15))
+        for _ in 0..<40 { timing.answered(after: .milliseconds(80)) }
+        #expect(timing.repetition > .milliseconds(80) && timing.repetition < .milliseconds(130))
+        #expect(timing.patience >= timing.repetition)
+        timing.expect(roundTrip: .milliseconds(2))
+        #expect(timing.repetition > .milliseconds(80), "what was measured counts")
+        timing.answered(after: .seconds(100))
+        timing.answered(after: .zero)
+        #expect(timing.repetition < .milliseconds(130))
+        // Parity is on its way: it may mend what is missing.
+        let without = timing.wait(now: .at(5))
+        timing.parityCame(now: .at(5))
+        #expect(timing.wait(now: .at(5.1)) > without)
+        #expect(timing.wait(now: .at(9)) == without)
+    }
+
+    // MARK: KeyframeWish
+
+    @Test func oneWishIsCountedOnceHoweverOftenItIsSaid() {
+        var wish = KeyframeWish()
+        #expect(wish.deadline == nil)
+        #expect(wish.take(now: .at(1)) == false)
+        wish.update(isWanted: true, now: .at(1))
+        let said = [1, 1.05, 1.1, 1.15, 1.2].map { wish.take(now: .at($0)) }
+        #expect(said == [true, false, true, false, true])
+        #expect(wish.count == 1)
+        wish.update(isWanted: false, now: .at(1.2))
+        #expect(wish.deadline == nil)
+        #expect(wish.take(now: .at(2)) == false)
+        wish.update(isWanted: true, now: .at(2))
+        #expect(wish.count == 1, "not before it is said")
+        #expect(wish.take(now: .at(2)) == true)
+        #expect(wish.count == 2)
+    }
+}

@@ -1,0 +1,144 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// What viewer and host tell each other beside the frames: its bytes on the wire, written by hand.
+struct FeedbackTests {
+    private func feedback(_ bytes: [UInt8]) -> Feedback { bytes.withUnsafeBytes { Feedback($0) } }
+    private func state(_ bytes: [UInt8]) -> StreamState { bytes.withUnsafeBytes { StreamState($0) } }
+
+    private static let goldenFeedback: [(Feedback, [UInt8])] = [
+        (Feedback(), []),
+        // A keyframe behind frame 0x01020304 of lane 1.
+        (Feedback(lane: 1, keyframeAfter: SequenceNumber(0x0102_0304)), [1, 5, 1, 2, 3, 4, 1]),
+        // All of frame 9; of frame 10 the parts 2, 3, 4 and 0x0105.
+        (
+            Feedback(missing: [
+                Feedback.Missing(frame: SequenceNumber(9)),
+                Feedback.Missing(frame: SequenceNumber(10), parts: [2..<5, 0x105..<0x106]),
+            ]),
+            [2, 5, 0, 0, 0, 9, 0] + [2, 13, 0, 0, 0, 10, 0, 0, 2, 0, 3, 1, 5, 0, 1]
+        ),
+        // 1.5 s on the viewer's clock, 258 expected, 3 missed; frame 7: five parts, up to part 6, 2000 to 500 µs ago.
+        (
+            Feedback(
+                lane: 1,
+                report: Feedback.Report(
+                    time: .at(1.5), expected: 258, missed: 3,
+                    arrivals: [
+                        Feedback.Arrival(
+                            frame: SequenceNumber(7), received: 5, highest: 6, firstAge: 2000, lastAge: 500)
+                    ])),
+            [3, 17, 0, 0, 0, 0, 0, 0x16, 0xE3, 0x60, 0, 0, 1, 2, 0, 0, 0, 3, 1]
+                + [4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 0, 0, 7, 0xD0, 0, 0, 1, 0xF4]
+        ),
+        // Part 3 of frame 8 has come again.
+        (
+            Feedback(
+                report: Feedback.Report(
+                    time: .zero, expected: 0, missed: 0, again: Feedback.Again(frame: SequenceNumber(8), part: 3))),
+            [3, 23, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 8, 0, 3]
+        ),
+    ]
+
+    private static let goldenStates: [(StreamState, [UInt8])] = [
+        (StreamState(newest: nil), []),
+        (StreamState(lane: 1, newest: SequenceNumber(0xFFFF_FFFE)), [1, 5, 0xFF, 0xFF, 0xFF, 0xFE, 1]),
+        (
+            StreamState(
+                newest: SequenceNumber(5),
+                rates: StreamState.Rates(estimated: 20_000, used: 4_800, isPathBound: true), wantsReport: true),
+            [1, 5, 0, 0, 0, 5, 0] + [2, 9, 0, 0, 0x4E, 0x20, 0, 0, 0x12, 0xC0, 1] + [3, 0]
+        ),
+    ]
+
+    static let golden = goldenFeedback.map(\.1) + goldenStates.map(\.1)
+
+    @Test func feedbackIsTheseBytes() {
+        for (value, bytes) in Self.goldenFeedback {
+            #expect(value.plaintext == bytes)
+            #expect(feedback(bytes) == value)
+        }
+        #expect(Self.goldenFeedback.map(\.0.isEmpty) == [true, false, false, false, false])
+    }
+
+    @Test func statesAreTheseBytes() {
+        for (value, bytes) in Self.goldenStates {
+            #expect(value.plaintext == bytes)
+            #expect(state(bytes) == value)
+        }
+    }
+
+    /// Whatever is cut off: what stands before it is read, and nothing is made up.
+    @Test func whatIsCutShortEndsTheReading() {
+        for (whole, bytes) in Self.goldenFeedback {
+            for length in bytes.indices {
+                let part = feedback(Array(bytes[..<length]))
+                #expect(part.keyframeAfter == nil || part.keyframeAfter == whole.keyframeAfter)
+                #expect(part.missing == Array(whole.missing.prefix(part.missing.count)))
+                #expect(part.report == nil || part.report?.time == whole.report?.time)
+                #expect((part.report?.arrivals.count ?? 0) <= (whole.report?.arrivals.count ?? 0))
+            }
+        }
+        for (whole, bytes) in Self.goldenStates {
+            for length in bytes.indices {
+                let part = state(Array(bytes[..<length]))
+                #expect(part.newest == nil || part.newest == whole.newest)
+                #expect(part.rates == nil || part.rates == whole.rates)
+            }
+        }
+    }
+
+    /// A later version may say more.
+    @Test func whatIsUnknownIsSkipped() {
+        let unknown: [UInt8] = [0x77, 3, 1, 2, 3]
+        for (value, bytes) in Self.goldenFeedback { #expect(feedback(unknown + bytes + unknown) == value) }
+        for (value, bytes) in Self.goldenStates { #expect(state(unknown + bytes + unknown) == value) }
+        #expect(feedback([1, 7, 0, 0, 0, 4, 1, 9, 9]) == Feedback(lane: 1, keyframeAfter: SequenceNumber(4)))
+        #expect(state([1, 6, 0, 0, 0, 4, 1, 9]) == StreamState(lane: 1, newest: SequenceNumber(4)))
+    }
+
+    @Test func whatMakesNoSenseIsNotThere() {
+        // No parts; more parts than a frame has anywhere are the receiver's to bound.
+        #expect(feedback([2, 9, 0, 0, 0, 1, 0, 0, 4, 0, 0]).missing.isEmpty)
+        #expect(feedback([2, 9, 0, 0, 0, 1, 0, 0xFF, 0xFF, 0xFF, 0xFF]).missing.first?.parts == [65535..<131_070])
+        // A clock that no `MediaTime` holds.
+        #expect(feedback([3, 17] + [UInt8](repeating: 0xFF, count: 8) + [0, 0, 0, 1, 0, 0, 0, 0, 0]).report == nil)
+        // Arrivals without a report, of nothing, or that end before they began.
+        #expect(feedback([4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 0, 0, 7, 0xD0, 0, 0, 1, 0xF4]).isEmpty)
+        let report = Self.goldenFeedback[4].1
+        #expect(
+            feedback(report + [4, 16, 0, 0, 0, 7, 0, 0, 0, 6, 0, 0, 7, 0xD0, 0, 0, 1, 0xF4]).report?.arrivals == [])
+        #expect(feedback(report + [4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 1, 0xF4]).report?.arrivals == [])
+    }
+
+    /// The most that a viewer says at once fits into a datagram, and nothing of it is lost.
+    @Test func theLongestFitsIntoADatagram() {
+        let ranges = (0..<Feedback.Missing.mostRanges).map { $0 * 3..<$0 * 3 + 2 }
+        let arrivals = (0..<Feedback.Report.mostArrivals).map {
+            Feedback.Arrival(
+                frame: SequenceNumber(UInt32($0)), received: 9, highest: 9, firstAge: .max, lastAge: UInt32.max - 1)
+        }
+        let value = Feedback(
+            lane: 1, keyframeAfter: SequenceNumber(3),
+            missing: (0..<3).map { Feedback.Missing(frame: SequenceNumber($0), parts: ranges) },
+            report: Feedback.Report(
+                time: .at(1e6), expected: .max, missed: .max, arrivals: arrivals,
+                again: Feedback.Again(frame: SequenceNumber(.max), part: Feedback.Again.parity)))
+        #expect(value.plaintext.count + SealedHeader.overhead <= MediaLimits.datagramLength)
+        #expect(feedback(value.plaintext) == value)
+        // More than that is neither said nor believed.
+        var greater = value
+        greater.report?.arrivals += arrivals
+        greater.missing[0].parts += ranges
+        #expect(feedback(greater.plaintext) == value)
+        let repeated = value.plaintext + arrivalsItem(arrivals.prefix(15))
+        #expect(feedback(repeated).report?.arrivals.count == Feedback.Report.mostArrivals)
+    }
+
+    private func arrivalsItem(_ arrivals: ArraySlice<Feedback.Arrival>) -> [UInt8] {
+        let report = Feedback.Report(time: .zero, expected: 0, missed: 0, arrivals: Array(arrivals))
+        return Array(Feedback(report: report).plaintext.dropFirst(19))
+    }
+}
