@@ -146,7 +146,11 @@ final class EncodeStage: Sendable {
         private mutating func offer(_ picture: Picture) {
             newest = nil
             let now = MediaTime.now
-            for lane in lanes.indices { lanes[lane].offer(picture, at: now) }
+            for lane in lanes.indices {
+                // Who has come since the last look sees this one: on a still screen there is no other.
+                _ = lanes[lane].update(at: now)
+                lanes[lane].offer(picture, at: now)
+            }
             if lanes.contains(where: \.mayWantSource) { newest = picture }
         }
 

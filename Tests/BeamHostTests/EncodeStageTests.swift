@@ -58,6 +58,12 @@ import Testing
             throw Hang(lane: lane, count: count, got: frames(lane).count)
         }
 
+        /// Waits for the frame of a lane's picture number `count`; improvements of pictures don't count.
+        func pictures(_ lane: Int, _ count: Int) async throws {
+            var units = try await wait(lane, count)
+            while units.count(where: { !$0.isRepeated }) < count { units = try await wait(lane, units.count + 1) }
+        }
+
         /// Waits for keyframe `count` of a lane.
         func keyframes(_ lane: Int, _ count: Int) async throws -> [AccessUnit] {
             var units = try await wait(lane, count)
@@ -97,7 +103,7 @@ import Testing
         bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
         for number in 0..<3 {
             bench.put(number)
-            _ = try await bench.wait(0, number + 1)
+            try await bench.pictures(0, number + 1)
         }
         #expect(bench.frames(1).isEmpty)
         // Somebody comes to the other lane, while nothing moves.
@@ -122,6 +128,20 @@ import Testing
         #expect(report.lanes[0].isWatched && report.lanes[1].isWatched)
         #expect(report.lanes[1].bitRateLimit == 1_000_000 && report.lanes[1].isPathBound)
         #expect(report.lanes[0].bitRateLimit == 20_000_000 && !report.lanes[0].isPathBound)
+    }
+
+    /// A still screen: nothing comes after the picture that somebody's coming has fetched.
+    @Test func theFirstPictureAfterSomebodyHasComeIsSent() async throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        let buffer = Self.colourful(0)
+        for number in 0..<50 {
+            // Both before the stage's thread wakes, mostly.
+            bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
+            bench.slot.put(Picture(buffer: buffer, time: .now, damage: nil, number: UInt64(number)))
+            try await bench.pictures(0, number + 1)
+            bench.stage.setDemand(StreamDemand(), lane: 0)
+        }
     }
 
     @Test func aHeldLaneWaitsAndTheOtherGoesOn() async throws {

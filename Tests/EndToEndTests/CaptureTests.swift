@@ -4,7 +4,7 @@ import Testing
 /// What somebody sees who listens on the wire while two machines pair, and while one watches the other.
 extension EndToEnd {
     @Suite(
-        .serialized, .needsProgram, .needsFFmpeg,
+        .needsProgram, .needsFFmpeg,
         .enabled(if: PacketCapture.obstacle == nil, "\(PacketCapture.obstacle ?? "")"))
     struct CaptureTests {
         private static let hostName = "Jürgens Schreibtisch"

@@ -3,7 +3,7 @@ import Testing
 
 /// Who knocks at the real program's control port with something else than a viewer's certificate and words.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram, .needsOpenSSL) struct CertificateTests {
+    @Suite(.needsProgram, .needsOpenSSL) struct CertificateTests {
         let scratch: ScratchDirectory
         let desk: Machine
         let sofa: Machine

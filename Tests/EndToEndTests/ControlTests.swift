@@ -3,7 +3,7 @@ import Testing
 
 /// `beamroom share`'s control plane, word for word as WIRE-V1.md has it.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct ControlTests {
+    @Suite(.needsProgram) struct ControlTests {
         @Test func theHandshakeIsAnsweredAsTheWireSays() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }

@@ -4,7 +4,7 @@ import Testing
 /// Hosts that announce themselves, on machines with an Avahi daemon and a network of their own.
 extension EndToEnd {
     @Suite(
-        .serialized, .needsProgram,
+        .needsProgram,
         .enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"))
     struct DiscoveryTests {
         @Test func aHostOnAnotherMachineIsListedAndWatchedByItsName() throws {

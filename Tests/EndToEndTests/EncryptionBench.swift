@@ -4,7 +4,7 @@ import Testing
 /// What encryption costs. Figures, not verdicts: `Scripts/bench encryption`.
 extension EndToEnd {
     @Suite(
-        .serialized, .needsProgram, .needsXServer,
+        .tags(.alone), .needsProgram, .needsXServer,
         .enabled(
             if: ProcessInfo.processInfo.environment["BEAMROOM_BENCH"] == "1",
             "figures are printed by Scripts/bench encryption"))

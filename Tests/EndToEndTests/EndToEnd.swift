@@ -1,5 +1,5 @@
 import Testing
 
-/// Everything with real processes, one test after the other: they would take each other's processor time.
-@Suite(.serialized)
+/// Everything with real processes, several tests at a time. Ports, displays, networks and folders are each test's own.
+@Suite(.inTurns)
 enum EndToEnd {}

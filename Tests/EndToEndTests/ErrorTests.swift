@@ -3,7 +3,7 @@ import Testing
 
 /// What goes wrong at the start, or ends the program: its exit status, and words that help.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct ErrorTests {
+    @Suite(.needsProgram) struct ErrorTests {
         @Test(arguments: [
             ["share", "--max-fps", "0"], ["share", "--max-fps", "fast"], ["share", "--port", "99999"],
             ["share", "--accept", "maybe"], ["share", "--monitor", "1", "--region", "10x10+0+0"],

@@ -3,7 +3,7 @@ import Testing
 
 /// What `--json` writes.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct EventTests {
+    @Suite(.needsProgram) struct EventTests {
         @Test func everyLineIsAnEventAndStatsComeEachSecond() throws {
             let ports = try Ports()
             let host = try Program.share(

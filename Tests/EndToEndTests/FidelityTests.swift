@@ -3,8 +3,8 @@ import Testing
 
 /// What goes in comes out: recorded pictures against what `watch --frames` writes.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct FidelityTests {
-        @Test(arguments: ["1366x767", "1920x1080"])
+    @Suite(.needsProgram) struct FidelityTests {
+        @Test(.tags(.alone), arguments: ["1366x767", "1920x1080"])
         func aRecordingArrivesFrameByFrame(size: String) throws {
             let scratch = try ScratchDirectory()
             let source = try Program.pattern(size, seconds: 2, in: scratch)
@@ -61,7 +61,7 @@ extension EndToEnd {
     }
 
     /// A recording of the stream itself.
-    @Suite(.serialized, .needsProgram, .needsFFmpeg) struct RecordTests {
+    @Suite(.needsProgram, .needsFFmpeg) struct RecordTests {
         @Test(arguments: ["mkv", "mp4"])
         func aRecordingHoldsEveryFrame(kind: String) throws {
             let scratch = try ScratchDirectory()

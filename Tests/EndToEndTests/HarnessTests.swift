@@ -3,7 +3,7 @@ import Testing
 
 /// The instruments themselves, before anything is measured with them.
 extension EndToEnd {
-    @Suite(.serialized) struct HarnessTests {
+    @Suite struct HarnessTests {
         @Test func aChildsLinesAndEndAreSeen() throws {
             let process = try ChildProcess("sh", ["-c", "echo one; echo two >&2; printf three; exit 7"])
             defer { process.end() }

@@ -3,8 +3,8 @@ import Testing
 
 /// `beamroom share`, watched by something that knows nothing but WIRE-V1.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram, .needsXServer, .needsFFmpeg) struct HostTests {
-        @Test func aMovingScreenReachesAnIOSViewerWholeAndInTime() throws {
+    @Suite(.needsProgram, .needsXServer, .needsFFmpeg) struct HostTests {
+        @Test(.tags(.alone)) func aMovingScreenReachesAnIOSViewerWholeAndInTime() throws {
             let server = try XServer(width: 1280, height: 720)
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }

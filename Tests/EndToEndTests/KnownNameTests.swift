@@ -4,7 +4,7 @@ import Testing
 /// Hosts that are known by name, on networks of their own.
 extension EndToEnd {
     @Suite(
-        .serialized, .needsProgram,
+        .needsProgram,
         .enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"))
     struct KnownNameTests {
         let network: PrivateMachine

@@ -3,7 +3,7 @@ import Testing
 
 /// `beamroom measure`, with real hosts and viewers.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct MeasureTests {
+    @Suite(.needsProgram) struct MeasureTests {
         private func records(_ path: String) throws -> [JSONValue] {
             try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map {
                 try #require(JSONValue(String($0)), "\($0)")

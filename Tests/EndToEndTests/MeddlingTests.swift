@@ -3,7 +3,7 @@ import Testing
 
 /// Datagrams that are replayed, out of order, cut, spoilt or made up, at speed, while a paired viewer watches.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct MeddlingTests {
+    @Suite(.needsProgram) struct MeddlingTests {
         private static let host = "127.0.0.2"
         private static let relay = "127.0.0.3"
         /// BEAMROOM_MEDDLING=1000000 for the long form.
@@ -19,7 +19,7 @@ extension EndToEnd {
             ports = try Ports()
         }
 
-        @Test func nothingOfItChangesWhatAPairedViewerSees() throws {
+        @Test(.tags(.alone)) func nothingOfItChangesWhatAPairedViewerSees() throws {
             let source = try Program.pattern("320x180", seconds: 2, in: scratch)
             let capture = try PacketCapture.obstacle == nil ? PacketCapture([ports.media]) : nil
             let scene = try Scene(["--source", source, "--code", "482913"], ports)

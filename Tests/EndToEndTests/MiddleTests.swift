@@ -7,7 +7,7 @@ extension Trait where Self == ConditionTrait {
 
 /// Somebody stands in the middle, terminates TLS on both sides with a key of its own, and passes everything on.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram, .needsOpenSSL) struct MiddleTests {
+    @Suite(.needsProgram, .needsOpenSSL) struct MiddleTests {
         let scratch: ScratchDirectory
         let desk: Machine
         let sofa: Machine

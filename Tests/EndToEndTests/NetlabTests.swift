@@ -4,7 +4,7 @@ import Testing
 /// Host and viewer on a network that loses packets and goes away for a while.
 extension EndToEnd {
     @Suite(
-        .serialized, .needsProgram, .enabled(if: LossyNetwork.obstacle == nil, "\(LossyNetwork.obstacle ?? "")"))
+        .needsProgram, .enabled(if: LossyNetwork.obstacle == nil, "\(LossyNetwork.obstacle ?? "")"))
     struct NetlabTests {
         @Test func picturesAreWholeWhateverTheNetworkLosesAndComeBackWithIt() throws {
             let scratch = try ScratchDirectory()

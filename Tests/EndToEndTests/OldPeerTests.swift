@@ -3,7 +3,7 @@ import Testing
 
 /// Version 1 only where this side allows it, and never without a word about it.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct OldPeerTests {
+    @Suite(.needsProgram) struct OldPeerTests {
         let ports: Ports
 
         init() throws { ports = try Ports() }

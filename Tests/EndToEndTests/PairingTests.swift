@@ -3,7 +3,7 @@ import Testing
 
 /// Two machines come to know each other, and stay known: by a typed code.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct TypedCodeTests {
+    @Suite(.needsProgram) struct TypedCodeTests {
         let desk: Machine
         let sofa: Machine
         let ports: Ports

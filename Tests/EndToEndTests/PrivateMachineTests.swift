@@ -1,7 +1,7 @@
 import Testing
 
 extension EndToEnd {
-    @Suite(.serialized, .enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"))
+    @Suite(.enabled(if: PrivateMachine.obstacle == nil, "\(PrivateMachine.obstacle ?? "")"))
     struct PrivateMachineTests {
         @Test func twoMachinesStandOnOneCableAndOutliveTheirDaemon() throws {
             let first = try PrivateMachine()

@@ -3,7 +3,7 @@ import Testing
 
 /// Secrets stay where they belong: not in the process list, the events, a log, a title, or a file that others can read.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct SecrecyTests {
+    @Suite(.needsProgram) struct SecrecyTests {
         private static let code = "482913"
         let desk: Machine
         let sofa: Machine

@@ -3,7 +3,7 @@ import Testing
 
 /// The network and the machines misbehave; host and viewer are the program itself.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct TroubleTests {
+    @Suite(.needsProgram) struct TroubleTests {
         let scratch: ScratchDirectory
 
         init() throws { scratch = try ScratchDirectory() }
@@ -34,7 +34,7 @@ extension EndToEnd {
             #expect(worst >= 30, "a broken picture was shown")
         }
 
-        @Test func reorderAloneCostsNothing() throws {
+        @Test(.tags(.alone)) func reorderAloneCostsNothing() throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
             let run = try relayed(["--source", source], UDPRelay.Weather(loss: 0, reorder: 0.1), seed: 3, limit: 4)
             let (viewer, frames) = (run.viewer, run.frames)

@@ -3,7 +3,7 @@ import Testing
 
 /// Two machines come to know each other by comparing digits; who is known, and who isn't any more.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram) struct TrustTests {
+    @Suite(.needsProgram) struct TrustTests {
         let desk: Machine
         let sofa: Machine
         let ports: Ports

@@ -3,7 +3,7 @@ import Testing
 
 /// `beamroom watch` on a host that behaves as BeamRoom on iOS does.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram, .needsFFmpeg) struct ViewerTests {
+    @Suite(.needsProgram, .needsFFmpeg) struct ViewerTests {
         let scratch: ScratchDirectory
         let stream: RecordedStream
 

@@ -4,7 +4,7 @@ import Testing
 
 /// `beamroom watch`'s window on an X server of its own.
 extension EndToEnd {
-    @Suite(.serialized, .needsProgram, .needsXServer) struct WindowTests {
+    @Suite(.needsProgram, .needsXServer) struct WindowTests {
         @Test(.needsXdotool) func theHostsMovingScreenStandsInTheWindow() throws {
             let scene = try Scene()
             defer { scene.end() }

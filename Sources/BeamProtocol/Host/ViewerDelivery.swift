@@ -145,7 +145,7 @@ struct ViewerDelivery: Sendable {
         self.report.holdTime = newest.age
         path.reported(self.report, now: now)
         parity.reported(expected: self.report.expected, lost: self.report.lost, now: now)
-        parity.plan(loss: path.loss, roundTrip: path.roundTrip ?? .zero)
+        parity.plan(loss: path.loss, roundTrip: path.leastRoundTrip)
         self.report.expected = 0
         self.report.lost = 0
     }

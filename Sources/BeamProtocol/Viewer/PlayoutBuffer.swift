@@ -5,8 +5,8 @@ import BeamMedia
 /// A frame's time is the host's capture time and the least that frames have taken lately, and as much more as nineteen of twenty
 /// frames need. Where that is next to nothing, as on a quiet local network, no frame waits.
 struct PlayoutBuffer: Sendable {
-    /// What isn't worth a delay: little more than a picture at 60 a second.
-    private static let imperceptible = Duration.milliseconds(20)
+    /// What isn't worth a delay: less than a picture lasts at 30 a second.
+    private static let imperceptible = Duration.milliseconds(25)
     /// More than this isn't waited for by itself: a picture that jerks is better than one that lags.
     private static let longest = Duration.milliseconds(120)
     /// Frames that count.

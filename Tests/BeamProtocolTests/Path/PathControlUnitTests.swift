@@ -18,7 +18,7 @@ struct PathControlUnitTests {
         var control = PathControl(limit: 8_000_000)
         #expect(control.deadline == nil && control.roundTrip == nil && control.loss == 0)
         #expect(control.rate == 8_000_000 && !control.isBound)
-        #expect(control.burst == 16_000 && control.pacingRate == 20_000_000 && control.window == 20_000)
+        #expect(control.burst == 12_000 && control.pacingRate == 20_000_000 && control.window == 14_400)
         control.timePassed(now: at(1000))
         #expect(!control.isSilent)
         control.limit = 4_000_000

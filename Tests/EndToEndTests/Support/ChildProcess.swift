@@ -35,6 +35,11 @@ final class ChildProcess: Sendable {
     /// Held from making a pipe to the child's start: another child would inherit the pipe before it is closed on exec.
     private static let oneAtATime = Monitor(())
 
+    /// Makes descriptors that aren't closed on exec at once: no child is started meanwhile, which would inherit them.
+    static func whileNoneStarts<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try oneAtATime.withLock { _ in try body() }
+    }
+
     let name: String
     let pid: pid_t
     /// Threads that read and wait hold this, not the process, so that letting go of the process ends it.

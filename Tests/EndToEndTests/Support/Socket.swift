@@ -125,10 +125,13 @@ extension Socket {
     /// Nil when nobody has come within `timeout` seconds.
     func accept(timeout: Double) -> Socket? {
         guard isReadable(timeout: timeout) else { return nil }
-        let descriptor = Glibc.accept(descriptor, nil, nil)
-        guard descriptor >= 0 else { return nil }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        let socket = Socket(taking: descriptor)
+        let accepted = ChildProcess.whileNoneStarts {
+            let accepted = Glibc.accept(descriptor, nil, nil)
+            if accepted >= 0 { _ = fcntl(accepted, F_SETFD, FD_CLOEXEC) }
+            return accepted
+        }
+        guard accepted >= 0 else { return nil }
+        let socket = Socket(taking: accepted)
         socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         return socket
     }

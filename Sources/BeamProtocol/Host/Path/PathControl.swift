@@ -59,8 +59,8 @@ struct PathControl: Sendable {
     /// An IP packet's worth.
     static let datagram = 1200
     /// What leaves at once before anything is known, and how much may then be on its way in all.
-    static let firstBurst = 16_000
-    static let firstWindow = 20_000
+    static let firstBurst = 12_000
+    static let firstWindow = 14_400
     /// What leaves at once on a path that is known to be fast.
     static let largestBurst = 48_000
     static let firstPacing = 20_000_000.0
@@ -286,6 +286,9 @@ struct PathControl: Sendable {
 
     /// Smoothed; nil before the first report.
     var roundTrip: Duration? { trip.smoothed.map { .nanoseconds(Int64($0 * 1e9)) } }
+
+    /// The least of late: without a queue of our own making.
+    var leastRoundTrip: Duration { .nanoseconds(Int64(trip.least * 1e9)) }
 
     /// How much it varies.
     var roundTripVariation: Duration { .nanoseconds(Int64(trip.variation * 1e9)) }
