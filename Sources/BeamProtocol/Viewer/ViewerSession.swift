@@ -388,8 +388,11 @@ public struct ViewerSession: Sendable {
 
     private mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
         guard sealing != nil, media.isOpen else { return nil }
-        return [wish.deadline, reassembler.requestDeadline(now: now), reassembler.arrivals.deadline].lazy
-            .compactMap { $0 }.min()
+        // Asked for with each datagram: nothing is allocated.
+        var next = wish.deadline ?? .distantFuture
+        if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
+        if let deadline = reassembler.arrivals.deadline { next = min(next, deadline) }
+        return next < .distantFuture ? next : nil
     }
 
     /// Tells the host what is missing, and how what came has arrived.
