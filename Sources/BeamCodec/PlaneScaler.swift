@@ -1,6 +1,7 @@
 import BeamLibAV
 import BeamMedia
 import CAVCodec
+import CLateLibraries
 
 /// swscale between two formats, sizes and meanings of samples. Used by one thread at a time; shares each picture among some
 /// threads of its own where that pays.
@@ -20,7 +21,7 @@ final class PlaneScaler {
     /// Nil when swscale cannot convert between the two.
     init?(from: End, to: End) {
         _ = LibAV.quietened
-        guard let context = sws_alloc_context() else { return nil }
+        guard beam_load_libswscale() == nil, let context = sws_alloc_context() else { return nil }
         self.from = from
         self.to = to
         self.context = context

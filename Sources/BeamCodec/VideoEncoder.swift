@@ -58,14 +58,10 @@ public final class VideoEncoder {
         [X264Encoder.standardName] + EncoderProbe.working.filter { $0 != X264Encoder.standardName }
     }
 
-    /// The bound in bits a second, which may change at any time. libx264 follows from the next picture on. An encoder of
-    /// libavcodec that only follows when it is opened anew is, with its next keyframe, or where the rate falls much, with a keyframe.
-    public var requestedBitRate: Int {
-        get { rate.bitRate }
-        set { setRate(newValue, isPathBound: rate.isPathBound) }
-    }
-
-    /// Another bound in bits a second. `isPathBound`: it is what the path carries, so that frames have to be small: none of about
+    /// Another bound in bits a second, at any time. libx264 follows from the next picture on. An encoder of libavcodec that only
+    /// follows when it is opened anew is, with its next keyframe, or where the rate falls much, with a keyframe.
+    ///
+    /// `isPathBound`: the bound is what the path carries, so that frames have to be small: none of about
     /// more than a tenth of a second's worth (a keyframe: a quarter), where otherwise half a second's worth may be sent at once.
     public func setRate(_ bitRate: Int, isPathBound: Bool) {
         let wanted = (bitRate: EncoderSettings.bounded(bitRate), isPathBound: isPathBound)

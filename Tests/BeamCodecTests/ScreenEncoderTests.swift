@@ -140,7 +140,7 @@ import Testing
         let size = PixelSize(width: 320, height: 176)
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 60, bitRate: 20_000_000))
         let before = try noise(encoder, from: 0, count: 60).suffix(6).reduce(0, +)
-        encoder.requestedBitRate = 2_000_000
+        encoder.setRate(2_000_000, isPathBound: false)
         let after = try noise(encoder, from: 60, count: 24)
         let share = 2_000_000 / 60
         let (first, all) = (after.prefix(6).reduce(0, +), after.reduce(0, +))
@@ -149,7 +149,7 @@ import Testing
         #expect(all < share * 36)
         #expect(after.allSatisfy { $0 < share * 4 })
         // And a larger one is used soon.
-        encoder.requestedBitRate = 20_000_000
+        encoder.setRate(20_000_000, isPathBound: false)
         let again = try noise(encoder, from: 84, count: 60).suffix(30).reduce(0, +)
         #expect(again > 6_000_000)
     }

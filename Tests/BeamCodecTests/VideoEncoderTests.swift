@@ -80,10 +80,10 @@ import Testing
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 8_000_000))
         _ = try kilobits(encoder, 0..<30, pictures: 30)
         #expect((6_000...9_000).contains(try kilobits(encoder, 30..<75, pictures: 30)))
-        encoder.requestedBitRate = 4_000_000
+        encoder.setRate(4_000_000, isPathBound: false)
         _ = try kilobits(encoder, 75..<105, pictures: 30)
         #expect((3_000...4_500).contains(try kilobits(encoder, 105..<150, pictures: 30)))
-        encoder.requestedBitRate = 8_000_000
+        encoder.setRate(8_000_000, isPathBound: false)
         _ = try kilobits(encoder, 150..<165, pictures: 30)
         #expect((6_000...9_000).contains(try kilobits(encoder, 165..<210, pictures: 30)))
     }

@@ -94,10 +94,8 @@ public struct HostStatistics: Sendable, Equatable {
     public var parity: UInt64 = 0
     /// How often a viewer has asked for a keyframe that wasn't on its way.
     public var keyframesWanted: UInt64 = 0
-    /// The slowest viewer's path, in bits a second, where the paths and not the options bound the rate; and what the encoder is
-    /// to make of that.
+    /// The slowest viewer's path, in bits a second, where the paths and not the options bound the rate.
     public var pathRate: Int?
-    public var demandedRate: Int?
     /// Datagrams that came to the media port and were no viewer's: forged, damaged, repeated, or astray.
     public var refusedDatagrams: UInt64 = 0
 

@@ -153,7 +153,6 @@ public struct HostSession: Sendable {
         statistics.parity = lanes.reduce(0) { $0 + $1.pacer.parityDatagrams }
         let bound = viewers.compactMap { $0.delivery?.path }.filter { $0.isBound && !$0.isSilent }
         statistics.pathRate = bound.map(\.rate).min()
-        statistics.demandedRate = lanes[Lane.full].demand.bitRate
         return statistics
     }
 

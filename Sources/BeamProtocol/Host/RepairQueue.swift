@@ -16,11 +16,14 @@ struct RepairQueue: Sendable {
 
     private let limits: Limits
     private var waiting: [Part] = []
+    /// The same, to be looked up: a viewer may ask for much, and often.
+    private var isWaiting: Set<Part> = []
     /// Parts that leave a second time, each then.
     private var echoes: [(part: Part, due: MediaTime)] = []
     /// What has left lately: asked for again before it can have arrived, it isn't sent again. A ring.
-    private var recent: [(part: Part, at: MediaTime)] = []
+    private var recent: [Part] = []
     private var nextRecent = 0
+    private var departures: [Part: MediaTime] = [:]
     private static let remembered = 256
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
@@ -34,6 +37,7 @@ struct RepairQueue: Sendable {
 
     mutating func removeAll() {
         waiting.removeAll(keepingCapacity: true)
+        isWaiting.removeAll(keepingCapacity: true)
         echoes.removeAll(keepingCapacity: true)
     }
 
@@ -41,18 +45,18 @@ struct RepairQueue: Sendable {
     mutating func ask(_ parts: some Sequence<Int>, of frame: SequenceNumber, pause: Duration, now: MediaTime) -> Bool {
         for number in parts {
             let part = Part(frame: frame, part: number)
-            let isOnItsWay = recent.contains { $0.part == part && now - $0.at < pause }
-            guard !isOnItsWay, !waiting.contains(part) else { continue }
+            if let departure = departures[part], now - departure < pause { continue }
+            guard !isWaiting.contains(part) else { continue }
             guard waiting.count < limits.parts else { return false }
             waiting.append(part)
+            isWaiting.insert(part)
         }
         return true
     }
 
     /// When that part was sent again last; nil if that is long ago.
     func departure(of part: Int, of frame: SequenceNumber) -> MediaTime? {
-        let part = Part(frame: frame, part: part)
-        return recent.reduce(nil) { $1.part == part ? max($0 ?? $1.at, $1.at) : $0 }
+        departures[Part(frame: frame, part: part)]
     }
 
     /// The frame whose parts are due next, and those, `limit` at most, the lowest first: a frame's last part may be short, and only
@@ -69,12 +73,15 @@ struct RepairQueue: Sendable {
                 remember(part, now: now)
                 if wantsEchoes, echoes.count < limits.parts { echoes.append((part, now + limits.echo)) }
             }
+            for part in waiting.prefix(parts.count) { isWaiting.remove(part) }
             waiting.removeFirst(parts.count)
             return (first.frame, parts.sorted())
         }
         guard let first = echoes.first, first.due <= now else { return nil }
         for (part, due) in echoes {
-            guard part.frame == first.part.frame, due <= now, parts.count < limit else { break }
+            guard part.frame == first.part.frame, due <= now, parts.count < limit, !parts.contains(part.part) else {
+                break
+            }
             parts.append(part.part)
             remember(part, now: now)
         }
@@ -83,10 +90,13 @@ struct RepairQueue: Sendable {
     }
 
     private mutating func remember(_ part: Part, now: MediaTime) {
+        // It keeps its place in the ring.
+        guard departures.updateValue(now, forKey: part) == nil else { return }
         if recent.count < Self.remembered {
-            recent.append((part, now))
+            recent.append(part)
         } else {
-            recent[nextRecent] = (part, now)
+            departures[recent[nextRecent]] = nil
+            recent[nextRecent] = part
         }
         nextRecent = (nextRecent + 1) % Self.remembered
     }

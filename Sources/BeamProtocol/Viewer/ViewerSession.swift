@@ -138,7 +138,7 @@ public struct ViewerSession: Sendable {
     /// Our proof that we know the code has left, and the host's hasn't come: whoever is there could try one code by it. It isn't
     /// given another chance by itself.
     var isCodeSpent = false
-    private var outputs = OutputQueue<Output>()
+    var outputs = OutputQueue<Output>()
     private var deadlines = Deadlines<Purpose>()
     var control = ViewerControl()
     private var version: Version
@@ -158,14 +158,14 @@ public struct ViewerSession: Sendable {
     var media = MediaLiveness()
     var sealing: MediaSealing?
     var reassembler = Reassembler()
-    private var wish = KeyframeWish()
-    private var playout: PlayoutBuffer
+    var wish = KeyframeWish()
+    var playout: PlayoutBuffer
     /// What the host has said of the path.
-    private var rates: StreamState.Rates?
+    var rates: StreamState.Rates?
     var clock = HostClock()
-    private var clockError: Duration?
+    var clockError: Duration?
     /// What the last datagram says; its memory is used again.
-    private var opened: [UInt8] = []
+    var opened: [UInt8] = []
 
     /// `random` makes nonces and, in version 1, the code: pass the system's generator, but in tests.
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
@@ -217,64 +217,6 @@ public struct ViewerSession: Sendable {
         }
         updateWish(now: now)
         armDeadlines(now: now)
-    }
-
-    /// A datagram has come to the media socket.
-    public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) {
-        guard media.isOpen else { return }
-        let isOfTheHost: Bool
-        if sealing != nil {
-            isOfTheHost = sealedDatagram(bytes, now: now)
-        } else {
-            isOfTheHost = reassembler.insert(bytes, now: now)
-        }
-        if isOfTheHost, let action = media.datagram(now: now) { perform([action], now: now) }
-        deliver(now: now)
-        updateWish(now: now)
-        armDeadlines(now: now)
-    }
-
-    private mutating func sealedDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
-        let kind: SealedHeader.Kind
-        do throws(SealedDatagramError) {
-            guard let result = try sealing?.media.open(bytes, into: &opened, now: now) else { return false }
-            kind = result.kind
-        } catch {
-            reassembler.refused(error, wireLength: bytes.count)
-            return false
-        }
-        // Shared, not copied, and given back before the next one is opened.
-        let plaintext = opened
-        return plaintext.withUnsafeBytes { part in
-            if kind == .state {
-                take(StreamState(part), now: now)
-                return true
-            }
-            if kind == .parity { return parity(part, wireLength: bytes.count, now: now) }
-            do throws(MediaDatagramError) {
-                return reassembler.insert(try MediaDatagram(version2: part), now: now)
-            } catch {
-                reassembler.refused(error, wireLength: bytes.count)
-                return false
-            }
-        }
-    }
-
-    private mutating func parity(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
-        do throws(ParityDatagramError) {
-            return reassembler.insert(try ParityDatagram(plaintext), now: now)
-        } catch {
-            reassembler.refused(wireLength: wireLength)
-            return false
-        }
-    }
-
-    private mutating func take(_ state: StreamState, now: MediaTime) {
-        if let newest = state.newest, reassembler.lane ?? state.lane == state.lane {
-            reassembler.announced(newest, now: now)
-        }
-        rates = state.rates ?? rates
-        if state.wantsReport { reassembler.arrivals.answer(now: now) }
     }
 
     /// The next thing to do; `.wait` when everything is done for now.
@@ -362,66 +304,6 @@ public struct ViewerSession: Sendable {
     }
 
     mutating func secured() { isSecureHost = true }
-
-    // MARK: Media
-
-    private mutating func deliver(now: MediaTime) {
-        while let unit = reassembler.nextFrame() {
-            playout.put(unit, isPathBound: rates?.isPathBound ?? false, now: now)
-        }
-        play(now: now)
-    }
-
-    private mutating func play(now: MediaTime) {
-        while var unit = playout.next(now: now) {
-            unit.captureTime = unit.captureTime.flatMap { clock.local($0) }
-            clockError = clock.error(now: unit.time)
-            outputs.append(.deliver(unit))
-        }
-    }
-
-    /// In version 1 the host sends keyframes all the time, and can't be asked.
-    private mutating func updateWish(now: MediaTime) {
-        let canAsk = sealing != nil && media.isOpen && isBroadcasting != false
-        wish.update(isWanted: canAsk && reassembler.keyframeNeededAfter != nil, now: now)
-    }
-
-    private mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
-        guard sealing != nil, media.isOpen else { return nil }
-        // Asked for with each datagram: nothing is allocated.
-        var next = wish.deadline ?? .distantFuture
-        if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
-        if let deadline = reassembler.arrivals.deadline { next = min(next, deadline) }
-        return next < .distantFuture ? next : nil
-    }
-
-    /// Tells the host what is missing, and how what came has arrived.
-    private mutating func giveFeedback(now: MediaTime) {
-        guard sealing != nil, media.isOpen else { return }
-        var missing = reassembler.takeRequests(now: now)[...]
-        updateWish(now: now)
-        var feedback = Feedback(lane: reassembler.lane ?? 0)
-        if wish.take(now: now) { feedback.keyframeAfter = reassembler.keyframeNeededAfter }
-        feedback.report = reassembler.arrivals.take(now: now)
-        repeat {
-            feedback.missing = Array(missing.prefix(Self.framesInFeedback))
-            missing = missing.dropFirst(Self.framesInFeedback)
-            if !feedback.isEmpty, let sealed = try? sealing?.hellos.seal(.feedback, feedback.plaintext) {
-                outputs.append(.sendMedia(sealed))
-            }
-            feedback = Feedback(lane: feedback.lane)
-        } while !missing.isEmpty
-    }
-
-    /// As many frames with gaps as fit into one datagram beside a report.
-    private static let framesInFeedback = 3
-
-    private mutating func sayHello(now: MediaTime) {
-        guard sealing != nil else { return outputs.append(.sendMedia(MediaLimits.hello)) }
-        // A key is good for more hellos than a viewer will ever say.
-        guard let hello = try? sealing?.hellos.seal(.hello, SealedHello(time: now).plaintext) else { return }
-        outputs.append(.sendMedia(hello))
-    }
 
     // MARK: What the state machines decide
 
@@ -513,7 +395,7 @@ public struct ViewerSession: Sendable {
 
     mutating func send(_ message: SecureMessage) { outputs.append(.sendControl(message.bytes)) }
 
-    private mutating func armDeadlines(now: MediaTime) {
+    mutating func armDeadlines(now: MediaTime) {
         func arm(_ purpose: Purpose, _ time: MediaTime?) {
             if let time { deadlines.set(purpose, at: time) } else { deadlines.cancel(purpose) }
         }

@@ -290,14 +290,6 @@ struct PathControl: Sendable {
     /// The least of late: without a queue of our own making.
     var leastRoundTrip: Duration { .nanoseconds(Int64(trip.least * 1e9)) }
 
-    /// How much it varies.
-    var roundTripVariation: Duration { .nanoseconds(Int64(trip.variation * 1e9)) }
-
     /// The share of datagrams lost before recovery, smoothed.
     var loss: Double { losses.share }
-
-    /// How long a datagram waits in the path's queue at present; nil before enough is known.
-    func queueDelay(now: MediaTime) -> Duration? {
-        delay.queue(now: now).map { .nanoseconds(Int64(min($0.delay, 3600) * 1e9)) }
-    }
 }

@@ -1,0 +1,124 @@
+import BeamMedia
+
+/// The viewer's media plane: what comes in datagrams, what goes to the decoder, and what the host is told of it.
+extension ViewerSession {
+    /// A datagram has come to the media socket.
+    public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) {
+        guard media.isOpen else { return }
+        let isOfTheHost: Bool
+        if sealing != nil {
+            isOfTheHost = sealedDatagram(bytes, now: now)
+        } else {
+            isOfTheHost = reassembler.insert(bytes, now: now)
+        }
+        if isOfTheHost, let action = media.datagram(now: now) { perform([action], now: now) }
+        deliver(now: now)
+        updateWish(now: now)
+        armDeadlines(now: now)
+    }
+
+    private mutating func sealedDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
+        let kind: SealedHeader.Kind
+        do throws(SealedDatagramError) {
+            guard let result = try sealing?.media.open(bytes, into: &opened, now: now) else { return false }
+            kind = result.kind
+        } catch {
+            reassembler.refused(error, wireLength: bytes.count)
+            return false
+        }
+        // Shared, not copied, and given back before the next one is opened.
+        let plaintext = opened
+        return plaintext.withUnsafeBytes { part in
+            if kind == .state {
+                take(StreamState(part), now: now)
+                return true
+            }
+            if kind == .parity { return parity(part, wireLength: bytes.count, now: now) }
+            do throws(MediaDatagramError) {
+                return reassembler.insert(try MediaDatagram(version2: part), now: now)
+            } catch {
+                reassembler.refused(error, wireLength: bytes.count)
+                return false
+            }
+        }
+    }
+
+    private mutating func parity(_ plaintext: UnsafeRawBufferPointer, wireLength: Int, now: MediaTime) -> Bool {
+        do throws(ParityDatagramError) {
+            return reassembler.insert(try ParityDatagram(plaintext), now: now)
+        } catch {
+            reassembler.refused(wireLength: wireLength)
+            return false
+        }
+    }
+
+    private mutating func take(_ state: StreamState, now: MediaTime) {
+        if let newest = state.newest, reassembler.lane ?? state.lane == state.lane {
+            reassembler.announced(newest, now: now)
+        }
+        rates = state.rates ?? rates
+        if state.wantsReport { reassembler.arrivals.answer(now: now) }
+    }
+
+    // MARK: Frames
+
+    mutating func deliver(now: MediaTime) {
+        while let unit = reassembler.nextFrame() {
+            playout.put(unit, isPathBound: rates?.isPathBound ?? false, now: now)
+        }
+        play(now: now)
+    }
+
+    mutating func play(now: MediaTime) {
+        while var unit = playout.next(now: now) {
+            unit.captureTime = unit.captureTime.flatMap { clock.local($0) }
+            clockError = clock.error(now: unit.time)
+            outputs.append(.deliver(unit))
+        }
+    }
+
+    // MARK: What the host is told
+
+    /// In version 1 the host sends keyframes all the time, and can't be asked.
+    mutating func updateWish(now: MediaTime) {
+        let canAsk = sealing != nil && media.isOpen && isBroadcasting != false
+        wish.update(isWanted: canAsk && reassembler.keyframeNeededAfter != nil, now: now)
+    }
+
+    mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
+        guard sealing != nil, media.isOpen else { return nil }
+        // Asked for with each datagram: nothing is allocated.
+        var next = wish.deadline ?? .distantFuture
+        if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
+        if let deadline = reassembler.arrivals.deadline { next = min(next, deadline) }
+        return next < .distantFuture ? next : nil
+    }
+
+    /// Tells the host what is missing, and how what came has arrived.
+    mutating func giveFeedback(now: MediaTime) {
+        guard sealing != nil, media.isOpen else { return }
+        var missing = reassembler.takeRequests(now: now)[...]
+        updateWish(now: now)
+        var feedback = Feedback(lane: reassembler.lane ?? 0)
+        if wish.take(now: now) { feedback.keyframeAfter = reassembler.keyframeNeededAfter }
+        feedback.report = reassembler.arrivals.take(now: now)
+        repeat {
+            feedback.missing = Array(missing.prefix(Self.framesInFeedback))
+            missing = missing.dropFirst(Self.framesInFeedback)
+            if !feedback.isEmpty, let sealed = try? sealing?.hellos.seal(.feedback, feedback.plaintext) {
+                outputs.append(.sendMedia(sealed))
+            }
+            feedback = Feedback(lane: feedback.lane)
+        } while !missing.isEmpty
+    }
+
+    /// As many frames with gaps as fit into one datagram beside a report.
+    private static let framesInFeedback = 3
+
+    mutating func sayHello(now: MediaTime) {
+        guard sealing != nil else { return outputs.append(.sendMedia(MediaLimits.hello)) }
+        // A key is good for more hellos than a viewer will ever say.
+        guard let hello = try? sealing?.hellos.seal(.hello, SealedHello(time: now).plaintext) else { return }
+        outputs.append(.sendMedia(hello))
+    }
+}
