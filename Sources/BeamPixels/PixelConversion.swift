@@ -1,7 +1,8 @@
 import BeamMedia
 import CBeamPixels
 
-/// Conversions that every pixel goes through. Each runs on the calling thread and allocates nothing that lasts.
+/// Conversions that every pixel goes through. Each returns when it is done and allocates nothing that lasts; the rows of large
+/// rectangles are shared with a second thread.
 ///
 /// Chroma of 4:2:0 pictures sits in the centre of its 2 × 2 pixels (H.273's chroma sample location type 1): a Cb or Cr
 /// sample is the mean of the four pixels. Chroma sample `i` thus lies at `2i + 0.5` in pixels; beyond the outermost samples

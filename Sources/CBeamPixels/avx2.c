@@ -155,22 +155,49 @@ static AVX2 void mix_sums(const int16_t *near_row, const int16_t *far_row, int16
 }
 
 typedef struct extremes {
-    __m128i most, least;
+    __m256i most, least;
 } extremes;
 
-static inline AVX2 extremes extremes_of(extremes a, const uint8_t *row) {
-    for (int x = -1; x <= 1; x++) {
-        __m128i samples = _mm_loadu_si128((const __m128i *)(row + x));
-        a = (extremes){_mm_max_epu8(a.most, samples), _mm_min_epu8(a.least, samples)};
-    }
-    return a;
+// Of three rows, column by column; of 32 columns from `x` on.
+static inline AVX2 extremes extremes_of(const uint8_t *above, const uint8_t *here, const uint8_t *below, int x) {
+    __m256i a = load(above + x), h = load(here + x), b = load(below + x);
+    return (extremes){_mm256_max_epu8(_mm256_max_epu8(a, h), b), _mm256_min_epu8(_mm256_min_epu8(a, h), b)};
+}
+
+// Nonzero where a sample is further from the first than half of what is flat: where none is, all are flat.
+static inline AVX2 __m256i distance(extremes all, uint8_t first) {
+    const __m256i middle = _mm256_set1_epi8((char)first), near_by = _mm256_set1_epi8(BEAM_SLOPE_FLAT / 2);
+    return _mm256_or_si256(_mm256_subs_epu8(all.most, _mm256_adds_epu8(middle, near_by)),
+                           _mm256_subs_epu8(_mm256_subs_epu8(middle, near_by), all.least));
 }
 
 // Nonzero where 3 × 3 samples are too far from each other to be flat, for 16 of them.
-static inline AVX2 __m128i unevenness(const uint8_t *above, const uint8_t *here, const uint8_t *below) {
-    __m128i middle = _mm_loadu_si128((const __m128i *)here);
-    extremes all = extremes_of(extremes_of(extremes_of((extremes){middle, middle}, above), here), below);
-    return _mm_subs_epu8(_mm_sub_epi8(all.most, all.least), _mm_set1_epi8(BEAM_SLOPE_FLAT));
+static inline AVX2 __m128i unevenness(extremes all) {
+    // What `all` has in its upper half begins 16 columns further on: one column and two are moved in from there.
+    __m128i most = _mm256_castsi256_si128(all.most), least = _mm256_castsi256_si128(all.least);
+    __m128i next_most = _mm256_extracti128_si256(all.most, 1), next_least = _mm256_extracti128_si256(all.least, 1);
+    most = _mm_max_epu8(_mm_max_epu8(most, _mm_alignr_epi8(next_most, most, 1)), _mm_alignr_epi8(next_most, most, 2));
+    least = _mm_min_epu8(_mm_min_epu8(least, _mm_alignr_epi8(next_least, least, 1)), _mm_alignr_epi8(next_least, least, 2));
+    return _mm_subs_epu8(_mm_sub_epi8(most, least), _mm_set1_epi8(BEAM_SLOPE_FLAT));
+}
+
+// Whether the 3 × 3 samples around each of 16 are flat, so that none has a slope.
+static inline AVX2 int is_flat(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below, int in) {
+    const extremes u = extremes_of(above->u, here->u, below->u, in - 1), v = extremes_of(above->v, here->v, below->v, in - 1);
+    __m256i far_off = _mm256_or_si256(distance(u, here->u[in]), distance(v, here->v[in]));
+    if (_mm256_testz_si256(far_off, far_off)) return 1;
+    __m128i uneven = _mm_or_si128(unevenness(u), unevenness(v));
+    return _mm_testz_si128(uneven, uneven);
+}
+
+static AVX2 int find_uneven(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below,
+                            int blocks, beam_slopes *slopes) {
+    int any = 0;
+    for (int block = 0; block < blocks; block++) {
+        slopes->is_steep[block] = !is_flat(above, here, below, BEAM_BEFORE + block * BEAM_BLOCK / 2);
+        any |= slopes->is_steep[block];
+    }
+    return any;
 }
 
 // What is left of 3 × 3 samples without their plane (see chroma.c), for 16 of them: six sums, two by two in one register of
@@ -253,18 +280,10 @@ static inline AVX2 __m256 factor_of(__m256 luma, __m256 chroma, __m256 p, __m256
 static AVX2 void fit_slopes(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below,
                             int blocks, beam_slopes *slopes) {
     for (int block = 0; block < blocks; block++) {
-        const int begin = block * BEAM_BLOCK / 2, in = BEAM_BEFORE + begin;
+        if (!slopes->is_steep[block]) continue;
         slopes->is_steep[block] = 0;
-        __m128i uneven = _mm_or_si128(unevenness(above->u + in, here->u + in, below->u + in),
-                                      unevenness(above->v + in, here->v + in, below->v + in));
-        if (_mm_testz_si128(uneven, uneven)) continue;
+        const int begin = block * BEAM_BLOCK / 2, in = BEAM_BEFORE + begin;
         __m256i sums[6];
-        const int16_t *a = above->luma + in, *h = here->luma + in, *b = below->luma + in;
-        sums_of(columns_of(load(a - 1), load(h - 1), load(b - 1)), columns_of(load(a), load(h), load(b)),
-                columns_of(load(a + 1), load(h + 1), load(b + 1)), sums);
-        const detail luma = paired(sums);
-        weigh(sums);
-        const detail weighed = paired(sums);
         byte_sums(above->u + in, here->u + in, below->u + in, sums);
         const detail u = paired(sums);
         weigh(sums);
@@ -273,15 +292,24 @@ static AVX2 void fit_slopes(const beam_chroma_row *above, const beam_chroma_row 
         const detail v = paired(sums);
         weigh(sums);
         const detail v_weighed = paired(sums);
+        // Sums of integers below 2^24: exact.
+        const __m256 chroma[2] = {_mm256_add_ps(product(u.low, u_weighed.low), product(v.low, v_weighed.low)),
+                                  _mm256_add_ps(product(u.high, u_weighed.high), product(v.high, v_weighed.high))};
+        // Luma can't explain more than all of the chroma: where that is too little, the factor is 0 whatever luma is.
+        const __m256 least = _mm256_set1_ps(BEAM_SLOPE_LEAST_CHROMA);
+        if (_mm256_movemask_ps(_mm256_cmp_ps(_mm256_max_ps(chroma[0], chroma[1]), least, _CMP_GT_OQ)) == 0) continue;
+        const int16_t *a = above->luma + in, *h = here->luma + in, *b = below->luma + in;
+        sums_of(columns_of(load(a - 1), load(h - 1), load(b - 1)), columns_of(load(a), load(h), load(b)),
+                columns_of(load(a + 1), load(h + 1), load(b + 1)), sums);
+        const detail luma = paired(sums);
+        weigh(sums);
+        const detail weighed = paired(sums);
         __m256i results[4];
         for (int half = 0; half < 2; half++) {
             const __m256i *w = half ? weighed.high : weighed.low;
             const __m256i *pu = half ? u.high : u.low, *pv = half ? v.high : v.low;
             __m256 variance = product(w, half ? luma.high : luma.low), p = product(w, pu), q = product(w, pv);
-            // Sums of integers below 2^24: exact.
-            __m256 chroma = _mm256_add_ps(product(pu, half ? u_weighed.high : u_weighed.low),
-                                          product(pv, half ? v_weighed.high : v_weighed.low));
-            __m256 factor = factor_of(variance, chroma, p, q);
+            __m256 factor = factor_of(variance, chroma[half], p, q);
             results[half] = slope_of(p, factor);
             results[2 + half] = slope_of(q, factor);
         }
@@ -351,7 +379,7 @@ static AVX2 void mark_changed(const uint8_t *a, const uint8_t *b, int width, int
 }
 
 const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
-                                 sum_squares,  mix_sums, fit_slopes,    guided_to_bgrx};
+                                 sum_squares,  mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};
 #else
 typedef int beam_no_avx2;
 #endif

@@ -17,6 +17,7 @@
 //     slopes = (p, q) / (a + 10) × (1 + 3/4 - (3/4 b + 2) a / (p^2 + q^2)), at least 0, and at most 2 either way
 //
 // The second factor is 1 where luma explains all of the chroma, and 0 where it explains three sevenths, or there is hardly any.
+#include "bands.h"
 #include "variants.h"
 
 #include <string.h>
@@ -35,23 +36,38 @@ static int16_t luma_sum(const picture *from, int row, int column) {
     return (int16_t)(upper[left] + upper[right] + lower[left] + lower[right]);
 }
 
-// `count` samples of chroma row `row` from `first` on. Beyond the picture's edges its outermost samples repeat.
-static void load_row(beam_chroma_row *to, const picture *from, int row, int first, int count, const beam_variant *run) {
+// A part of a row of chroma samples: `count` of them from `first` on. Beyond the picture's edges its outermost samples repeat.
+typedef struct row_part {
+    beam_chroma_row row;
+    int has_luma;
+} row_part;
+
+static void load_chroma(row_part *to, const picture *from, int row, int first, int count) {
     const uint8_t *u = from->u.base + row * from->u.stride, *v = from->v.base + row * from->v.stride;
     const int left = first > 0 ? first - 1 : 0, right = least(first + count, from->chroma.width - 1);
-    memcpy(to->u + BEAM_BEFORE, u + first, (size_t)count);
-    memcpy(to->v + BEAM_BEFORE, v + first, (size_t)count);
+    beam_chroma_row *out = &to->row;
+    memcpy(out->u + BEAM_BEFORE, u + first, (size_t)count);
+    memcpy(out->v + BEAM_BEFORE, v + first, (size_t)count);
+    out->u[BEAM_BEFORE - 1] = u[left];
+    out->v[BEAM_BEFORE - 1] = v[left];
+    out->u[BEAM_BEFORE + count] = u[right];
+    out->v[BEAM_BEFORE + count] = v[right];
+    to->has_luma = 0;
+}
+
+// Luma is looked at only where chroma isn't flat.
+static void load_luma(row_part *to, const picture *from, int row, int first, int count, const beam_variant *run) {
+    if (to->has_luma) return;
+    const int left = first > 0 ? first - 1 : 0, right = least(first + count, from->chroma.width - 1);
     const uint8_t *upper = from->y.base + 2 * row * from->y.stride;
     const uint8_t *lower = 2 * row + 1 < from->size.height ? upper + from->y.stride : upper;
     const int pairs = least(count, from->size.width / 2 - first);
-    run->sum_squares(upper + 2 * first, lower + 2 * first, to->luma + BEAM_BEFORE, pairs);
-    if (pairs < count) to->luma[BEAM_BEFORE + pairs] = luma_sum(from, row, first + pairs);
-    to->u[BEAM_BEFORE - 1] = u[left];
-    to->v[BEAM_BEFORE - 1] = v[left];
-    to->luma[BEAM_BEFORE - 1] = luma_sum(from, row, left);
-    to->u[BEAM_BEFORE + count] = u[right];
-    to->v[BEAM_BEFORE + count] = v[right];
-    to->luma[BEAM_BEFORE + count] = luma_sum(from, row, right);
+    int16_t *luma = to->row.luma;
+    run->sum_squares(upper + 2 * first, lower + 2 * first, luma + BEAM_BEFORE, pairs);
+    if (pairs < count) luma[BEAM_BEFORE + pairs] = luma_sum(from, row, first + pairs);
+    luma[BEAM_BEFORE - 1] = luma_sum(from, row, left);
+    luma[BEAM_BEFORE + count] = luma_sum(from, row, right);
+    to->has_luma = 1;
 }
 
 // A row's chroma and luma between this row of samples and the next, with a neighbour on either side.
@@ -96,18 +112,22 @@ static void convert_part(const picture *from, beam_rect rect, int skip, uint8_t 
                          const beam_to_rgb *k, const beam_variant *run) {
     const int first = rect.x0 / 2, pixels = rect.x1 - rect.x0, count = (pixels + 1) / 2;
     const int blocks = (count + BEAM_BLOCK / 2 - 1) / (BEAM_BLOCK / 2), last = from->chroma.height - 1;
-    beam_chroma_row kept[3] = {0};
+    row_part kept[3] = {0};
     beam_slopes slopes;
     mixed_row mixed = {0};
     const int top = rect.y0 / 2;
-    load_row(&kept[top % 3], from, top, first, count, run);
-    if (top > 0) load_row(&kept[(top - 1) % 3], from, top - 1, first, count, run);
+    load_chroma(&kept[top % 3], from, top, first, count);
+    if (top > 0) load_chroma(&kept[(top - 1) % 3], from, top - 1, first, count);
     for (int row = top; row <= (rect.y1 - 1) / 2; row++) {
-        if (row < last) load_row(&kept[(row + 1) % 3], from, row + 1, first, count, run);
-        const beam_chroma_row *here = &kept[row % 3];
-        const beam_chroma_row *above = row > 0 ? &kept[(row - 1) % 3] : here, *below = row < last ? &kept[(row + 1) % 3] : here;
-        run->fit_slopes(above, here, below, blocks, &slopes);
-        const int is_steep = memchr(slopes.is_steep, 1, (size_t)blocks) != NULL;
+        if (row < last) load_chroma(&kept[(row + 1) % 3], from, row + 1, first, count);
+        const int before = row > 0 ? row - 1 : row, after = row < last ? row + 1 : row;
+        const beam_chroma_row *above = &kept[before % 3].row, *here = &kept[row % 3].row, *below = &kept[after % 3].row;
+        int is_steep = run->find_uneven(above, here, below, blocks, &slopes);
+        if (is_steep) {
+            for (int i = before; i <= after; i++) load_luma(&kept[i % 3], from, i, first, count, run);
+            run->fit_slopes(above, here, below, blocks, &slopes);
+            is_steep = memchr(slopes.is_steep, 1, (size_t)blocks) != NULL;
+        }
         for (int line = 2 * row; line < 2 * row + 2; line++) {
             if (line < rect.y0 || line >= rect.y1) continue;
             const beam_chroma_row *far_row = line % 2 == 0 ? above : below;
@@ -123,15 +143,29 @@ static void convert_part(const picture *from, beam_rect rect, int skip, uint8_t 
     }
 }
 
-void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_size size, beam_plane output,
-                       beam_rect rect, const beam_to_rgb *coefficients, beam_kernel kernel) {
-    const beam_variant *run = beam_find_variant(kernel);
-    const picture from = {y, u, v, size, {(size.width + 1) / 2, (size.height + 1) / 2}};
-    for (int x = rect.x0; x < rect.x1;) {
+typedef struct from_i420 {
+    picture from;
+    beam_plane output;
+    beam_rect rect;
+    const beam_to_rgb *coefficients;
+    const beam_variant *run;
+} from_i420;
+
+static void convert_band(const void *arguments, int y0, int y1) {
+    const from_i420 *job = arguments;
+    uint8_t *output = job->output.base + (y0 - job->rect.y0) * job->output.stride;
+    for (int x = job->rect.x0; x < job->rect.x1;) {
         // Parts begin with an even pixel; where the rectangle doesn't, its first pixel goes alone.
-        const int skip = x & 1, end = skip ? x + 1 : least(rect.x1, x + 2 * BEAM_PART);
-        const beam_rect part = {x - skip, rect.y0, end, rect.y1};
-        convert_part(&from, part, skip, output.base + 4 * (x - rect.x0), output.stride, coefficients, run);
+        const int skip = x & 1, end = skip ? x + 1 : least(job->rect.x1, x + 2 * BEAM_PART);
+        const beam_rect part = {x - skip, y0, end, y1};
+        convert_part(&job->from, part, skip, output + 4 * (x - job->rect.x0), job->output.stride, job->coefficients, job->run);
         x = end;
     }
+}
+
+void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_size size, beam_plane output,
+                       beam_rect rect, const beam_to_rgb *coefficients, beam_kernel kernel) {
+    const picture from = {y, u, v, size, {(size.width + 1) / 2, (size.height + 1) / 2}};
+    const from_i420 job = {from, output, rect, coefficients, beam_find_variant(kernel)};
+    beam_in_bands(rect, convert_band, &job);
 }

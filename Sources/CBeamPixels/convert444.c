@@ -1,4 +1,5 @@
 // RGB to 4:4:4: a row at a time, no pixel depends on another.
+#include "bands.h"
 #include "variants.h"
 
 // 128 and the half that rounds, in 15 bits of fraction.
@@ -68,11 +69,26 @@ static void convert_row(const uint8_t *row, uint8_t *y, uint8_t *u, uint8_t *v, 
     row_portable(row, y, u, v, pixels, k);
 }
 
+typedef struct to_i444 {
+    beam_const_plane source;
+    beam_plane y, u, v;
+    beam_rect rect;
+    const beam_to_yuv *coefficients;
+    int is_best;
+} to_i444;
+
+static void band_to_i444(const void *arguments, int first, int end) {
+    const to_i444 *to = arguments;
+    const int x = to->rect.x0, width = to->rect.x1 - x;
+    for (int row = first; row < end; row++) {
+        convert_row(to->source.base + row * to->source.stride + 4 * x, to->y.base + row * to->y.stride + x,
+                    to->u.base + row * to->u.stride + x, to->v.base + row * to->v.stride + x, width, to->coefficients,
+                    to->is_best);
+    }
+}
+
 void beam_bgrx_to_i444(beam_const_plane source, beam_plane y, beam_plane u, beam_plane v, beam_rect rect,
                        const beam_to_yuv *coefficients, beam_kernel kernel) {
-    for (int row = rect.y0; row < rect.y1; row++) {
-        convert_row(source.base + row * source.stride + 4 * rect.x0, y.base + row * y.stride + rect.x0,
-                    u.base + row * u.stride + rect.x0, v.base + row * v.stride + rect.x0, rect.x1 - rect.x0, coefficients,
-                    kernel == BEAM_KERNEL_BEST);
-    }
+    const to_i444 arguments = {source, y, u, v, rect, coefficients, kernel == BEAM_KERNEL_BEST};
+    beam_in_bands(rect, band_to_i444, &arguments);
 }

@@ -135,13 +135,23 @@ static inline int16_t slope_of(float covariance, float factor) {
     return (int16_t)(slope < -2 * BEAM_SLOPE_ONE ? -2 * BEAM_SLOPE_ONE : slope);
 }
 
+static int find_uneven(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below, int blocks,
+                       beam_slopes *slopes) {
+    int any = 0;
+    for (int block = 0; block < blocks; block++) {
+        const int in = BEAM_BEFORE + block * BEAM_BLOCK / 2;
+        const int is_flat = are_flat(above->u + in, here->u + in, below->u + in);
+        slopes->is_steep[block] = !(is_flat && are_flat(above->v + in, here->v + in, below->v + in));
+        any |= slopes->is_steep[block];
+    }
+    return any;
+}
+
 static void fit_slopes(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below, int blocks,
                        beam_slopes *slopes) {
     for (int block = 0; block < blocks; block++) {
+        if (!slopes->is_steep[block]) continue;
         const int begin = block * BEAM_BLOCK / 2, in = BEAM_BEFORE + begin;
-        slopes->is_steep[block] = 0;
-        const int is_flat = are_flat(above->u + in, here->u + in, below->u + in);
-        if (is_flat && are_flat(above->v + in, here->v + in, below->v + in)) continue;
         int any = 0;
         for (int x = 0; x < BEAM_BLOCK / 2; x++) {
             const int i = in + x;
@@ -201,4 +211,4 @@ static void mark_changed(const uint8_t *a, const uint8_t *b, int width, int coun
 }
 
 const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
-                                     sum_squares,  mix_sums, fit_slopes,    guided_to_bgrx};
+                                     sum_squares,  mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};

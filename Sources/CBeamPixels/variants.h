@@ -37,7 +37,7 @@ typedef struct beam_chroma_row {
     int16_t luma[BEAM_PART_LENGTH];
 } beam_chroma_row;
 
-// How steeply chroma goes with luma at each sample, × 8192; and for each block of 16 samples whether any does at all.
+// How steeply chroma goes with luma at each sample, × 8192; and for each block of 16 samples whether any may, or does.
 // (Slopes of a block where none does are undefined.)
 typedef struct beam_slopes {
     int16_t u[BEAM_PART], v[BEAM_PART];
@@ -54,7 +54,12 @@ enum {
     BEAM_SLOPE_FLAT = 2,
 };
 
-// The slopes of `blocks` × 16 samples of `here`.
+// Sets is_steep[block] where a slope is possible, because some 3 × 3 samples of chroma aren't flat; whether there is any. Luma
+// isn't looked at.
+typedef int beam_find_uneven(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below,
+                             int blocks, beam_slopes *slopes);
+
+// The slopes of those of `blocks` × 16 samples of `here` whose is_steep is set, which stays where there is one.
 typedef void beam_fit_slopes(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below,
                              int blocks, beam_slopes *slopes);
 
@@ -85,6 +90,7 @@ typedef struct beam_variant {
     beam_mark_changed *mark_changed;
     beam_sum_squares *sum_squares;
     beam_mix_sums *mix_sums;
+    beam_find_uneven *find_uneven;
     beam_fit_slopes *fit_slopes;
     beam_guided_to_bgrx *guided_to_bgrx;
 } beam_variant;

@@ -2,8 +2,8 @@ import BeamMedia
 
 /// Frames that wait for their time, so that those that took longer than others come in step.
 ///
-/// A frame's time is the host's capture time and the least that frames have taken lately, and as much more as nineteen of twenty
-/// frames need. Where that is next to nothing, as on a quiet local network, no frame waits.
+/// A frame's time is when the host had it encoded and the least that frames have been under way lately, and as much more as
+/// nineteen of twenty frames need. Where that is next to nothing, as on a quiet local network, no frame waits.
 struct PlayoutBuffer: Sendable {
     /// What isn't worth a delay: less than a picture lasts at 30 a second.
     private static let imperceptible = Duration.milliseconds(25)
@@ -19,7 +19,7 @@ struct PlayoutBuffer: Sendable {
 
     private let fixed: Duration?
     private var waiting: [(unit: AccessUnit, due: MediaTime)] = []
-    /// From capture, by the host's clock, to arrival, of the last frames: a ring.
+    /// From the encoder, by the host's clock, to arrival, of the last frames: a ring.
     private var transits: [Duration] = []
     private var nextTransit = 0
     /// For choosing among them; its memory is used again.
@@ -43,8 +43,9 @@ struct PlayoutBuffer: Sendable {
     /// makes them, and waiting for that would only add to it.
     mutating func put(_ unit: AccessUnit, isPathBound: Bool = false, now: MediaTime) {
         guard let capture = unit.captureTime else { return append(unit, due: now) }
-        // A picture that waited for the encoder was late before it left.
-        let transit = now - capture - (unit.stages?.waited ?? .zero)
+        // What waited for the encoder, or took it long, was late before it left, and a large change is shown later than a small
+        // one; but holding back the small ones for that would only make them late, too.
+        let transit = now - capture - (unit.stages.map { $0.waited + $0.encode } ?? .zero)
         if isPathBound, fixed == nil {
             transits.removeAll(keepingCapacity: true)
             nextTransit = 0

@@ -9,11 +9,11 @@ struct ArrivingTests {
 
     // MARK: PlayoutBuffer
 
-    private func unit(_ number: UInt32, captured: Double?, waited: Double = 0) -> AccessUnit {
+    private func unit(_ number: UInt32, captured: Double?, waited: Double = 0, encoded: Double = 0) -> AccessUnit {
         var unit = TestFrame.make(number)
         unit.number = number
         unit.captureTime = captured.map { .at($0) }
-        unit.stages = AccessUnit.StageTimes(waited: .at(waited) - .zero, encode: .zero)
+        unit.stages = AccessUnit.StageTimes(waited: .at(waited) - .zero, encode: .at(encoded) - .zero)
         return unit
     }
 
@@ -83,14 +83,16 @@ struct ArrivingTests {
         #expect(buffer.delay == .zero)
     }
 
-    /// A picture that waited for the encoder was late before it left: that is no jitter of the network's.
+    /// A picture that waited for the encoder, or took it long, was late before it left: that is no jitter of the network's.
     @Test func onlyTheNetworksTimeCounts() {
         var buffer = PlayoutBuffer()
         for index in 0..<100 {
             let waited = Double(index % 4) * 0.015
-            let captured = 1 + Double(index) / 30
-            buffer.put(unit(UInt32(index), captured: captured, waited: waited), now: .at(captured + waited + 0.01))
-            while buffer.next(now: .at(captured + waited + 0.01)) != nil {}
+            let encoded = Double(index % 3) * 0.03
+            let captured = 1 + Double(index) / 10
+            let now = MediaTime.at(captured + waited + encoded + 0.01)
+            buffer.put(unit(UInt32(index), captured: captured, waited: waited, encoded: encoded), now: now)
+            while buffer.next(now: now) != nil {}
         }
         #expect(buffer.delay == .zero && buffer.deadline == nil)
         // What doesn't say when it was captured can't be late either.

@@ -1,0 +1,107 @@
+// Work on a large picture's rows, shared with a second thread.
+//
+// The rows are handed out in bands, one at a time, to the calling thread and to a helper that is woken for it. A helper that
+// the system doesn't let run has no band, and nobody waits for it.
+#include "bands.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+enum {
+    // A band's pixels: some 0.2 ms of the slowest conversion.
+    BAND_PIXELS = 1 << 17,
+    // Fewer pixels are done before a thread has woken.
+    LEAST_PIXELS = 4 * BAND_PIXELS,
+};
+
+typedef struct job {
+    beam_band *band;
+    const void *arguments;
+    int end, rows;
+    atomic_int next;
+} job;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t begun, left;
+    // What the helper may take bands of, and what it does take bands of.
+    job *offered, *helped;
+    // 0: not tried yet; 1: there is one; -1: there won't be any.
+    int has_helper;
+} shared = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0};
+
+static void work(job *work) {
+    for (;;) {
+        const int y0 = atomic_fetch_add_explicit(&work->next, work->rows, memory_order_relaxed);
+        if (y0 >= work->end) return;
+        work->band(work->arguments, y0, y0 + work->rows < work->end ? y0 + work->rows : work->end);
+    }
+}
+
+static void *help(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&shared.lock);
+    for (;;) {
+        while (!shared.offered) pthread_cond_wait(&shared.begun, &shared.lock);
+        job *helped = shared.helped = shared.offered;
+        shared.offered = NULL;
+        pthread_mutex_unlock(&shared.lock);
+        work(helped);
+        pthread_mutex_lock(&shared.lock);
+        shared.helped = NULL;
+        pthread_cond_broadcast(&shared.left);
+    }
+    return NULL;
+}
+
+// With the lock held. Signals are for the program's other threads.
+static int find_helper(void) {
+    if (shared.has_helper == 0) {
+        shared.has_helper = -1;
+        sigset_t all, before;
+        pthread_t thread;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        if (sysconf(_SC_NPROCESSORS_ONLN) > 1 && pthread_create(&thread, NULL, help, NULL) == 0) {
+            pthread_detach(thread);
+            shared.has_helper = 1;
+        }
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    return shared.has_helper == 1;
+}
+
+// Whether the helper is free and will hear of it. Another thread's work isn't waited for.
+static int offer(job *work) {
+    if (pthread_mutex_trylock(&shared.lock) != 0) return 0;
+    const int is_free = !shared.offered && !shared.helped && find_helper();
+    if (is_free) {
+        shared.offered = work;
+        pthread_cond_signal(&shared.begun);
+    }
+    pthread_mutex_unlock(&shared.lock);
+    return is_free;
+}
+
+// When this returns, the helper has done with `work`, or will never see it.
+static void withdraw(job *work) {
+    pthread_mutex_lock(&shared.lock);
+    if (shared.offered == work) shared.offered = NULL;
+    while (shared.helped == work) pthread_cond_wait(&shared.left, &shared.lock);
+    pthread_mutex_unlock(&shared.lock);
+}
+
+void beam_in_bands(beam_rect rect, beam_band *band, const void *arguments) {
+    const int width = rect.x1 - rect.x0, height = rect.y1 - rect.y0;
+    if ((int64_t)width * height < LEAST_PIXELS) return band(arguments, rect.y0, rect.y1);
+    // An even number of rows, so that bands begin where a row of chroma does, if the rectangle does.
+    job job = {.band = band, .arguments = arguments, .end = rect.y1, .rows = (BAND_PIXELS / width + 1) & ~1};
+    if (job.rows < 2) job.rows = 2;
+    atomic_init(&job.next, rect.y0);
+    const int is_offered = offer(&job);
+    work(&job);
+    if (is_offered) withdraw(&job);
+}
