@@ -2,11 +2,13 @@ import BeamMedia
 
 /// Frames that wait for their time, so that those that took longer than others come in step.
 ///
-/// A frame's time is when the host had it encoded and the least that frames have been under way lately, and as much more as
-/// nineteen of twenty frames need. Where that is next to nothing, as on a quiet local network, no frame waits.
+/// A frame's time is when the host had it encoded and the least that frames have been under way lately, and nearly as much more
+/// as nineteen of twenty frames need. Where that is next to nothing, as on a quiet local network, no frame waits.
 struct PlayoutBuffer: Sendable {
-    /// What isn't worth a delay: less than a picture lasts at 30 a second.
-    private static let imperceptible = Duration.milliseconds(25)
+    /// What isn't worth a delay: half of what a picture lasts at 60 a second.
+    private static let negligible = Duration.milliseconds(8)
+    /// How far frames may be out of step where they do wait.
+    private static let tolerance = Duration.milliseconds(4)
     /// More than this isn't waited for by itself: a picture that jerks is better than one that lags.
     private static let longest = Duration.milliseconds(120)
     /// Frames that count.
@@ -80,7 +82,7 @@ struct PlayoutBuffer: Sendable {
         sorted.append(contentsOf: transits)
         sorted.sort()
         let late = sorted[Int(Double(sorted.count - 1) * Self.share)] - sorted[0]
-        let wanted = late > Self.imperceptible ? min(late, Self.longest) : .zero
+        let wanted = late > Self.negligible ? min(late - Self.tolerance, Self.longest) : .zero
         delay = max(wanted, delay - Self.decay, .zero)
         if wanted == .zero, delay <= Self.decay { delay = .zero }
     }
