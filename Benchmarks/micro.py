@@ -52,7 +52,7 @@ def show(entry):
     print(results.table(rows, ["", "median", "p95", "datagrams", "allocations"]))
     print()
     for name, slope in entry["allocations_per_datagram"].items():
-        print(f"{name}: {slope:g} allocations for each further datagram of a frame")
+        print(f"{name}: {round(slope, 2):g} allocations for each further datagram of a frame")
 
 
 def run(arguments):

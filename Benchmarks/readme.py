@@ -83,7 +83,7 @@ def stages_text():
         lines += [row([one["name"], micro.time(one["time"]), micro.time(one["p95"]), number(one["allocations"], 1)])
                   for one in entry["benchmarks"]]
         parts += ["\n".join(lines), "; ".join(
-            f"{name}: {slope:g} allocations for each further datagram"
+            f"{name}: {round(slope, 2):g} allocations for each further datagram"
             for name, slope in entry["allocations_per_datagram"].items()) + ".",
             "`Scripts/bench micro`, on " + source(entry)]
     return "\n\n".join(parts)

@@ -1,17 +1,23 @@
 import BeamMedia
 import BeamProtocol
 
-/// A host's and a viewer's session that know each other, with the network between them left out.
+/// A host's and a viewer's session that know each other, with a network between them that takes no time.
 ///
 /// Both are driven as `BeamNetwork` drives them: an event, then outputs until there are none, each burst's bytes copied out at
 /// once. Time is made up, a 60th of a second a frame.
 struct SessionPair {
     private var host: HostSession
     private var viewer: ViewerSession
+    private let hostKey: DeviceKey
+    private let viewerKey: DeviceKey
     private var now = MediaTime(nanoseconds: 1_000_000_000)
     /// What is on its way from the host to the viewer.
     private let wire = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 << 20, alignment: 64)
     private var datagrams: [Range<Int>] = []
+    /// And back.
+    private var replies: [[UInt8]] = []
+    /// One of the two had something to say.
+    private var hasSpoken = false
     private(set) var delivered = 0
 
     private static let connection = ConnectionID(1)
@@ -22,6 +28,8 @@ struct SessionPair {
         guard let hostKey = DeviceKey([UInt8](repeating: 0xA0, count: DeviceKey.length)),
             let viewerKey = DeviceKey([UInt8](repeating: 0xB0, count: DeviceKey.length))
         else { throw BenchmarkFailure("a device key has \(DeviceKey.length) bytes") }
+        self.hostKey = hostKey
+        self.viewerKey = viewerKey
         host = HostSession(
             configuration: HostSession.Configuration(
                 acceptance: .none,
@@ -32,49 +40,79 @@ struct SessionPair {
                 trust: ViewerTrust(own: viewerKey, name: "viewer", instance: 1, known: [hostKey: "host"])),
             random: SystemRandomNumberGenerator())
         datagrams.reserveCapacity(4096)
+        replies.reserveCapacity(64)
         host.handle(.mediaPort(52346), now: now)
         host.handle(.broadcast(true), now: now)
-        exchange(hostKey: hostKey, viewerKey: viewerKey)
-        _ = send(MadeUpFrame.make(bytes: 20_000, isKeyframe: true))
-        _ = receive()
-        guard delivered == 1 else { throw BenchmarkFailure("the sessions didn't come together") }
+        pass(.milliseconds(100))
+        host.handleFrame(MadeUpFrame.make(bytes: 20_000, isKeyframe: true, time: now), now: now)
+        pass(.milliseconds(100))
+        // The first frames show the host what the path carries: before that, it sends little at once.
+        for _ in 0..<8 {
+            host.handleFrame(MadeUpFrame.make(bytes: 40_000, time: now), now: now)
+            pass(.milliseconds(100))
+        }
+        guard delivered == 9 else { throw BenchmarkFailure("the sessions didn't come together") }
     }
 
-    /// The next frame's time; what the two have to say to each other besides frames is said.
-    mutating func nextFrame() {
-        now = now + .nanoseconds(16_666_667)
-        exchange(hostKey: nil, viewerKey: nil)
-        datagrams.removeAll(keepingCapacity: true)
-    }
+    /// The next frame's time; what the two have to say to each other meanwhile is said.
+    mutating func nextFrame() { pass(.nanoseconds(16_666_667)) }
 
     /// Fragments, seals and sends. Returns the number of datagrams.
     mutating func send(_ unit: AccessUnit) -> Int {
+        var unit = unit
+        unit.time = now
         host.handleFrame(unit, now: now)
-        while case .some(let deadline) = hostOutput() {
+        while true {
             // What the pacer holds back goes on as soon as it lets it.
-            guard deadline - now < .milliseconds(5) else { break }
-            now = deadline
+            let deadline = hostOutput()
+            guard deadline - now < .milliseconds(5) else { return datagrams.count }
+            now = max(now, deadline)
         }
-        return datagrams.count
     }
 
     /// Opens and reassembles what was sent. Returns the number of datagrams.
     mutating func receive() -> Int {
+        let count = datagrams.count
+        deliver()
+        _ = viewerOutput()
+        return count
+    }
+
+    private mutating func deliver() {
         for range in datagrams {
             viewer.handleDatagram(UnsafeRawBufferPointer(rebasing: wire[range]), now: now)
         }
-        while case .some = viewerOutput(hostKey: nil, viewerKey: nil) { break }
-        return datagrams.count
+        datagrams.removeAll(keepingCapacity: true)
+    }
+
+    /// Lets time pass for both.
+    private mutating func pass(_ duration: Duration) {
+        let end = now + duration
+        while now < end {
+            // Until neither has anything to say.
+            var deadline = end
+            repeat {
+                hasSpoken = false
+                for reply in replies { reply.withUnsafeBytes { host.handleDatagram($0, from: Self.address, now: now) } }
+                replies.removeAll(keepingCapacity: true)
+                deadline = min(end, hostOutput())
+                deliver()
+                deadline = min(deadline, viewerOutput())
+            } while hasSpoken
+            now = max(now + .microseconds(1), deadline)
+        }
     }
 
     /// Everything that the host has to do now; returns its next deadline.
-    private mutating func hostOutput() -> MediaTime? {
+    private mutating func hostOutput() -> MediaTime {
         while true {
-            switch host.pollOutput(now: now) {
-            case .wait(let deadline): return deadline
+            let output = host.pollOutput(now: now)
+            if case .wait(let deadline) = output { return deadline }
+            hasSpoken = true
+            switch output {
             case .transmit(let burst): take(burst)
             case .send(_, let bytes): viewer.handle(.controlMessage(bytes), now: now)
-            case .admitted, .close, .requestKeyframe, .demand, .event: break
+            case .wait, .admitted, .close, .requestKeyframe, .demand, .event: break
             }
         }
     }
@@ -94,31 +132,24 @@ struct SessionPair {
         }
     }
 
-    private mutating func viewerOutput(hostKey: DeviceKey?, viewerKey: DeviceKey?) -> MediaTime? {
+    /// Everything that the viewer has to do now; returns its next deadline.
+    private mutating func viewerOutput() -> MediaTime {
         while true {
-            switch viewer.pollOutput(now: now) {
-            case .wait(let deadline): return deadline
+            let output = viewer.pollOutput(now: now)
+            if case .wait(let deadline) = output { return deadline }
+            hasSpoken = true
+            switch output {
             case .connectControl:
-                guard let hostKey, let viewerKey else { break }
                 host.handle(.connectionOpened(Self.connection, from: Self.address.ip), now: now)
                 host.handle(.connectionSecured(Self.connection, viewerKey), now: now)
                 viewer.handle(.controlSecured(hostKey), now: now)
             case .sendControl(let bytes):
                 host.handle(.connectionMessage(Self.connection, bytes), now: now)
             case .openMedia: viewer.handle(.mediaOpened(localPort: Self.address.port), now: now)
-            case .sendMedia(let bytes):
-                bytes.withUnsafeBytes { host.handleDatagram($0, from: Self.address, now: now) }
+            case .sendMedia(let bytes): replies.append(bytes)
             case .deliver: delivered += 1
-            case .closeControl, .closeMedia, .event: break
+            case .wait, .closeControl, .closeMedia, .event: break
             }
-        }
-    }
-
-    /// Lets both talk until neither has anything to say.
-    private mutating func exchange(hostKey: DeviceKey?, viewerKey: DeviceKey?) {
-        for _ in 0..<8 {
-            _ = viewerOutput(hostKey: hostKey, viewerKey: viewerKey)
-            _ = hostOutput()
         }
     }
 }
