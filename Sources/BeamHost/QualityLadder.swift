@@ -115,9 +115,9 @@ struct QualityLadder {
         stepDown(rate: rate, isFlood: isFlood, at: time)
     }
 
-    /// Time goes by; `isAtRest`: so long nothing has changed.
+    /// Time goes by; `rest`: so long nothing has changed.
     ///
-    /// Call it before each picture, and at `restDeadline`.
+    /// Call it before each picture, and when nothing has changed for `restWanted`.
     mutating func advance(rate: Int, isPathBound: Bool, rest: Duration, at time: MediaTime) {
         let rate = Double(rate)
         if level > 0, !isSizeRestored, quality.quarters < 4, rest >= restTime {

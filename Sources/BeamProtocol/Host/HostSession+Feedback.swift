@@ -76,7 +76,7 @@ extension HostSession {
                 bytes: repairMemory, range: 0..<length, segmentSize: MediaLimits.datagramLength,
                 addresses: [destination.address])
             totals.repairs += UInt64(burst.datagramCount)
-            viewers[index].delivery?.sentAgain(bytes: burst.range.count, now: now)
+            viewers[index].delivery?.sent(bytes: burst.range.count, now: now)
             lanes[lane].pacer.charge(burst.range.count, now: now)
             armPath(index)
             count(burst)

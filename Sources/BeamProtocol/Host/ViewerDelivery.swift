@@ -50,14 +50,8 @@ struct ViewerDelivery: Sendable {
         path.laneChanged()
     }
 
-    /// Parts of a frame leave for the first time.
+    /// Something leaves for the viewer: parts of a frame, parity, or parts that it has asked for.
     mutating func sent(bytes: Int, now: MediaTime) {
-        path.sent(bytes: bytes, now: now)
-        meter.count(bytes)
-    }
-
-    /// Parts leave that the viewer has asked for, or parity.
-    mutating func sentAgain(bytes: Int, now: MediaTime) {
         path.sent(bytes: bytes, now: now)
         meter.count(bytes)
     }

@@ -9,15 +9,16 @@ struct PartRequests: Sendable {
         var since: MediaTime
         /// The parts before this one have been looked at.
         var below = 0
-        /// They have been asked for last then.
+        /// They have been asked for first, and last, then.
+        var firstAskedAt: MediaTime?
         var askedAt: MediaTime?
         var askedBelow = 0
-        /// The last request has been said twice.
-        var isRepeated = false
     }
 
     private(set) var entries: [Entry] = []
     private(set) var timing: RequestTiming
+    /// When something was asked for last, whatever it was. What is said again is said together.
+    private var saidAt = MediaTime.zero
 
     init(timing: RequestTiming = RequestTiming()) { self.timing = timing }
 
@@ -45,9 +46,8 @@ struct PartRequests: Sendable {
         let entry = entries[index]
         let fresh = entry.askedBelow < entry.below ? entry.since + timing.wait(now: now) : MediaTime.distantFuture
         guard let asked = entry.askedAt else { return fresh }
-        // On a path that loses much a request may be lost as well.
-        let again = isEchoing(now: now) && !entry.isRepeated ? timing.echo : timing.repetition
-        return min(fresh, asked + again)
+        let again = asked + timing.repetition
+        return min(fresh, isEchoing(now: now) ? min(again, saidAt + timing.echo) : again)
     }
 
     /// The parts from which on to ask: all of them where that is due again, else those that were never asked for.
@@ -56,19 +56,19 @@ struct PartRequests: Sendable {
         // As `missing` reckons: times are whole nanoseconds, durations aren't.
         let asked = entries[index].askedAt
         let isAgain = asked.map { $0 + timing.repetition <= now } ?? true
-        let isEcho =
-            !isAgain && !entries[index].isRepeated && isEchoing(now: now)
-            && asked.map { $0 + timing.echo <= now } ?? false
+        let isEcho = isEchoing(now: now) && (saidAt + timing.echo <= now || saidAt == now)
         if isAgain, asked != nil { lossyUntil = now + Self.lossyTime }
         defer {
             if isAgain { entries[index].askedAt = now }
-            entries[index].isRepeated = isEcho
+            entries[index].firstAskedAt = entries[index].firstAskedAt ?? now
             entries[index].askedBelow = entries[index].below
+            saidAt = now
         }
         return isAgain || isEcho ? 0 : entries[index].askedBelow
     }
 
-    /// Something had to be asked for twice a moment ago, and the answer to a request takes far longer than the echo.
+    /// On a path that loses much requests get lost, too, and many in a row: they are said again and again. Something had to be
+    /// asked for twice a moment ago, and the answer takes far longer than from one time to the next.
     private func isEchoing(now: MediaTime) -> Bool {
         timing.isEchoUseful && lossyUntil.map { now < $0 } ?? false
     }
@@ -76,9 +76,9 @@ struct PartRequests: Sendable {
     private var lossyUntil: MediaTime?
     private static let lossyTime = Duration.seconds(2)
 
-    /// A part has come that was asked for.
+    /// A part has come that was asked for: nobody knows which time. The first is the one that leaves time for the answers.
     mutating func answered(_ frame: SequenceNumber, now: MediaTime) {
-        if let asked = entry(frame)?.askedAt { timing.answered(after: now - asked) }
+        if let asked = entry(frame)?.firstAskedAt { timing.answered(after: now - asked) }
     }
 
     /// A part has come by itself that was taken for lost. True if it had been asked for.
@@ -145,20 +145,22 @@ struct RequestTiming: Sendable {
     /// From one request for a part to the next: a round trip, and a moment for what varies.
     var repetition: Duration { roundTrip + variation * 2 + tolerance + .milliseconds(4) }
 
-    /// From a request to the same once more, where requests get lost.
-    let echo = Duration.milliseconds(8)
+    /// From a request to the same once more, where requests get lost. They are short; the more of them in a burst of losses, the
+    /// sooner one is behind it. But where datagrams come late by much, answers do, too.
+    var echo: Duration { max(.milliseconds(4), tolerance) }
     /// Where an answer comes sooner, the host would take an echo for another request.
-    var isEchoUseful: Bool { roundTrip > echo * 2 }
+    var isEchoUseful: Bool { roundTrip > .milliseconds(16) }
 
     /// How long a frame is waited for when nothing more of it comes. A keyframe takes a round trip, an encoder's time and its own
-    /// length, of which as much gets lost as of the frame: a few requests are quicker than that.
-    var patience: Duration { max(.milliseconds(100), min(.milliseconds(600), repetition * 5 / 2)) }
+    /// length, of which as much gets lost as of the frame; and to ask for it is no surer than to ask for parts: a few requests are
+    /// quicker than that.
+    var patience: Duration { max(.milliseconds(100), min(.milliseconds(600), repetition * 7 / 2)) }
 
     /// How long after its last part the rest of a frame is taken for lost.
     var silence: Duration { max(Self.leastSilence, max(gap * 3, tolerance)) }
 
     mutating func answered(after trip: Duration) {
-        // RFC 6298's smoothing. What answers an earlier request makes a trip too short, and the next longer ones mend that.
+        // RFC 6298's smoothing.
         guard trip > .zero, trip < .seconds(3) else { return }
         guard isMeasured else {
             isMeasured = true

@@ -3,8 +3,8 @@ import BeamMedia
 /// Makes frames of datagrams, and hands them on in order, complete, and only if everything they refer to was handed
 /// on before.
 ///
-/// While a frame is missing those after it wait for it, for a second at most; a complete newer keyframe ends the
-/// waiting at once. Once a frame is lost nothing is handed on until a keyframe.
+/// While a frame is missing those after it wait for it: for a second at most, or, where it can be asked for, as long as
+/// that gets on. A complete newer keyframe ends the waiting at once. Once a frame is lost nothing is handed on until a keyframe.
 struct Reassembler: Sendable {
     struct Limits: Sendable {
         /// Frames in flight, and the memory reserved for them in bytes.

@@ -96,10 +96,9 @@ struct ScenarioTests {
             // Losses by chance are no reason to make less than the 4.8 Mbit/s that there are.
             #expect(host.pathRate ?? .max > 6_000_000)
         }
-        // One in five seconds at most, over all of them, and the first ones.
-        #expect(requests <= 6 && keyframes <= 9, "\(requests) requests, \(keyframes) keyframes")
-        // What one keyframe request costs depends on the seed; over all of them:
-        #expect(shown >= captured * 95 / 100, "\(shown) of \(captured)")
+        // Far fewer than one in five seconds, and the first ones.
+        #expect(requests <= 2 && keyframes <= 5, "\(requests) requests, \(keyframes) keyframes")
+        #expect(shown >= captured * 98 / 100, "\(shown) of \(captured)")
     }
 
     @Test(arguments: 1...3) func jitterAndReorderLoseNothing(seed: Int) throws {
@@ -113,8 +112,8 @@ struct ScenarioTests {
         #expect(viewer.session.statistics.lost == 0)
         #expect(viewer.session.statistics.reordered > 100)
         #expect(viewer.longestPause(from: .at(0.5), to: .at(8)) < .milliseconds(33 + 50))
-        // Some are asked for before it is known how late they may come.
-        #expect(host.repairs <= 60)
+        // Some are asked for before it is known how late they may come: one in fifty.
+        #expect(host.repairs * 50 <= host.datagrams, "\(host.repairs) of \(host.datagrams)")
         #expect(host.pathRate == nil)
     }
 
