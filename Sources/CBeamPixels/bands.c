@@ -2,6 +2,7 @@
 //
 // The rows are handed out in bands, one at a time, to the calling thread and to a helper that is woken for it. A helper that
 // the system doesn't let run has no band, and nobody waits for it.
+#define _GNU_SOURCE
 #include "bands.h"
 
 #include <pthread.h>
@@ -17,39 +18,41 @@ enum {
     LEAST_PIXELS = 4 * BAND_PIXELS,
 };
 
-typedef struct job {
+typedef struct rows_job {
     beam_band *band;
     const void *arguments;
     int end, rows;
     atomic_int next;
-} job;
+} rows_job;
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t begun, left;
     // What the helper may take bands of, and what it does take bands of.
-    job *offered, *helped;
+    rows_job *offered, *helped;
     // 0: not tried yet; 1: there is one; -1: there won't be any.
     int has_helper;
 } shared = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0};
 
-static void work(job *work) {
+// Takes one band after the other, until none is left.
+static void take_bands(rows_job *job) {
     for (;;) {
-        const int y0 = atomic_fetch_add_explicit(&work->next, work->rows, memory_order_relaxed);
-        if (y0 >= work->end) return;
-        work->band(work->arguments, y0, y0 + work->rows < work->end ? y0 + work->rows : work->end);
+        const int y0 = atomic_fetch_add_explicit(&job->next, job->rows, memory_order_relaxed);
+        if (y0 >= job->end) return;
+        job->band(job->arguments, y0, y0 + job->rows < job->end ? y0 + job->rows : job->end);
     }
 }
 
 static void *help(void *unused) {
     (void)unused;
+    pthread_setname_np(pthread_self(), "beam-bands");
     pthread_mutex_lock(&shared.lock);
     for (;;) {
         while (!shared.offered) pthread_cond_wait(&shared.begun, &shared.lock);
-        job *helped = shared.helped = shared.offered;
+        rows_job *job = shared.helped = shared.offered;
         shared.offered = NULL;
         pthread_mutex_unlock(&shared.lock);
-        work(helped);
+        take_bands(job);
         pthread_mutex_lock(&shared.lock);
         shared.helped = NULL;
         pthread_cond_broadcast(&shared.left);
@@ -75,33 +78,36 @@ static int find_helper(void) {
 }
 
 // Whether the helper is free and will hear of it. Another thread's work isn't waited for.
-static int offer(job *work) {
+static int offer(rows_job *job) {
     if (pthread_mutex_trylock(&shared.lock) != 0) return 0;
     const int is_free = !shared.offered && !shared.helped && find_helper();
     if (is_free) {
-        shared.offered = work;
+        shared.offered = job;
         pthread_cond_signal(&shared.begun);
     }
     pthread_mutex_unlock(&shared.lock);
     return is_free;
 }
 
-// When this returns, the helper has done with `work`, or will never see it.
-static void withdraw(job *work) {
+// When this returns, the helper has done with the job, or will never see it.
+static void withdraw(rows_job *job) {
     pthread_mutex_lock(&shared.lock);
-    if (shared.offered == work) shared.offered = NULL;
-    while (shared.helped == work) pthread_cond_wait(&shared.left, &shared.lock);
+    if (shared.offered == job) shared.offered = NULL;
+    while (shared.helped == job) pthread_cond_wait(&shared.left, &shared.lock);
     pthread_mutex_unlock(&shared.lock);
 }
 
 void beam_in_bands(beam_rect rect, beam_band *band, const void *arguments) {
     const int width = rect.x1 - rect.x0, height = rect.y1 - rect.y0;
-    if ((int64_t)width * height < LEAST_PIXELS) return band(arguments, rect.y0, rect.y1);
+    if ((int64_t)width * height < LEAST_PIXELS) {
+        band(arguments, rect.y0, rect.y1);
+        return;
+    }
     // An even number of rows, so that bands begin where a row of chroma does, if the rectangle does.
-    job job = {.band = band, .arguments = arguments, .end = rect.y1, .rows = (BAND_PIXELS / width + 1) & ~1};
+    rows_job job = {.band = band, .arguments = arguments, .end = rect.y1, .rows = (BAND_PIXELS / width + 1) & ~1};
     if (job.rows < 2) job.rows = 2;
     atomic_init(&job.next, rect.y0);
     const int is_offered = offer(&job);
-    work(&job);
+    take_bands(&job);
     if (is_offered) withdraw(&job);
 }

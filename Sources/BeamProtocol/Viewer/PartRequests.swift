@@ -146,10 +146,11 @@ struct RequestTiming: Sendable {
     var repetition: Duration { roundTrip + variation * 2 + tolerance + .milliseconds(4) }
 
     /// From a request to the same once more, where requests get lost. They are short; the more of them in a burst of losses, the
-    /// sooner one is behind it. But where datagrams come late by much, answers do, too.
-    var echo: Duration { max(.milliseconds(4), tolerance) }
-    /// Where an answer comes sooner, the host would take an echo for another request.
-    var isEchoUseful: Bool { roundTrip > .milliseconds(16) }
+    /// sooner one is behind it.
+    let echo = Duration.milliseconds(4)
+    /// Where an answer comes sooner, the host would take an echo for another request; and where datagrams come late by much,
+    /// answers do, too.
+    var isEchoUseful: Bool { roundTrip > .milliseconds(16) && tolerance < .milliseconds(20) }
 
     /// How long a frame is waited for when nothing more of it comes. A keyframe takes a round trip, an encoder's time and its own
     /// length, of which as much gets lost as of the frame; and to ask for it is no surer than to ask for parts: a few requests are
