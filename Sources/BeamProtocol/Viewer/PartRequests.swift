@@ -76,9 +76,11 @@ struct PartRequests: Sendable {
     private var lossyUntil: MediaTime?
     private static let lossyTime = Duration.seconds(2)
 
-    /// A part has come that was asked for: nobody knows which time. The first is the one that leaves time for the answers.
+    /// A part has come that was asked for: nobody knows which time. Where requests get lost, the first is the one that leaves time
+    /// for the answers.
     mutating func answered(_ frame: SequenceNumber, now: MediaTime) {
-        if let asked = entry(frame)?.firstAskedAt { timing.answered(after: now - asked) }
+        guard let entry = entry(frame), let last = entry.askedAt else { return }
+        timing.answered(after: now - (isEchoing(now: now) ? entry.firstAskedAt ?? last : last))
     }
 
     /// A part has come by itself that was taken for lost. True if it had been asked for.
