@@ -15,6 +15,7 @@ struct DeliveredRate: Sendable {
     /// The path was idle after that long: time without arrivals tells nothing.
     static let pause = 0.08
     private static let datagram: Int64 = 1200
+    private static let few = 8 * datagram
 
     private var points = Ring<Point>(capacity: 96, filler: Point())
     private var total: Int64 = 0
@@ -35,12 +36,17 @@ struct DeliveredRate: Sendable {
         }
     }
 
-    /// Bits a second over the last `window` seconds, or over a third of it if there is no more.
+    /// Bits a second over the last `window` seconds, or over a third of it if there is no more. On a slow path, where that is a few
+    /// datagrams, and a moment without any makes much of it, over up to three times as long.
     func rate(over window: Double) -> Double? {
         guard points.count >= 2 else { return nil }
         let newest = points[back: 0]
         var back = 1
-        while back + 1 < points.count, newest.time - points[back: back + 1].time <= window { back += 1 }
+        while back + 1 < points.count {
+            let isFew = newest.total - points[back: back].total < Self.few
+            guard newest.time - points[back: back + 1].time <= (isFew ? 3 * window : window) else { break }
+            back += 1
+        }
         let oldest = points[back: back]
         let time = newest.time - oldest.time
         guard time >= window / 3 else { return nil }
