@@ -76,7 +76,9 @@ extension PathControl {
             growth.restart(now: now)
             return
         }
-        if queue > state.queue + 0.005, let carried = delivered.rate(over: 0.1), carried < state.carried {
+        if queue > state.queue + 0.005, let carried = delivered.rate(over: 0.1, isPatient: true),
+            carried < state.carried
+        {
             // It grows: what arrives meanwhile is what the path carries.
             state.carried = max(Self.leastRate, carried)
             state.queue = queue

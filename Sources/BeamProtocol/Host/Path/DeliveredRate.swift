@@ -36,14 +36,14 @@ struct DeliveredRate: Sendable {
         }
     }
 
-    /// Bits a second over the last `window` seconds, or over a third of it if there is no more. On a slow path, where that is a few
-    /// datagrams, and a moment without any makes much of it, over up to three times as long.
-    func rate(over window: Double) -> Double? {
+    /// Bits a second over the last `window` seconds, or over a third of it if there is no more. `isPatient`: on a slow path, where
+    /// that is a few datagrams, and a moment without any makes much of it, over up to three times as long.
+    func rate(over window: Double, isPatient: Bool = false) -> Double? {
         guard points.count >= 2 else { return nil }
         let newest = points[back: 0]
         var back = 1
         while back + 1 < points.count {
-            let isFew = newest.total - points[back: back].total < Self.few
+            let isFew = isPatient && newest.total - points[back: back].total < Self.few
             guard newest.time - points[back: back + 1].time <= (isFew ? 3 * window : window) else { break }
             back += 1
         }
