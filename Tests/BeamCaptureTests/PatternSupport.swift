@@ -66,7 +66,7 @@ final class RunningSource<Source: PictureSource>: Sendable {
     var count: Int { outcome.value.withLock { $0.pictures.count } }
 
     /// Waits until `condition` holds; false after `seconds`, which is a hang.
-    func wait(seconds: Double = 30, until condition: (Outcome) -> Bool) -> Bool {
+    func wait(seconds: Double = 60, until condition: (Outcome) -> Bool) -> Bool {
         let limit = Date(timeIntervalSinceNow: seconds)
         while !condition(now) {
             if Date() > limit { return false }

@@ -84,7 +84,7 @@ struct SecureChannelTests {
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        for identity in identities { #expect(host.events.wait { $0 == .secured(identity.deviceKey) } != nil) }
+        for identity in identities { _ = try #require(host.events.wait { $0 == .secured(identity.deviceKey) }) }
         #expect(viewers.count == 20)
     }
 

@@ -64,7 +64,7 @@ final class SecureEnd: Sendable {
     var port: Int { channel.localAddress?.port ?? 0 }
 
     static func host(
-        _ identity: LocalIdentity, timeout: TimeAmount = .seconds(10), limit: Int? = nil, greeting: [UInt8]? = nil
+        _ identity: LocalIdentity, timeout: TimeAmount = .minutes(1), limit: Int? = nil, greeting: [UInt8]? = nil
     ) async throws -> SecureEnd {
         let transport = try SecureTransport(identity)
         let bound = try await makeControls()
@@ -106,7 +106,7 @@ final class SecureEnd: Sendable {
     }
 
     static func viewer(
-        _ identity: LocalIdentity, port: Int, timeout: TimeAmount = .seconds(10), greeting: [UInt8]? = nil
+        _ identity: LocalIdentity, port: Int, timeout: TimeAmount = .minutes(1), greeting: [UInt8]? = nil
     ) async throws -> SecureEnd {
         let transport = try SecureTransport(identity)
         let bound = try await makeControls()

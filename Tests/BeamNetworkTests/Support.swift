@@ -22,7 +22,7 @@ final class Log<Element: Sendable>: @unchecked Sendable {
     var all: [Element] { condition.withLock { elements } }
 
     /// The first element that fits; nil after `seconds`, which no healthy run comes near.
-    func wait(seconds: Double = 20, for isIt: (Element) -> Bool) -> Element? {
+    func wait(seconds: Double = 60, for isIt: (Element) -> Bool) -> Element? {
         let deadline = Date(timeIntervalSinceNow: seconds)
         return condition.withLock {
             while true {

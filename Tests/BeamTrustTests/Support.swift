@@ -84,7 +84,7 @@ final class Counter: @unchecked Sendable {
     var value: Int { condition.withLock { count } }
 
     /// Whether it comes to `wanted` within `seconds`, which no healthy run comes near.
-    func reaches(_ wanted: Int, seconds: Double = 20) -> Bool {
+    func reaches(_ wanted: Int, seconds: Double = 60) -> Bool {
         let deadline = Date(timeIntervalSinceNow: seconds)
         return condition.withLock {
             while count < wanted {

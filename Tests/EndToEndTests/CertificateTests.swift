@@ -66,7 +66,7 @@ extension EndToEnd {
                 visitor.send(WireMessage.join)
                 #expect(visitor.ends(), "a certificate that is \(what) is taken")
                 #expect(visitor.messages.isEmpty, "\(what): \(visitor.messages)")
-                let said = host.process.state.wait(timeout: 3) { state in
+                let said = host.process.state.wait(timeout: 30) { state in
                     state.errors.dropFirst(count).first { $0.contains("was closed") }
                 }
                 #expect(said?.contains(reason) == true, "\(what): \(said ?? "nothing is said")")
@@ -146,7 +146,7 @@ extension EndToEnd {
                 let viewer = try Program.watch(
                     [ports.target, "--code", "482913", "--allow-unencrypted"], machine: sofa)
                 defer { viewer.end() }
-                #expect(impostor.ends(within: 10), "the viewer stays")
+                #expect(impostor.ends(), "the viewer stays")
                 #expect(impostor.messages.isEmpty, "the viewer talks: \(impostor.messages)")
                 _ = eventually(timeout: 5) { !viewer.events("retry").isEmpty || !viewer.isRunning }
                 #expect(viewer.events("paired").isEmpty)
@@ -160,7 +160,7 @@ extension EndToEnd {
             // A record that says 512 bytes will follow, and they don't.
             let flood = (0..<80).compactMap { _ in try? Socket.connect(to: endpoint, from: "127.0.0.9") }
             for socket in flood { socket.send([0x16, 3, 1, 2, 0, 1]) }
-            #expect(eventually(timeout: 10) { flood.count { $0.receive(timeout: 0) == .ended } >= 80 - 16 })
+            #expect(eventually(timeout: 30) { flood.count { $0.receive(timeout: 0) == .ended } >= 80 - 16 })
             let viewer = try Program.watch([ports.target], machine: sofa)
             defer { viewer.end() }
             try viewer.waitFor("first-frame")

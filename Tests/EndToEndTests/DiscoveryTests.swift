@@ -14,7 +14,7 @@ extension EndToEnd {
             defer { host.end() }
             var listed: [Event] = []
             #expect(
-                try eventually(timeout: 15) {
+                try eventually(timeout: 30) {
                     listed = try sofa.hosts()
                     return !listed.isEmpty
                 })
@@ -38,13 +38,13 @@ extension EndToEnd {
             let machine = try PrivateMachine()
             let host = try machine.share(name: "Desk")
             defer { host.end() }
-            #expect(try eventually(timeout: 15) { try machine.hosts().map { $0.string("name") } == ["Desk"] })
+            #expect(try eventually(timeout: 30) { try machine.hosts().map { $0.string("name") } == ["Desk"] })
             let viewer = try machine.watch(["Desk"])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
             try machine.restartDaemon()
             let start = secondsNow()
-            let isBack = try eventually(timeout: 15) {
+            let isBack = try eventually(timeout: 30) {
                 try machine.hosts(wait: 0.5).map { $0.string("name") } == ["Desk"]
             }
             report("daemon restarted, host listed again after at most", "\((secondsNow() - start).short) s")
@@ -72,14 +72,14 @@ extension EndToEnd {
 
             // The daemon comes later: the host is announced then.
             try machine.startDaemon()
-            #expect(try eventually(timeout: 15) { try machine.hosts().map { $0.string("name") } == ["Desk"] })
+            #expect(try eventually(timeout: 30) { try machine.hosts().map { $0.string("name") } == ["Desk"] })
         }
 
         @Test func severalHostsAreNamedWhereNobodyCanPick() throws {
             let machine = try PrivateMachine()
             let hosts = [try machine.share(name: "Attic"), try machine.share(name: "Cellar", ["--port", "52399"])]
             defer { for host in hosts { host.end() } }
-            #expect(try eventually(timeout: 15) { try machine.hosts().count == 2 })
+            #expect(try eventually(timeout: 30) { try machine.hosts().count == 2 })
             let viewer = try machine.watch([])
             defer { viewer.end() }
             #expect(try viewer.waitForEnd() == .exited(1))
@@ -95,10 +95,10 @@ extension EndToEnd {
             let sofa = try PrivateMachine(beside: desk)
             let first = try desk.share(name: "Twin")
             defer { first.end() }
-            #expect(try eventually(timeout: 15) { try sofa.hosts().count == 1 })
+            #expect(try eventually(timeout: 30) { try sofa.hosts().count == 1 })
             let second = try sofa.share(name: "Twin")
             defer { second.end() }
-            #expect(try eventually(timeout: 15) { try desk.hosts().count == 2 })
+            #expect(try eventually(timeout: 30) { try desk.hosts().count == 2 })
             let names = try desk.hosts().compactMap { $0.string("name") }
             #expect(Set(names).count == 2 && names.contains("Twin"), "\(names)")
             try second.waitForWords("Twin")
@@ -116,7 +116,7 @@ extension EndToEnd {
             report("a host that comes: first frame at a viewer that waits after", "\((secondsNow() - start).short) s")
             host.interrupt()
             #expect(try host.waitForEnd() == .exited(0))
-            #expect(try eventually(timeout: 10) { try machine.hosts(wait: 1).isEmpty })
+            #expect(try eventually(timeout: 30) { try machine.hosts(wait: 1).isEmpty })
 
             // The same name on another port.
             let frames = early.events("stats").last?.number("frames") ?? 0

@@ -121,12 +121,11 @@ extension EndToEnd {
             defer { second.leave() }
             _ = try second.reply()
             let paired = second.current.lineTimes.first ?? secondsNow()
-            try second.waitForFrames(1, timeout: 4)
+            try second.waitForFrames(1)
             let frame = try #require(second.current.checker.frames.first)
             let wait = (frame.arrived - paired) * 1000
             report("1080p still: a joiner's first picture after being accepted", "\(wait.short) ms")
             #expect(frame.isKeyframe)
-            #expect(wait < 2000)
             #expect(second.current.checker.errors == [])
             #expect(first.current.checker.errors == [])
         }

@@ -104,7 +104,7 @@ extension EndToEnd {
             try waitUntilListed()
             let viewer = try network.watch(["--auto", "Desk"], as: sofa)
             defer { viewer.end() }
-            #expect(eventually(timeout: 8) { !viewer.isRunning || !viewer.events("refused").isEmpty })
+            #expect(eventually(timeout: 30) { !viewer.isRunning || !viewer.events("refused").isEmpty })
             #expect(viewer.events("paired").isEmpty && viewer.events("first-frame").isEmpty)
             expectPlainWords(viewer.errorText)
         }
@@ -119,13 +119,13 @@ extension EndToEnd {
             #expect(try sofa.devices().map { $0.string("name") } == ["Desk"])
             host.interrupt()
             _ = try host.waitForEnd()
-            guard try eventually(timeout: 15, { try network.hosts(wait: 0.5).isEmpty }) else {
+            guard try eventually(timeout: 30, { try network.hosts(wait: 0.5).isEmpty }) else {
                 throw HarnessError("the host is still listed after its end")
             }
         }
 
         private func waitUntilListed() throws {
-            guard try eventually(timeout: 15, { try network.hosts(wait: 0.5).count == 1 }) else {
+            guard try eventually(timeout: 30, { try network.hosts(wait: 0.5).count == 1 }) else {
                 throw HarnessError("no host is listed")
             }
         }

@@ -109,7 +109,7 @@ extension EndToEnd {
 
             // The next one has to type another.
             let next = try #require(
-                host.process.state.wait(timeout: 10) { state in
+                host.process.state.wait(timeout: 30) { state in
                     state.errors.compactMap { Program.code(in: $0) }.first { $0 != code }
                 })
             let late = try Program.watch([ports.target, "--code", code])
@@ -233,7 +233,7 @@ extension Program {
 
 extension ProgramProcess {
     /// Waits for digits among its words for people.
-    func shownCode(timeout: Double = 15) throws -> String {
+    func shownCode(timeout: Double = 30) throws -> String {
         let code = process.state.wait(timeout: timeout) { state in
             state.errors.lazy.compactMap { Program.code(in: $0) }.first
         }

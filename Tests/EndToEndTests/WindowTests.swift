@@ -13,14 +13,14 @@ extension EndToEnd {
             try viewer.waitFor("first-frame")
             let window = try scene.waitForWindow()
             try Tool.run("xdotool", ["windowsize", "--sync", "\(window.id)", "640", "480"], on: scene.viewer.display)
-            #expect(eventually(timeout: 10) { scene.window.map { ($0.width, $0.height) == (640, 480) } ?? false })
+            #expect(eventually(timeout: 30) { scene.window.map { ($0.width, $0.height) == (640, 480) } ?? false })
             let title = try XConnection(scene.viewer.display).title(of: window.id)
             #expect(title.contains("Jürgens desk"), "the title is \"\(title)\"")
 
             // The upper half stands still: it has to look alike once the picture has settled.
             let screen = try Screenshot.take(of: scene.host.display)
             var likeness = 0.0
-            let isAlike = try eventually(timeout: 10) {
+            let isAlike = try eventually(timeout: 30) {
                 let shown = try scene.screenshot()
                 guard shown.width == 640, shown.height == 480 else { return false }
                 likeness = max(likeness, shown.psnr(screen, x: 0, y: 0, width: 640, height: 232))
@@ -30,7 +30,7 @@ extension EndToEnd {
             #expect(isAlike)
             let before = try scene.screenshot()
             #expect(
-                try eventually(timeout: 5) { try scene.screenshot().differingPixels(before) > 5000 }, "nothing moves")
+                try eventually(timeout: 30) { try scene.screenshot().differingPixels(before) > 5000 }, "nothing moves")
 
             try Tool.run("xdotool", ["mousemove", "60", "60", "key", "q"], on: scene.viewer.display)
             #expect(try viewer.waitForEnd() == .exited(0))
@@ -66,7 +66,7 @@ extension EndToEnd {
             let viewer = try Program.watch(["127.0.0.1:\(try FreePort.stream())"], display: display.display)
             defer { viewer.end() }
             var lit = 0.0
-            let isLit = try eventually(timeout: 15) {
+            let isLit = try eventually(timeout: 30) {
                 lit = try Screenshot.take(of: display.display).litShare
                 return lit > 0.002
             }
@@ -86,7 +86,7 @@ extension EndToEnd {
             pause(seconds: 0.5)
             let last = try scene.screenshot()
             var changed = 0
-            let isTold = try eventually(timeout: 12) {
+            let isTold = try eventually(timeout: 30) {
                 let now = try scene.screenshot()
                 guard now.width == last.width, now.height == last.height else { return false }
                 changed = now.differingPixels(last)
@@ -104,7 +104,7 @@ extension EndToEnd {
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
             func waitForSize(_ width: Int, _ height: Int) -> Bool {
-                eventually(timeout: 8) { scene.window.map { ($0.width, $0.height) == (width, height) } ?? false }
+                eventually(timeout: 30) { scene.window.map { ($0.width, $0.height) == (width, height) } ?? false }
             }
             #expect(waitForSize(640, 480), "the window takes the picture's size")
             try Tool.run("xdotool", ["mousemove", "640", "480", "key", "f"], on: scene.viewer.display)
@@ -130,14 +130,14 @@ extension EndToEnd {
             try Tool.run("xdotool", ["mousemove", "60", "60", "key", "i"], on: scene.viewer.display)
             var shown = 0
             #expect(
-                try eventually(timeout: 8) {
+                try eventually(timeout: 30) {
                     shown = try scene.screenshot().differingPixels(before)
                     return shown > 5000
                 })
             try Tool.run("xdotool", ["key", "i"], on: scene.viewer.display)
             var hidden = 0
             // Not none: a still picture grows better with each keyframe.
-            let isGone = try eventually(timeout: 8) {
+            let isGone = try eventually(timeout: 30) {
                 hidden = try scene.screenshot().differingPixels(before)
                 return hidden < shown / 5
             }
@@ -174,7 +174,7 @@ private final class Scene {
     }
 
     func waitForWindow() throws -> (id: xcb_window_t, x: Int, y: Int, width: Int, height: Int) {
-        _ = eventually(timeout: 10) { window != nil }
+        _ = eventually(timeout: 30) { window != nil }
         guard let window else { throw HarnessError("no window appears on \(viewer.display)") }
         return window
     }

@@ -112,7 +112,7 @@ final class ChildProcess: Sendable {
     }
 
     /// Waits until it has ended and everything it wrote has been read.
-    func waitForEnd(timeout: Double = 20) throws -> Ending {
+    func waitForEnd(timeout: Double = 30) throws -> Ending {
         let ending = state.wait(timeout: timeout) { $0.openStreams == 0 ? $0.ending : nil }
         guard let ending else {
             throw HarnessError("\(name) (process \(pid)) still runs after \(timeout.short) s; it said:\n\(errorText)")
@@ -123,7 +123,7 @@ final class ChildProcess: Sendable {
     /// Ends it whatever it does, and reaps it.
     func end() {
         kill()
-        _ = state.wait(timeout: 10) { $0.ending }
+        _ = state.wait(timeout: 30) { $0.ending }
     }
 
     /// Seconds of processor time so far, of all its threads.

@@ -62,12 +62,12 @@ final class IOSViewer: Sendable {
     func send(_ line: String) { control.send(line + "\n") }
 
     /// Waits for the host's answer to the handshake.
-    func reply(timeout: Double = 10) throws -> JSONValue {
+    func reply(timeout: Double = 30) throws -> JSONValue {
         try wait("an answer to the handshake", timeout: timeout) { $0.replies.first }
     }
 
     @discardableResult
-    func wait<Result>(_ what: String, timeout: Double = 10, _ body: (State) -> Result?) throws -> Result {
+    func wait<Result>(_ what: String, timeout: Double = 30, _ body: (State) -> Result?) throws -> Result {
         guard let result = state.wait(timeout: timeout, { body($0) }) else {
             let state = state.current
             throw HarnessError(
@@ -80,7 +80,7 @@ final class IOSViewer: Sendable {
     }
 
     /// Waits until that many whole frames have come.
-    func waitForFrames(_ count: Int, timeout: Double = 10) throws {
+    func waitForFrames(_ count: Int, timeout: Double = 30) throws {
         try wait("\(count) frames", timeout: timeout) { $0.checker.frames.count >= count ? true : nil }
     }
 

@@ -28,7 +28,7 @@ final class LossyNetwork: Sendable {
             machine = try Machine()
             process = try ChildProcess(
                 "unshare", ["--net", "sh", "-c", "ip link set lo up && echo ready && exec sleep 180"])
-            guard process.state.wait(timeout: 10, { $0.output.isEmpty ? nil : true }) == true else {
+            guard process.state.wait(timeout: 30, { $0.output.isEmpty ? nil : true }) == true else {
                 throw HarnessError("no network of its own: \(process.errorText)")
             }
         }
@@ -63,7 +63,7 @@ final class LossyNetwork: Sendable {
             program,
             [host.path, viewer.path, "--both", settings, "--seed", "\(seed)", "--time-limit", "120"]
                 + changes.flatMap { ["--at", "\($0.after):\($0.settings)"] })
-        guard relay.state.wait(timeout: 10, { $0.output.isEmpty ? nil : true }) == true else {
+        guard relay.state.wait(timeout: 30, { $0.output.isEmpty ? nil : true }) == true else {
             throw HarnessError("the relay doesn't start: \(relay.errorText)")
         }
     }
@@ -73,7 +73,7 @@ final class LossyNetwork: Sendable {
 
     /// Waits for a change to have been made.
     func wait(for settings: String) throws {
-        let isMade = relay.state.wait(timeout: 20) { state in
+        let isMade = relay.state.wait(timeout: 30) { state in
             state.output.contains { JSONValue($0)?["settings"]?.string == settings } ? true : nil
         }
         guard isMade == true else { throw HarnessError("the relay never came to \(settings)") }

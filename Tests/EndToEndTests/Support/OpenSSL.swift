@@ -116,7 +116,7 @@ enum OpenSSL {
             "openssl",
             ["s_server", "-accept", endpoint.description, "-naccept", "1", "-Verify", "1"] + channel
                 + identity.arguments, input: .socket)
-        guard eventually(timeout: 10, { isListening(endpoint) || !process.isRunning }), process.isRunning else {
+        guard eventually(timeout: 30, { isListening(endpoint) || !process.isRunning }), process.isRunning else {
             throw HarnessError("openssl s_server at \(endpoint): \(process.errorText)")
         }
         return process

@@ -44,7 +44,7 @@ final class PacketCapture: Sendable {
     /// What has passed; nothing is captured after that. Fails where some of it was missed.
     func finish() throws -> [Packet] {
         state.withLock { $0.stops = true }
-        guard let dropped = state.wait(timeout: 10, { $0.dropped }) else {
+        guard let dropped = state.wait(timeout: 30, { $0.dropped }) else {
             throw HarnessError("the capture doesn't end")
         }
         guard dropped == 0 else { throw HarnessError("the capture has missed \(dropped) packets") }

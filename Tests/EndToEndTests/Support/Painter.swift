@@ -26,7 +26,7 @@ final class Painter: Sendable {
                 state.withLock { $0.failure = "\(error)" }
             }
         }
-        let isUp = state.wait(timeout: 10) { $0.painted > 0 || $0.failure != nil ? $0.painted > 0 : nil }
+        let isUp = state.wait(timeout: 30) { $0.painted > 0 || $0.failure != nil ? $0.painted > 0 : nil }
         guard isUp == true else { throw HarnessError(state.current.failure ?? "nothing is painted on \(display)") }
     }
 

@@ -73,7 +73,7 @@ final class PrivateMachine: Sendable {
                     return try body()
                 })
         }
-        guard let result = outcome.wait(timeout: 20, { $0 }) else { throw HarnessError("\(path) can't be entered") }
+        guard let result = outcome.wait(timeout: 30, { $0 }) else { throw HarnessError("\(path) can't be entered") }
         return try result.get()
     }
 

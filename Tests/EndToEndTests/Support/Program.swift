@@ -32,7 +32,7 @@ enum Program {
 
     /// Runs it to its end.
     static func run(
-        _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil, timeout: Double = 20
+        _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil, timeout: Double = 30
     ) throws -> (ending: ChildProcess.Ending, output: String, words: String) {
         let process = try ProgramProcess(arguments, environment: environment, machine: machine)
         defer { process.end() }
@@ -147,7 +147,7 @@ final class ProgramProcess: Sendable {
     /// The first event of that name from number `start` on that fits.
     @discardableResult
     func waitFor(
-        _ name: String, from start: Int = 0, timeout: Double = 15, where fits: (Event) -> Bool = { _ in true }
+        _ name: String, from start: Int = 0, timeout: Double = 30, where fits: (Event) -> Bool = { _ in true }
     ) throws -> Event {
         let found: Event?? = process.state.wait(timeout: timeout) { state -> Event?? in
             for line in state.output.dropFirst(start) {
@@ -171,7 +171,7 @@ final class ProgramProcess: Sendable {
     var lineCount: Int { process.state.current.output.count }
 
     /// Waits for words on standard error.
-    func waitForWords(_ words: String, timeout: Double = 15) throws {
+    func waitForWords(_ words: String, timeout: Double = 30) throws {
         let found = process.state.wait(timeout: timeout) { state in
             state.errors.contains { $0.localizedCaseInsensitiveContains(words) } ? true : nil
         }
@@ -184,5 +184,5 @@ final class ProgramProcess: Sendable {
     func interrupt() { process.interrupt() }
     func kill() { process.kill() }
     func end() { process.end() }
-    func waitForEnd(timeout: Double = 20) throws -> ChildProcess.Ending { try process.waitForEnd(timeout: timeout) }
+    func waitForEnd(timeout: Double = 30) throws -> ChildProcess.Ending { try process.waitForEnd(timeout: timeout) }
 }

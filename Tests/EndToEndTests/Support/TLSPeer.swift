@@ -74,7 +74,7 @@ final class TLSPeer {
     func send(raw bytes: [UInt8]) { socket.send(bytes) }
 
     /// Reads on until a message of that kind has come, or the connection has ended, or the time is over.
-    func wait(for kind: UInt8, timeout: Double = 10) -> WireMessage? {
+    func wait(for kind: UInt8, timeout: Double = 30) -> WireMessage? {
         let deadline = secondsNow() + timeout
         while true {
             if let message = messages.first(where: { $0.kind == kind }) { return message }
@@ -84,7 +84,7 @@ final class TLSPeer {
     }
 
     /// Whether the connection ends within that time.
-    func ends(within timeout: Double = 10) -> Bool {
+    func ends(within timeout: Double = 30) -> Bool {
         let deadline = secondsNow() + timeout
         while !hasEnded, secondsNow() < deadline { read(timeout: 0.1) }
         return hasEnded

@@ -15,7 +15,7 @@ final class XServer: Sendable {
         // The server writes the number of the display it has found free once it takes connections.
         let process = try ChildProcess(
             "Xvfb", ["-displayfd", "1", "-screen", "0", "\(width)x\(height)x24", "-nolisten", "tcp", "-noreset"])
-        let line = process.state.wait(timeout: 20) { state in
+        let line = process.state.wait(timeout: 30) { state in
             state.output.first ?? (state.ending == nil ? nil : "")
         }
         guard let number = line.flatMap({ Int($0) }) else {
