@@ -6,8 +6,10 @@ import BeamMedia
 struct LaneEncoder {
     /// A screen at rest: for so long nothing has changed, and the picture may get better.
     private static let rest = Duration.milliseconds(60)
-    /// From one improvement to the next; of a path's rate each takes most of that.
+    /// From one improvement to the next; of a path's rate each takes at most most of that.
     private static let refinement = Duration.milliseconds(50)
+    /// No sooner comes the next where one took little of a path's rate.
+    private static let leastRefinement = Duration.milliseconds(20)
     /// How long the reduced lane's encoder is kept when nobody watches.
     private static let keptTime = Duration.seconds(10)
 
@@ -250,8 +252,15 @@ struct LaneEncoder {
         last.time = now
         encoder.setRate(rate, isPathBound: isPathBound)
         let unit = try coded(last) { encoder, last throws(CodecError) in try encoder.refine(last) }
-        improvement = encoder.isRefined ? nil : now + Self.refinement
+        improvement = encoder.isRefined ? nil : now + pause(after: unit)
         if let unit { handOn(unit, waited: nil, begin: now) }
+    }
+
+    /// From this improvement to the next: a path that carries little is used but for a tenth, however well its size was foreseen.
+    private func pause(after unit: AccessUnit?) -> Duration {
+        guard isPathBound, let unit else { return Self.refinement }
+        let taken = Duration.seconds(Double(unit.bytes.count * 8) / Double(rate))
+        return min(max(taken * 1.1, Self.leastRefinement), Self.refinement)
     }
 
     // MARK: The encoder
