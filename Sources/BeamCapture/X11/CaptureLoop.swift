@@ -233,7 +233,7 @@ final class CaptureLoop {
             hand(frame, at: time, deliver)
             if !meanwhile.isEmpty {
                 pending = meanwhile
-                wantsLook = true
+                wantLook()
             }
         } catch {
             switch error {

@@ -6,11 +6,18 @@ import BeamMedia
 /// would come a little later after its change than the one before, by up to a frame, until one is skipped: half a frame of
 /// delay on average. So looks may come a quarter closer together than the rate has it, as long as some are saved up for that;
 /// when they are used up, a screen that is hardly faster has one of its changes left out, and a much faster one is looked at in step.
+/// Where something else used them up, so that looks in step would stay behind a screen of about their rate by always the same
+/// time, one change is left out for that, too.
 struct LookBudget: Sendable {
     /// Looks that can be saved up.
     private static let capacity = 2.0
     /// How close together looks may come, as a part of the interval.
     private static let closest = 0.75
+    /// Changes come about as often as looks when so many in a row come as long after the look before them, but for so much of an
+    /// interval.
+    private static let likeness = (difference: 0.05, count: 3)
+    /// How much of an interval later than foreseen the next of them may come.
+    private static let tolerance = 0.02
 
     private let interval: Double
     /// Looks that were saved up when the last one was taken.
@@ -18,6 +25,8 @@ struct LookBudget: Sendable {
     private var last: MediaTime?
     /// In intervals since the last look: when the next may be taken.
     private var spacing = closest
+    /// When the last change came that had to wait, in intervals since the look before it, and how many have come like it.
+    private var wait: (gap: Double, count: Int)?
 
     init(interval: Duration) { self.interval = Double(max(1, interval.inNanoseconds)) }
 
@@ -33,8 +42,15 @@ struct LookBudget: Sendable {
         let gap = Double((now - last).inNanoseconds) / interval
         if saved + gap >= 1 {
             spacing = Self.closest
+            wait = nil
+        } else if gap >= Self.closest {
+            spacing = 2
+            wait = nil
         } else {
-            spacing = gap < Self.closest ? 1 : 2
+            let isAlike = wait.map { abs($0.gap - gap) < Self.likeness.difference } ?? false
+            let count = isAlike ? (wait?.count ?? 0) + 1 : 0
+            wait = (gap, count)
+            spacing = count < Self.likeness.count ? 1 : 1 + gap + Self.tolerance
         }
     }
 

@@ -8,7 +8,7 @@ struct PlayoutBuffer: Sendable {
     /// What isn't worth a delay: half of what a picture lasts at 60 a second.
     private static let negligible = Duration.milliseconds(8)
     /// How far frames may be out of step where they do wait.
-    private static let tolerance = Duration.milliseconds(4)
+    private static let tolerance = Duration.milliseconds(6)
     /// More than this isn't waited for by itself: a picture that jerks is better than one that lags.
     private static let longest = Duration.milliseconds(120)
     /// Frames that count.
