@@ -24,6 +24,17 @@ public enum PictureQuality {
         return beam_structural_similarity(a.planes[plane].constant, b.planes[plane].constant, size)
     }
 
+    /// The sums of absolute differences of two planes of `size` samples, of 8 bits, in each block of 16 × 16 samples, row by row.
+    /// Blocks at the right and the lower edge are smaller where the planes end in them.
+    public static func blockDifferences(_ a: Plane, _ b: Plane, _ size: PixelSize) -> [UInt32] {
+        let count = ((size.width + 15) / 16) * ((size.height + 15) / 16)
+        return [UInt32](unsafeUninitializedCapacity: count) { sums, initialized in
+            let size = beam_size(width: Int32(size.width), height: Int32(size.height))
+            if let base = sums.baseAddress { beam_block_differences(a.constant, b.constant, size, base) }
+            initialized = count
+        }
+    }
+
     /// The size of the plane in bytes, which both have.
     private static func commonPlaneSize(_ a: PixelBuffer, _ b: PixelBuffer, _ plane: Int) -> beam_size {
         precondition(a.format == b.format && a.size == b.size && !PixelRect(a.size).isEmpty)

@@ -84,4 +84,62 @@ import Testing
         #expect(large * 10 <= seconds.count, "\(seconds)")
         #expect((seconds.max() ?? 0) <= 0.25, "\(seconds)")
     }
+
+    /// Nothing is known of how such a picture gets better: it was all motion so far.
+    @Test(arguments: [600_000, 1_800_000]) func motionThatStopsGetsBetterInSmallPartsToo(rate: Int) throws {
+        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
+        let grain = Grain(size)
+        _ = try encoder.encode(grain.blank, keyframe: true)
+        encoder.setRate(rate, isPathBound: true)
+        for number in 1...45 { _ = try encoder.encode(grain.picture(number), keyframe: false) }
+        var last = grain.picture(45)
+        var seconds: [Double] = []
+        for tick in 1...200 where !encoder.isRefined {
+            last.time = MovingContent.time(45) + .milliseconds(50 * tick)
+            guard let unit = try encoder.refine(last) else { continue }
+            seconds.append(Double(unit.bytes.count * 8) / Double(rate))
+        }
+        #expect(encoder.isRefined)
+        #expect(seconds.allSatisfy { $0 <= 0.15 }, "\(seconds)")
+        // Where all of it is of one kind, what a part takes is foreseen.
+        let usual = seconds.sorted()[seconds.count / 2]
+        #expect(usual > 0.04 && usual < 0.05, "\(seconds)")
+    }
+}
+
+/// What a camera sees: every pixel has a noise of its own, and all of it moves.
+private struct Grain {
+    let size: PixelSize
+    private let values: [UInt8]
+
+    init(_ size: PixelSize) {
+        self.size = size
+        var generator = SeededGenerator(seed: 7)
+        values = (0..<size.width * (size.height + 256)).map { index in
+            UInt8(110 + (index % size.width) / 12 + Int(generator.next() % 24))
+        }
+    }
+
+    /// A picture of nothing, before the first.
+    var blank: Picture {
+        let buffer = PixelBuffer(format: .i420, size: size)
+        for (plane, value) in [UInt8(110), 128, 128].enumerated() {
+            for y in 0..<(plane == 0 ? size.height : (size.height + 1) / 2) {
+                _ = buffer.row(plane, y).initializeMemory(as: UInt8.self, repeating: value)
+            }
+        }
+        return Picture(buffer: buffer, time: MovingContent.time(0))
+    }
+
+    /// Picture `number`, a 30th of a second after the one before.
+    func picture(_ number: Int) -> Picture {
+        var picture = blank
+        for y in 0..<size.height {
+            let start = (y + 3 * number % 256) * size.width
+            picture.buffer.row(0, y).copyBytes(from: values[start..<start + size.width])
+        }
+        picture.time = MovingContent.time(number)
+        picture.number = UInt64(number)
+        return picture
+    }
 }

@@ -103,4 +103,21 @@ import Testing
         #expect(
             change.damage(from: older, to: newer) == DamageRegion(PixelRect(x: 128, y: 32, width: 128, height: 80)))
     }
+
+    @Test(arguments: sizes) func blocksDifferByWhatTheirSamplesDo(_ size: PixelSize) {
+        var generator = SeededGenerator(seed: UInt64(size.width))
+        let (a, b) = (PixelBuffer(format: .i420, size: size), PixelBuffer(format: .i420, size: size))
+        let across = (size.width + 15) / 16
+        var expected = [UInt32](repeating: 0, count: across * ((size.height + 15) / 16))
+        for y in 0..<size.height {
+            for x in 0..<size.width {
+                // The extremes in particular.
+                a[plane: 0, x, y] = generator.next() % 3 == 0 ? 255 : UInt8(truncatingIfNeeded: generator.next())
+                b[plane: 0, x, y] = generator.next() % 3 == 0 ? 0 : UInt8(truncatingIfNeeded: generator.next())
+                expected[y / 16 * across + x / 16] += UInt32(abs(Int(a[plane: 0, x, y]) - Int(b[plane: 0, x, y])))
+            }
+        }
+        #expect(PictureQuality.blockDifferences(a.planes[0], b.planes[0], size) == expected)
+        #expect(PictureQuality.blockDifferences(a.planes[0], a.planes[0], size).allSatisfy { $0 == 0 })
+    }
 }

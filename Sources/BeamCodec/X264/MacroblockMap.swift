@@ -50,16 +50,43 @@ final class MacroblockMap {
         return changed
     }
 
-    /// Marks what isn't as good as `quantiser` makes it as changed, and the rest as constant. `limit`: no more than so many, the
-    /// worst from the top first.
-    func markCoarser(than quantiser: Int, limit: Int? = nil) {
+    /// Marks what isn't as good as `quantiser` makes it as changed, and the rest as constant.
+    func markCoarser(than quantiser: Int) {
         let quantiser = UInt8(quantiser)
         for place in 0..<count { info[place] = quality[place] > quantiser ? 0 : Self.constant }
-        guard var left = limit else { return }
+    }
+
+    /// Marks what isn't as good as `quantiser` makes it as changed, if coding `residual` with that takes no more than `bound` bits,
+    /// else a part that doesn't: the worst from the top. The rest is constant. Returns what the marked ones take.
+    func markCoarser(than quantiser: Int, within bound: Double, _ residual: Residual) -> Double {
+        markCoarser(than: quantiser)
+        let all = bits(toMend: residual, to: quantiser, within: bound)
+        guard all > bound else { return all }
         let coarsest = UInt8(self.coarsest)
+        var used = 0.0
+        var isFull = false
         for place in 0..<count where info[place] & Self.constant == 0 {
-            if quality[place] == coarsest, left > 0 { left -= 1 } else { info[place] = Self.constant }
+            if quality[place] == coarsest, !isFull {
+                let bits = residual.bits(place, at: quantiser)
+                isFull = used > 0 && used + bits > bound
+                if !isFull {
+                    used += bits
+                    continue
+                }
+            }
+            info[place] = Self.constant
         }
+        return used
+    }
+
+    /// What it takes to code `residual` of all that isn't as good as `quantiser` makes it with that; more than `bound` isn't counted.
+    func bits(toMend residual: Residual, to quantiser: Int, within bound: Double) -> Double {
+        var bits = 0.0
+        for place in 0..<count where quality[place] > quantiser {
+            bits += residual.bits(place, at: quantiser)
+            if bits > bound { break }
+        }
+        return bits
     }
 
     /// Calls `body` with each run of changed macroblocks in a row, in samples of the coded picture.

@@ -44,12 +44,15 @@ struct QuantiserControl {
     private var largeChanges: Experience?
     /// What refinements took, against what was expected.
     private var refinementFactor = 1.0
+    /// What parts took, against what their residual said.
+    private var residualFactor = 1.0
     private var current: Kind?
 
     private enum Kind {
         case keyframe(quantiser: Int)
         case change(macroblocks: Int, quantiser: Int)
         case refinement(expected: Double)
+        case partialRefinement(expected: Double)
     }
 
     init(bitRate: Int, frameRate: Double, macroblocks: Int) {
@@ -191,33 +194,13 @@ struct QuantiserControl {
         return { max(known.bits(at: $0), unknown.bits(at: $0) * 0.7) * count }
     }
 
-    /// How to code a picture once more.
-    struct Refinement {
-        var quantiser: Int
-        /// As many macroblocks as this, of those that are coarser; nil: all of them.
-        var limit: Int?
-    }
-
-    /// Where a path carries too little for the whole picture at once, it gets better a part at a time: text can be read at the
-    /// first of these, and looks well at the second.
-    private static let stages = [38, 28, 20, best]
-
     /// The quantiser with which to code the picture once more; nil when there is no room for it at this time.
-    mutating func refinement(of histogram: [Int], budget: Int?, at time: MediaTime) -> Refinement? {
+    mutating func refinement(of histogram: [Int], budget: Int?, at time: MediaTime) -> Int? {
         advance(to: time)
         guard let coarsest = histogram.lastIndex(where: { $0 > 0 }), coarsest > Self.best else { return nil }
         let bound = min(budget.map(Double.init) ?? .infinity, room * 0.5, bits(regime.refinementSeconds))
         var quantiser = coarsest
         while quantiser > Self.best, refinementBits(histogram, to: quantiser - 1) <= bound { quantiser -= 1 }
-        if regime == .pathBound, let stage = Self.stages.first(where: { $0 < coarsest }), quantiser > stage {
-            // Steps of one or two would code everything again and again.
-            let coarser = histogram.dropFirst(stage + 1).reduce(0, +)
-            let each = refinementBits(histogram, to: stage) / Double(max(1, coarser))
-            let limit = Int(bound / max(1, each))
-            guard limit * 50 >= total || level == 0 else { return nil }
-            current = .refinement(expected: each * Double(max(1, limit)) / refinementFactor)
-            return Refinement(quantiser: stage, limit: max(1, limit))
-        }
         if quantiser == coarsest {
             // There will never be more room than now.
             guard budget == nil, level == 0 else { return nil }
@@ -225,8 +208,34 @@ struct QuantiserControl {
         }
         current = .refinement(expected: refinementBits(histogram, to: quantiser) / refinementFactor)
         lastLowered = time
-        return Refinement(quantiser: quantiser)
+        return quantiser
     }
+
+    /// Where a path carries too little for the whole picture at once, it gets better a part at a time: text can be read at the
+    /// first of these, and looks well at the second. Smaller steps would code everything again and again.
+    private static let stages = [38, 28, 20, best]
+
+    /// The quantiser with which to code what is coarser once more, and how much of it: as much as takes so many bits, by what the
+    /// residual says. Nil when there is no room for it at this time.
+    ///
+    /// - Parameter expected: How many bits it takes, by what the residual says, to code all that is coarser than a quantiser with
+    ///   that; it need not count on beyond the bound.
+    mutating func partialRefinement(
+        from coarsest: Int, at time: MediaTime, expected: (_ quantiser: Int, _ bound: Double) -> Double
+    ) -> (quantiser: Int, bound: Double)? {
+        advance(to: time)
+        let usual = bits(regime.refinementSeconds)
+        let bound = min(room * 0.5, usual)
+        guard let first = Self.stages.first(where: { $0 < coarsest }), bound * 2 >= usual || level == 0 else {
+            return nil
+        }
+        let told = bound / residualFactor
+        let whole = Self.stages.last { $0 < coarsest && expected($0, told) <= told }
+        return (whole ?? first, told)
+    }
+
+    /// The refinement that was planned last takes so many bits by what the residual says.
+    mutating func refines(expected: Double) { current = .partialRefinement(expected: expected) }
 
     /// What bringing all macroblocks to `quantiser` may take: half of what coding them afresh would, or less for a small step.
     private func refinementBits(_ histogram: [Int], to quantiser: Int) -> Double {
@@ -269,7 +278,11 @@ struct QuantiserControl {
             }
         case .refinement(let expected) where expected > 0:
             refinementFactor = min(4, max(0.1, (refinementFactor + bits / expected) / 2))
-        case .refinement, nil: break
+        case .partialRefinement(let expected) where expected > 0:
+            let factor = min(4, max(0.5, bits / expected))
+            // More than foreseen delays what comes next; less doesn't.
+            residualFactor = factor > residualFactor ? factor : (residualFactor + factor) / 2
+        case .refinement, .partialRefinement, nil: break
         }
         current = nil
     }

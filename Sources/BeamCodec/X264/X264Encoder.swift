@@ -94,25 +94,45 @@ final class X264Encoder: EncoderBackend {
 
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? {
         // What was left out is part of this picture, but nobody has seen it yet.
-        guard !needsKeyframe, pending.isEmpty, !isRefined,
-            let plan = control.refinement(of: macroblocks.histogram, budget: budget, at: picture.time)
-        else { return nil }
-        let quantiser = plan.quantiser
-        macroblocks.markCoarser(than: quantiser, limit: plan.limit)
+        guard !needsKeyframe, pending.isEmpty, !isRefined else { return nil }
+        return control.regime == .pathBound ? try refinePart(of: picture) : try refineAll(of: picture, budget)
+    }
+
+    private func refineAll(of picture: Picture, _ budget: Int?) throws(CodecError) -> AccessUnit? {
+        guard let quantiser = control.refinement(of: macroblocks.histogram, budget: budget, at: picture.time) else {
+            return nil
+        }
+        macroblocks.markCoarser(than: quantiser)
+        let unit = try code(picture, keyframe: false, quantiser: quantiser)
+        macroblocks.improve(to: quantiser)
+        return refined(unit, quantiser)
+    }
+
+    private func refinePart(of picture: Picture) throws(CodecError) -> AccessUnit? {
+        let source = evenPictures?.even(picture.buffer) ?? picture.buffer
+        let shown = handle.reconstruction
+        guard let luma = shown.plane.0 else { return nil }
+        let residual = Residual(
+            of: source.planes[0], from: Plane(base: UnsafeMutableRawPointer(luma), stride: Int(shown.i_stride.0)),
+            handle.coded)
+        let plan = control.partialRefinement(from: macroblocks.coarsest, at: picture.time) { quantiser, bound in
+            macroblocks.bits(toMend: residual, to: quantiser, within: bound)
+        }
+        guard let (quantiser, bound) = plan else { return nil }
+        control.refines(expected: macroblocks.markCoarser(than: quantiser, within: bound, residual))
         var picture = picture
-        if plan.limit != nil, quantiser < currentQuantiser {
+        if quantiser < currentQuantiser {
             // The library is about to look at everything: outside of the part in question it gets to see what it has already.
             let partial = self.partial ?? PartialPictures(chroma.pixelFormat, handle.coded)
             self.partial = partial
-            let source = evenPictures?.even(picture.buffer) ?? picture.buffer
-            picture.buffer = partial.picture(of: source, where: macroblocks, over: handle.reconstruction)
+            picture.buffer = partial.picture(of: source, where: macroblocks, over: shown)
         }
         let unit = try code(picture, keyframe: false, quantiser: quantiser)
-        if plan.limit == nil {
-            macroblocks.improve(to: quantiser)
-        } else {
-            macroblocks.setQualityOfChanged(quantiser, lookedAtAll: false)
-        }
+        macroblocks.setQualityOfChanged(quantiser, lookedAtAll: false)
+        return refined(unit, quantiser)
+    }
+
+    private func refined(_ unit: AccessUnit, _ quantiser: Int) -> AccessUnit {
         currentQuantiser = quantiser
         control.coded(bits: unit.bytes.count * 8)
         return unit

@@ -77,6 +77,10 @@ enum {
 int beam_changed_tiles(const beam_const_plane a[3], const beam_const_plane b[3], beam_size size, int is_halved, uint8_t *tiles,
                        beam_kernel kernel);
 
+// The sums of absolute differences of two planes of `size` in each block of 16 × 16 samples, row by row; blocks at the right and
+// the lower edge are smaller where `size` ends in them.
+void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size size, uint32_t *sums);
+
 // The sum of squared differences of two planes of `size`.
 uint64_t beam_squared_difference(beam_const_plane a, beam_const_plane b, beam_size size);
 
