@@ -4,8 +4,11 @@ import BeamMedia
 
 /// One lane: what of the source's pictures is coded when, how large, and at what rate. The encode stage's thread's own.
 struct LaneEncoder {
-    /// A screen at rest: for so long nothing has changed, and the picture may get better.
-    private static let rest = Duration.milliseconds(60)
+    /// A screen at rest: for so many pictures at the full frame rate nothing has changed, and the picture may get better. (Of a
+    /// motion one may be missing.) Not before, and in any case after so long.
+    private static let restPictures = 2.5
+    private static let leastRest = Duration.milliseconds(60)
+    private static let mostRest = Duration.milliseconds(300)
     /// From one improvement to the next; of a path's rate each takes at most most of that.
     private static let refinement = Duration.milliseconds(50)
     /// No sooner comes the next where one took little of a path's rate.
@@ -14,6 +17,7 @@ struct LaneEncoder {
     private static let keptTime = Duration.seconds(10)
 
     private let lane: Int
+    private let rest: Duration
     private var settings: EncodeStage.Settings
     private let state: EncodeState
     private let handlers: EncodeStage.Handlers
@@ -55,6 +59,7 @@ struct LaneEncoder {
         self.size = size
         ladder = QualityLadder(frameRate: settings.frameRate, size: size)
         offerInterval = 1 / settings.frameRate
+        rest = min(max(.seconds(Self.restPictures / settings.frameRate), Self.leastRest), Self.mostRest)
     }
 
     // MARK: What comes in
@@ -206,7 +211,7 @@ struct LaneEncoder {
         self.converter = converter
         let converted = try converter.convert(source, to: sentSize)
         lastPicture = converted
-        improvement = begin + Self.rest
+        improvement = begin + rest
         guard let unit = try coded(converted, keyframe: keyframe) else { return }
         // A keyframe that comes by itself answers those that were asked for.
         if unit.isKeyframe { state.shared.withLock { $0.lanes[lane].needsKeyframe = false } }
