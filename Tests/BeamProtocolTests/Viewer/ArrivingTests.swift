@@ -69,8 +69,8 @@ struct ArrivingTests {
     @Test func repairsAreWaitedForUpToATolerance() {
         var buffer = PlayoutBuffer()
         let ages = play(&buffer, transits: (0..<200).map { $0 % 8 == 0 ? 24 : 10 }).dropFirst(60)
-        #expect(ages.allSatisfy { abs($0 - 20) < 0.01 || abs($0 - 24) < 0.01 })
-        #expect(buffer.delay == .milliseconds(10))
+        #expect(ages.allSatisfy { abs($0 - 18) < 0.01 || abs($0 - 24) < 0.01 })
+        #expect(buffer.delay == .milliseconds(8))
     }
 
     @Test func aPersonsChoiceStays() {
