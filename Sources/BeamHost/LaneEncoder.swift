@@ -9,9 +9,9 @@ struct LaneEncoder {
     private static let restPictures = 2.5
     private static let leastRest = Duration.milliseconds(60)
     private static let mostRest = Duration.milliseconds(300)
-    /// From one improvement to the next; of a path's rate each takes at most most of that.
+    /// From one improvement to the next; each takes less than that of a path's rate.
     private static let refinement = Duration.milliseconds(50)
-    /// No sooner comes the next where one took little of a path's rate.
+    /// The same where one took little of a path's rate.
     private static let leastRefinement = Duration.milliseconds(20)
     /// How long the reduced lane's encoder is kept when nobody watches.
     private static let keptTime = Duration.seconds(10)
@@ -261,7 +261,7 @@ struct LaneEncoder {
         if let unit { handOn(unit, waited: nil, begin: now) }
     }
 
-    /// From this improvement to the next: a path that carries little is used but for a tenth, however well its size was foreseen.
+    /// From this improvement to the next: a path that carries little is used but for a tenth, however well sizes were foreseen.
     private func pause(after unit: AccessUnit?) -> Duration {
         guard isPathBound, let unit else { return Self.refinement }
         let taken = Duration.seconds(Double(unit.bytes.count * 8) / Double(rate))

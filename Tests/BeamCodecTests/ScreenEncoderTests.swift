@@ -183,16 +183,18 @@ import Testing
         #expect(PictureQuality.psnr(after.buffer, next.buffer) >= 46)
     }
 
-    @Test func refinementKeepsToItsBudget() throws {
-        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 600_000))
+    @Test(arguments: [(600_000, false, 60_000), (1_000_000, true, 20_000)])
+    func refinementKeepsToItsBudget(rate: Int, isPathBound: Bool, budget: Int) throws {
+        let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: rate))
+        encoder.setRate(rate, isPathBound: isPathBound)
         var picture = MovingContent(size).picture(0)
         _ = try encoder.encode(picture, keyframe: true)
         var frames = 0
         for _ in 0..<200 where !encoder.isRefined {
             picture.time = picture.time + .milliseconds(100)
-            guard let unit = try encoder.refine(picture, budget: 60_000) else { continue }
+            guard let unit = try encoder.refine(picture, budget: budget) else { continue }
             frames += 1
-            #expect(unit.bytes.count * 8 < 150_000)
+            #expect(unit.bytes.count * 8 < budget * 5 / 2)
         }
         #expect(frames > 1)
         #expect(encoder.isRefined)

@@ -221,11 +221,12 @@ struct QuantiserControl {
     /// - Parameter expected: How many bits it takes, by what the residual says, to code all that is coarser than a quantiser with
     ///   that; it need not count on beyond the bound.
     mutating func partialRefinement(
-        from coarsest: Int, at time: MediaTime, expected: (_ quantiser: Int, _ bound: Double) -> Double
+        from coarsest: Int, budget: Int?, at time: MediaTime, expected: (_ quantiser: Int, _ bound: Double) -> Double
     ) -> (quantiser: Int, bound: Double)? {
         advance(to: time)
-        let usual = bits(regime.refinementSeconds)
-        let bound = min(room * 0.5, usual)
+        let usual = min(budget.map(Double.init) ?? .infinity, bits(regime.refinementSeconds))
+        let bound = min(usual, room * 0.5)
+        // A part that is smaller only because there is little room is better waited for.
         guard let first = Self.stages.first(where: { $0 < coarsest }), bound * 2 >= usual || level == 0 else {
             return nil
         }

@@ -95,7 +95,7 @@ final class X264Encoder: EncoderBackend {
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? {
         // What was left out is part of this picture, but nobody has seen it yet.
         guard !needsKeyframe, pending.isEmpty, !isRefined else { return nil }
-        return control.regime == .pathBound ? try refinePart(of: picture) : try refineAll(of: picture, budget)
+        return control.regime == .pathBound ? try refinePart(of: picture, budget) : try refineAll(of: picture, budget)
     }
 
     private func refineAll(of picture: Picture, _ budget: Int?) throws(CodecError) -> AccessUnit? {
@@ -108,15 +108,15 @@ final class X264Encoder: EncoderBackend {
         return refined(unit, quantiser)
     }
 
-    private func refinePart(of picture: Picture) throws(CodecError) -> AccessUnit? {
+    private func refinePart(of picture: Picture, _ budget: Int?) throws(CodecError) -> AccessUnit? {
         let source = evenPictures?.even(picture.buffer) ?? picture.buffer
         let shown = handle.reconstruction
         guard let luma = shown.plane.0 else { return nil }
         let residual = Residual(
             of: source.planes[0], from: Plane(base: UnsafeMutableRawPointer(luma), stride: Int(shown.i_stride.0)),
             handle.coded)
-        let plan = control.partialRefinement(from: macroblocks.coarsest, at: picture.time) { quantiser, bound in
-            macroblocks.bits(toMend: residual, to: quantiser, within: bound)
+        let plan = control.partialRefinement(from: macroblocks.coarsest, budget: budget, at: picture.time) {
+            macroblocks.bits(toMend: residual, to: $0, within: $1)
         }
         guard let (quantiser, bound) = plan else { return nil }
         control.refines(expected: macroblocks.markCoarser(than: quantiser, within: bound, residual))
