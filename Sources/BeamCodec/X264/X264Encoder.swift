@@ -112,7 +112,8 @@ final class X264Encoder: EncoderBackend {
         let source = evenPictures?.even(picture.buffer) ?? picture.buffer
         let shown = handle.reconstruction
         guard let luma = shown.plane.0 else { return nil }
-        let residual = Residual(
+        // Looked at only where there is room.
+        lazy var residual = Residual(
             of: source.planes[0], from: Plane(base: UnsafeMutableRawPointer(luma), stride: Int(shown.i_stride.0)),
             handle.coded)
         let plan = control.partialRefinement(from: macroblocks.coarsest, budget: budget, at: picture.time) {
