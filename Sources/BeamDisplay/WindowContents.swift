@@ -5,7 +5,7 @@ public struct WindowMessage: Hashable, Sendable {
     /// What more there is to say, or what to do next.
     public var detail: String?
     /// A code to compare with another screen's, shown as large as the window lets it be, to be read across a room; six
-    /// digits are shown as two groups of three.
+    /// or nine digits are shown in groups of three.
     public var code: String?
 
     public init(headline: String, detail: String? = nil, code: String? = nil) {

@@ -1,20 +1,43 @@
-/// Six decimal digits.
+/// Six decimal digits that are typed or compared; nine where many comparisons have failed (`ComparisonGuard`).
 public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
+    /// How many digits there may be.
+    enum Length: Int, Sendable, CaseIterable {
+        case six = 6
+        case nine = 9
+    }
+
     public let description: String
 
     /// Nil for anything but six ASCII digits.
     public init?(_ text: String) {
-        guard text.utf8.count == 6, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard text.utf8.count == Length.six.rawValue, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
         description = text
     }
 
-    /// In two groups of three, for people: `482 913`.
-    public var spaced: String { "\(description.prefix(3)) \(description.suffix(3))" }
+    /// In groups of three, for people: `482 913`.
+    public var spaced: String {
+        stride(from: 0, to: description.utf8.count, by: 3)
+            .map { String(description.dropFirst($0).prefix(3)) }.joined(separator: " ")
+    }
 
-    init(digits: String) { description = digits }
+    private init(digits: String) { description = digits }
 
     /// Six digits, evenly distributed.
     public static func random(using generator: inout some RandomNumberGenerator) -> PairingCode {
-        PairingCode(digits: (0..<6).map { _ in String(Int.random(in: 0...9, using: &generator)) }.joined())
+        let digits = (0..<Length.six.rawValue).map { _ in String(Int.random(in: 0...9, using: &generator)) }
+        return PairingCode(digits: digits.joined())
+    }
+
+    /// The last digits of a number that is so large that they are as good as evenly distributed.
+    init(number: UInt64, _ length: Length = .six) {
+        let modulus: UInt64 =
+            switch length {
+            case .six: 1_000_000
+            case .nine: 1_000_000_000
+            }
+        let digits = String(number % modulus)
+        self.init(digits: String(repeating: "0", count: length.rawValue - digits.count) + digits)
     }
 }

@@ -4,7 +4,8 @@ import Foundation
 /// What stands in `devices.json`:
 ///
 ///     { "version": 1, "devices": [
-///         { "name": "Studio", "key": "9f86…64 digits", "roles": ["host", "viewer"], "pairedAt": "2026-03-01T09:30:00Z" } ] }
+///         { "name": "Studio", "key": "9f86…64 digits", "roles": ["host", "viewer"], "pairedAt": "2026-03-01T09:30:00Z",
+///           "places": ["192.0.2.7:52345"] } ] }
 ///
 /// Members that aren't known are ignored; roles that aren't are an error, for they'd be lost by the next change.
 enum DevicesFile {
@@ -32,6 +33,8 @@ enum DevicesFile {
         var key: String
         var roles: [String]
         var pairedAt: String
+        /// Left out where there are none, as in files of before.
+        var places: [String]?
     }
 
     static func encode(_ devices: [RememberedDevice]) -> [UInt8] {
@@ -40,7 +43,7 @@ enum DevicesFile {
             devices: sorted(devices).map { device in
                 Entry(
                     name: device.name, key: device.key.hex, roles: device.roles.map(\.rawValue).sorted(),
-                    pairedAt: device.pairedAt.formatted(.iso8601))
+                    pairedAt: device.pairedAt.formatted(.iso8601), places: device.places.isEmpty ? nil : device.places)
             })
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -92,7 +95,8 @@ enum DevicesFile {
         guard let pairedAt = try? Date(entry.pairedAt, strategy: .iso8601) else {
             throw .damaged(reason: "the date of device \(number) can't be read")
         }
-        return RememberedDevice(name: entry.name, key: key, roles: Set(roles), pairedAt: pairedAt)
+        return RememberedDevice(
+            asStored: entry.name, key: key, roles: Set(roles), pairedAt: pairedAt, places: entry.places ?? [])
     }
 
     private static func sorted(_ devices: [RememberedDevice]) -> [RememberedDevice] {

@@ -81,18 +81,79 @@ public struct TrustStore: Sendable {
         return try devices(in: directory)
     }
 
-    /// Remembers a device. One that is remembered already (by its key) gets the new name and time, and both's roles.
-    public func remember(_ device: RememberedDevice) throws(TrustStoreError) {
+    /// Under what name a device was remembered.
+    public enum Remembered: Hashable, Sendable {
+        /// As it calls itself.
+        case asNamed
+        /// Under the name that it had here before: a new one is the person's to give (`rename`).
+        case underOldName(String)
+        /// Another device with a role of its has that name: this one's is marked with the first digits of its key.
+        case marked(String)
+    }
+
+    /// Remembers a device. One that is remembered already (by its key) keeps its name, and gets the new time, both's roles and places.
+    @discardableResult
+    public func remember(_ device: RememberedDevice) throws(TrustStoreError) -> Remembered {
         try change { devices throws(TrustStoreError) in
             if let index = devices.firstIndex(where: { $0.key == device.key }) {
                 devices[index] = devices[index].joined(with: device)
-            } else {
-                guard devices.count < DevicesFile.mostDevices else {
-                    throw .tooManyDevices(most: DevicesFile.mostDevices)
-                }
+                let name = devices[index].name
+                return DeviceNames.isVariant(name, of: device.name, device.key) ? .asNamed : .underOldName(name)
+            }
+            guard devices.count < DevicesFile.mostDevices else {
+                throw .tooManyDevices(most: DevicesFile.mostDevices)
+            }
+            let others = devices
+            let isTaken = { name in others.contains { $0.isNamesake(of: device, called: name) } }
+            guard isTaken(device.name) else {
                 devices.append(device)
+                return .asNamed
+            }
+            let name = DeviceNames.marked(device.name, device.key, isTaken: isTaken)
+            devices.append(device.renamed(name))
+            return .marked(name)
+        }
+    }
+
+    /// The host with this key was watched at `place`, and no other host is there any more.
+    public func note(_ place: String, of host: DeviceKey) throws(TrustStoreError) {
+        try change { devices throws(TrustStoreError) in
+            for index in devices.indices where devices[index].roles.contains(.host) {
+                if devices[index].key == host {
+                    devices[index] = devices[index].moved(to: place)
+                } else if devices[index].places.contains(place) {
+                    devices[index] = devices[index].without(place)
+                }
             }
         }
+    }
+
+    /// Calls a device something else here, and says which it was.
+    ///
+    /// - Parameters:
+    ///   - text: as for `forget(matching:)`.
+    ///   - name: what it is called from now on; no other device with a role of its may have that name.
+    public func rename(matching text: String, to name: String) throws(TrustStoreError) -> RememberedDevice {
+        guard PeerText.name(name) == name else { throw .unusableName(PeerText.name(name)) }
+        return try change { devices throws(TrustStoreError) in
+            let device = try Self.match(text, in: devices)
+            if let other = devices.first(where: { $0.isNamesake(of: device, called: name) }) {
+                throw .nameTaken(name, by: other)
+            }
+            for index in devices.indices where devices[index].key == device.key {
+                devices[index] = devices[index].renamed(name)
+            }
+            return device
+        }
+    }
+
+    private static func match(
+        _ text: String, in devices: [RememberedDevice]
+    ) throws(TrustStoreError) -> RememberedDevice {
+        let matches = DeviceQuery(text).matches(in: devices)
+        guard let match = matches.first else { throw .unknownDevice(DeviceName.cleaned(text)) }
+        guard matches.count == 1 else { throw .ambiguousDevice(DeviceName.cleaned(text), matches: matches) }
+        return match
     }
 
     /// Forgets one device, and says which it was.
@@ -102,11 +163,9 @@ public struct TrustStore: Sendable {
     ///   an error that lists them, but for a whole key, which only ever means the key.
     public func forget(matching text: String) throws(TrustStoreError) -> [RememberedDevice] {
         try change { devices throws(TrustStoreError) in
-            let matches = DeviceQuery(text).matches(in: devices)
-            guard let match = matches.first else { throw .unknownDevice(DeviceName.cleaned(text)) }
-            guard matches.count == 1 else { throw .ambiguousDevice(DeviceName.cleaned(text), matches: matches) }
+            let match = try Self.match(text, in: devices)
             devices.removeAll { $0.key == match.key }
-            return matches
+            return [match]
         }
     }
 

@@ -17,6 +17,9 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
     case unknownDevice(String)
     /// Several devices fit; `matches` has two or more.
     case ambiguousDevice(String, matches: [RememberedDevice])
+    /// What would be left of it.
+    case unusableName(String)
+    case nameTaken(String, by: RememberedDevice)
 
     public var description: String {
         switch self {
@@ -42,6 +45,10 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
             "\(path) was written by a newer beamroom (form \(version)). Update this one; or move the file away, and pair the devices again."
         case .tooManyDevices(let most):
             "\(most) devices are remembered already, and no more than that can be. Forget some with `beamroom devices forget NAME`."
+        case .unusableName(let name):
+            "A device can't be called that: a name has no invisible characters and no quotation marks, and takes at most \(PeerText.nameColumns) columns. “\(name)” would do."
+        case .nameTaken(let name, let other):
+            "Another device (key \(other.key)) is called “\(name)” already. Choose another name, or `beamroom devices forget` that one."
         case .unknownDevice(let name):
             "No device called \(name) is remembered, and none whose key begins so. `beamroom devices` lists those that are."
         case .ambiguousDevice(let name, let matches):

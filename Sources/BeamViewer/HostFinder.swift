@@ -80,8 +80,27 @@ final class HostFinder: Sendable {
         }
     }
 
-    /// The name by which the host was chosen, if it was by one.
-    var chosenName: String? { state.withLock { $0.chosen } }
+    /// How the host was chosen.
+    struct Choice: Sendable {
+        /// The name by which it was, if it was by one.
+        var name: String?
+        /// Discovery has found that name.
+        var isDiscovered: Bool
+        /// The address that the person gave: `192.0.2.7:52345`, or the system's name for one.
+        var place: String?
+    }
+
+    var choice: Choice {
+        let name = state.withLock { $0.chosen }
+        let isDiscovered = announcedVersion != nil
+        let place: String? =
+            switch target {
+            case .endpoint(let endpoint): endpoint.description
+            case .name(let name, let port): isDiscovered ? nil : Endpoint(host: name, port: port).description
+            case .anyHost: nil
+            }
+        return Choice(name: name, isDiscovered: isDiscovered, place: place)
+    }
 
     /// What the host says that it speaks; nil where discovery knows nothing of it.
     var announcedVersion: Int? {

@@ -17,17 +17,39 @@ struct HostKeeper: Sendable {
 
     /// Without regard to case, as hosts are found.
     private func keys(of name: String) -> Set<DeviceKey> {
-        Set(hosts.filter { $0.name.lowercased() == name.lowercased() }.map(\.key))
+        Set(hosts.filter { DeviceNames.areSame($0.name, name) }.map(\.key))
     }
 
-    /// What the session has to know. A host that was chosen by a known one's name has to be that one.
-    func trust(_ options: ViewerOptions.Trust, identity: LocalIdentity, hostName: String?) -> ViewerTrust {
-        let required = hostName.map { keys(of: $0) } ?? []
+    /// The host that was watched at this address last.
+    private func keys(at place: String) -> Set<DeviceKey> {
+        Set(hosts.filter { $0.places.contains(place) }.map(\.key))
+    }
+
+    /// What the session has to know. A host that was chosen by a known one's name, or by the address where one was, has to be that one.
+    func trust(_ options: ViewerOptions.Trust, identity: LocalIdentity, choice: HostFinder.Choice) -> ViewerTrust {
+        var required: Set<DeviceKey> = []
+        var chosenAddress: String?
+        if let name = choice.name { required = keys(of: name) }
+        if required.isEmpty, !options.isNewHost, let place = choice.place {
+            required = keys(at: place)
+            chosenAddress = place
+        }
         return ViewerTrust(
             own: identity.deviceKey, name: options.deviceName, instance: .random(in: 0...UInt64.max),
             known: Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
-            required: required.isEmpty ? nil : required, pairs: options.pairs,
-            remembersNewHosts: options.remembersNewHosts)
+            required: required.isEmpty ? nil : required, chosenName: choice.isDiscovered ? choice.name : nil,
+            chosenAddress: chosenAddress, pairs: options.pairs, remembersNewHosts: options.remembersNewHosts)
+    }
+
+    /// Remembers that a known host was watched at this address.
+    func note(_ place: String, of host: DeviceKey) -> String? {
+        guard keys(at: place) != [host] else { return nil }
+        do {
+            try store.note(place, of: host)
+            return nil
+        } catch {
+            return "It can't be remembered who is at \(place). \(error)"
+        }
     }
 
     /// Tells what is remembered whenever that changes, by whatever program.
@@ -42,8 +64,9 @@ struct HostKeeper: Sendable {
     /// Keeps a host. Answers what went wrong, if anything did: the session goes on.
     func remember(_ host: DeviceKey, name: String) -> String? {
         do {
-            try store.remember(RememberedDevice(name: name, key: host, roles: [.host], pairedAt: Date()))
-            return nil
+            let device = RememberedDevice(name: name, key: host, roles: [.host], pairedAt: Date())
+            guard case .marked(let stored) = try store.remember(device) else { return nil }
+            return "Another host called “\(name)” is known already. This one is remembered as “\(stored)”."
         } catch {
             return "“\(name)” can't be remembered, and will ask for its code again. \(error)"
         }

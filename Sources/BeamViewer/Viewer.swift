@@ -96,6 +96,11 @@ public final class Viewer: Sendable {
                 if case .hostPaired(let host, let name, true) = event, let problem = keeper.remember(host, name: name) {
                     onNotice(.warning(problem))
                 }
+                if case .hostReached(let host) = event, let place = finder.choice.place,
+                    let problem = keeper.note(place, of: host)
+                {
+                    onNotice(.warning(problem))
+                }
                 onNotice(.session(event))
             },
             onAccessUnit: { unit in
@@ -108,7 +113,7 @@ public final class Viewer: Sendable {
         shared.setClientMaker {
             // By now it is known which host it is to be.
             let configuration = ViewerSession.Configuration(
-                trust: keeper.trust(trust, identity: identity, hostName: finder.chosenName), code: trust.code,
+                trust: keeper.trust(trust, identity: identity, choice: finder.choice), code: trust.code,
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
                 announcedVersion: finder.announcedVersion, buffer: buffer)
             return ViewerClient(identity: identity, session: configuration, handlers: handlers)

@@ -32,10 +32,13 @@ public struct ViewerOptions: Sendable {
         public var remembersNewHosts: Bool
         /// A host that speaks no version 2 may be watched in version 1.
         public var allowsUnencrypted: Bool
+        /// The address belongs to another machine than the last time: who was there then doesn't matter.
+        public var isNewHost: Bool
 
         public init(
             store: TrustStore, deviceName: String, code: PairingCode? = nil, asksForCode: Bool = false,
-            pairs: Bool = true, remembersNewHosts: Bool = true, allowsUnencrypted: Bool = false
+            pairs: Bool = true, remembersNewHosts: Bool = true, allowsUnencrypted: Bool = false,
+            isNewHost: Bool = false
         ) {
             self.store = store
             self.deviceName = deviceName
@@ -44,6 +47,7 @@ public struct ViewerOptions: Sendable {
             self.pairs = pairs
             self.remembersNewHosts = remembersNewHosts
             self.allowsUnencrypted = allowsUnencrypted
+            self.isNewHost = isNewHost
         }
     }
 

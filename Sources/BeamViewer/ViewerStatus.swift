@@ -14,6 +14,7 @@ struct ViewerStatus: Sendable {
         case searching(name: String?)
         case picking
         case connecting
+        case waitingForPerson
         case waitingForDecision(PairingCode)
         case needsCode(wasWrong: Bool)
         /// It was typed, and is on its way.
@@ -29,7 +30,9 @@ struct ViewerStatus: Sendable {
 
     private var phase: Phase
     /// What the host is called, as far as known.
-    private(set) var hostName: String?
+    private(set) var hostName: String? {
+        didSet { hostName = hostName.map { PeerText.name($0) } }
+    }
     private(set) var refusal: String?
     /// Everybody on the network can see the picture.
     private(set) var isUnencrypted = false
@@ -66,6 +69,10 @@ struct ViewerStatus: Sendable {
         case .connecting:
             if case .provingCode = phase { break }
             if !hasPicture { phase = .connecting }
+        case .waitingForPerson(let host):
+            if case .playing = phase { break }
+            hostName = host.isEmpty ? hostName : host
+            phase = .waitingForPerson
         case .waitingForDecision(let code):
             if case .playing = phase { break }
             phase = .waitingForDecision(code)
@@ -95,7 +102,7 @@ struct ViewerStatus: Sendable {
             phase = .reconnecting
         case .mediaResumed:
             phase = .playing
-        case .controlLost, .controlRestored:
+        case .controlLost, .controlRestored, .hostCallsItself, .hostReached:
             break
         }
     }
@@ -127,6 +134,10 @@ struct ViewerStatus: Sendable {
             Words(headline: "Looking for hosts…", detail: "Run `beamroom share` on the machine to watch.")
         case .picking: nil
         case .connecting: Words(headline: "Connecting to \(host)…")
+        case .waitingForPerson:
+            Words(
+                headline: "Asking \(host) to let you in…",
+                detail: "The person there agrees first; then both screens show the same digits.")
         case .waitingForDecision(let code):
             Words(
                 headline: "Does \(host) show the same digits?", detail: "The person there lets you in.", code: code)

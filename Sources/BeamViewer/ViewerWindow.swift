@@ -97,7 +97,7 @@ public final class ViewerWindow {
             shownChoices = choices
             window.setPicker(
                 choices.map { choices in
-                    choices.map { PickerEntry(name: $0.name, detail: $0.addresses.first ?? "") }
+                    choices.map { PickerEntry(name: PeerText.name($0.name), detail: $0.addresses.first ?? "") }
                 })
         }
         if words != shownWords {
@@ -107,7 +107,7 @@ public final class ViewerWindow {
         }
         if name != shownName {
             shownName = name
-            window.title = name.map { "\($0) - \(Self.program)" } ?? Self.program
+            window.title = name.map { "\(PeerText.name($0)) - \(Self.program)" } ?? Self.program
         }
     }
 

@@ -32,11 +32,17 @@ final class Console: Sendable {
     /// Ends the live line.
     func finish() { live("") }
 
-    /// Names come from the network: control characters must not reach the terminal.
+    /// Names come from the network: what moves the cursor, turns the direction of writing or can't be seen must not reach the
+    /// terminal. (What a peer says is made fit to be shown where it comes in, by `PeerText`; this is for whatever was missed.)
     static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { $0 != "\n" && $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
+        var scalars = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control where scalar != "\n", .format, .lineSeparator, .paragraphSeparator: scalars.append("\u{FFFD}")
+            default: scalars.append(scalar)
+            }
+        }
+        return String(scalars)
     }
 
     private func write(_ text: String) {

@@ -5,8 +5,8 @@ import Foundation
 /// `beamroom devices`.
 struct Devices: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists the devices that were paired with this one, and forgets them.",
-        subcommands: [List.self, Forget.self], defaultSubcommand: List.self)
+        abstract: "Lists the devices that were paired with this one, renames and forgets them.",
+        subcommands: [List.self, Rename.self, Forget.self], defaultSubcommand: List.self)
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Lists the paired devices.")
@@ -39,6 +39,34 @@ struct Devices: ParsableCommand {
                 print("\(Console.printable(device.name))\t\(device.key)\t\(day)\t\(roles.joined(separator: ", "))")
             }
             if devices.isEmpty { context.console.say("No device is paired with this one.") }
+        }
+    }
+
+    struct Rename: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Calls a paired device something else here, whatever it calls itself.")
+
+        @Argument(help: ArgumentHelp("The device's name, or the first digits of its key.", valueName: "name"))
+        var name: String
+        @Argument(help: ArgumentHelp("What it is called from now on.", valueName: "new name"))
+        var newName: String
+        @Flag(help: "Write one JSON object a line on standard output.")
+        var json = false
+
+        func run() throws {
+            let context = CommandContext(json: json)
+            do {
+                let device = try TrustStore().rename(matching: name, to: newName)
+                context.events.write(
+                    "renamed",
+                    [
+                        "name": .string(newName), "before": .string(device.name),
+                        "key": .string(device.key.description),
+                    ])
+                context.console.say("“\(device.name)” is called “\(newName)” now.")
+            } catch {
+                try context.conclude(.failed("\(error)"))
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BeamDiscovery
+import BeamProtocol
 import Foundation
 import Synchronization
 
@@ -43,13 +44,13 @@ struct Hosts: ParsableCommand {
             context.events.write(
                 "host",
                 [
-                    "name": .string(host.name), "port": .integer(Int(host.port)),
+                    "name": .string(PeerText.name(host.name)), "port": .integer(Int(host.port)),
                     "hostName": .string(host.hostName), "address": host.addresses.first.map { .string($0) },
                     "addresses": .array(host.addresses.map { .string($0) }),
                 ])
             if !json {
                 let place = host.addresses.first ?? host.hostName
-                print("\(Console.printable(host.name))\t\(Console.printable(place))\t\(host.port)")
+                print("\(PeerText.name(host.name))\t\(Console.printable(place))\t\(host.port)")
             }
         }
         if hosts.sorted.isEmpty {

@@ -3,10 +3,23 @@ import Foundation
 import Synchronization
 
 /// Asks the person at the terminal about one viewer after the other.
+///
+/// A viewer of version 2 is asked about twice: whether to compare digits with it, and when both screens show some, whether they are the
+/// same. Nothing that was typed before a question stood there answers it.
 final class PairingPrompt: Sendable {
+    private enum Subject {
+        /// An older app, which shows this code.
+        case code(PairingCode)
+        /// Whether to compare digits.
+        case comparing
+        /// The person has agreed, and the digits are on their way.
+        case waitingForDigits
+        case digits(PairingCode)
+    }
+
     private struct Question {
         var connection: ConnectionID
-        var code: PairingCode
+        var subject: Subject
         var visitor: Visitor
     }
 
@@ -14,12 +27,12 @@ final class PairingPrompt: Sendable {
         /// The first is the one that is being asked.
         var questions: [Question] = []
         var decide: (@Sendable (ConnectionID, Bool) -> Void)?
-        var isReading = false
         var isAtEnd = false
     }
 
     private let state = Mutex(State())
     private let console: Console
+    private let input = TerminalInput()
 
     init(_ console: Console) { self.console = console }
 
@@ -32,68 +45,119 @@ final class PairingPrompt: Sendable {
         if let waiting { show(waiting) }
     }
 
+    /// Whether an older app's viewer, which shows `code`, may come in.
     func ask(_ connection: ConnectionID, code: PairingCode, from visitor: Visitor) {
-        let question = Question(connection: connection, code: code, visitor: visitor)
-        let (isFirst, isAtEnd) = state.withLock { state in
+        ask(Question(connection: connection, subject: .code(code), visitor: visitor))
+    }
+
+    /// Whether to compare digits with a viewer.
+    func askToCompare(_ connection: ConnectionID, from visitor: Visitor) {
+        ask(Question(connection: connection, subject: .comparing, visitor: visitor))
+    }
+
+    /// The viewer that the person has agreed to compare with shows these digits.
+    func compare(_ connection: ConnectionID, digits: PairingCode) {
+        let question = state.withLock { state -> Question? in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else { return nil }
+            state.questions[index].subject = .digits(digits)
+            return index == 0 ? state.questions[index] : nil
+        }
+        if let question { show(question) }
+    }
+
+    func withdraw(_ connection: ConnectionID) {
+        let (gone, next) = state.withLock { state -> (Question?, Question?) in
+            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else {
+                return (nil, nil)
+            }
+            let question = state.questions.remove(at: index)
+            // Of those that wait behind another nobody has heard.
+            return index == 0 ? (question, state.questions.first) : (nil, nil)
+        }
+        if let gone { console.say("\(gone.visitor) doesn't ask any more.") }
+        if let next { show(next) }
+    }
+
+    // MARK: Asking
+
+    private func ask(_ question: Question) {
+        let (isFirst, isAtEnd, decide) = state.withLock { state in
             if !state.isAtEnd { state.questions.append(question) }
-            return (state.questions.count == 1, state.isAtEnd)
+            return (state.questions.count == 1, state.isAtEnd, state.decide)
         }
         if isAtEnd {
-            console.say("\(visitor) asks to watch, and is refused: standard input has ended, nobody can answer.")
-            state.withLock { $0.decide }?(connection, false)
+            console.say(
+                "\(question.visitor) asks to watch, and is refused: standard input has ended, nobody can answer.")
+            decide?(question.connection, false)
         } else if isFirst {
             show(question)
         }
     }
 
-    func withdraw(_ connection: ConnectionID) {
-        let next = state.withLock { state -> Question? in
-            guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else { return nil }
-            state.questions.remove(at: index)
-            return index == 0 ? state.questions.first : nil
-        }
-        if let next { show(next) }
-    }
-
     private func show(_ question: Question) {
-        console.say("\(question.visitor) asks to watch. Does it show the digits \(question.code.spaced)? [y/n]")
-        let mustStart = state.withLock { state in
-            defer { state.isReading = true }
-            return !state.isReading
-        }
-        // Reading can't be broken off: the thread is left behind when the program ends.
-        if mustStart { Thread.detachNewThread { [self] in readAnswers() } }
+        input.discardTyped()
+        console.say(Self.words(question))
+        input.start(onLine: { [self] in answer($0) }, onEnd: { [self] in end() })
     }
 
-    private func readAnswers() {
-        while let line = readLine() {
-            let answer = line.trimmingCharacters(in: .whitespaces).lowercased()
-            let accept: Bool
-            switch answer {
-            case "y", "yes": accept = true
-            case "n", "no", "": accept = false
-            default:
+    /// The name stands on a line of its own, which this program begins, so that no name can look like another question.
+    private static func words(_ question: Question) -> String {
+        var who = "    \(question.visitor)"
+        if question.visitor.isNamesake { who += "\n    Not the device of that name that is known here: another one." }
+        return switch question.subject {
+        case .code(let code):
+            "Somebody asks to watch with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
+        case .comparing, .waitingForDigits:
+            "Somebody asks to watch:\n\(who)\nShall both screens show digits to compare? [y/n]"
+        case .digits(let digits):
+            "Both screens show digits now, this one: \(digits.spaced)\n\(who)\nDoes that one show the same? [y/n]"
+        }
+    }
+
+    // MARK: Answers
+
+    private func answer(_ line: String) {
+        let accept: Bool
+        switch line.trimmingCharacters(in: .whitespaces).lowercased() {
+        case "y", "yes": accept = true
+        case "n", "no": accept = false
+        default:
+            if let question = state.withLock({ $0.questions.first }) {
                 console.say("Please answer y or n.")
-                continue
+                show(question)
             }
-            answerFirst(accept)
+            return
         }
-        let unanswered = state.withLock { state in
-            state.isAtEnd = true
-            defer { state.questions = [] }
-            return state.questions
-        }
-        let decide = state.withLock { $0.decide }
-        for question in unanswered { decide?(question.connection, false) }
+        answerFirst(accept)
     }
 
     private func answerFirst(_ accept: Bool) {
-        let (answered, next, decide) = state.withLock { state in
-            let answered = state.questions.isEmpty ? nil : state.questions.removeFirst()
-            return (answered, state.questions.first, state.decide)
+        let (answered, next) = state.withLock { state -> (Question?, Question?) in
+            guard let first = state.questions.first else { return (nil, nil) }
+            switch (first.subject, accept) {
+            case (.comparing, true):
+                // It stays in its place until the digits are there.
+                state.questions[0].subject = .waitingForDigits
+                return (first, nil)
+            case (.waitingForDigits, true):
+                return (nil, nil)
+            default:
+                state.questions.removeFirst()
+                return (first, state.questions.first)
+            }
         }
         guard let answered else { return }
-        decide?(answered.connection, accept)
+        state.withLock { $0.decide }?(answered.connection, accept)
         if let next { show(next) }
+    }
+
+    /// Standard input has ended: nobody can answer.
+    private func end() {
+        let (unanswered, decide) = state.withLock { state in
+            state.isAtEnd = true
+            defer { state.questions = [] }
+            return (state.questions, state.decide)
+        }
+        for question in unanswered { decide?(question.connection, false) }
     }
 }

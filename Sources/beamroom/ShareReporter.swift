@@ -146,6 +146,19 @@ final class ShareReporter: Sendable {
         case .viewerAsks(let connection, let code, let visitor):
             events.write("pairing", Self.fields(visitor))
             prompt.ask(connection, code: code, from: visitor)
+        case .comparisonAsked(let connection, let visitor):
+            events.write("pairing", Self.fields(visitor))
+            prompt.askToCompare(connection, from: visitor)
+        case .digitsShown(let connection, let digits, _):
+            prompt.compare(connection, digits: digits)
+        case .comparisonFailed(let visitor, let reason, let failures):
+            console.say(
+                "Digits were compared with \(visitor) in vain: \(reason)."
+                    + (failures < 3
+                        ? "" : " \(failures) times today: somebody may be trying for digits that agree by chance."))
+            events.write(
+                "comparison-failed",
+                Self.fields(visitor, ["reason": .string(reason), "failures": .integer(failures)]))
         case .askWithdrawn(let connection):
             prompt.withdraw(connection)
         case .devicePaired(_, let name, let isToBeRemembered):
@@ -162,6 +175,11 @@ final class ShareReporter: Sendable {
             events.write("wrong-code", Self.fields(visitor, ["pause": seconds.map { .integer($0) }]))
         case .viewerPaired(let session, let visitor, let isResumed):
             console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
+            if let name = visitor.newName, let known = visitor.name, !isResumed {
+                console.say(
+                    "It calls itself “\(name)” now. To call it that here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
+                )
+            }
             if !visitor.isEncrypted, !isResumed {
                 console.say("Warning: what \(visitor) sees is not encrypted: everybody on this network can see it.")
             }

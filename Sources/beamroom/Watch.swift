@@ -25,6 +25,8 @@ struct Watch: ParsableCommand {
     @OptionGroup var code: CodeOptions
     @Flag(help: "Don't remember the host: it is known until this viewer ends.")
     var once = false
+    @Flag(help: "The address belongs to another machine than the last time: don't ask for the host that was there.")
+    var newHost = false
 
     @Flag(name: [.short, .long], help: "Fill the screen.")
     var fullscreen = false
@@ -131,7 +133,7 @@ struct Watch: ParsableCommand {
         let trust = ViewerOptions.Trust(
             store: try TrustStore(), deviceName: MachineName.current, code: try code.read(),
             asksForCode: auto == nil && (!noWindow || WatchReporter.canAsk), pairs: auto == nil,
-            remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted)
+            remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted, isNewHost: newHost)
         return ViewerOptions(
             target: target, trust: trust, window: noWindow ? nil : window, decoder: videoDecoder,
             buffer: buffer.duration, recordPath: record, framesPath: frames)

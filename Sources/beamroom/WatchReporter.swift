@@ -16,7 +16,6 @@ final class WatchReporter: Sendable {
     private struct State {
         var viewer: Viewer?
         var question: Question?
-        var isReading = false
         var isSearching = false
         var lastReason: String?
         var hasPicture = false
@@ -25,6 +24,7 @@ final class WatchReporter: Sendable {
     private let context: CommandContext
     private let hasWindow: Bool
     private let state = Mutex(State())
+    private let input = TerminalInput()
 
     init(_ context: CommandContext, hasWindow: Bool) {
         self.context = context
@@ -53,7 +53,7 @@ final class WatchReporter: Sendable {
                 context.events.write("searching", ["name": name.map { .string($0) }])
             }
         case .pick(let choices): offer(choices)
-        case .chosen(let name): console.say("Found \(name).")
+        case .chosen(let name): console.say("Found “\(PeerText.name(name))”.")
         case .firstFrame(let size):
             state.withLock { $0.hasPicture = true }
             console.say("The picture is there: \(size.width) × \(size.height).")
@@ -75,6 +75,14 @@ final class WatchReporter: Sendable {
         switch event {
         case .connecting(let attempt):
             events.write("connecting", ["attempt": .integer(attempt)])
+        case .waitingForPerson(let host):
+            console.say("Asking “\(host)” to let us in: the person there agrees first, then both screens show digits.")
+            events.write("asking", ["name": .string(host)])
+        case .hostCallsItself(let name, let known):
+            console.say(
+                "“\(known)” calls itself “\(name)” now. To call it that here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
+            )
+        case .hostReached: break
         case .waitingForDecision(let code):
             console.say("Waiting for the host to accept. It shows the same digits: \(code.spaced)")
         case .codeNeeded(let host, let wasWrong):
@@ -137,40 +145,34 @@ final class WatchReporter: Sendable {
         state.withLock { $0.isSearching = false }
         guard Self.canAsk else {
             if !hasWindow {
-                let names = choices.map(\.name).joined(separator: ", ")
+                let names = choices.map { "“\(PeerText.name($0.name))”" }.joined(separator: ", ")
                 context.latch.end(.failed("Several hosts are there: \(names). Say which: `beamroom watch NAME`."))
             }
             return
         }
         context.console.say("Several hosts are there:")
         for (index, choice) in choices.enumerated() {
-            context.console.say("  \(index + 1)  \(choice.name)  (\(choice.addresses.first ?? ""))")
+            context.console.say("  \(index + 1)  “\(PeerText.name(choice.name))”  (\(choice.addresses.first ?? ""))")
         }
         context.console.say("Which one? Its number:")
         ask(.host(choices))
     }
 
     private func ask(_ question: Question) {
-        let mustStart = state.withLock { state in
-            state.question = question
-            defer { state.isReading = true }
-            return !state.isReading
-        }
-        // Reading can't be broken off: the thread is left behind when the program ends.
-        if mustStart { Thread.detachNewThread { [self] in readAnswers() } }
+        state.withLock { $0.question = question }
+        input.discardTyped()
+        input.start(onLine: { [self] in answer($0) }, onEnd: {})
     }
 
-    private func readAnswers() {
-        while let line = readLine() {
-            let (question, viewer) = state.withLock { state in (state.question, state.viewer) }
-            guard let question, let viewer else { continue }
-            let complaint: String?
-            switch question {
-            case .host(let choices): complaint = choose(line, choices, viewer)
-            case .code: complaint = enter(line, viewer)
-            }
-            if let complaint { context.console.say(complaint) }
+    private func answer(_ line: String) {
+        let (question, viewer) = state.withLock { state in (state.question, state.viewer) }
+        guard let question, let viewer else { return }
+        let complaint: String?
+        switch question {
+        case .host(let choices): complaint = choose(line, choices, viewer)
+        case .code: complaint = enter(line, viewer)
         }
+        if let complaint { context.console.say(complaint) }
     }
 
     private func choose(_ line: String, _ choices: [HostChoice], _ viewer: Viewer) -> String? {

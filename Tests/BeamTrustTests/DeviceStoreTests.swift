@@ -29,18 +29,63 @@ struct DeviceStoreTests {
         #expect(try store.devices() == devices)
     }
 
-    @Test func `Pairing again joins roles, and takes the new name and time`() throws {
-        try store.remember(makeDevice("Old name", makeKey(1), [.viewer], at: 1000))
-        try store.remember(makeDevice("New name", makeKey(1), [.host], at: 2000))
-        #expect(try store.devices() == [makeDevice("New name", makeKey(1), [.host, .viewer], at: 2000)])
+    @Test func `Pairing again joins roles, takes the new time, and leaves the name`() throws {
+        #expect(try store.remember(makeDevice("Old name", makeKey(1), [.viewer], at: 1000)) == .asNamed)
+        let again = makeDevice("New name", makeKey(1), [.host], at: 2000)
+        #expect(try store.remember(again) == .underOldName("Old name"))
+        #expect(try store.devices() == [makeDevice("Old name", makeKey(1), [.host, .viewer], at: 2000)])
     }
 
     @Test func `A name is made fit to be shown`() throws {
-        #expect(makeDevice("a\u{1B}[2Jb\n", makeKey(1)).name == "a\u{FFFD}[2Jb\u{FFFD}")
-        #expect(makeDevice("\u{202E}evil", makeKey(1)).name == "\u{FFFD}evil")
+        #expect(makeDevice("a\u{1B}[2Jb\n", makeKey(1)).name == "a[2Jb")
+        #expect(makeDevice("\u{202E}evil", makeKey(1)).name == "evil")
         #expect(makeDevice("", makeKey("9f86d081884c7d65")).name == "9f86 d081 884c 7d65")
         let long = makeDevice(String(repeating: "é", count: 200), makeKey(1)).name
-        #expect(long == String(repeating: "é", count: 127))
+        #expect(long == String(repeating: "é", count: 31) + "…")
+    }
+
+    // MARK: Names
+
+    /// A host that was paired under one name, and pairs again under another's.
+    @Test func `Nobody takes the name of another key`() throws {
+        try store.remember(makeDevice("desk", makeKey("aaaa"), [.host]))
+        try store.remember(makeDevice("eve", makeKey("bbbb"), [.host]))
+        #expect(try store.remember(makeDevice("desk", makeKey("bbbb"), [.host])) == .underOldName("eve"))
+        #expect(try store.remember(makeDevice("DESK", makeKey("cccc"), [.host])) == .marked("DESK (cccc)"))
+        // The first digits of a key can be found by trying.
+        #expect(try store.remember(makeDevice("Desk", makeKey("ccccdd"), [.host])) == .marked("Desk (ccccdd00)"))
+        #expect(try store.devices().filter { $0.name.lowercased() == "desk" }.map(\.key) == [makeKey("aaaa")])
+        // Who is watched and who watches are two things.
+        #expect(try store.remember(makeDevice("desk", makeKey("dddd"), [.viewer])) == .asNamed)
+    }
+
+    @Test func `Only the person renames`() throws {
+        try store.remember(makeDevice("desk", makeKey("aaaa"), [.host]))
+        try store.remember(makeDevice("eve", makeKey("bbbb"), [.host]))
+        #expect(try store.rename(matching: "eve", to: "attic").name == "eve")
+        #expect(try store.devices().map(\.name) == ["attic", "desk"])
+        let taken = refusal { () throws(TrustStoreError) in _ = try store.rename(matching: "bbbb", to: "Desk") }
+        guard case .nameTaken("Desk", let other) = taken else {
+            Issue.record("\(String(describing: taken))")
+            return
+        }
+        #expect(other.key == makeKey("aaaa"))
+        let unusable = refusal { () throws(TrustStoreError) in _ = try store.rename(matching: "attic", to: "a\u{200B}b")
+        }
+        #expect(unusable == .unusableName("ab"))
+    }
+
+    @Test func `A place belongs to the host that was there last`() throws {
+        try store.remember(makeDevice("desk", makeKey("aaaa"), [.host]))
+        try store.remember(makeDevice("attic", makeKey("bbbb"), [.host]))
+        try store.note("192.0.2.7:52345", of: makeKey("aaaa"))
+        try store.note("192.0.2.8:52345", of: makeKey("aaaa"))
+        try store.note("192.0.2.7:52345", of: makeKey("bbbb"))
+        let places = try store.devices().map(\.places)
+        #expect(places == [["192.0.2.7:52345"], ["192.0.2.8:52345"]])
+        for number in 0..<20 { try store.note("192.0.2.\(number):52345", of: makeKey("aaaa")) }
+        #expect(try store.devices().last?.places.count == RememberedDevice.mostPlaces)
+        #expect(try store.devices().last?.places.first == "192.0.2.19:52345")
     }
 
     // MARK: Forgetting
@@ -67,8 +112,8 @@ struct DeviceStoreTests {
     @Test func `Two of one name are told apart by their keys`() throws {
         let one = makeDevice("Studio", makeKey("1111aaaa"))
         let two = makeDevice("Studio", makeKey("1111bbbb"))
-        try store.remember(one)
-        try store.remember(two)
+        // As files of before may have them.
+        try scratch.write(DevicesFile.encode([one, two]), to: "devices.json")
         let error = try #require(forgetRefusal("Studio"))
         #expect(error == .ambiguousDevice("Studio", matches: [one, two]))
         #expect(error.description.contains("1111 aaaa 0000 0000"))
@@ -107,8 +152,9 @@ struct DeviceStoreTests {
         let error = refusal { () throws(TrustStoreError) in try store.remember(makeDevice("One more", makeKey(5000))) }
         #expect(error == .tooManyDevices(most: 1000))
         // One that is known already is no more.
-        try store.remember(makeDevice("Renamed", makeKey(0)))
-        #expect(try store.devices().contains { $0.name == "Renamed" })
+        try store.remember(makeDevice("Known", makeKey(0), at: 3_000_000))
+        #expect(try store.devices().count == 1000)
+        #expect(try store.devices().contains { $0.pairedAt.timeIntervalSince1970 == 3_000_000 })
     }
 
     @Test func `The longest list fits the file`() {

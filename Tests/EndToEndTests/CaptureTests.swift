@@ -32,8 +32,10 @@ extension EndToEnd {
             try byCode.waitFor("first-frame")
             let byDigits = try watch([])
             defer { byDigits.end() }
+            try host.waitForWords("Shall both screens show digits")
+            host.process.type("y")
             let digits = try byDigits.shownCode()
-            _ = try host.shownCode()
+            try host.waitForWords("Does that one show the same")
             host.process.type("y")
             try byDigits.waitFor("first-frame")
             pause(seconds: 2.5)

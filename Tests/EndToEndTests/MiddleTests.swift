@@ -51,9 +51,13 @@ extension EndToEnd {
             defer { relay.end() }
             let viewer = try Program.watch([target], machine: sofa)
             defer { viewer.end() }
-            try host.waitForWords("committed")
+            try host.waitForWords("Shall both screens show digits")
+            #expect(!relay.state.current.fromHost.contains { $0.kind == WireMessage.compareNonce })
+            host.process.type("y")
+            try host.waitForWords("in vain")
             try viewer.waitFor("retry")
-            #expect(host.events("pairing").isEmpty, "nobody is asked")
+            #expect(host.events("comparison-failed").count == 1)
+            #expect(!host.errorText.contains("Does that one show the same"), "nobody is shown digits that differ")
             #expect(viewer.events("paired").isEmpty)
             #expect(relay.state.current.fromViewer.contains { $0.kind == WireMessage.compareReveal })
             #expect(try desk.devices().isEmpty && sofa.devices().isEmpty)
@@ -75,7 +79,7 @@ extension EndToEnd {
             let (welcomeNonce, hostNonce) = (random(32), random(32))
             falseHost.send(WireMessage.welcome, [0, 2, 0, 0, 0, 0, 0, 2] + welcomeNonce + WireMessage.text("Desk"))
             let commitment = try #require(falseHost.wait(for: WireMessage.compareCommit)).body
-            falseHost.send(WireMessage.compareNonce, hostNonce)
+            falseHost.send(WireMessage.compareNonce, hostNonce + [6])
             let viewerNonce = try #require(falseHost.wait(for: WireMessage.compareReveal)).body
             let shown = try viewer.shownCode()
 
@@ -91,9 +95,14 @@ extension EndToEnd {
             // What the viewer has done is what the page says.
             #expect(try digest("commit", sofaKey, own, welcomeNonce, viewerNonce) == commitment)
             falseViewer.send(WireMessage.compareCommit, try digest("commit", own, deskKey, nonce, viewerNonce))
-            let answered = try #require(falseViewer.wait(for: WireMessage.compareNonce)).body
+            try host.waitForWords("Shall both screens show digits")
+            host.process.type("y")
+            let answer = try #require(falseViewer.wait(for: WireMessage.compareNonce)).body
+            #expect(answer.count == 33 && answer.last == 6)
+            let answered = Array(answer.prefix(32))
             falseViewer.send(WireMessage.compareReveal, viewerNonce)
             let asked = try host.shownCode()
+            try host.waitForWords("Does that one show the same")
 
             #expect(shown != asked, "the person would take the man in the middle for the viewer")
             // The CPace draft's lengths of less than 128 are one byte.
@@ -102,8 +111,8 @@ extension EndToEnd {
                 String(format: "%06d", Int(digest[..<8].reduce(0 as UInt64) { $0 << 8 | UInt64($1) } % 1_000_000))
             }
             #expect(
-                try digits(digest("compare", sofaKey, own, welcomeNonce, viewerNonce, hostNonce, names)) == shown)
-            #expect(try digits(digest("compare", own, deskKey, nonce, viewerNonce, answered, names)) == asked)
+                try digits(digest("compare", sofaKey, own, welcomeNonce, viewerNonce, hostNonce, names + [6])) == shown)
+            #expect(try digits(digest("compare", own, deskKey, nonce, viewerNonce, answered, names + [6])) == asked)
             host.process.type("n")
             #expect(falseViewer.wait(for: WireMessage.refused) != nil)
             #expect(try desk.devices().isEmpty && sofa.devices().isEmpty)

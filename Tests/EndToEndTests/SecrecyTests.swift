@@ -112,7 +112,10 @@ extension EndToEnd {
             let server = try XServer(width: 800, height: 600)
             let viewer = try Program.watch([ports.target], display: server.display, machine: sofa)
             defer { viewer.end() }
+            try host.waitForWords("Shall both screens show digits")
+            host.process.type("y")
             let digits = try host.shownCode()
+            try host.waitForWords("Does that one show the same")
             let connection = try XConnection(server.display)
             for answer in [nil, "y"] {
                 if let answer { host.process.type(answer) }

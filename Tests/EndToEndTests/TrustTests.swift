@@ -23,6 +23,10 @@ extension EndToEnd {
                 let count = host.process.state.current.errors.count
                 let viewer = try Program.watch([ports.target], machine: sofa)
                 defer { viewer.end() }
+                try viewer.waitFor("asking")
+                try host.waitForWords("asks to watch", from: count)
+                #expect(Program.code(in: viewer.errorText) == nil, "no digits before the person has agreed")
+                host.process.type("y")
                 let shown = try viewer.shownCode()
                 let asked = host.process.state.wait(timeout: 30) { state in
                     state.errors.dropFirst(count).compactMap { Program.code(in: $0) }.first
@@ -56,19 +60,24 @@ extension EndToEnd {
             try host.waitFor("ready")
             let viewers = try (0..<2).map { _ in try Program.watch([ports.target]) }
             defer { for viewer in viewers { viewer.end() } }
-            let codes = try viewers.map { try $0.shownCode() }
+            for viewer in viewers { try viewer.waitFor("asking") }
+            var seen = 0
             for _ in viewers {
-                let question = host.process.state.wait(timeout: 30) { state in
-                    state.errors.last { $0.contains("Does it show") }
-                }
-                let asked = try #require(question.flatMap { Program.code(in: $0) })
-                let index = try #require(codes.firstIndex(of: asked))
-                let count = host.process.state.current.errors.count
+                try host.waitForWords("Shall both screens show digits", from: seen)
+                seen = host.process.state.current.errors.count
+                // What is typed ahead answers nothing: the second y is no answer to the digits.
+                host.process.type("y\ny")
+                try host.waitForWords("Does that one show the same", from: seen)
+                let asked = try #require(
+                    host.process.state.current.errors.dropFirst(seen).lazy.compactMap { Program.code(in: $0) }.first)
+                let showsThem = { (viewer: ProgramProcess) in Program.code(in: viewer.errorText) == asked }
+                #expect(eventually(timeout: 10) { viewers.contains(where: showsThem) })
+                let viewer = try #require(viewers.first(where: showsThem))
+                pause(seconds: 0.5)
+                #expect(viewer.events("paired").isEmpty)
+                seen = host.process.state.current.errors.count
                 host.process.type("y")
-                try viewers[index].waitFor("first-frame")
-                _ = host.process.state.wait(timeout: 3) { state in
-                    state.errors.dropFirst(count).contains { $0.contains("Does it show") } ? true : nil
-                }
+                try viewer.waitFor("first-frame")
             }
         }
 

@@ -27,11 +27,11 @@ enum MessagePanel {
         }
     }
 
-    /// `482913` is read, compared and typed as `482` and `913`.
+    /// `482913` is read, compared and typed as `482` and `913`; nine digits are three groups.
     static func groups(of code: String) -> [String] {
         let digits = code.filter { !$0.isWhitespace }
-        guard digits.count == 6 else { return digits.isEmpty ? [] : [digits] }
-        return [String(digits.prefix(3)), String(digits.suffix(3))]
+        guard digits.count == 6 || digits.count == 9 else { return digits.isEmpty ? [] : [digits] }
+        return stride(from: 0, to: digits.count, by: 3).map { String(digits.dropFirst($0).prefix(3)) }
     }
 }
 

@@ -14,6 +14,8 @@ struct HostConnection: Sendable {
     var viewer: ViewerID?
     /// The person at the host is being asked about it.
     var isAsking = false
+    /// The person has said no.
+    var isDeclined = false
 
     init(from address: IPAddress) { self.address = address }
 

@@ -30,13 +30,21 @@ public struct MediaBurst: Sendable {
 /// Who is at the door.
 public struct Visitor: Sendable, Hashable, CustomStringConvertible {
     public var address: IPAddress
-    /// As the device calls itself; nil for version 1, which has no names. Nobody vouches for it but the device.
+    /// The name that a known device is remembered by, or what an unknown one calls itself, fit to be shown (`PeerText`); nil for
+    /// version 1, which has no names. Nobody vouches for an unknown device's name.
     public var name: String?
     public var isEncrypted: Bool { name != nil }
+    /// What a known device calls itself now, where that isn't the name that it is remembered by.
+    public var newName: String?
+    /// Another device that is remembered has this name.
+    public var isNamesake: Bool
 
-    public init(address: IPAddress, name: String?) {
+    /// `name` and `newName` as the device gives them: they are made fit to be shown here.
+    public init(address: IPAddress, name: String?, newName: String? = nil, isNamesake: Bool = false) {
         self.address = address
-        self.name = name
+        self.name = name.map { PeerText.name($0) }
+        self.newName = newName.map { PeerText.name($0) }
+        self.isNamesake = isNamesake
     }
 
     /// `“desk” (192.0.2.7)`, or the address alone.
@@ -45,10 +53,18 @@ public struct Visitor: Sendable, Hashable, CustomStringConvertible {
 
 /// What a person, or the rest of the host, wants to know.
 public enum HostEvent: Sendable, Equatable {
-    /// A viewer asks to be let in (`Acceptance.ask`): show the digits, and answer with `Input.decision`. One question
-    /// covers all of a version 1 viewer's attempts with that code.
+    /// A version 1 viewer asks to be let in (`Acceptance.ask`), and shows this code: answer with `Input.decision`. One question
+    /// covers all of its attempts with that code.
     case viewerAsks(ConnectionID, code: PairingCode, from: Visitor)
-    /// It has gone and not come back: the question is void.
+    /// A version 2 viewer asks to be let in by comparing digits: answer with `Input.decision` whether the person agrees to that.
+    /// There are no digits before.
+    case comparisonAsked(ConnectionID, from: Visitor)
+    /// The person has agreed, and both screens show these digits now: answer with `Input.decision` whether they are the same.
+    case digitsShown(ConnectionID, digits: PairingCode, from: Visitor)
+    /// A comparison that the person had agreed to came to nothing; `failures` have within a day. Somebody may be trying for digits
+    /// that agree by chance.
+    case comparisonFailed(from: Visitor, reason: String, failures: Int)
+    /// Who asked has gone, or has been refused: the question is void.
     case askWithdrawn(ConnectionID)
     /// A device has proved who it is, and is let in from now on: to be stored if it `isToBeRemembered`.
     case devicePaired(DeviceKey, name: String, isToBeRemembered: Bool)

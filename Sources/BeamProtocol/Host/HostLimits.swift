@@ -9,6 +9,8 @@ enum HostLimits {
     static let strangerTime = Duration.seconds(30)
     /// The same while the person at the host is being asked about a version 2 viewer, which can't come back with the same digits.
     static let askingTime = Duration.seconds(120)
+    /// How long a viewer has to reveal its nonce once the person has agreed to compare digits. An honest one takes a round trip.
+    static let revealTime = Duration.seconds(2)
     /// Lines, or messages, that a connection may send before it is let in.
     static let strangerLines = 64
     /// Malformed lines that a viewer may send.

@@ -47,11 +47,12 @@ extension HostSession {
 
     /// Takes a connection off all lists. Whether it is closed is another matter.
     mutating func forget(_ id: ConnectionID, now: MediaTime) -> HostConnection? {
+        noteFailedComparison(id, now: now)
         guard let connection = connections.removeValue(forKey: id) else { return nil }
         deadlines.cancel(.stranger(id))
         deadlines.cancel(.heartbeat(id))
         if connection.isAsking {
-            desk.connectionEnded(id, now: now)
+            if let void = desk.connectionEnded(id, now: now) { emit(.askWithdrawn(void)) }
             armQuestions()
         }
         return connection
@@ -59,6 +60,10 @@ extension HostSession {
 
     mutating func strangerTimedOut(_ id: ConnectionID, now: MediaTime) {
         guard let connection = connections[id], connection.isStranger else { return }
+        if connection.isRevealing {
+            let reason = "it didn't show its digits within \(Int(HostLimits.revealTime.inSeconds)) s"
+            return refuseConnection(id, reason: reason, now: now)
+        }
         let time = connection.isAsking ? connection.questionTime : HostLimits.strangerTime
         let seconds = Int(time.inSeconds)
         let reason =
@@ -71,17 +76,18 @@ extension HostSession {
 
     // MARK: Questions to the person
 
-    /// Asks the person at the host whether this connection's viewer, which shows the same digits, may come in.
-    mutating func ask(_ id: ConnectionID, digits: PairingCode, now: MediaTime) {
+    /// Asks the person at the host about this connection's viewer: whether the one that shows `code` may come in (version 1), or
+    /// whether to compare digits with it (nil).
+    mutating func ask(_ id: ConnectionID, code: PairingCode?, now: MediaTime) {
         guard let connection = connections[id] else { return }
-        switch desk.arrive(id, from: connection.address, code: digits, now: now) {
-        case .accept: accepted(id, digits: digits, now: now)
+        switch desk.arrive(id, from: connection.address, code: code, now: now) {
+        case .accept: accepted(id, code: code, now: now)
         case .decline: declined(id, now: now)
         case .busy: refuseViewer(id, .busy, reason: "Too many requests", now: now)
         case .ask(let withdrawn):
             for question in withdrawn { emit(.askWithdrawn(question)) }
             asks(id, now: now)
-            emit(.viewerAsks(id, code: digits, from: visitor(id)))
+            emit(code.map { .viewerAsks(id, code: $0, from: visitor(id)) } ?? .comparisonAsked(id, from: visitor(id)))
         case .wait(let previous):
             asks(id, now: now)
             if let previous, connections[previous] != nil {
@@ -100,17 +106,18 @@ extension HostSession {
 
     mutating func decided(_ question: ConnectionID, accept: Bool, now: MediaTime) {
         defer { armQuestions() }
-        guard let (id, digits) = desk.decide(question, accept: accept, now: now) else { return }
-        connections[id]?.isAsking = false
-        if accept { accepted(id, digits: digits, now: now) } else { declined(id, now: now) }
+        switch desk.decide(question, accept: accept, now: now) {
+        case nil: break
+        case .compare(let id): compare(id, now: now)
+        case .settled(let id, let code):
+            connections[id]?.isAsking = false
+            connections[id]?.isDeclined = !accept
+            if accept { accepted(id, code: code, now: now) } else { declined(id, now: now) }
+        }
     }
 
-    private mutating func accepted(_ id: ConnectionID, digits: PairingCode, now: MediaTime) {
-        if case .version2 = connections[id]?.dialog {
-            comparisonAccepted(id, now: now)
-        } else {
-            admitVersion1(id, code: digits, now: now)
-        }
+    private mutating func accepted(_ id: ConnectionID, code: PairingCode?, now: MediaTime) {
+        if let code { admitVersion1(id, code: code, now: now) } else { comparisonAccepted(id, now: now) }
     }
 
     private mutating func declined(_ id: ConnectionID, now: MediaTime) {
@@ -137,13 +144,18 @@ extension HostSession {
     func visitor(_ id: ConnectionID) -> Visitor {
         guard let connection = connections[id] else { return Visitor(address: .v4(0), name: nil) }
         if case .version2(let dialog) = connection.dialog {
-            return Visitor(address: connection.address, name: dialog.name)
+            return visitor(connection.address, dialog.device, callsItself: dialog.name)
         }
         return Visitor(address: connection.address, name: nil)
     }
 }
 
 extension HostConnection {
+    /// Its viewer has been sent the host's nonce, and is to reveal its own.
+    fileprivate var isRevealing: Bool {
+        if case .version2(let dialog) = dialog { dialog.isRevealing } else { false }
+    }
+
     /// How long a question may stand. Version 1 viewers come back with the same code, version 2 viewers can't.
     fileprivate var questionTime: Duration {
         if case .version2 = dialog { HostLimits.askingTime } else { HostLimits.strangerTime }

@@ -68,7 +68,7 @@ extension HostSession {
         switch configuration.acceptance {
         case .all: admitVersion1(id, code: code, now: now)
         case .none: refuseViewer(id, .declined, reason: "Declined", now: now)
-        case .ask: ask(id, digits: code, now: now)
+        case .ask: ask(id, code: code, now: now)
         }
     }
 

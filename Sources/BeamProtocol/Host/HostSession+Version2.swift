@@ -19,8 +19,8 @@ extension HostSession {
         case .beginCode(let share): beginCode(share, on: id, now: now)
         case .provedCode(let confirmation): codeProved(confirmation, on: id, now: now)
         case .wrongCode: codeWrong(id, now: now)
-        case .beginComparison(let commitment): beginComparison(commitment, on: id, now: now)
-        case .compare(let digits): ask(id, digits: digits, now: now)
+        case .requestComparison: requestComparison(id, now: now)
+        case .compare(let digits): revealed(digits, on: id, now: now)
         case .join: join(id, now: now)
         case .bye:
             outputs.append(.close(id))
@@ -109,24 +109,49 @@ extension HostSession {
 
     // MARK: Compared digits
 
-    private mutating func beginComparison(_ commitment: [UInt8], on id: ConnectionID, now: MediaTime) {
-        guard case .version2(var dialog) = connections[id]?.dialog else { return }
+    private mutating func requestComparison(_ id: ConnectionID, now: MediaTime) {
         guard methods.contains(.compare) else {
             return refuseViewer(id, .notTrusted, reason: "Nobody is there to let new viewers in", now: now)
         }
+        ask(id, code: nil, now: now)
+    }
+
+    /// The person agrees to compare digits with this viewer: now there may be some.
+    mutating func compare(_ id: ConnectionID, now: MediaTime) {
+        guard case .version2(var dialog) = connections[id]?.dialog else { return }
         do throws(PairingFailure) {
-            let comparison = try ComparisonHost(
-                context: dialog.context(host: trust.own, name: name), commitment: commitment, random: &random)
-            dialog.compares(comparison)
+            let length = comparisonGuard.length(now: now)
+            guard let nonce = try dialog.compare(host: trust.own, name: name, length, random: &random) else { return }
             connections[id]?.dialog = .version2(dialog)
-            send(.compareNonce(comparison.nonce), to: id)
+            // An honest viewer reveals at once. Time would let somebody try several viewers against one nonce.
+            deadlines.set(.stranger(id), at: now + HostLimits.revealTime)
+            send(nonce, to: id)
         } catch {
             refuseConnection(id, reason: "\(error)", now: now)
         }
     }
 
+    /// Both screens show these digits now.
+    private mutating func revealed(_ digits: PairingCode, on id: ConnectionID, now: MediaTime) {
+        deadlines.set(.stranger(id), at: now + HostLimits.askingTime)
+        desk.digitsShown(id)
+        emit(.digitsShown(id, digits: digits, from: visitor(id)))
+    }
+
+    /// A viewer that leaves, or is sent away, while digits are being compared has had a chance that they agree.
+    mutating func noteFailedComparison(_ id: ConnectionID, now: MediaTime) {
+        guard let connection = connections[id], case .version2(let dialog) = connection.dialog,
+            case .begun = dialog.comparing
+        else { return }
+        let reason =
+            connection.isDeclined
+            ? "the digits differ" : dialog.isRevealing ? "it left before it showed any" : "it left meanwhile"
+        emit(.comparisonFailed(from: visitor(id), reason: reason, failures: comparisonGuard.failed(now: now)))
+    }
+
     mutating func comparisonAccepted(_ id: ConnectionID, now: MediaTime) {
-        guard case .version2(var dialog) = connections[id]?.dialog else { return }
+        guard case .version2(var dialog) = connections[id]?.dialog, case .begun = dialog.comparing, !dialog.isRevealing
+        else { return }
         dialog.accepted()
         connections[id]?.dialog = .version2(dialog)
         deadlines.set(.stranger(id), at: now + HostLimits.strangerTime)
@@ -134,11 +159,9 @@ extension HostSession {
     }
 
     private mutating func paired(_ dialog: SecureDialog, on id: ConnectionID) {
-        book.pair(dialog.device)
+        let name = book.pair(dialog.device, name: PeerText.name(dialog.name))
         send(.paired(isRemembered: trust.remembersNewViewers), to: id)
-        emit(
-            .devicePaired(
-                dialog.device, name: dialog.name, isToBeRemembered: trust.remembersNewViewers))
+        emit(.devicePaired(dialog.device, name: name, isToBeRemembered: trust.remembersNewViewers))
     }
 
     // MARK: Joining
@@ -152,7 +175,8 @@ extension HostSession {
         }
         let key = SealingKey(number: freeKeyNumber(), random: &random)
         let peer = SecurePeer(
-            device: dialog.device, instance: dialog.instance, name: dialog.name, opener: DatagramOpener(key: key),
+            device: dialog.device, instance: dialog.instance,
+            name: visitor(id).name ?? PeerText.unnamed, opener: DatagramOpener(key: key),
             mediaKey: mediaKeys.current.number)
         let index: Int
         if let known {

@@ -39,6 +39,16 @@ extension HostSession {
         Visitor(address: viewers[index].address, name: viewers[index].secure?.name)
     }
 
+    /// A version 2 device at `address`: by the name that it is remembered by, if it is.
+    func visitor(_ address: IPAddress, _ device: DeviceKey, callsItself name: String) -> Visitor {
+        let name = PeerText.name(name)
+        guard let known = book.name(of: device) else {
+            return Visitor(address: address, name: name, isNamesake: book.isTaken(name, butBy: device))
+        }
+        return Visitor(
+            address: address, name: known, newName: DeviceNames.isVariant(known, of: name, device) ? nil : name)
+    }
+
     // MARK: Life signs
 
     mutating func signOfLife(_ viewer: ViewerID, now: MediaTime) {

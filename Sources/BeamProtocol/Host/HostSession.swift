@@ -46,7 +46,7 @@ public struct HostSession: Sendable {
         case connectionMessage(ConnectionID, [UInt8])
         /// It has ended, from whichever side. `trouble`: what went wrong while it was to be secured, a part of a sentence.
         case connectionClosed(ConnectionID, trouble: String? = nil)
-        /// The person's answer to `.viewerAsks`.
+        /// The person's answer to `.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
         case decision(ConnectionID, accept: Bool)
         /// The viewers that the store remembers now; who is missing was forgotten.
         case remembered([DeviceKey: String])
@@ -116,6 +116,7 @@ public struct HostSession: Sendable {
     var book: TrustBook
     var code: HostCode
     var codeGuard = CodeGuard()
+    var comparisonGuard = ComparisonGuard()
     var mediaKeys: MediaKeys
     /// Of the viewers' own keys.
     var lastKeyNumber: UInt16 = 0

@@ -2,19 +2,32 @@ import BeamMedia
 
 /// Who waits for the person's decision, and what the person has decided.
 ///
-/// A question belongs to a viewer's address and code, not to a connection: a viewer that gives up after a few seconds
-/// and comes back is not asked about twice, and an answer given in between still counts.
+/// A version 1 question belongs to a viewer's address and code, not to a connection: a viewer that gives up after a few seconds
+/// and comes back is not asked about twice, and an answer given in between still counts. A version 2 question belongs to its
+/// connection, and ends with it: first whether to compare digits, then whether both screens show the same.
 struct PairingDesk: Sendable {
     private struct Question: Sendable {
         /// The connection by which the person knows the question.
         let id: ConnectionID
         let address: IPAddress
-        let code: PairingCode
+        /// What a version 1 viewer shows; nil in version 2.
+        let code: PairingCode?
+        /// Version 2: how far the comparison has come.
+        var comparing = Comparing.asked
         /// The one that waits for the answer now; nil since `goneAt`.
         var connection: ConnectionID?
         var goneAt: MediaTime?
 
         var expiry: MediaTime? { goneAt.map { $0 + HostLimits.questionAfterlife } }
+    }
+
+    private enum Comparing: Sendable {
+        /// The person is being asked whether to compare digits.
+        case asked
+        /// The person has agreed, and there are no digits yet.
+        case agreed
+        /// Both screens show them.
+        case shown
     }
 
     private struct Verdict: Sendable {
@@ -41,17 +54,25 @@ struct PairingDesk: Sendable {
     /// When questions were put about which address, for a while.
     private var history: [(address: IPAddress, time: MediaTime)] = []
 
+    /// What the person's answer means.
+    enum Decision: Hashable, Sendable {
+        /// The person agrees to compare digits with this connection's viewer.
+        case compare(ConnectionID)
+        /// This connection's viewer is let in, or not. `code` is what it shows, in version 1.
+        case settled(ConnectionID, code: PairingCode?)
+    }
+
     /// When to call `expire`.
     var deadline: MediaTime? { questions.compactMap(\.expiry).min() }
 
     mutating func arrive(
-        _ connection: ConnectionID, from address: IPAddress, code: PairingCode, now: MediaTime
+        _ connection: ConnectionID, from address: IPAddress, code: PairingCode?, now: MediaTime
     ) -> Arrival {
         verdicts.removeAll { $0.expiry <= now }
-        if let index = verdicts.firstIndex(where: { $0.address == address && $0.code == code }) {
+        if let code, let index = verdicts.firstIndex(where: { $0.address == address && $0.code == code }) {
             return verdicts.remove(at: index).accept ? .accept : .decline
         }
-        if let index = questions.firstIndex(where: { $0.address == address && $0.code == code }) {
+        if let code, let index = questions.firstIndex(where: { $0.address == address && $0.code == code }) {
             defer {
                 questions[index].connection = connection
                 questions[index].goneAt = nil
@@ -74,24 +95,43 @@ struct PairingDesk: Sendable {
         return .ask(withdrawn: withdrawn)
     }
 
-    /// The person has decided. Answers the connection that waits for it; without one, the answer is kept for a while.
-    mutating func decide(_ id: ConnectionID, accept: Bool, now: MediaTime) -> (ConnectionID, PairingCode)? {
+    /// The person has decided. Nil where nobody is there to hear it: the answer is kept for a while then, in version 1.
+    mutating func decide(_ id: ConnectionID, accept: Bool, now: MediaTime) -> Decision? {
         guard let index = questions.firstIndex(where: { $0.id == id }) else { return nil }
+        if questions[index].code == nil, accept {
+            switch questions[index].comparing {
+            case .asked:
+                questions[index].comparing = .agreed
+                return .compare(id)
+            // Nobody can have compared what isn't there.
+            case .agreed: return nil
+            case .shown: break
+            }
+        }
         let question = questions.remove(at: index)
-        if let connection = question.connection { return (connection, question.code) }
+        if let connection = question.connection { return .settled(connection, code: question.code) }
+        guard let code = question.code else { return nil }
         if verdicts.count == HostLimits.verdicts { verdicts.removeFirst() }
         verdicts.append(
             Verdict(
-                address: question.address, code: question.code, accept: accept,
+                address: question.address, code: code, accept: accept,
                 expiry: now + HostLimits.verdictTime))
         return nil
     }
 
-    /// A connection has ended.
-    mutating func connectionEnded(_ connection: ConnectionID, now: MediaTime) {
-        guard let index = questions.firstIndex(where: { $0.connection == connection }) else { return }
+    /// Both screens show the digits: from now on the person's answer is about those.
+    mutating func digitsShown(_ id: ConnectionID) {
+        guard let index = questions.firstIndex(where: { $0.id == id }) else { return }
+        questions[index].comparing = .shown
+    }
+
+    /// A connection has ended. Answers the question that is void by that at once.
+    mutating func connectionEnded(_ connection: ConnectionID, now: MediaTime) -> ConnectionID? {
+        guard let index = questions.firstIndex(where: { $0.connection == connection }) else { return nil }
+        guard questions[index].code != nil else { return questions.remove(at: index).id }
         questions[index].connection = nil
         questions[index].goneAt = now
+        return nil
     }
 
     /// Drops the questions whose viewers haven't come back.

@@ -4,9 +4,12 @@ struct SecureDialog: Sendable {
         case connected
         case greeted
         case provingCode(CPaceHost)
+        /// It has committed, and the person at the host is being asked whether to compare digits with it.
+        case requesting(commitment: [UInt8])
+        /// The person has agreed, and it is to reveal its nonce.
         case comparing(ComparisonHost)
-        /// The person at the host is being asked about these digits.
-        case asking
+        /// Both screens show the digits; the person at the host compares them.
+        case deciding
         /// It was paired on this connection.
         case paired
     }
@@ -20,12 +23,21 @@ struct SecureDialog: Sendable {
         case provedCode(confirmation: [UInt8])
         case wrongCode
         /// It asks to compare digits.
-        case beginComparison(commitment: [UInt8])
+        case requestComparison
         /// The digits that both ends show.
         case compare(PairingCode)
         case join
         case bye
         case refuse(reason: String)
+    }
+
+    /// How far a comparison has come.
+    enum Comparing: Sendable {
+        case notYet
+        /// The person hasn't agreed to it: there are no digits.
+        case requested
+        /// There are digits, on one side at least: somebody who leaves now has had a chance.
+        case begun
     }
 
     /// As the connection's certificate proves.
@@ -45,6 +57,18 @@ struct SecureDialog: Sendable {
 
     var isProvingCode: Bool {
         if case .provingCode = state { true } else { false }
+    }
+
+    var isRevealing: Bool {
+        if case .comparing = state { true } else { false }
+    }
+
+    var comparing: Comparing {
+        switch state {
+        case .requesting: .requested
+        case .comparing, .deciding: .begun
+        default: .notYet
+        }
     }
 
     /// What a pairing on this connection binds.
@@ -83,11 +107,12 @@ struct SecureDialog: Sendable {
             state = .paired
             return .provedCode(confirmation: answer)
         case (.greeted, .compareCommit(let commitment)):
-            return .beginComparison(commitment: commitment)
+            state = .requesting(commitment: commitment)
+            return .requestComparison
         case (.comparing(let comparison), .compareReveal(let nonce)):
             do {
                 let digits = try comparison.digits(revealed: nonce)
-                state = .asking
+                state = .deciding
                 return .compare(digits)
             } catch {
                 return .refuse(reason: "\(error)")
@@ -104,8 +129,17 @@ struct SecureDialog: Sendable {
     /// Answers the viewer's share with the host's.
     mutating func provesCode(_ pace: CPaceHost) { state = .provingCode(pace) }
 
-    mutating func compares(_ comparison: ComparisonHost) { state = .comparing(comparison) }
+    /// The person has agreed to compare: what the host sends now. Nil if nobody has asked for that.
+    mutating func compare(
+        host: DeviceKey, name: String, _ length: PairingCode.Length, random: inout some RandomNumberGenerator
+    ) throws(PairingFailure) -> SecureMessage? {
+        guard case .requesting(let commitment) = state else { return nil }
+        let comparison = try ComparisonHost(
+            context: context(host: host, name: name), commitment: commitment, length, random: &random)
+        state = .comparing(comparison)
+        return .compareNonce(comparison.nonce, digits: UInt8(length.rawValue))
+    }
 
-    /// The person has accepted.
+    /// The person has found that both screens show the same digits.
     mutating func accepted() { state = .paired }
 }

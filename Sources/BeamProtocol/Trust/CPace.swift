@@ -8,6 +8,8 @@ enum PairingFailure: Error, Hashable, CustomStringConvertible {
     case length(of: String, Int)
     /// What was revealed isn't what was committed to.
     case commitment
+    /// As many digits are never compared.
+    case digitCount(Int)
     /// The system's cryptography is of no use.
     case unavailable
 
@@ -16,6 +18,7 @@ enum PairingFailure: Error, Hashable, CustomStringConvertible {
         case .share: "it sent a pairing share that can't be one"
         case .length(let what, let count): "it sent a \(what) of \(count) bytes"
         case .commitment: "what it revealed isn't what it had committed to"
+        case .digitCount(let count): "it wants \(count) digits compared, where six or nine are"
         case .unavailable: "libsodium can't be used here"
         }
     }

@@ -1,10 +1,10 @@
 import Crypto
 
-/// Pairing by comparing six digits: commit, then reveal.
+/// Pairing by comparing digits: commit, then reveal.
 ///
 /// Whoever stands in between has to commit to a nonce towards the host before it learns the host's, and is shown the
-/// viewer's only when its own is fixed: it gets one chance in a million for the digits to agree, and can't search for
-/// nonces that make them.
+/// viewer's only when its own is fixed: it gets one chance in a million for the digits to agree. The host sends its nonce only when
+/// its person has agreed to compare, so no digits exist before that, and each chance costs a person's word (`ComparisonGuard`).
 private enum Comparison {
     static func hash(_ purpose: String, _ context: PairingContext, _ parts: [UInt8]...) -> [UInt8] {
         var hash = SHA256()
@@ -18,12 +18,12 @@ private enum Comparison {
         hash("commit", context, viewerNonce)
     }
 
-    static func digits(_ context: PairingContext, viewerNonce: [UInt8], hostNonce: [UInt8]) -> PairingCode {
+    static func digits(
+        _ context: PairingContext, viewerNonce: [UInt8], hostNonce: [UInt8], _ length: PairingCode.Length
+    ) -> PairingCode {
         let names = CPace.concatenated(Array(context.viewerName.utf8), Array(context.hostName.utf8))
-        let value = hash("compare", context, viewerNonce, hostNonce, names).prefix(8).reduce(UInt64(0)) {
-            $0 << 8 | UInt64($1)
-        }
-        return PairingCode(number: value)
+        let hash = hash("compare", context, viewerNonce, hostNonce, names + [UInt8(length.rawValue)])
+        return PairingCode(number: hash.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, length)
     }
 
     static func nonce(_ random: inout some RandomNumberGenerator) -> [UInt8] {
@@ -48,25 +48,32 @@ struct ComparisonViewer: Sendable {
         commitment = Comparison.commitment(context, viewerNonce: nonce)
     }
 
-    /// What to reveal, now that the host's nonce is there, and the digits that both show.
-    func reveal(hostNonce: [UInt8]) throws(PairingFailure) -> (nonce: [UInt8], digits: PairingCode) {
+    /// What to reveal, now that the host's nonce is there, and the digits that both show. `digitCount` is the host's choice, 6 or 9:
+    /// the person sees whether both show as many.
+    func reveal(
+        hostNonce: [UInt8], digitCount: Int
+    ) throws(PairingFailure) -> (nonce: [UInt8], digits: PairingCode) {
         try Comparison.check(hostNonce, "nonce")
-        return (nonce, Comparison.digits(context, viewerNonce: nonce, hostNonce: hostNonce))
+        guard let length = PairingCode.Length(rawValue: digitCount) else { throw .digitCount(digitCount) }
+        return (nonce, Comparison.digits(context, viewerNonce: nonce, hostNonce: hostNonce, length))
     }
 }
 
-/// The host's side: it draws its nonce when the viewer has committed.
+/// The host's side: it draws its nonce when the viewer has committed, and the person has agreed to compare.
 struct ComparisonHost: Sendable {
     private let context: PairingContext
     private let commitment: [UInt8]
+    let length: PairingCode.Length
     let nonce: [UInt8]
 
     init(
-        context: PairingContext, commitment: [UInt8], random: inout some RandomNumberGenerator
+        context: PairingContext, commitment: [UInt8], _ length: PairingCode.Length,
+        random: inout some RandomNumberGenerator
     ) throws(PairingFailure) {
         try Comparison.check(commitment, "commitment")
         self.context = context
         self.commitment = commitment
+        self.length = length
         nonce = Comparison.nonce(&random)
     }
 
@@ -75,14 +82,6 @@ struct ComparisonHost: Sendable {
         try Comparison.check(revealed, "nonce")
         // Nothing secret: both sides of this comparison have been sent.
         guard Comparison.commitment(context, viewerNonce: revealed) == commitment else { throw .commitment }
-        return Comparison.digits(context, viewerNonce: revealed, hostNonce: nonce)
-    }
-}
-
-extension PairingCode {
-    /// The last six digits of a number that is so large that they are as good as evenly distributed.
-    init(number: UInt64) {
-        let digits = String(number % 1_000_000)
-        self.init(digits: String(repeating: "0", count: 6 - digits.count) + digits)
+        return Comparison.digits(context, viewerNonce: revealed, hostNonce: nonce, length)
     }
 }

@@ -6,14 +6,17 @@ struct SecurePairing: Sendable {
         case joining
         case provingCode(CPaceViewer, PairingContext)
         case confirmingCode(CPaceViewer.Confirmed)
+        /// The person at the host is being asked whether to compare digits.
         case committed(ComparisonViewer)
-        /// The person at the host is being asked.
+        /// Both show the digits; the person at the host compares them.
         case comparing
     }
 
     enum Action: Sendable {
         case none
         case send(SecureMessage)
+        /// Asks the person at the host to compare digits.
+        case requestComparison(SecureMessage)
         /// Both ends show these digits; the person at the host compares.
         case compare(SecureMessage, PairingCode)
         /// The host wants its code, and none is at hand.
@@ -33,17 +36,21 @@ struct SecurePairing: Sendable {
     let own: DeviceKey
     private let ownName: String
     private let code: PairingCode?
+    /// The person wants the host to prove that it knows the code: it is paired with by that, or not at all.
+    private let wantsCode: Bool
     /// The host was paired before.
     private let isKnown: Bool
     private(set) var hostName = ""
     private var state: State
 
-    init(own: DeviceKey, name: String, host: DeviceKey, isKnown: Bool, code: PairingCode?) {
+    /// `wantsCode`: a code was brought at some time; `code` is nil where it was used up, or was wrong.
+    init(own: DeviceKey, name: String, host: DeviceKey, isKnown: Bool, code: PairingCode?, wantsCode: Bool) {
         self.own = own
         ownName = name
         self.host = host
         self.isKnown = isKnown
         self.code = code
+        self.wantsCode = wantsCode
         state = .greeting(hasJoined: isKnown)
     }
 
@@ -83,9 +90,9 @@ struct SecurePairing: Sendable {
             return .none
         case (.joining, .paired(let isRemembered)):
             return .paired(isRemembered: isRemembered)
-        case (.committed(let comparison), .compareNonce(let nonce)):
+        case (.committed(let comparison), .compareNonce(let nonce, let count)):
             do {
-                let (reveal, digits) = try comparison.reveal(hostNonce: nonce)
+                let (reveal, digits) = try comparison.reveal(hostNonce: nonce, digitCount: Int(count))
                 state = .comparing
                 return .compare(.compareReveal(reveal), digits)
             } catch {
@@ -110,19 +117,23 @@ struct SecurePairing: Sendable {
         }
         let context = PairingContext(
             viewer: own, host: host, nonce: welcome.nonce, viewerName: ownName, hostName: welcome.name)
-        if code == nil, welcome.methods.contains(.compare) { return compare(context, random: &random) }
-        if code == nil, welcome.methods.contains(.open) {
+        if wantsCode {
+            // A host that offers something else might be a false one, and would prove nothing.
+            guard welcome.methods.contains(.code) else {
+                return .refused(
+                    .notTrusted,
+                    "it takes no code at the moment, so it can't prove who it is. Leave the code out to be let in without one"
+                )
+            }
+        } else if welcome.methods.contains(.compare) {
+            let comparison = ComparisonViewer(context: context, random: &random)
+            state = .committed(comparison)
+            return .requestComparison(.compareCommit(comparison.commitment))
+        } else if welcome.methods.contains(.open) {
             state = .joining
             return hasJoined ? .none : .send(.join)
-        }
-        guard welcome.methods.contains(.code) else {
-            if welcome.methods.contains(.compare) { return compare(context, random: &random) }
-            guard code != nil, welcome.methods.contains(.open) else {
-                return .refused(.notTrusted, "it lets nobody new in")
-            }
-            // Who brings a code wants to know whom it talks to, and an open host proves nothing.
-            return .refused(
-                .notTrusted, "it takes no code, and lets everybody in. Leave the code out to watch it all the same")
+        } else if !welcome.methods.contains(.code) {
+            return .refused(.notTrusted, "it lets nobody new in")
         }
         guard let code else { return .needCode }
         do {
@@ -132,11 +143,5 @@ struct SecurePairing: Sendable {
         } catch {
             return .violated("\(error)")
         }
-    }
-
-    private mutating func compare(_ context: PairingContext, random: inout some RandomNumberGenerator) -> Action {
-        let comparison = ComparisonViewer(context: context, random: &random)
-        state = .committed(comparison)
-        return .send(.compareCommit(comparison.commitment))
     }
 }

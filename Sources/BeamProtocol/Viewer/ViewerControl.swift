@@ -33,6 +33,7 @@ struct ViewerControl: Sendable {
     private var unanswered = 0
     /// A host has let us in before.
     private var wasPaired = false
+    private var leastPause = Duration.zero
 
     var isPaired: Bool {
         if case .paired = state { true } else { false }
@@ -102,6 +103,10 @@ struct ViewerControl: Sendable {
         guard case .deciding = state else { return }
         state = .deciding(giveUp: now + ViewerTiming.secureDecision)
     }
+
+    /// Digits are shown on both sides. If that ends without a word, the next try waits longer than a host lets a viewer take to reveal
+    /// its nonce: so nobody in between gets two chances for one.
+    mutating func compared() { leastPause = ViewerTiming.afterComparison }
 
     /// The host takes nobody without its code: nothing goes on before the person has typed it.
     mutating func needsCode() -> [Action] {
@@ -198,6 +203,6 @@ struct ViewerControl: Sendable {
 
     private mutating func scheduledPause() -> Duration {
         defer { unanswered += 1 }
-        return ViewerTiming.schedule[min(unanswered, ViewerTiming.schedule.count - 1)]
+        return max(leastPause, ViewerTiming.schedule[min(unanswered, ViewerTiming.schedule.count - 1)])
     }
 }

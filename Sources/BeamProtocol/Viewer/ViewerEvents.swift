@@ -2,6 +2,8 @@
 public enum ViewerEvent: Sendable, Equatable {
     /// Trying to reach the host; attempts are counted from 1 since the last session.
     case connecting(attempt: Int)
+    /// The person at the host is asked whether to compare digits; there are none before.
+    case waitingForPerson(host: String)
     /// The person at the host is looking at the same digits, and decides.
     case waitingForDecision(code: PairingCode)
     /// The host shows a code, which has to be typed here: answer with `ViewerSession.Input.code`. `wasWrong`: the last one
@@ -9,6 +11,10 @@ public enum ViewerEvent: Sendable, Equatable {
     case codeNeeded(host: String, wasWrong: Bool)
     /// The host has proved who it is: to be stored if it `isToBeRemembered`.
     case hostPaired(DeviceKey, name: String, isToBeRemembered: Bool)
+    /// A known host calls itself `name` now. It goes on under the name that it is remembered by.
+    case hostCallsItself(_ name: String, known: String)
+    /// This known host has let us in: that is who is at the address now.
+    case hostReached(DeviceKey)
     /// `deviceName` where the host gives one; `isNewSession` is false when an earlier session goes on. Without encryption
     /// (version 1) everybody on the network can see the picture.
     case paired(session: String, deviceName: String?, isNewSession: Bool, isEncrypted: Bool)

@@ -31,7 +31,9 @@ extension ViewerSession {
     private mutating func handle(_ message: ControlMessage, now: MediaTime) {
         switch message {
         case .reply(let reply):
-            guard reply.isAccepted else { return refuse(reply.message ?? "the host gave no reason") }
+            guard reply.isAccepted else {
+                return refuse(reply.message.map { PeerText.sentence($0) } ?? "the host gave no reason")
+            }
             accepted(reply, now: now)
         case .mediaPort(let port):
             if case .version1(var reading) = dialog {
@@ -52,7 +54,7 @@ extension ViewerSession {
         let isNews = control.accepted(now: now)
         sealing = nil
         enter(
-            session: reply.session, host: reply.deviceName, mediaPort: reply.mediaPort ?? reading.earlyPort,
-            isNews: isNews, isEncrypted: false, now: now)
+            session: reply.session, host: reply.deviceName.map { PeerText.name($0) },
+            mediaPort: reply.mediaPort ?? reading.earlyPort, isNews: isNews, isEncrypted: false, now: now)
     }
 }

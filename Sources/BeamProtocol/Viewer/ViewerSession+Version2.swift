@@ -8,17 +8,14 @@ extension ViewerSession {
         secured()
         let isKnown = book.trusts(host)
         hostKey = host
-        if let required = trust.required, !required.contains(host) {
-            return refuse(
-                "it shows another key (\(host)) than the one that was paired under this name. If it was set up anew, "
-                    + "`beamroom devices forget` it here and pair again; if not, somebody may stand in between")
-        }
+        if let conflict = trust.conflict(with: host) { return refuse(conflict) }
         guard isKnown || trust.pairs else {
             return refuse("it isn't one that was paired with this machine before")
         }
-        hostName = trust.known[host] ?? ""
+        hostName = book.name(of: host) ?? ""
         dialog = .pairing(
-            SecurePairing(own: trust.own, name: trust.name, host: host, isKnown: isKnown, code: code))
+            SecurePairing(
+                own: trust.own, name: trust.name, host: host, isKnown: isKnown, code: code, wantsCode: wantsCode))
         perform(control.connected(now: now), now: now)
     }
 
@@ -31,7 +28,7 @@ extension ViewerSession {
             case .pairing(var pairing):
                 let action = pairing.handle(message, random: &random)
                 dialog = .pairing(pairing)
-                if !pairing.hostName.isEmpty { hostName = pairing.hostName }
+                nameHost(pairing)
                 perform(action, pairing, now: now)
             case .version2:
                 handle(message, now: now)
@@ -43,6 +40,19 @@ extension ViewerSession {
         }
     }
 
+    /// A known host has the name that it is remembered by, whatever it calls itself.
+    private mutating func nameHost(_ pairing: SecurePairing) {
+        guard !pairing.hostName.isEmpty else { return }
+        let claimed = PeerText.name(pairing.hostName)
+        let known = book.name(of: pairing.host)
+        hostName = known ?? claimed
+        guard let known, !DeviceNames.isVariant(known, of: claimed, pairing.host), claimed != lastNewName else {
+            return
+        }
+        lastNewName = claimed
+        emit(.hostCallsItself(claimed, known: known))
+    }
+
     // MARK: Before it has let us in
 
     private mutating func perform(_ action: SecurePairing.Action, _ pairing: SecurePairing, now: MediaTime) {
@@ -50,14 +60,17 @@ extension ViewerSession {
         case .none:
             break
         case .send(let message):
-            guard configuration.trust.pairs || message == .join else {
-                return refuse("it doesn't know this viewer any more. Pair again with `beamroom watch`")
-            }
+            guard configuration.trust.pairs || message == .join else { return refuseForgotten() }
             if case .codeConfirm = message { isCodeSpent = true }
             send(message)
-        case .compare(let message, let digits):
+        case .requestComparison(let message):
+            guard configuration.trust.pairs else { return refuseForgotten() }
             send(message)
             control.asked(now: now)
+            emit(.waitingForPerson(host: hostName))
+        case .compare(let message, let digits):
+            send(message)
+            control.compared()
             emit(.waitingForDecision(code: digits))
         case .needCode:
             askForCode(wasWrong: false)
@@ -68,27 +81,32 @@ extension ViewerSession {
             perform(
                 control.postponed(by: pause, reason: "too many wrong codes were typed there", now: now), now: now)
         case .paired(let isRemembered):
-            book.pair(pairing.host)
+            hostName = book.pair(pairing.host, name: hostName)
             // A code is good for one success.
             code = nil
             isCodeSpent = false
             emit(
                 .hostPaired(
-                    pairing.host, name: pairing.hostName,
+                    pairing.host, name: hostName,
                     isToBeRemembered: isRemembered && configuration.trust.remembersNewHosts))
             send(.join)
         case .joined(let session):
-            joined(session, host: pairing.hostName, now: now)
+            joined(session, now: now)
+            emit(.hostReached(pairing.host))
         case .refused(.busy, let reason), .refused(.unanswered, let reason):
-            perform(control.violated(reason: reason, now: now), now: now)
+            perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
         case .refused(_, let reason):
-            refuse(reason)
+            refuse(PeerText.sentence(reason))
         case .violated(let reason):
-            perform(control.violated(reason: reason, now: now), now: now)
+            perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
         }
     }
 
-    private mutating func joined(_ joined: SecureMessage.Session, host: String, now: MediaTime) {
+    private mutating func refuseForgotten() {
+        refuse("it doesn't know this viewer any more. Pair again with `beamroom watch`")
+    }
+
+    private mutating func joined(_ joined: SecureMessage.Session, now: MediaTime) {
         let isNews = control.accepted(now: now)
         dialog = .version2
         let id = SessionID(joined.id).description
@@ -98,7 +116,7 @@ extension ViewerSession {
         ring.add(joined.mediaKey)
         sealing = MediaSealing(hellos: DatagramSealer(key: joined.viewerKey), media: ring)
         enter(
-            session: id, host: host, mediaPort: joined.mediaPort == 0 ? nil : joined.mediaPort, isNews: isNews,
+            session: id, host: hostName, mediaPort: joined.mediaPort == 0 ? nil : joined.mediaPort, isNews: isNews,
             isEncrypted: true, now: now)
         broadcastNamed(joined.isBroadcasting, now: now)
         perform(media.helloNow(now: now), now: now)
@@ -128,8 +146,8 @@ extension ViewerSession {
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
         case .ping(let value): send(.pong(value, clock: now.microseconds))
         case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
-        case .refused(_, let reason): refuse(reason)
-        case .bye(let reason): perform(control.violated(reason: reason, now: now), now: now)
+        case .refused(_, let reason): refuse(PeerText.sentence(reason))
+        case .bye(let reason): perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
         default: break
         }
     }

@@ -135,6 +135,8 @@ public struct ViewerSession: Sendable {
     private let shownCode: PairingCode
     /// What the person has typed.
     var code: PairingCode?
+    /// The person has brought a code at some time: an unknown host is paired with by a code, or not at all.
+    var wantsCode: Bool
     /// Our proof that we know the code has left, and the host's hasn't come: whoever is there could try one code by it. It isn't
     /// given another chance by itself.
     var isCodeSpent = false
@@ -145,8 +147,10 @@ public struct ViewerSession: Sendable {
     /// The host has spoken version 2: it does, whoever says otherwise.
     private var isSecureHost = false
     var dialog = Dialog.none
-    /// As the host calls itself.
+    /// What the host is called here: the name that it is remembered by, or else what it calls itself; fit to be shown.
     var hostName = ""
+    /// The other name of a known host that the person was told of last.
+    var lastNewName: String?
     /// The hosts that are known, from before and from this run.
     var book: TrustBook
     /// Of the host that this is a session with.
@@ -174,6 +178,7 @@ public struct ViewerSession: Sendable {
         playout = PlayoutBuffer(fixed: configuration.buffer)
         book = TrustBook(remembered: configuration.trust.known)
         code = configuration.code
+        wantsCode = configuration.code != nil
         shownCode = configuration.code ?? .random(using: &random)
         let mayFallBack = configuration.allowsUnencrypted && configuration.trust.required == nil
         version = mayFallBack && configuration.announcedVersion == 1 ? .version1 : .version2
@@ -205,6 +210,7 @@ public struct ViewerSession: Sendable {
         case .controlClosed(let reason, let failure): controlClosed(reason: reason, failure, now: now)
         case .code(let typed):
             code = typed
+            wantsCode = true
             perform(control.codeTyped(now: now), now: now)
         case .remembered(let hosts):
             let forgotten = book.update(hosts)

@@ -6,6 +6,8 @@ enum ViewerTiming {
     static let decision = Duration.seconds(8)
     /// To the decision of a version 2 host's person, who has up to two minutes.
     static let secureDecision = Duration.seconds(125)
+    /// From a comparison that was broken off to the next try: more than twice what a host lets a viewer take to reveal its nonce.
+    static let afterComparison = Duration.seconds(5)
     /// To a connection, or the word that there is none.
     static let connection = Duration.seconds(10)
     /// Before a host that has let us in is tried again. A connection that it refuses bothers nobody there.

@@ -75,9 +75,11 @@ enum SecureMessage: Hashable, Sendable {
     case codeConfirm([UInt8])
     /// Too many wrong codes have come to the host: not before so many milliseconds.
     case codeWait(UInt32)
-    /// 32 bytes each.
+    /// 32 bytes: a viewer asks for digits to be compared.
     case compareCommit([UInt8])
-    case compareNonce([UInt8])
+    /// 32 bytes, and how many digits are compared: the person at the host has agreed.
+    case compareNonce([UInt8], digits: UInt8)
+    /// 32 bytes.
     case compareReveal([UInt8])
     case paired(isRemembered: Bool)
     case mediaKey(SealingKey)
@@ -148,7 +150,9 @@ extension SecureMessage {
             writer.kind(0x12)
             writer.integer(milliseconds)
         case .compareCommit(let commitment): writer.fixed(0x13, commitment)
-        case .compareNonce(let nonce): writer.fixed(0x14, nonce)
+        case .compareNonce(let nonce, let digits):
+            writer.fixed(0x14, nonce)
+            writer.integer(digits)
         case .compareReveal(let nonce): writer.fixed(0x15, nonce)
         case .paired(let isRemembered):
             writer.kind(0x16)
@@ -214,7 +218,7 @@ extension SecureMessage {
         case 0x11: self = .codeConfirm(try reader.raw(Self.confirmationLength))
         case 0x12: self = .codeWait(try reader.integer())
         case 0x13: self = .compareCommit(try reader.raw(Self.shareLength))
-        case 0x14: self = .compareNonce(try reader.raw(Self.shareLength))
+        case 0x14: self = .compareNonce(try reader.raw(Self.shareLength), digits: try reader.integer())
         case 0x15: self = .compareReveal(try reader.raw(Self.shareLength))
         case 0x16: self = .paired(isRemembered: try reader.bool())
         case 0x20: self = .mediaKey(try reader.key())

@@ -178,7 +178,8 @@ enum FuzzBodies {
                 SecureMessage.Session(
                     id: random.bytes(16), mediaPort: 52346, isBroadcasting: true, viewerKey: key, mediaKey: key)),
             .codeShare(share), .codeConfirm(random.bytes(64)), .codeWait(1000), .compareCommit(share),
-            .compareNonce(share), .compareReveal(share), .paired(isRemembered: true), .mediaKey(key),
+            .compareNonce(share, digits: UInt8.random(in: 0...9, using: &random)),
+            .compareReveal(share), .paired(isRemembered: true), .mediaKey(key),
             .mediaKeyReady(1), .mediaPort(52347), .broadcast(random.chance(0.5)), .ping(1), .pong(1, clock: UInt64.max),
             .refused(.busy, "no"), .refused(.wrongCode, "no"), .bye("end"), .unknown(99),
         ]

@@ -28,7 +28,7 @@ struct SecureMessageTests {
         ),
         (.codeShare(nonce), [0x10] + nonce), (.codeConfirm(nonce + nonce), [0x11] + nonce + nonce),
         (.codeWait(8000), [0x12, 0, 0, 0x1F, 0x40]), (.compareCommit(nonce), [0x13] + nonce),
-        (.compareNonce(nonce), [0x14] + nonce), (.compareReveal(nonce), [0x15] + nonce),
+        (.compareNonce(nonce, digits: 9), [0x14] + nonce + [9]), (.compareReveal(nonce), [0x15] + nonce),
         (.paired(isRemembered: true), [0x16, 1]),
         (.mediaKey(key), [0x20, 1, 2] + (16..<32).map { UInt8($0) } + [1, 2, 3, 4]),
         (.mediaKeyReady(258), [0x21, 1, 2]), (.mediaPort(52346), [0x22, 0xCC, 0x7A]), (.broadcast(false), [0x23, 0]),

@@ -92,33 +92,52 @@ struct SecureSessionTests {
         var simulation = Simulation.securePair(
             acceptance: .ask, trust: Self.host(code: nil), viewer: .secure(knows: false))
         simulation.drive(for: .seconds(20))
-        let question = try #require(
-            simulation.hostEvents.compactMap { entry -> (ConnectionID, PairingCode)? in
-                if case .viewerAsks(let id, let code, _) = entry.event { (id, code) } else { nil }
-            }.first)
-        let shown = simulation.viewer.events.compactMap { entry -> PairingCode? in
-            if case .waitingForDecision(let code) = entry.event { code } else { nil }
+        let id = try #require(Self.comparisonAsked(simulation))
+        #expect(Self.shownDigits(simulation).isEmpty, "no digits exist before the person has agreed")
+        #expect(simulation.viewer.events.contains { $0.event == .waitingForPerson(host: "BeamRoom") })
+        simulation.handleAtHost(.decision(id, accept: true))
+        simulation.drive(for: .seconds(20))
+        let digits = simulation.hostEvents.compactMap { entry -> PairingCode? in
+            if case .digitsShown(id, let digits, _) = entry.event { digits } else { nil }
         }
-        #expect(shown == [question.1])
+        #expect(digits.count == 1 && Self.shownDigits(simulation) == digits)
         #expect(simulation.bursts.isEmpty)
-        simulation.handleAtHost(.decision(question.0, accept: true))
+        simulation.handleAtHost(.decision(id, accept: true))
         simulation.drive(for: .seconds(1))
         #expect(simulation.viewer.decoder.decoded > 10)
         #expect(Self.pairedKeys(simulation) == [.viewer])
+        #expect(!simulation.hostEvents.contains { if case .comparisonFailed = $0.event { true } else { false } })
     }
 
-    @Test func whoIsDeclinedEnds() throws {
+    /// Before there are digits, and after.
+    @Test(arguments: [false, true]) func whoIsDeclinedEnds(hasCompared: Bool) throws {
         var simulation = Simulation.securePair(
             acceptance: .ask, trust: Self.host(code: nil), viewer: .secure(knows: false))
         simulation.drive(for: .seconds(1))
-        let id = try #require(
-            simulation.hostEvents.compactMap { entry -> ConnectionID? in
-                if case .viewerAsks(let id, _, _) = entry.event { id } else { nil }
-            }.first)
+        let id = try #require(Self.comparisonAsked(simulation))
+        if hasCompared {
+            simulation.handleAtHost(.decision(id, accept: true))
+            simulation.drive(for: .seconds(1))
+            #expect(Self.shownDigits(simulation).count == 1)
+        }
         simulation.handleAtHost(.decision(id, accept: false))
         simulation.drive(for: .seconds(30))
         #expect(simulation.viewer.events.last?.event == .refused(reason: "Declined"))
         #expect(simulation.bursts.isEmpty)
+        let failed = simulation.hostEvents.count { if case .comparisonFailed = $0.event { true } else { false } }
+        #expect(failed == (hasCompared ? 1 : 0))
+    }
+
+    private static func comparisonAsked(_ simulation: Simulation) -> ConnectionID? {
+        simulation.hostEvents.lazy.compactMap { entry -> ConnectionID? in
+            if case .comparisonAsked(let id, _) = entry.event { id } else { nil }
+        }.first
+    }
+
+    private static func shownDigits(_ simulation: Simulation) -> [PairingCode] {
+        simulation.viewer.events.compactMap { entry -> PairingCode? in
+            if case .waitingForDecision(let code) = entry.event { code } else { nil }
+        }
     }
 
     @Test func anOpenHostTakesEverybodyAndRemembersNobody() {

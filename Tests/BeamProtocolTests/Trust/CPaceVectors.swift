@@ -58,7 +58,8 @@ enum CPaceVectors {
         static let viewerNonce: [UInt8] = Array(96..<128)
         static let hostNonce: [UInt8] = Array(128..<160)
         static let commitment = bytes("57AF483E51E47B093EDF35A4D73256F28343BD7E1955622F470543555B068302")
-        static let digits = "567337"
+        static let digits = "922100"
+        static let nineDigits = "614324913"
     }
 
     /// What RFC 9496 (4.3.1) refuses to decode besides: not reduced, negative, no square; the prime is 2^255 - 19.

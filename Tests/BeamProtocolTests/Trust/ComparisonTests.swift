@@ -14,8 +14,8 @@ struct ComparisonTests {
     ) throws -> (viewer: PairingCode, host: PairingCode) {
         var random = SeededGenerator(seed: seed)
         let left = ComparisonViewer(context: viewer, random: &random)
-        let right = try ComparisonHost(context: host, commitment: left.commitment, random: &random)
-        let (nonce, digits) = try left.reveal(hostNonce: right.nonce)
+        let right = try ComparisonHost(context: host, commitment: left.commitment, .six, random: &random)
+        let (nonce, digits) = try left.reveal(hostNonce: right.nonce, digitCount: 6)
         // The commitment is to the viewer's view: a host with another refuses it.
         return (digits, try right.digits(revealed: nonce))
     }
@@ -33,12 +33,18 @@ struct ComparisonTests {
         var random = Bytes(Pairing.viewerNonce + Pairing.hostNonce)
         let viewer = ComparisonViewer(context: Pairing.context, random: &random)
         #expect(viewer.commitment == Pairing.commitment)
-        let host = try ComparisonHost(context: Pairing.context, commitment: viewer.commitment, random: &random)
+        let host = try ComparisonHost(context: Pairing.context, commitment: viewer.commitment, .six, random: &random)
         #expect(host.nonce == Pairing.hostNonce)
-        let (nonce, digits) = try viewer.reveal(hostNonce: host.nonce)
+        let (nonce, digits) = try viewer.reveal(hostNonce: host.nonce, digitCount: 6)
         #expect(nonce == Pairing.viewerNonce)
         #expect(digits.description == Pairing.digits)
         #expect(try host.digits(revealed: nonce).description == Pairing.digits)
+        #expect(try viewer.reveal(hostNonce: host.nonce, digitCount: 9).digits.description == Pairing.nineDigits)
+        for count in [0, 1, 5, 7, 255] {
+            #expect(throws: PairingFailure.digitCount(count)) {
+                try viewer.reveal(hostNonce: host.nonce, digitCount: count)
+            }
+        }
     }
 
     /// Who sees anything else shows other digits: keys, roles, the connection's nonce, the host's nonce, names.
@@ -57,15 +63,15 @@ struct ComparisonTests {
         for context in others {
             var random = Bytes(Pairing.viewerNonce)
             let viewer = ComparisonViewer(context: context, random: &random)
-            shown.insert(try viewer.reveal(hostNonce: Pairing.hostNonce).digits.description)
+            shown.insert(try viewer.reveal(hostNonce: Pairing.hostNonce, digitCount: 6).digits.description)
         }
         var random = Bytes(Pairing.viewerNonce)
         let viewer = ComparisonViewer(context: Pairing.context, random: &random)
-        shown.insert(try viewer.reveal(hostNonce: Pairing.viewerNonce).digits.description)
+        shown.insert(try viewer.reveal(hostNonce: Pairing.viewerNonce, digitCount: 6).digits.description)
         #expect(shown.count == 9)
         for count in [0, 31, 33] {
             #expect(throws: PairingFailure.length(of: "nonce", count)) {
-                try viewer.reveal(hostNonce: [UInt8](repeating: 0, count: count))
+                try viewer.reveal(hostNonce: [UInt8](repeating: 0, count: count), digitCount: 6)
             }
         }
     }
@@ -73,8 +79,8 @@ struct ComparisonTests {
     @Test func theCommitmentBinds() throws {
         var random = SeededGenerator(seed: 1)
         let viewer = ComparisonViewer(context: Self.context(), random: &random)
-        let host = try ComparisonHost(context: Self.context(), commitment: viewer.commitment, random: &random)
-        var nonce = try viewer.reveal(hostNonce: host.nonce).nonce
+        let host = try ComparisonHost(context: Self.context(), commitment: viewer.commitment, .six, random: &random)
+        var nonce = try viewer.reveal(hostNonce: host.nonce, digitCount: 6).nonce
         for bit in 0..<256 {
             nonce[bit / 8] ^= 1 << (bit % 8)
             #expect(throws: PairingFailure.commitment) { try host.digits(revealed: nonce) }
@@ -82,11 +88,11 @@ struct ComparisonTests {
         }
         #expect(throws: PairingFailure.length(of: "nonce", 31)) { try host.digits(revealed: Array(nonce.dropLast())) }
         #expect(throws: PairingFailure.length(of: "commitment", 0)) {
-            try ComparisonHost(context: Self.context(), commitment: [], random: &random)
+            try ComparisonHost(context: Self.context(), commitment: [], .six, random: &random)
         }
         // One that was made for another pair of keys is for nothing else.
         let other = try ComparisonHost(
-            context: Self.context(host: .made(3)), commitment: viewer.commitment, random: &random)
+            context: Self.context(host: .made(3)), commitment: viewer.commitment, .six, random: &random)
         #expect(throws: PairingFailure.commitment) { try other.digits(revealed: nonce) }
     }
 
@@ -99,10 +105,10 @@ struct ComparisonTests {
             var random = SeededGenerator(seed: UInt64(seed))
             let right = Self.context(viewer: middle)
             let viewer = ComparisonViewer(context: Self.context(host: middle), random: &random)
-            let shown = try viewer.reveal(hostNonce: random.bytes(32)).digits
+            let shown = try viewer.reveal(hostNonce: random.bytes(32), digitCount: 6).digits
             let towardsHost = ComparisonViewer(context: right, random: &random)
-            let host = try ComparisonHost(context: right, commitment: towardsHost.commitment, random: &random)
-            let asked = try host.digits(revealed: try towardsHost.reveal(hostNonce: host.nonce).nonce)
+            let host = try ComparisonHost(context: right, commitment: towardsHost.commitment, .six, random: &random)
+            let asked = try host.digits(revealed: try towardsHost.reveal(hostNonce: host.nonce, digitCount: 6).nonce)
             if shown == asked { agreements += 1 }
         }
         #expect(agreements == 0)
@@ -119,10 +125,10 @@ struct ComparisonTests {
             let right = Self.context(viewer: middle)
             let viewer = ComparisonViewer(context: left, random: &random)
             let towardsHost = ComparisonViewer(context: right, random: &random)
-            let host = try ComparisonHost(context: right, commitment: towardsHost.commitment, random: &random)
+            let host = try ComparisonHost(context: right, commitment: towardsHost.commitment, .six, random: &random)
             // It passes the host's own nonce on to the viewer.
-            let shown = try viewer.reveal(hostNonce: host.nonce).digits
-            let asked = try host.digits(revealed: try towardsHost.reveal(hostNonce: host.nonce).nonce)
+            let shown = try viewer.reveal(hostNonce: host.nonce, digitCount: 6).digits
+            let asked = try host.digits(revealed: try towardsHost.reveal(hostNonce: host.nonce, digitCount: 6).nonce)
             if shown == asked { agreements += 1 }
         }
         #expect(agreements == 0)
@@ -148,6 +154,9 @@ struct ComparisonTests {
         #expect(PairingCode(number: 42).description == "000042")
         #expect(PairingCode(number: 1_000_000).description == "000000")
         #expect(PairingCode(number: .max).description == "551615")
+        #expect(PairingCode(number: 42, .nine).description == "000000042")
+        #expect(PairingCode(number: 42, .nine).spaced == "000 000 042")
+        #expect(PairingCode("482913")?.spaced == "482 913" && PairingCode("482913507") == nil)
     }
 }
 

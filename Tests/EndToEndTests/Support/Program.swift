@@ -171,9 +171,9 @@ final class ProgramProcess: Sendable {
     var lineCount: Int { process.state.current.output.count }
 
     /// Waits for words on standard error.
-    func waitForWords(_ words: String, timeout: Double = 30) throws {
+    func waitForWords(_ words: String, from first: Int = 0, timeout: Double = 30) throws {
         let found = process.state.wait(timeout: timeout) { state in
-            state.errors.contains { $0.localizedCaseInsensitiveContains(words) } ? true : nil
+            state.errors.dropFirst(first).contains { $0.localizedCaseInsensitiveContains(words) } ? true : nil
         }
         guard found == true else {
             throw HarnessError(

@@ -1,0 +1,125 @@
+import Testing
+
+@testable import BeamProtocol
+
+/// What peers say of themselves, before a person sees it.
+struct PeerTextTests {
+    @Test(arguments: [
+        ("Anna’s iPhone", "Anna’s iPhone"), ("Küche", "Küche"), ("会議室", "会議室"), ("Ζωή", "Ζωή"),
+        // Line ends, the cursor, colours.
+        ("desk\nroot", "desk root"), ("desk\r\u{1B}[2Jroot", "desk [2Jroot"), ("a\u{85}b\u{2028}c\u{2029}d", "a b c d"),
+        // What turns the direction, and what nobody sees.
+        ("\u{202E}ksed\u{202C}", "ksed"), ("a\u{2066}b\u{2069}c\u{200F}d\u{061C}e", "abcde"),
+        ("de\u{200B}sk\u{FEFF}\u{2060}\u{00AD}", "desk"), ("a\u{200D}b\u{200C}c", "abc"),
+        ("a\u{3164}b\u{115F}c", "abc"),
+        ("\u{E000}x\u{F8FF}", "x"), ("\u{E0041}\u{E0042}x", "x"),
+        // Blanks that push the rest away.
+        ("desk                         (192.0.2.1)", "desk (192.0.2.1)"), (" \u{3000}\u{2003}desk\u{A0} ", "desk"),
+        ("\u{2800}\u{2800}desk\u{2800}", "desk"),
+        // Our own quotation marks.
+        ("desk” is let in. “", "desk' is let in. '"), ("„a“ «b» \"c\"", "'a' 'b' 'c'"),
+        // Marks on nothing, and heaps of them.
+        ("\u{301}desk", "desk"), ("e\u{301}\u{302}\u{303}\u{304}\u{305}x", "e\u{301}\u{302}x"),
+        ("", "unnamed"), ("\u{200B}\u{202E}", "unnamed"), ("   ", "unnamed"),
+    ])
+    func namesAreFitToBeShown(raw: String, shown: String) {
+        #expect(PeerText.name(raw) == shown)
+        #expect(PeerText.name(PeerText.name(raw)) == shown, "what is fit to be shown stays as it is")
+    }
+
+    @Test func namesAreNarrow() {
+        #expect(PeerText.name(String(repeating: "a", count: 32)) == String(repeating: "a", count: 32))
+        #expect(PeerText.name(String(repeating: "a", count: 33)) == String(repeating: "a", count: 31) + "…")
+        #expect(PeerText.name(String(repeating: "字", count: 16)) == String(repeating: "字", count: 16))
+        let wide = PeerText.name(String(repeating: "字", count: 17))
+        #expect(wide == String(repeating: "字", count: 15) + "…" && PeerText.columns(wide) <= 32)
+        #expect(PeerText.columns(PeerText.name(String(repeating: "😀", count: 200))) <= 32)
+        #expect(PeerText.columns(PeerText.sentence(String(repeating: "no ", count: 200))) <= 160)
+    }
+
+    @Test func anythingAtAllIsNarrowAndPlain() {
+        for seed in 1...3000 {
+            var random = SeededGenerator(seed: UInt64(seed))
+            let scalars = (0..<Int.random(in: 0...80, using: &random)).compactMap { _ in
+                Unicode.Scalar(UInt32.random(in: 0...(random.chance(0.5) ? 0x2FFF : 0x10FFFF), using: &random))
+            }
+            let shown = PeerText.name(String(String.UnicodeScalarView(scalars)))
+            #expect(!shown.isEmpty && PeerText.columns(shown) <= PeerText.nameColumns, "seed \(seed)")
+            let isPlain = shown.unicodeScalars.allSatisfy { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
+                default: !scalar.properties.isDefaultIgnorableCodePoint && scalar != "“" && scalar != "”"
+                }
+            }
+            #expect(isPlain, "seed \(seed): \(shown.debugDescription)")
+        }
+    }
+}
+
+/// Names that belong to somebody else.
+struct DeviceNameTests {
+    @Test func aDeviceThatIsKnownKeepsItsNameInTheBook() {
+        var book = TrustBook(remembered: [.host: "desk", .made(1): "eve"])
+        #expect(book.pair(.made(1), name: "desk") == "eve")
+        #expect(book.pair(.made(2), name: "Desk") == "Desk (0202)")
+        #expect(book.pair(.made(2), name: "other") == "Desk (0202)")
+        #expect(book.isTaken("desk", butBy: .made(1)) && !book.isTaken("desk", butBy: .host))
+        #expect(DeviceNames.isVariant("Desk (0202)", of: "desk", .made(2)))
+        #expect(!DeviceNames.isVariant("eve", of: "desk", .made(1)))
+    }
+
+    /// A host that this machine knows as “eve”, found under another's name.
+    @Test func aKnownHostUnderAnotherNameIsNotWatchedWithoutAWord() {
+        var configuration = ViewerSession.Configuration.secure(knows: true)
+        configuration.trust.known = [.host: "eve"]
+        configuration.trust.chosenName = "desk"
+        var viewer = ViewerBench(configuration)
+        viewer.handle(.controlSecured(.host))
+        let reasons = viewer.events.compactMap { event -> String? in
+            if case .refused(let reason) = event { reason } else { nil }
+        }
+        #expect(reasons.first?.contains("eve") == true && reasons.first?.contains("devices rename") == true)
+        #expect(viewer.takeMessages().isEmpty)
+        // Discovery numbers machines of one name.
+        for name in ["EVE", "eve #2", "eve"] {
+            configuration.trust.chosenName = name
+            var other = ViewerBench(configuration)
+            other.handle(.controlSecured(.host))
+            #expect(!other.takeMessages().isEmpty, "\(name)")
+        }
+    }
+
+    @Test func anotherKeyAtAKnownAddressIsRefused() {
+        var configuration = ViewerSession.Configuration.secure(knows: false)
+        configuration.trust.known = [.host: "desk"]
+        configuration.trust.required = [.host]
+        configuration.trust.chosenAddress = "192.0.2.7:52345"
+        var viewer = ViewerBench(configuration)
+        viewer.handle(.controlSecured(.made(9)))
+        let reasons = viewer.events.compactMap { event -> String? in
+            if case .refused(let reason) = event { reason } else { nil }
+        }
+        #expect(reasons.first?.contains("“desk”") == true && reasons.first?.contains("--new-host") == true)
+    }
+
+    @Test func aKnownHostThatCallsItselfSomethingElseKeepsItsName() throws {
+        var viewer = ViewerBench(.secure(knows: true))
+        viewer.handle(.controlSecured(.host))
+        let welcome = SecureMessage.Welcome(
+            isTrusted: true, methods: [], nonce: [UInt8](repeating: 5, count: 32), name: "bank\u{202E}")
+        viewer.say(.welcome(welcome))
+        #expect(viewer.events.last == .hostCallsItself("bank", known: "host"))
+        var random = SeededGenerator(seed: 1)
+        let key = SealingKey(number: 1, random: &random)
+        viewer.say(
+            .session(
+                SecureMessage.Session(
+                    id: [UInt8](repeating: 1, count: 16), mediaPort: 5, isBroadcasting: true, viewerKey: key,
+                    mediaKey: key)))
+        let names = viewer.events.compactMap { event -> String? in
+            if case .paired(_, let name, _, _) = event { name } else { nil }
+        }
+        #expect(names == ["host"])
+        #expect(viewer.events.contains(.hostReached(.host)))
+    }
+}
