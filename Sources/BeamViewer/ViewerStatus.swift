@@ -33,6 +33,8 @@ struct ViewerStatus: Sendable {
     private(set) var hostName: String? {
         didSet { hostName = hostName.map { PeerText.name($0) } }
     }
+    /// `hostName` is what the host, or somebody on the network, says: it is quoted. Otherwise it is what the person has typed.
+    private var isNameClaimed = false
     private(set) var refusal: String?
     /// Everybody on the network can see the picture.
     private(set) var isUnencrypted = false
@@ -53,7 +55,7 @@ struct ViewerStatus: Sendable {
     mutating func searching() { phase = .searching(name: nil) }
 
     mutating func chosen(_ name: String) {
-        hostName = name
+        call(name)
         phase = .connecting
     }
 
@@ -71,18 +73,18 @@ struct ViewerStatus: Sendable {
             if !hasPicture { phase = .connecting }
         case .waitingForPerson(let host):
             if case .playing = phase { break }
-            hostName = host.isEmpty ? hostName : host
+            call(host)
             phase = .waitingForPerson
         case .waitingForDecision(let code):
             if case .playing = phase { break }
             phase = .waitingForDecision(code)
         case .codeNeeded(let host, let wasWrong):
-            hostName = host.isEmpty ? hostName : host
+            call(host)
             phase = .needsCode(wasWrong: wasWrong)
         case .hostPaired(_, let name, _):
-            hostName = name
+            call(name)
         case .paired(_, let deviceName, let isNewSession, let isEncrypted):
-            hostName = deviceName ?? hostName
+            if let deviceName { call(deviceName) }
             isUnencrypted = !isEncrypted
             if isNewSession || !hasPicture { phase = .waitingForPicture }
         case .refused(let reason):
@@ -107,6 +109,16 @@ struct ViewerStatus: Sendable {
         }
     }
 
+    /// That is what the host is called, as somebody on the network says.
+    private mutating func call(_ name: String) {
+        guard !name.isEmpty else { return }
+        hostName = name
+        isNameClaimed = true
+    }
+
+    /// What the host is called, as words about it have it.
+    var quotedName: String? { hostName.map { isNameClaimed ? "“\($0)”" : $0 } }
+
     /// The code that the person has typed is on its way.
     mutating func codeEntered() { phase = .provingCode }
 
@@ -126,7 +138,7 @@ struct ViewerStatus: Sendable {
     }
 
     var words: Words? {
-        let host = hostName ?? "the host"
+        let host = quotedName ?? "the host"
         return switch phase {
         case .searching(let name?):
             Words(headline: "Looking for \(name)…", detail: "It appears here as soon as it shares its screen.")

@@ -90,7 +90,7 @@ public final class ViewerWindow {
     private func showState() {
         let (status, choices) = viewer.shared.read { ($0.status, $0.choices) }
         let words = status.words
-        let name = status.hostName
+        let name = status.quotedName
         window.setCodeEntry(status.codeQuestion.map { Self.prompt($0) })
         window.setWarning(status.isUnencrypted ? Self.unencrypted : nil)
         if choices != shownChoices {
@@ -107,7 +107,7 @@ public final class ViewerWindow {
         }
         if name != shownName {
             shownName = name
-            window.title = name.map { "\(PeerText.name($0)) - \(Self.program)" } ?? Self.program
+            window.title = name.map { "\($0) - \(Self.program)" } ?? Self.program
         }
     }
 

@@ -97,7 +97,7 @@ final class WatchReporter: Sendable {
                 "Paired with “\(name)”\(isToBeRemembered ? "; next time it needs no code" : " for this session").")
             events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
         case .paired(let session, let deviceName, let isNewSession, let isEncrypted):
-            if isNewSession { console.say("\(deviceName ?? "The host") has accepted.") }
+            if isNewSession { console.say("\(deviceName.map { "“\($0)”" } ?? "The host") has accepted.") }
             if isNewSession, !isEncrypted {
                 console.say("Warning: this picture is not encrypted: everybody on this network can see it.")
             }
