@@ -89,7 +89,7 @@ struct ViewerStatus: Sendable {
             if !isOn { phase = .notSharing } else if case .notSharing = phase { phase = .waitingForPicture }
         case .stalled(let duration):
             if case .notSharing = phase { break }
-            phase = .stalled(seconds: Int(duration.inSeconds))
+            phase = .stalled(seconds: Int(clamping: duration.inSeconds))
         case .mediaReconnecting:
             if case .notSharing = phase { break }
             phase = .reconnecting

@@ -60,7 +60,7 @@ extension HostSession {
     mutating func strangerTimedOut(_ id: ConnectionID, now: MediaTime) {
         guard let connection = connections[id], connection.isStranger else { return }
         let time = connection.isAsking ? connection.questionTime : HostLimits.strangerTime
-        let seconds = Int(time.inSeconds)
+        let seconds = Int(clamping: time.inSeconds)
         let reason =
             connection.isAsking ? "nobody answered within \(seconds) s" : "it didn't ask to watch within \(seconds) s"
         if connection.isAsking, case .version2 = connection.dialog {

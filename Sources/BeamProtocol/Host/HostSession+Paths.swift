@@ -161,7 +161,7 @@ extension HostSession {
         for path in paths(lane) where path.isBound { rate = min(rate ?? .max, path.rate) }
         let last = lanes[lane].demand.bitRate
         demand.bitRate = rate.map { rate in
-            let useful = Int(Double(rate) * Self.payloadShare / (1 + overhead(lane)))
+            let useful = Int(clamping: Double(rate) * Self.payloadShare / (1 + overhead(lane)))
             guard let last, abs(Double(useful - last)) < Self.leastChange * Double(last) else { return useful }
             return last
         }

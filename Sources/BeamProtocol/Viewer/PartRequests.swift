@@ -200,7 +200,7 @@ struct RequestTiming: Sendable {
         latenessAt = now
         defer { setTolerance() }
         let share = max(0, 1 - passed.inSeconds / Self.forgetting.inSeconds / 4)
-        lateness = .nanoseconds(Int64(Double(lateness.inNanoseconds) * share))
+        lateness = .seconds(clamping: lateness.inSeconds * share)
     }
 
     mutating func spaced(by time: Duration) {
