@@ -12,10 +12,8 @@ struct ViewerDelivery: Sendable {
     private var repairRate = 0
     /// When nothing had come from the viewer for too long.
     var silentSince: MediaTime?
-    /// Since when the path has been too slow for lane 0, or fast enough again.
-    var laneChangeSince: MediaTime?
-    /// Since when its window alone has kept a lane from sending.
-    var blockingSince: MediaTime?
+    /// Which lane suits it.
+    var standing = LaneStanding()
     /// Totals in the last report.
     private var lastTotals: (expected: UInt32, missed: UInt32)?
     /// Parts that the viewer had of the frames it has told of.

@@ -24,7 +24,8 @@ struct PlayoutBuffer: Sendable {
 
     private let fixed: Duration?
     private var waiting: [(unit: AccessUnit, due: MediaTime)] = []
-    private var waitingBytes = 0
+    private(set) var waitingBytes = 0
+    var waitingFrames: Int { waiting.count }
     /// From the encoder, by the host's clock, to arrival, of the last frames: a ring.
     private var transits: [Duration] = []
     private var nextTransit = 0

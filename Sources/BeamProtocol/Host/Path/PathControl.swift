@@ -253,7 +253,9 @@ struct PathControl: Sendable {
 
     /// Bits a second at which the datagrams of a frame leave.
     var pacingRate: Int {
-        guard let train = trains.rate else { return Int(clamping: max(allowed * 1.25, min(Self.firstPacing, Self.fastest))) }
+        guard let train = trains.rate else {
+            return Int(clamping: max(allowed * 1.25, min(Self.firstPacing, Self.fastest)))
+        }
         // Faster than the path, so that trains tell what it carries, where that overruns no short queue.
         if isBound, growth.isCareful {
             let known = trains.isStretched && !growth.distrustsTrains ? 1.05 * train : 0
