@@ -93,6 +93,8 @@ struct FrameAssembly: Sendable {
 
     /// Memory that it holds now, in bytes: each insertion may change it.
     var reservation: Int { Self.reservation(for: header) + (parity?.reservation ?? 0) }
+    /// Memory that has been written to, in bytes.
+    var touched: Int { early.values.reduce(bytes.count) { $0 + $1.count } }
     /// Parts that are neither there nor repaired.
     var missing: Int { lengths.count - received - repaired }
     /// Neither a part nor parity has come.
