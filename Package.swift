@@ -15,8 +15,8 @@ func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
-func test(_ name: String, _ dependencies: Target.Dependency...) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+func test(_ name: String, _ dependencies: Target.Dependency..., exclude: [String] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
 func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
@@ -128,7 +128,7 @@ let package = Package(
 
         // Tests: one folder for each target, and the real program on a real X server.
         test("BeamMediaTests", "BeamMedia"),
-        test("BeamProtocolTests", "BeamProtocol", "BeamMedia", crypto),
+        test("BeamProtocolTests", "BeamProtocol", "BeamMedia", crypto, exclude: ["Fuzz/Corpus"]),
         test("BeamPixelsTests", "BeamPixels", "BeamMedia"),
         test("BeamCaptureTests", "BeamCapture", "BeamMedia", "BeamClock", "CXCB"),
         test(
@@ -148,3 +148,18 @@ let package = Package(
         test("EndToEndTests", "CXCB"),
     ]
 )
+
+// For Scripts/fuzz alone, which says which session libFuzzer is to feed: the tests' own bodies, without the tests.
+if let session = Context.environment["BEAMROOM_FUZZ_SESSION"] {
+    package.targets.removeAll { $0.isTest }
+    package.targets.append(
+        .executableTarget(
+            name: "session-fuzzer", dependencies: ["BeamProtocol", "BeamMedia"], path: "Tests",
+            sources: [
+                "SessionFuzzer", "BeamProtocolTests/Support", "BeamProtocolTests/Sealed/SealedSupport.swift",
+                "BeamProtocolTests/Fuzz/FuzzInput.swift", "BeamProtocolTests/Fuzz/FuzzBodies.swift",
+                "BeamProtocolTests/Fuzz/HostSessionFuzz.swift", "BeamProtocolTests/Fuzz/ViewerSessionFuzz.swift",
+                "BeamProtocolTests/Fuzz/Fuzzing.swift",
+            ],
+            swiftSettings: strict + [.define(session == "viewer" ? "FUZZ_VIEWER" : "FUZZ_HOST")]))
+}

@@ -29,6 +29,8 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
     case keyframeNeeded
     /// A stream that is decodable, but not showable here.
     case unsupportedStream(reason: String)
+    /// A stream that takes more memory to decode than it may (`StreamBounds`).
+    case streamBeyondBounds(reason: String)
     /// A file name whose ending names no known container.
     case unknownFileEnding(path: String, known: [String])
     case fileExists(path: String)
@@ -69,6 +71,8 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
             "The picture cannot be built before the next keyframe."
         case .unsupportedStream(let reason):
             "The video stream cannot be shown: \(reason)."
+        case .streamBeyondBounds(let reason):
+            "The video stream isn't decoded: \(reason)."
         case .unknownFileEnding(let path, let known):
             "\"\(path)\": the kind of file is not known by its ending. Use \(known.joined(separator: " or "))."
         case .fileExists(let path):

@@ -22,6 +22,7 @@ enum FrameDecoderError: Error {
 /// libavcodec's H.264 decoder, open, on the processor or on a device.
 final class OpenedDecoder {
     let context: CodecHandle
+    private static let mostHeldBack: CInt = 4
 
     /// - Throws: `decoderDoesNotStart`.
     init(threads: Int, device: HardwareDevice? = nil) throws(CodecError) {
@@ -49,6 +50,10 @@ final class OpenedDecoder {
     func decode(_ packet: PacketHandle, into frame: FrameHandle) throws(FrameDecoderError) -> Bool {
         let sent = avcodec_send_packet(context.pointer, packet.pointer)
         guard sent >= 0 else { throw Self.error(sent) }
+        // A stream may come to hold more pictures back than its parameter sets say; each of them is held in memory.
+        guard context.pointer.pointee.has_b_frames <= Self.mostHeldBack else {
+            throw .damaged(reason: "it holds too many pictures back")
+        }
         let received = avcodec_receive_frame(context.pointer, frame.pointer)
         if received == beam_averror_eagain {
             guard context.pointer.pointee.has_b_frames > 0 else { throw .damaged(reason: "no picture comes of it") }

@@ -59,7 +59,7 @@ struct FrameNumbers {
         guard let id = bits.unsigned(), id < 32 else { return nil }
         var isColourPlaneSeparate = false
         // The profiles with more than 4:2:0 of 8 bits say so here (clause 7.3.2.1.1).
-        if [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135].contains(set[1]) {
+        if SequenceParameterSet.highProfiles.contains(set[1]) {
             guard let chroma = bits.unsigned() else { return nil }
             if chroma == 3 { isColourPlaneSeparate = bits.bits(1) == 1 }
             // Scaling matrices would have to be read through; no screen encoder sends them.
@@ -81,50 +81,5 @@ struct FrameNumbers {
             bits.bits(1) == 1
         else { return nil }
         return (id, Sequence(bits: Int(length) + 4, isColourPlaneSeparate: isColourPlaneSeparate))
-    }
-}
-
-/// Reads the bits of a NAL unit's payload, over its emulation prevention bytes (H.264 clause 7.4.1). Nil behind the end.
-private struct BitReader {
-    private var bytes: ArraySlice<UInt8>.Iterator
-    private var current: UInt8 = 0
-    private var left = 0
-    private var zeros = 0
-
-    init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes.makeIterator() }
-
-    private mutating func bit() -> UInt32? {
-        if left == 0 {
-            guard var byte = bytes.next() else { return nil }
-            if zeros >= 2, byte == 3 {
-                guard let next = bytes.next() else { return nil }
-                byte = next
-                zeros = 0
-            }
-            zeros = byte == 0 ? zeros + 1 : 0
-            (current, left) = (byte, 8)
-        }
-        left -= 1
-        return UInt32(current >> UInt8(left)) & 1
-    }
-
-    mutating func bits(_ count: Int) -> UInt32? {
-        var value: UInt32 = 0
-        for _ in 0..<count {
-            guard let bit = bit() else { return nil }
-            value = value << 1 | bit
-        }
-        return value
-    }
-
-    /// ue(v), and as well as that the place of an se(v) (clause 9.1).
-    mutating func unsigned() -> UInt32? {
-        var zeros = 0
-        while let bit = bit() {
-            if bit == 1 { return bits(zeros).map { $0 + (1 << UInt32(zeros)) - 1 } }
-            zeros += 1
-            guard zeros < 32 else { return nil }
-        }
-        return nil
     }
 }

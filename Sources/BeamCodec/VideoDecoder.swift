@@ -14,6 +14,7 @@ public final class VideoDecoder {
     /// Pictures cannot be built on what came before.
     private var needsKeyframe = true
 
+    private let bounds: StreamBounds
     private let choice: DecoderChoice
     private let openers: DecoderOpeners
     /// Always there: what a device falls back to, at once.
@@ -37,16 +38,21 @@ public final class VideoDecoder {
     /// (nor does a device): they are for streams whose bytes are authenticated, and win up to 0.7 ms of a 1080p picture.
     ///
     /// - Throws: `decoderDoesNotStart`; `hardwareDecoderDoesNotStart` where `choice` names a device.
-    public convenience init(threads: Int? = nil, choice: DecoderChoice = .automatic) throws(CodecError) {
-        try self.init(threads: threads, choice: choice, openers: .libAV)
+    public convenience init(
+        threads: Int? = nil, choice: DecoderChoice = .automatic, bounds: StreamBounds = StreamBounds()
+    ) throws(CodecError) {
+        try self.init(threads: threads, choice: choice, bounds: bounds, openers: .libAV)
     }
 
-    init(threads: Int? = nil, choice: DecoderChoice, openers: DecoderOpeners) throws(CodecError) {
+    init(
+        threads: Int? = nil, choice: DecoderChoice, bounds: StreamBounds = StreamBounds(), openers: DecoderOpeners
+    ) throws(CodecError) {
         software = try openers.software(max(1, min(16, threads ?? 1)))
         if case .vaapi(let path) = choice { hardware = try openers.hardware(path) }
         guard let frame = FrameHandle(), let input = DecoderInput() else {
             throw .decoderDoesNotStart(reason: "there is not enough memory")
         }
+        self.bounds = bounds
         self.choice = choice
         self.openers = openers
         self.frame = frame
@@ -59,12 +65,13 @@ public final class VideoDecoder {
     /// Returns nil when the stream itself asks for a delay.
     ///
     /// - Throws: `keyframeNeeded` for a frame that nothing can be built on; `damagedFrame`, after which the next keyframe is
-    ///   needed; `unsupportedStream`.
+    ///   needed; `unsupportedStream`; `streamBeyondBounds`.
     public func decode(_ unit: AccessUnit) throws(CodecError) -> Picture? {
         guard unit.isKeyframe || !needsKeyframe else { throw .keyframeNeeded }
         do {
             needsKeyframe = true
             try input.fill(unit)
+            try bounds.check(unit)
             try checkNumber(unit)
             if unit.isKeyframe { chooseDecoder(for: unit) }
             let hasPicture = try decodeInput(unit)

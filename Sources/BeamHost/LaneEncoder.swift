@@ -174,7 +174,7 @@ struct LaneEncoder {
         guard divisor > 1 else { return (.zero, .zero) }
         // Pictures don't come to the millisecond.
         func time(_ pictures: Double) -> MediaTime {
-            lastTime + .nanoseconds(Int64(pictures / settings.frameRate * 1e9))
+            lastTime + .seconds(clamping: pictures / settings.frameRate)
         }
         return (time(divisor - 0.4), time(divisor + 0.4))
     }
@@ -233,7 +233,7 @@ struct LaneEncoder {
     private mutating func repeatAsKeyframe(at now: MediaTime) throws(CodecError) {
         guard var last = lastPicture else { return }
         // A picture that moves is not sent twice: the next one comes within a frame or two, and is the keyframe.
-        let due = lastTime + .nanoseconds(Int64(2e9 / settings.frameRate))
+        let due = lastTime + .seconds(clamping: 2 / settings.frameRate)
         guard due <= now else {
             repetition = due
             return

@@ -5,12 +5,20 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
     // Sendable: every field below is read and written under `condition`'s lock only.
     private let condition = NSCondition()
     private var values: [Value] = []
+    private var weight = 0
     private var isClosed = false
     public let capacity: Int
+    private let weigh: @Sendable (Value) -> Int
+    private let mostWeight: Int
 
-    public init(capacity: Int) {
+    /// Holds `capacity` values, and values of `mostWeight` in all by what `weigh` says of each; a single one always has room.
+    public init(
+        capacity: Int, weighing weigh: @escaping @Sendable (Value) -> Int = { _ in 0 }, atMost mostWeight: Int = .max
+    ) {
         precondition(capacity > 0)
         self.capacity = capacity
+        self.weigh = weigh
+        self.mostWeight = mostWeight
     }
 
     public enum PutResult: Sendable { case queued, full, closed }
@@ -19,7 +27,9 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
     public func put(_ value: Value) -> PutResult {
         condition.withLock {
             if isClosed { return .closed }
-            guard values.count < capacity else { return .full }
+            let added = weigh(value)
+            guard values.count < capacity, values.isEmpty || weight + added <= mostWeight else { return .full }
+            weight += added
             values.append(value)
             condition.signal()
             return .queued
@@ -33,7 +43,9 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
                 if isClosed { return nil }
                 condition.wait()
             }
-            return values.removeFirst()
+            let value = values.removeFirst()
+            weight -= weigh(value)
+            return value
         }
     }
 
@@ -41,7 +53,10 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
     @discardableResult
     public func flush() -> Int {
         condition.withLock {
-            defer { values.removeAll(keepingCapacity: true) }
+            defer {
+                values.removeAll(keepingCapacity: true)
+                weight = 0
+            }
             return values.count
         }
     }

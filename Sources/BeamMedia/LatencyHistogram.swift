@@ -47,7 +47,7 @@ public struct LatencyHistogram: Sendable {
     }
 
     private func percentile(_ share: Double) -> Double {
-        let wanted = Int((Double(count) * share).rounded(.up))
+        let wanted = Int(clamping: (Double(count) * share).rounded(.up))
         var seen = 0
         for (index, bucket) in counts.enumerated() {
             seen += Int(bucket)

@@ -14,17 +14,29 @@ public struct MediaTime: Hashable, Comparable, Sendable {
 
     public static func < (a: MediaTime, b: MediaTime) -> Bool { a.nanoseconds < b.nanoseconds }
 
+    /// Earlier than every other time.
+    public static let distantPast = MediaTime(nanoseconds: .min)
+
+    // What a peer says its clock shows may lie anywhere: sums and differences end at the ends of the range, they don't trap.
+
     public static func + (time: MediaTime, interval: Duration) -> MediaTime {
-        let (sum, overflow) = time.nanoseconds.addingReportingOverflow(interval.inNanoseconds)
-        return overflow ? .distantFuture : MediaTime(nanoseconds: sum)
+        let interval = interval.inNanoseconds
+        let (sum, overflow) = time.nanoseconds.addingReportingOverflow(interval)
+        guard overflow else { return MediaTime(nanoseconds: sum) }
+        return interval < 0 ? .distantPast : .distantFuture
     }
 
     public static func - (time: MediaTime, interval: Duration) -> MediaTime {
-        MediaTime(nanoseconds: time.nanoseconds - interval.inNanoseconds)
+        let interval = interval.inNanoseconds
+        let (difference, overflow) = time.nanoseconds.subtractingReportingOverflow(interval)
+        guard overflow else { return MediaTime(nanoseconds: difference) }
+        return interval < 0 ? .distantFuture : .distantPast
     }
 
     public static func - (a: MediaTime, b: MediaTime) -> Duration {
-        .nanoseconds(a.nanoseconds - b.nanoseconds)
+        let (difference, overflow) = a.nanoseconds.subtractingReportingOverflow(b.nanoseconds)
+        guard overflow else { return .nanoseconds(difference) }
+        return .nanoseconds(a < b ? Int64.min : Int64.max)
     }
 }
 
@@ -32,9 +44,10 @@ extension Duration {
     /// The interval in nanoseconds, clamped to what 64 bits hold (292 years).
     public var inNanoseconds: Int64 {
         let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        guard !overflow else { return seconds < 0 ? .min : .max }
-        return whole &+ attoseconds / 1_000_000_000
+        let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, overflow) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
+        guard !isTooLong, !overflow else { return seconds < 0 ? .min : .max }
+        return sum
     }
 
     /// The interval in milliseconds, with its fraction.

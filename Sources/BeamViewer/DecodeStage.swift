@@ -13,6 +13,9 @@ final class DecodeStage: Sendable {
         var onSize: @Sendable (PixelSize) -> Void
         /// A frame could not be decoded: the next keyframe mends it.
         var onBrokenFrame: @Sendable () -> Void
+        /// The stream takes more than a viewer gives it, or nothing here shows it: nothing more of it is decoded before the next
+        /// keyframe, which may be of another size.
+        var onRefusedStream: @Sendable (CodecError) -> Void
         /// Something to know, that stops nothing.
         var onWarning: @Sendable (String) -> Void
         /// A file cannot be written any more, or there is no decoder.
@@ -43,43 +46,47 @@ final class DecodeStage: Sendable {
     private let state = State()
     private let queue: BoundedQueue<AccessUnit>
     private let choice: DecoderChoice
+    private let bounds: StreamBounds
     private let parcel: Parcel
     /// Nil until `start`.
     private let thread = Mutex<StageThread?>(nil)
 
     /// `slot` is nil where nobody looks.
     init(
-        _ choice: DecoderChoice, queue: BoundedQueue<AccessUnit>, slot: LatestSlot<Picture>?,
+        _ choice: DecoderChoice, bounds: StreamBounds, queue: BoundedQueue<AccessUnit>, slot: LatestSlot<Picture>?,
         files: consuming sending Files, handlers: Handlers
     ) throws(CodecError) {
         self.queue = queue
         self.choice = choice
+        self.bounds = bounds
         let state = self.state
         parcel = Parcel(
             Worker(
                 state: state, slot: slot, handlers: handlers,
-                decoder: try Self.named(choice), recorder: files.recorder, frames: files.frames))
+                decoder: try Self.named(choice, bounds), recorder: files.recorder, frames: files.frames))
     }
 
     /// Begins to load the decoder, and to decode. What has been queued before isn't lost.
     ///
     /// While a library is loaded no other can be, and no thread begins: whatever needs one of these is to come first.
     func start() {
-        let (parcel, queue, choice) = (self.parcel, self.queue, self.choice)
+        let (parcel, queue, choice, bounds) = (self.parcel, self.queue, self.choice, self.bounds)
         thread.withLock { thread in
             guard thread == nil else { return }
             thread = StageThread("beam-decode") {
                 guard var worker = parcel.take() else { return }
-                worker.run(queue, choice)
+                worker.run(queue, choice, bounds)
             }
         }
     }
 
     /// A device that was asked for by name: whether it opens is to be known before anything else begins. The processor's
     /// decoder is made by its thread, for the library takes a while to load.
-    private static func named(_ choice: DecoderChoice) throws(CodecError) -> VideoDecoder? {
+    private static func named(
+        _ choice: DecoderChoice, _ bounds: StreamBounds
+    ) throws(CodecError) -> VideoDecoder? {
         guard case .vaapi = choice else { return nil }
-        return try VideoDecoder(threads: sliceThreads, choice: choice)
+        return try VideoDecoder(threads: sliceThreads, choice: choice, bounds: bounds)
     }
 
     struct Report: Sendable {
@@ -131,6 +138,8 @@ final class DecodeStage: Sendable {
         let frames: Y4MWriter?
         var size: PixelSize?
         var hasWarned = false
+        /// The last keyframe's stream was refused.
+        var isRefused = false
 
         init(
             state: State, slot: LatestSlot<Picture>?, handlers: Handlers, decoder: VideoDecoder?,
@@ -144,13 +153,13 @@ final class DecodeStage: Sendable {
             self.frames = frames
         }
 
-        mutating func run(_ queue: BoundedQueue<AccessUnit>, _ choice: DecoderChoice) {
+        mutating func run(_ queue: BoundedQueue<AccessUnit>, _ choice: DecoderChoice, _ bounds: StreamBounds) {
             do throws(CodecError) {
                 let decoder =
                     if let decoder {
                         decoder
                     } else {
-                        try VideoDecoder(threads: DecodeStage.sliceThreads, choice: choice)
+                        try VideoDecoder(threads: DecodeStage.sliceThreads, choice: choice, bounds: bounds)
                     }
                 while let unit = queue.take() { try handle(unit, decoder) }
                 try recorder?.finish()
@@ -162,11 +171,20 @@ final class DecodeStage: Sendable {
 
         private mutating func handle(_ unit: AccessUnit, _ decoder: VideoDecoder) throws(CodecError) {
             let picture: Picture?
+            // No keyframe is asked for: it would be refused, too, as long as the host doesn't change what it sends.
+            if isRefused, !unit.isKeyframe { return }
+            isRefused = false
             defer { warn(decoder) }
             do throws(CodecError) {
                 picture = try decoder.decode(unit)
             } catch {
-                handlers.onBrokenFrame()
+                switch error {
+                case .streamBeyondBounds, .unsupportedStream:
+                    isRefused = true
+                    handlers.onRefusedStream(error)
+                default:
+                    handlers.onBrokenFrame()
+                }
                 return
             }
             if let picture { show(picture, of: unit, decodedBy: decoder.name) }

@@ -11,6 +11,8 @@ import Synchronization
 public final class Viewer: Sendable {
     /// Frames between network and decoder: a third of a second at 60 frames a second.
     private static let queueCapacity = 20
+    /// Two of the longest frames.
+    private static let queueBytes = 16 << 20
 
     /// What the header of a picture file says: pictures come when the screen changes, which its format cannot say.
     private static let nominalFrameRate = 30.0
@@ -37,18 +39,24 @@ public final class Viewer: Sendable {
         let shared = ViewerState(Self.firstStatus(options.target))
         forgetting = try keeper.watch { hosts in shared.client?.setRemembered(hosts) }
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
-        let queue = BoundedQueue<AccessUnit>(capacity: Self.queueCapacity)
+        let queue = BoundedQueue<AccessUnit>(
+            capacity: Self.queueCapacity, weighing: { $0.bytes.count }, atMost: Self.queueBytes)
         let files = DecodeStage.Files(
             recorder: try options.recordPath.map { path throws in try StreamRecorder(path: path) },
             frames: try options.framesPath.map { path throws in
                 try Y4MWriter(path: path, frameRate: Self.nominalFrameRate)
             })
         decode = try DecodeStage(
-            options.decoder, queue: queue, slot: options.window == nil ? nil : slot, files: files,
+            options.decoder, bounds: options.bounds, queue: queue, slot: options.window == nil ? nil : slot,
+            files: files,
             handlers: DecodeStage.Handlers(
                 onPicture: { shared.pictureArrived() },
                 onSize: { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) },
                 onBrokenFrame: { shared.client?.decoderFailed() },
+                onRefusedStream: { error in
+                    guard shared.refusedStream(error.description) else { return }
+                    onNotice(.warning(error.description))
+                },
                 onWarning: { onNotice(.warning($0)) },
                 onFailure: { onNotice(.failed(reason: $0.description)) }))
         self.options = options

@@ -57,6 +57,8 @@ public struct ViewerOptions: Sendable {
     public var window: WindowOptions?
     /// What decodes: the processor, a device, or the better of the two.
     public var decoder: DecoderChoice
+    /// What a stream may ask of the decoder.
+    public var bounds = StreamBounds()
     /// How long frames wait, so that those that take longer than others come in step; nil: as long as is needed.
     public var buffer: Duration?
     /// The stream as it is, into .mkv or .mp4.

@@ -45,6 +45,13 @@ final class ViewerState: Sendable {
 
     func pictureArrived() { update { $0.status.pictureArrived() } }
 
+    /// The window says so; true if that is news.
+    func refusedStream(_ reason: String) -> Bool {
+        let isNews = change { $0.status.streamRefusal != reason }
+        if isNews { update { $0.status.streamRefused(reason) } }
+        return isNews
+    }
+
     /// True once.
     func isFirstSize() -> Bool {
         change { content in

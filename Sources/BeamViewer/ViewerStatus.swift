@@ -26,6 +26,8 @@ struct ViewerStatus: Sendable {
         case stalled(seconds: Int)
         case reconnecting
         case refused(reason: String)
+        /// The host's stream isn't decoded.
+        case streamRefused(reason: String)
     }
 
     private var phase: Phase
@@ -39,6 +41,8 @@ struct ViewerStatus: Sendable {
     /// Everybody on the network can see the picture.
     private(set) var isUnencrypted = false
     private var hasPicture = false
+    /// Why the host's stream isn't decoded, since the last picture that was.
+    private(set) var streamRefusal: String?
 
     init(searchingFor name: String?) {
         phase = .searching(name: name)
@@ -62,8 +66,15 @@ struct ViewerStatus: Sendable {
     /// A picture has been decoded.
     mutating func pictureArrived() {
         hasPicture = true
+        streamRefusal = nil
         if case .refused = phase { return }
         phase = .playing
+    }
+
+    mutating func streamRefused(_ reason: String) {
+        streamRefusal = reason
+        if case .refused = phase { return }
+        phase = .streamRefused(reason: reason)
     }
 
     mutating func handle(_ event: ViewerEvent) {
@@ -98,12 +109,12 @@ struct ViewerStatus: Sendable {
             if !isOn { phase = .notSharing } else if case .notSharing = phase { phase = .waitingForPicture }
         case .stalled(let duration):
             if case .notSharing = phase { break }
-            phase = .stalled(seconds: Int(duration.inSeconds))
+            phase = .stalled(seconds: Int(clamping: duration.inSeconds))
         case .mediaReconnecting:
             if case .notSharing = phase { break }
             phase = .reconnecting
         case .mediaResumed:
-            phase = .playing
+            phase = streamRefusal.map { .streamRefused(reason: $0) } ?? .playing
         case .controlLost, .controlRestored, .hostCallsItself, .hostReached:
             break
         }
@@ -162,6 +173,7 @@ struct ViewerStatus: Sendable {
         case .stalled(let seconds): Words(headline: "No picture for \(seconds) s", detail: "Waiting for \(host).")
         case .reconnecting: Words(headline: "Reconnecting to \(host)…", detail: "Nothing has come for a while.")
         case .refused(let reason): Words(headline: "\(host) has refused", detail: reason)
+        case .streamRefused(let reason): Words(headline: "The picture of \(host) isn't shown", detail: reason)
         }
     }
 }

@@ -45,6 +45,11 @@ struct Watch: ParsableCommand {
     var videoDecoder = DecoderChoice.automatic
     @Option(
         help: ArgumentHelp(
+            "The largest pictures that are decoded: a host decides how much memory its stream takes here.",
+            valueName: "WxH"))
+    var maxPicture = StreamBounds.standardLargest
+    @Option(
+        help: ArgumentHelp(
             "How long frames wait so that late ones come in step: auto (0 on a quiet network), or 0 to 2000 ms.",
             valueName: "ms"))
     var buffer = PlayoutDelay.automatic
@@ -134,9 +139,11 @@ struct Watch: ParsableCommand {
             store: try TrustStore(), deviceName: MachineName.current, code: try code.read(),
             asksForCode: auto == nil && (!noWindow || WatchReporter.canAsk), pairs: auto == nil,
             remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted, isNewHost: newHost)
-        return ViewerOptions(
+        var options = ViewerOptions(
             target: target, trust: trust, window: noWindow ? nil : window, decoder: videoDecoder,
             buffer: buffer.duration, recordPath: record, framesPath: frames)
+        options.bounds = StreamBounds(largest: maxPicture)
+        return options
     }
 }
 

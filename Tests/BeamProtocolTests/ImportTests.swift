@@ -52,6 +52,52 @@ struct ImportTests {
         }
     }
 
+    /// `Int(_: Double)` traps on what doesn't fit, and what a peer says gets into many a value: `Int(clamping:)` takes its place. A
+    /// text doesn't tell types; what is known to be a `Double` is what looks like one, or is declared as one in these folders.
+    @Test func noDoubleBecomesAnIntegerUnbounded() throws {
+        let targets = ["BeamMedia", "BeamProtocol", "BeamHost", "BeamViewer", "BeamNetwork"]
+        let sources = try targets.flatMap { try texts(of: $0) }
+        let declaration = /(?:var|let|func) (\w+)(?:: Double|[^\n]*?-> Double|(?:: \w+)? = -?\d+(?:\.\d|e))/
+        // What is an integer elsewhere can't be told apart by its name.
+        let ambiguous: Set<Substring> = [
+            "rate", "bytes", "lost", "expected", "total", "sent", "count", "queue", "time",
+        ]
+        let doubles = Set(sources.flatMap { $0.text.matches(of: declaration).map(\.1) }).subtracting(ambiguous)
+        #expect(doubles.contains("allowed") && doubles.contains("inSeconds") && doubles.count > 30)
+        let conversion = /\bU?Int(?:8|16|32|64)?\(/
+        for (file, text) in sources {
+            for match in text.matches(of: conversion) {
+                let argument = Self.argument(text[match.range.upperBound...])
+                if argument.contains(/^(clamping|exactly|truncatingIfNeeded|bitPattern|bigEndian|littleEndian|ascii):/)
+                {
+                    continue
+                }
+                let looksLikeOne = argument.contains(/\bDouble\(|\.rounded\(|\d\.\d|\b\de\d/)
+                let names = argument.split { !$0.isLetter && !$0.isNumber && $0 != "_" }
+                #expect(
+                    !looksLikeOne && doubles.isDisjoint(with: names), "\(file): \(match.output)\(argument)) may trap")
+            }
+        }
+    }
+
+    private func texts(of target: String) throws -> [(file: String, text: String)] {
+        let folder = Self.sources.appending(path: target)
+        let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
+        return try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.map {
+            ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8))
+        }
+    }
+
+    /// Up to the bracket that closes what was opened before.
+    private static func argument(_ text: Substring) -> Substring {
+        var depth = 1
+        for index in text.indices {
+            depth += text[index] == "(" ? 1 : text[index] == ")" ? -1 : 0
+            if depth == 0 { return text[..<index] }
+        }
+        return text
+    }
+
     /// No clock either, by whatever name.
     @Test(arguments: ["BeamProtocol", "BeamMedia"])
     func nothingReadsAClock(_ target: String) throws {

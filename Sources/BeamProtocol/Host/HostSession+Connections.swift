@@ -65,7 +65,7 @@ extension HostSession {
             return refuseConnection(id, reason: reason, now: now)
         }
         let time = connection.isAsking ? connection.questionTime : HostLimits.strangerTime
-        let seconds = Int(time.inSeconds)
+        let seconds = Int(clamping: time.inSeconds)
         let reason =
             connection.isAsking ? "nobody answered within \(seconds) s" : "it didn't ask to watch within \(seconds) s"
         if connection.isAsking, case .version2 = connection.dialog {

@@ -94,7 +94,7 @@ extension HostSession {
         guard let index = index(of: id), let destination = viewers[index].stream.destination else { return }
         let deadline = destination.lastHello + HostLimits.streamSilence
         guard deadline <= now else { return deadlines.set(.streamSilence(id), at: deadline) }
-        stopStream(index, reason: "it hasn't said hello for \(Int(HostLimits.streamSilence.inSeconds)) s")
+        stopStream(index, reason: "it hasn't said hello for \(Int(clamping: HostLimits.streamSilence.inSeconds)) s")
     }
 
     mutating func sendFailed(_ address: NetworkAddress) {

@@ -5,10 +5,10 @@ extension HostSession {
     /// Of what a path carries, the part that isn't headers.
     private static let payloadShare = Double(MediaForm.version2.payloadLength) / Double(MediaLimits.datagramLength)
     /// A frame that needs longer than this to leave holds the encoder: what it made now would only wait.
-    private static let longestBacklog = Duration.milliseconds(5)
+    static let longestBacklog = Duration.milliseconds(5)
     /// What takes longer than this to arrive is outdated.
-    private static let longestPicture = Duration.milliseconds(700)
-    private static let longestRepair = Duration.milliseconds(30)
+    static let longestPicture = Duration.milliseconds(700)
+    static let longestRepair = Duration.milliseconds(30)
     /// After a silence of so long a keyframe is better than all that was missed.
     private static let longestSilence = Duration.milliseconds(400)
     /// From one sign of the host's to the next towards a viewer that doesn't answer.
@@ -36,6 +36,8 @@ extension HostSession {
             return max(longest, viewer.delivery?.repairTime ?? .zero)
         }
         guard rest + repairs > Self.longestPicture else { return }
+        // Where that is one viewer's path alone, the others keep their picture.
+        if leaveFarSlower(lane, now: now) { return }
         dropped(lanes[lane].pacer.abandon())
         for index in viewers.indices where viewers[index].lane == lane {
             viewers[index].delivery?.repairs.removeAll()
@@ -102,7 +104,7 @@ extension HostSession {
     // MARK: What the encoders are to make
 
     /// The viewers of a lane whose paths count: those that get it, or are about to.
-    private func paths(_ lane: Int) -> some Sequence<PathControl> {
+    func paths(_ lane: Int) -> some Sequence<PathControl> {
         viewers.lazy.filter { $0.lane == lane && $0.stream.isWatching }.compactMap { $0.delivery?.path }
             .filter { !$0.isSilent }
     }
@@ -118,40 +120,18 @@ extension HostSession {
     mutating func changeDemands(now: MediaTime) -> Bool {
         var hasChanged = false
         for lane in lanes.indices {
-            if lanes[lane].isBlocked { removeBlocker(lane, now: now) }
             let pace = paths(lane).reduce((rate: Int.max, burst: Int.max)) {
                 (min($0.rate, $1.pacingRate), min($0.burst, $1.burst))
             }
             lanes[lane].pacer.slow(to: pace.rate, burst: pace.burst, now: now)
             let demand = demand(lane, now: now)
+            judgeHolders(lane, isHeld: demand.isHeld || lanes[lane].isBlocked, now: now)
             guard demand != lanes[lane].demand else { continue }
             lanes[lane].demand = demand
             outputs.append(.demand(demand, lane: lane))
             hasChanged = true
         }
         return hasChanged
-    }
-
-    /// Who keeps a lane from sending for a second is out of it: its path is broken, or it lies about what arrives. The others aren't
-    /// to pay for that.
-    mutating func removeBlocker(_ lane: Int, now: MediaTime) {
-        let watching = viewers.indices.filter {
-            viewers[$0].lane == lane && viewers[$0].stream.isWatching && !viewers[$0].isSilent
-        }
-        let blocking = watching.filter { index in
-            viewers[index].delivery.map { $0.path.window < $0.path.inFlight } ?? false
-        }
-        let isAlone = lanes[lane].isBlocked && watching.count > 1 && blocking.count < watching.count
-        for index in watching {
-            guard isAlone, blocking.contains(index) else {
-                viewers[index].delivery?.blockingSince = nil
-                continue
-            }
-            let since = viewers[index].delivery?.blockingSince ?? now
-            viewers[index].delivery?.blockingSince = since
-            guard now - since >= Self.laneChange, lane == Lane.full else { continue }
-            move(index, to: Lane.reduced, now: now)
-        }
     }
 
     private mutating func demand(_ lane: Int, now: MediaTime) -> StreamDemand {
@@ -161,7 +141,7 @@ extension HostSession {
         for path in paths(lane) where path.isBound { rate = min(rate ?? .max, path.rate) }
         let last = lanes[lane].demand.bitRate
         demand.bitRate = rate.map { rate in
-            let useful = Int(Double(rate) * Self.payloadShare / (1 + overhead(lane)))
+            let useful = Int(clamping: Double(rate) * Self.payloadShare / (1 + overhead(lane)))
             guard let last, abs(Double(useful - last)) < Self.leastChange * Double(last) else { return useful }
             return last
         }
@@ -186,54 +166,6 @@ extension HostSession {
             guard viewer.lane == lane, let delivery = viewer.delivery, !delivery.path.isSilent else { return most }
             return max(most, delivery.path.loss + delivery.parity.share)
         }
-    }
-
-    // MARK: Who gets which lane
-
-    /// A path that carries less than this part of what the others get doesn't hold those back any longer; and it comes back when
-    /// it carries that part of what they get.
-    private static let slow = 1.0 / 3
-    private static let fastEnough = 0.7
-    private static let laneChange = Duration.seconds(1)
-    private static let laneReturn = Duration.seconds(4)
-
-    private mutating func chooseLane(_ index: Int, now: MediaTime) {
-        guard let delivery = viewers[index].delivery, !delivery.path.isSilent else { return }
-        if configuration.usesFullChroma, !delivery.decodesFullChroma { return }
-        let others = viewers.indices.filter {
-            $0 != index && viewers[$0].lane == Lane.full && viewers[$0].stream.isWatching && !viewers[$0].isSilent
-        }
-        // Version 1 has no path: it takes all there is.
-        let best = others.map { viewers[$0].delivery?.path.rate ?? configuration.bitRate }.max()
-        let isDue: Bool
-        let wait: Duration
-        if viewers[index].lane == Lane.full {
-            isDue = best.map { delivery.path.isBound && Double(delivery.path.rate) < Double($0) * Self.slow } ?? false
-            wait = Self.laneChange
-        } else {
-            isDue =
-                best.map { !delivery.path.isBound || Double(delivery.path.rate) > Double($0) * Self.fastEnough } ?? true
-            wait = best == nil ? .zero : Self.laneReturn
-        }
-        guard isDue else {
-            viewers[index].delivery?.laneChangeSince = nil
-            return
-        }
-        let since = delivery.laneChangeSince ?? now
-        viewers[index].delivery?.laneChangeSince = since
-        if now - since >= wait {
-            move(index, to: viewers[index].lane == Lane.full ? Lane.reduced : Lane.full, now: now)
-        }
-    }
-
-    private mutating func move(_ index: Int, to lane: Int, now: MediaTime) {
-        if let address = viewers[index].stream.destination?.address { lanes[viewers[index].lane].pacer.remove(address) }
-        viewers[index].stream.interrupt()
-        viewers[index].delivery?.changedLane()
-        viewers[index].delivery?.laneChangeSince = nil
-        viewers[index].lane = lane
-        if isBroadcasting, viewers[index].stream.isWatching { needKeyframe(lane: lane, now: now) }
-        emit(.laneChanged(session: viewers[index].session.description, isReduced: lane == Lane.reduced))
     }
 }
 

@@ -211,6 +211,7 @@ extension HostSession {
             viewers[index].delivery = ViewerDelivery(
                 decodesFullChroma: decodesFullChroma, limit: configuration.bitRate)
             viewers[index].lane = configuration.usesFullChroma && !decodesFullChroma ? Lane.reduced : Lane.full
+            resumeStanding(index)
         }
     }
 

@@ -60,7 +60,7 @@ extension HostSession {
         guard let index = index(of: id) else { return }
         let deadline = viewers[index].silenceDeadline
         guard deadline <= now else { return deadlines.set(.viewerSilence(id), at: deadline) }
-        let seconds = Int(HostLimits.viewerSilence.inSeconds)
+        let seconds = Int(clamping: HostLimits.viewerSilence.inSeconds)
         left(
             id,
             reason: viewers[index].control == nil

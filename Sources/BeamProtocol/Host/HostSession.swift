@@ -99,6 +99,8 @@ public struct HostSession: Sendable {
         case repair(ViewerID)
         /// A viewer may have been silent for too long, or is, and has to be asked whether it is there.
         case path(ViewerID)
+        /// A viewer may have kept the others of its lane waiting for too long.
+        case lane
     }
 
     let configuration: Configuration
@@ -124,6 +126,8 @@ public struct HostSession: Sendable {
     var isBroadcasting = false
 
     var lanes: [Lane]
+    /// Of the devices that were moved out of the full lane, the one that was moved last at the end.
+    var standings: [(device: DeviceKey, standing: LaneStanding)] = []
     /// Seals what all lanes send.
     var sealer: DatagramSealer
     /// The datagrams that are sent again, one burst after the other in the same memory.
@@ -212,7 +216,7 @@ public struct HostSession: Sendable {
             tailReached(lane: lane, now: now)
         case .path(let id):
             checkPath(id, now: now)
-        case .pacer, .repair:
+        case .pacer, .repair, .lane:
             break  // Whether something may leave is asked anyway.
         }
     }

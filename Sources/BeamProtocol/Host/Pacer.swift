@@ -148,7 +148,7 @@ struct Pacer: Sendable {
     /// How long what waits needs at the present pace, but for what the bucket holds.
     mutating func backlogTime(now: MediaTime) -> Duration {
         let bytes = max(0, backlog - bucket.level(now: now))
-        return .nanoseconds(Int64(Double(bytes) * 8e9 / Double(pace.bitsPerSecond)))
+        return .seconds(clamping: Double(bytes) * 8 / Double(pace.bitsPerSecond))
     }
 
     // MARK: In

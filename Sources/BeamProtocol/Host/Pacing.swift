@@ -74,7 +74,7 @@ struct TokenBucket: Sendable {
             tokens -= Int64(count)
             return nil
         }
-        return now + .nanoseconds(Int64((Double(missing) * nanosecondsPerByte).rounded(.up)))
+        return now + .nanoseconds(Int64(clamping: (Double(missing) * nanosecondsPerByte).rounded(.up)))
     }
 
     /// Takes bytes out whether they are there or not: what comes next waits for them.
@@ -104,8 +104,8 @@ struct TokenBucket: Sendable {
             filledAt = now
         } else {
             // Whole bytes only; the time of the fraction counts next time.
-            tokens += Int64(gained)
-            filledAt = min(now, last + .nanoseconds(Int64((gained * nanosecondsPerByte).rounded(.up))))
+            tokens += Int64(clamping: gained)
+            filledAt = min(now, last + .nanoseconds(Int64(clamping: (gained * nanosecondsPerByte).rounded(.up))))
         }
     }
 }

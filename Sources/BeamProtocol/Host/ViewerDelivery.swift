@@ -12,10 +12,8 @@ struct ViewerDelivery: Sendable {
     private var repairRate = 0
     /// When nothing had come from the viewer for too long.
     var silentSince: MediaTime?
-    /// Since when the path has been too slow for lane 0, or fast enough again.
-    var laneChangeSince: MediaTime?
-    /// Since when its window alone has kept a lane from sending.
-    var blockingSince: MediaTime?
+    /// Which lane suits it.
+    var standing = LaneStanding()
     /// Totals in the last report.
     private var lastTotals: (expected: UInt32, missed: UInt32)?
     /// Parts that the viewer had of the frames it has told of.
@@ -23,6 +21,7 @@ struct ViewerDelivery: Sendable {
     /// What is said to the path; its memory is used again.
     private var report = PathControl.Report(newestSent: .zero, newestArrived: .zero, holdTime: .zero)
     private var lastProbe: MediaTime?
+    private var clock = ReportClock()
     private var meter = RateMeter()
     /// What the viewer may say: 400 datagrams a second, which the bucket takes for bytes.
     private var feedbacks = TokenBucket(capacity: 100, bitsPerSecond: 400 * 8)
@@ -70,7 +69,7 @@ struct ViewerDelivery: Sendable {
     /// How long what is to be sent again takes the path.
     var repairTime: Duration {
         guard repairs.count > 0, path.isBound else { return .zero }
-        return .nanoseconds(Int64(Double(repairs.count * MediaLimits.datagramLength) * 8e9 / Double(max(1, path.rate))))
+        return .seconds(clamping: Double(repairs.count * MediaLimits.datagramLength) * 8 / Double(max(1, path.rate)))
     }
 
     /// In the long run no more than the path carries, or the options ask for: whoever asks for everything again gets that, and
@@ -79,7 +78,7 @@ struct ViewerDelivery: Sendable {
 
     /// Parts that are sent again in one go.
     var repairBurst: Int {
-        let datagrams = Int(Double(repairPace) * Self.repairBurstTime / 8) / MediaLimits.datagramLength
+        let datagrams = Int(clamping: Double(repairPace) * Self.repairBurstTime / 8) / MediaLimits.datagramLength
         return min(max(datagrams, Self.repairBursts.lowerBound), Self.repairBursts.upperBound)
     }
 
@@ -100,14 +99,21 @@ struct ViewerDelivery: Sendable {
     /// The viewer was asked whether it is there.
     mutating func probed(now: MediaTime) { lastProbe = now }
 
-    /// What the viewer says of how frames have arrived.
+    /// What the viewer says of how frames have arrived. A report whose clock has leaped counts as none.
     mutating func take(_ report: Feedback.Report, of sent: SentFrames, now: MediaTime) {
+        if clock.judge(report.time, now: now) == .leaped {
+            lastTotals = nil
+            return path.forgetClock(now: now)
+        }
         self.report.arrivals.removeAll(keepingCapacity: true)
         var newest: (sent: MediaTime, age: Duration)?
         self.report.newestRest = 0
         for arrival in report.arrivals {
             guard let frame = sent.frame(arrival.frame), Int(arrival.received) <= frame.sent,
-                let departure = sent.departure(of: arrival.frame, part: Int(arrival.highest))
+                let departure = sent.departure(of: arrival.frame, part: Int(arrival.highest)),
+                // What arrived longer ago than it left can't be true.
+                ReportClock.isPossible(age: .microseconds(Int64(arrival.firstAge)), sent: frame.firstSent, now: now),
+                ReportClock.isPossible(age: .microseconds(Int64(arrival.lastAge)), sent: departure.time, now: now)
             else { continue }
             let parts = Int(arrival.received)
             let before = exchange(parts, for: arrival.frame)
@@ -172,7 +178,7 @@ struct ViewerDelivery: Sendable {
     mutating func rates(now: MediaTime) -> StreamState.Rates {
         StreamState.Rates(
             estimated: UInt32(clamping: path.rate / 1000),
-            used: UInt32(clamping: Int(meter.take(now: now) / 1000)), isPathBound: path.isBound)
+            used: UInt32(clamping: meter.take(now: now) / 1000), isPathBound: path.isBound)
     }
 }
 

@@ -39,7 +39,7 @@ package struct ParityLayout: Hashable, Sendable {
         guard share > 0 else { return 0 }
         // What is a whole number but for rounding stays that number.
         let rows = share * Double(partCount(ofBlock: 0)) - 1e-9
-        return Int(min(rows, Double(Self.mostRows)).rounded(.up))
+        return Int(clamping: min(rows, Double(Self.mostRows)).rounded(.up))
     }
 
     /// Parity datagrams for the whole frame: `rowCount(forShare:)` for each block.

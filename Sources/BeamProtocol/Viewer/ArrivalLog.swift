@@ -110,6 +110,6 @@ struct ArrivalLog: Sendable {
     }
 
     private static func age(of time: MediaTime, now: MediaTime) -> UInt32 {
-        UInt32(clamping: (now - time).inNanoseconds / 1000)
+        min(Feedback.Arrival.longestAge, UInt32(clamping: (now - time).inNanoseconds / 1000))
     }
 }

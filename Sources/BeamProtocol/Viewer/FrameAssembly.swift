@@ -5,6 +5,9 @@ import BeamMedia
 /// Each part is copied once, straight to its place: part `i` to `i` × `stride`, but the AVCC bytes of part 0 to the
 /// end of its place, so that the usual frame, whose parts are all full, lies in one piece when it is complete. The
 /// parameter sets stand before them, so that each place holds its part as it was sent: parity is over that.
+///
+/// Memory is reserved for the whole frame, but touched only as datagrams come: parts far behind a gap wait in memory of their own
+/// until enough have come, so that a datagram takes time in proportion to its own bytes.
 struct FrameAssembly: Sendable {
     enum Insertion: Hashable, Sendable {
         case inserted
@@ -36,6 +39,8 @@ struct FrameAssembly: Sendable {
     private var parameterSets: ParameterSets?
     private var stride: Int
     private var bytes: [UInt8] = []
+    /// Parts that came long before those that belong in front of them, each at its offset.
+    private var early: [Int: [UInt8]] = [:]
     /// Of each part's AVCC bytes; nil for a part that hasn't come.
     private var lengths: [UInt16?]
     /// Of the parameter-set block in part 0.
@@ -47,6 +52,8 @@ struct FrameAssembly: Sendable {
     /// Of the parts that have come.
     private(set) var highestPart: Int = -1
     private var content = 0
+    /// Datagrams of parity that have been of use.
+    private var paritySeen = 0
 
     /// Room for a part at most; version 1 has the shorter headers.
     private static let longestStride = MediaLimits.receivedDatagramLength - MediaForm.version1.overhead
@@ -86,6 +93,8 @@ struct FrameAssembly: Sendable {
 
     /// Memory that it holds now, in bytes: each insertion may change it.
     var reservation: Int { Self.reservation(for: header) + (parity?.reservation ?? 0) }
+    /// Memory that has been written to, in bytes.
+    var touched: Int { early.values.reduce(bytes.count) { $0 + $1.count } }
     /// Parts that are neither there nor repaired.
     var missing: Int { lengths.count - received - repaired }
     /// Neither a part nor parity has come.
@@ -112,6 +121,8 @@ struct FrameAssembly: Sendable {
     func missingCount(below end: Int) -> Int {
         // The usual case: parts in order.
         if received == highestPart + 1, end <= received { return 0 }
+        if repaired == 0, end > highestPart { return min(end, lengths.count) - received }
+        if repaired == 0, end == highestPart { return end + 1 - received }
         return lengths.prefix(end).reduce(0) { $0 + ($1 == nil ? 1 : 0) }
     }
 
@@ -137,6 +148,7 @@ struct FrameAssembly: Sendable {
         if part < highestPart { isReordered = true }
         highestPart = max(highestPart, part)
         lastSeen = now
+        placeEarly()
         return repairOthers(after: part)
     }
 
@@ -160,7 +172,17 @@ struct FrameAssembly: Sendable {
         part == 0 ? stride - length : part * stride
     }
 
+    /// Parts' worth of memory that may be filled for each datagram that has come, and for one more.
+    private static let fillShare = 16
+
+    /// Parts whose memory may be filled by now.
+    private var mostFilled: Int { (received + paritySeen + 1) * Self.fillShare }
+
     private mutating func place(_ payload: UnsafeRawBufferPointer, at offset: Int) {
+        guard offset + payload.count <= stride * mostFilled else {
+            early[offset] = Array(payload)
+            return
+        }
         if bytes.count <= offset {
             // The usual case: parts in order. A gap is for those that are late.
             grow(to: offset)
@@ -171,6 +193,14 @@ struct FrameAssembly: Sendable {
         bytes.withUnsafeMutableBytes {
             UnsafeMutableRawBufferPointer(rebasing: $0[offset...]).copyMemory(from: payload)
         }
+    }
+
+    /// Puts parts into their places for which that has become worth it. Looked at whenever twice as many have come.
+    private mutating func placeEarly() {
+        guard !early.isEmpty, mostFilled >= lengths.count || received.nonzeroBitCount == 1 else { return }
+        let waiting = early
+        early = [:]
+        for offset in waiting.keys.sorted() { waiting[offset]?.withUnsafeBytes { place($0, at: offset) } }
     }
 
     private static let zeros = [UInt8](repeating: 0, count: 16 * longestStride)
@@ -186,14 +216,18 @@ struct FrameAssembly: Sendable {
         let old = self
         stride = Self.longestStride
         bytes = []
+        early = [:]
         bytes.reserveCapacity(stride * lengths.count)
         old.bytes.withUnsafeBytes { source in
             for (part, length) in lengths.enumerated() {
                 guard let length = length.map(Int.init) else { continue }
                 let offset = old.offset(of: part, length: length)
-                place(
-                    UnsafeRawBufferPointer(rebasing: source[offset..<offset + length]),
-                    at: self.offset(of: part, length: length))
+                let place = self.offset(of: part, length: length)
+                if let waiting = old.early[offset] {
+                    early[place] = waiting
+                } else {
+                    self.place(UnsafeRawBufferPointer(rebasing: source[offset..<offset + length]), at: place)
+                }
             }
         }
     }
@@ -219,9 +253,12 @@ struct FrameAssembly: Sendable {
         switch parity?.insert(datagram.shard, index: index) {
         case .held:
             lastSeen = now
+            paritySeen += 1
             return .inserted
         case .enough:
             lastSeen = now
+            paritySeen += 1
+            placeEarly()
             guard let block = parity?.layout.block(ofIndex: index) else { return .inserted }
             return repair(block)
         case .needless, nil:
@@ -249,7 +286,8 @@ struct FrameAssembly: Sendable {
 
     /// Makes the missing parts of a block for which enough is there.
     private mutating func repair(_ block: Int) -> Insertion {
-        guard let layout = parity?.layout else { return .inserted }
+        // Where a small part of a large frame makes a block whole, the rest of the frame is waited for first.
+        guard let layout = parity?.layout, mostFilled >= lengths.count else { return .inserted }
         grow(to: stride * lengths.count)
         let isRecovered = bytes.withUnsafeMutableBytes { bytes in
             parity?.recover(block: block, slots: bytes) { lengths[$0] == nil }

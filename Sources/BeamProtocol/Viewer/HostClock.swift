@@ -40,6 +40,6 @@ struct HostClock: Sendable {
 
     /// How far off `local` may be.
     func error(now: MediaTime) -> Duration? {
-        best.map { $0.error + .nanoseconds(Int64(Double((now - $0.at).inNanoseconds) * Self.drift)) }
+        best.map { $0.error + .seconds(clamping: (now - $0.at).inSeconds * Self.drift) }
     }
 }

@@ -15,6 +15,10 @@ struct PartRequests: Sendable {
         var askedBelow = 0
     }
 
+    /// Frames with gaps that are kept in mind: as many as may be put together at a time, and as many of which nothing has come
+    /// as are asked for. Who leaps in numbers makes the oldest be forgotten.
+    static let mostEntries = 96
+
     private(set) var entries: [Entry] = []
     private(set) var timing: RequestTiming
     /// When something was asked for last, whatever it was. What is said again is said together.
@@ -40,6 +44,7 @@ struct PartRequests: Sendable {
                 if entries[index].askedBelow > 0 { entries[index].since = now }
             }
         } else {
+            if entries.count >= Self.mostEntries { entries.removeFirst() }
             index = entries.count
             entries.append(Entry(frame: frame, since: now, below: below))
         }
@@ -200,7 +205,7 @@ struct RequestTiming: Sendable {
         latenessAt = now
         defer { setTolerance() }
         let share = max(0, 1 - passed.inSeconds / Self.forgetting.inSeconds / 4)
-        lateness = .nanoseconds(Int64(Double(lateness.inNanoseconds) * share))
+        lateness = .seconds(clamping: lateness.inSeconds * share)
     }
 
     mutating func spaced(by time: Duration) {

@@ -16,11 +16,16 @@ struct PlayoutBuffer: Sendable {
     private static let share = 0.95
     /// What the delay goes down by with each frame.
     private static let decay = Duration.microseconds(500)
+    /// More than this doesn't wait: a host that floods the viewer finds no more memory here. In bytes and in frames.
+    private static let mostBytes = 16 << 20
+    private static let mostFrames = 240
     /// As a person may set it.
     static let allowed: ClosedRange<Duration> = .zero ... .seconds(2)
 
     private let fixed: Duration?
     private var waiting: [(unit: AccessUnit, due: MediaTime)] = []
+    private(set) var waitingBytes = 0
+    var waitingFrames: Int { waiting.count }
     /// From the encoder, by the host's clock, to arrival, of the last frames: a ring.
     private var transits: [Duration] = []
     private var nextTransit = 0
@@ -36,7 +41,9 @@ struct PlayoutBuffer: Sendable {
     }
 
     /// When to call `next`; nil while nothing waits.
-    var deadline: MediaTime? { waiting.first?.due }
+    var deadline: MediaTime? { isOverfull ? .distantPast : waiting.first?.due }
+
+    private var isOverfull: Bool { waitingBytes > Self.mostBytes || waiting.count > Self.mostFrames }
 
     /// The stream begins anew.
     mutating func removeAll() { self = PlayoutBuffer(fixed: fixed) }
@@ -61,13 +68,15 @@ struct PlayoutBuffer: Sendable {
 
     /// The next frame whose time has come.
     mutating func next(now: MediaTime) -> AccessUnit? {
-        guard let first = waiting.first, first.due <= now else { return nil }
+        guard let first = waiting.first, first.due <= now || isOverfull else { return nil }
+        waitingBytes -= first.unit.bytes.count
         return waiting.removeFirst().unit
     }
 
     private mutating func append(_ unit: AccessUnit, due: MediaTime) {
         // None overtakes another.
         waiting.append((unit, max(due, waiting.last?.due ?? due)))
+        waitingBytes += unit.bytes.count
     }
 
     private mutating func note(_ transit: Duration) {
@@ -81,7 +90,7 @@ struct PlayoutBuffer: Sendable {
         sorted.removeAll(keepingCapacity: true)
         sorted.append(contentsOf: transits)
         sorted.sort()
-        let late = sorted[Int(Double(sorted.count - 1) * Self.share)] - sorted[0]
+        let late = sorted[Int(clamping: Double(sorted.count - 1) * Self.share)] - sorted[0]
         let wanted = late > Self.negligible ? min(late - Self.tolerance, Self.longest) : .zero
         delay = max(wanted, delay - Self.decay, .zero)
         if wanted == .zero, delay <= Self.decay { delay = .zero }

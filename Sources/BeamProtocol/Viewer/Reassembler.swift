@@ -399,7 +399,9 @@ struct Reassembler: Sendable {
     }
 
     private mutating func remove(_ index: Int) {
-        reserved -= frames.remove(at: index).reservation
+        let frame = frames.remove(at: index)
+        reserved -= frame.reservation
+        requests.forget(frame.sequence)
     }
 
     private mutating func countDropped(_ frame: FrameAssembly) {

@@ -174,7 +174,7 @@ struct ViewerControl: Sendable {
             return [.close, .retry(after: pause, reason: "nobody has decided in time")]
         case .paired(_, let lastLine):
             if lastLine + ViewerTiming.controlSilence <= now {
-                let seconds = Int(ViewerTiming.controlSilence.inSeconds)
+                let seconds = Int(clamping: ViewerTiming.controlSilence.inSeconds)
                 return [.close] + lose(reason: "it has said nothing for \(seconds) s", now: now)
             }
             state = .paired(nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: lastLine)

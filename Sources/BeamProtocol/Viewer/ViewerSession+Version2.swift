@@ -77,7 +77,7 @@ extension ViewerSession {
         case .wrongCode:
             askForCode(wasWrong: true)
         case .wait(let milliseconds):
-            let pause = Duration.milliseconds(Int64(milliseconds) + 50)
+            let pause = min(.milliseconds(Int64(milliseconds) + 50), Self.longestCodeWait)
             perform(
                 control.postponed(by: pause, reason: "too many wrong codes were typed there", now: now), now: now)
         case .paired(let isRemembered):
@@ -101,6 +101,9 @@ extension ViewerSession {
             perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
         }
     }
+
+    /// No host has a reason to keep a code shut for longer.
+    private static let longestCodeWait = Duration.seconds(600)
 
     private mutating func refuseForgotten() {
         refuse("it doesn't know this viewer any more. Pair again with `beamroom watch`")

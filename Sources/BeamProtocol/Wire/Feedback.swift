@@ -25,6 +25,9 @@ struct Feedback: Hashable, Sendable {
         /// Parts so far, and the highest of them.
         var received: UInt16
         var highest: UInt16
+        /// No age that is told is greater, in µs: what came a minute ago tells nothing of the path.
+        static let longestAge: UInt32 = 60_000_000
+
         /// On the viewer's clock, in µs before the report left.
         var firstAge: UInt32
         var lastAge: UInt32
@@ -85,7 +88,10 @@ struct Feedback: Hashable, Sendable {
                 guard let frame: UInt32 = reader.integer(), let lane: UInt8 = reader.integer() else { return }
                 var missing = Missing(frame: SequenceNumber(frame))
                 while let first: UInt16 = reader.integer(), let count: UInt16 = reader.integer() {
-                    guard count > 0, missing.parts.count < Missing.mostRanges else { return }
+                    // Each part once, so that looking at a request takes no longer than the frame has parts.
+                    guard count > 0, missing.parts.count < Missing.mostRanges,
+                        Int(first) >= missing.parts.last?.upperBound ?? 0
+                    else { return }
                     missing.parts.append(Int(first)..<Int(first) + Int(count))
                 }
                 feedback.lane = lane
@@ -153,7 +159,7 @@ extension Feedback.Arrival {
     fileprivate init?(_ reader: inout ItemReader) {
         guard let frame: UInt32 = reader.integer(), let received: UInt16 = reader.integer(),
             let highest: UInt16 = reader.integer(), let first: UInt32 = reader.integer(),
-            let last: UInt32 = reader.integer(), received > 0, last <= first
+            let last: UInt32 = reader.integer(), received > 0, last <= first, first <= Self.longestAge
         else { return nil }
         self.init(
             frame: SequenceNumber(frame), received: received, highest: highest, firstAge: first, lastAge: last)

@@ -19,14 +19,3 @@ struct SealedHello: Hashable, Sendable {
 
     var plaintext: [UInt8] { withUnsafeBytes(of: time.microseconds.bigEndian) { Array($0) } }
 }
-
-extension MediaTime {
-    /// As the wire has it: whole µs. What lies before the clock's start counts as the start.
-    var microseconds: UInt64 { UInt64(max(0, nanoseconds)) / 1000 }
-
-    /// Nil for a time more than 292 years after the clock's start.
-    init?(microseconds: UInt64) {
-        guard microseconds <= UInt64(Int64.max) / 1000 else { return nil }
-        self.init(nanoseconds: Int64(microseconds) * 1000)
-    }
-}

@@ -111,6 +111,10 @@ struct FeedbackTests {
         #expect(
             feedback(report + [4, 16, 0, 0, 0, 7, 0, 0, 0, 6, 0, 0, 7, 0xD0, 0, 0, 1, 0xF4]).report?.arrivals == [])
         #expect(feedback(report + [4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 1, 0xF4]).report?.arrivals == [])
+        // Or that came longer ago than anybody remembers.
+        #expect(feedback(report + [4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 4, 0, 0, 0, 0, 0, 0, 1]).report?.arrivals == [])
+        // A part that was asked for already is asked for once.
+        #expect(feedback([2, 13, 0, 0, 0, 1, 0, 0, 3, 0, 2, 0, 4, 0, 9]).missing.first?.parts == [3..<5])
     }
 
     /// The most that a viewer says at once fits into a datagram, and nothing of it is lost.
@@ -118,7 +122,8 @@ struct FeedbackTests {
         let ranges = (0..<Feedback.Missing.mostRanges).map { $0 * 3..<$0 * 3 + 2 }
         let arrivals = (0..<Feedback.Report.mostArrivals).map {
             Feedback.Arrival(
-                frame: SequenceNumber(UInt32($0)), received: 9, highest: 9, firstAge: .max, lastAge: UInt32.max - 1)
+                frame: SequenceNumber(UInt32($0)), received: 9, highest: 9, firstAge: Feedback.Arrival.longestAge,
+                lastAge: Feedback.Arrival.longestAge - 1)
         }
         let value = Feedback(
             lane: 1, keyframeAfter: SequenceNumber(3),

@@ -24,6 +24,8 @@ struct Congestion: Sendable {
 }
 
 extension PathControl {
+    /// In bits a second: a path that seems to carry nothing at all still gets its queue drained some day.
+    private static let leastCarried = 8000.0
     /// A queue is felt from there on, in seconds.
     private var threshold: Double { 0.02 + delay.noise / 2 }
     /// A queue that need not stand for long to be believed.
@@ -51,7 +53,7 @@ extension PathControl {
     private mutating func begin(queue: Double, carried: Double?, now: MediaTime) {
         let before = trial.cancel().map { min($0, highest) } ?? allowed
         // Without a figure there is nothing to fall to: little leaves until there is one.
-        let carried = carried ?? trains.rate ?? allowed
+        let carried = max(Self.leastCarried, carried ?? trains.rate ?? allowed)
         congestion = Congestion(
             carried: carried, before: before, queue: queue, seen: now, sent: flight.sent, inFlight: flight.inFlight)
         lower(to: carried, now: now)

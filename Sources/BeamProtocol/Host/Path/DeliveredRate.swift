@@ -23,7 +23,7 @@ struct DeliveredRate: Sendable {
     /// `bytes` arrived, the first of them at `first` at the earliest, the last of them at `last`.
     mutating func add(_ bytes: Int, first: MediaTime, last: MediaTime) {
         let last = Double(last.nanoseconds) / 1e9
-        let first = Double(first.nanoseconds) / 1e9
+        let first = min(Double(first.nanoseconds) / 1e9, last)
         if points.isEmpty || first - points[back: 0].time > Self.pause {
             points.removeAll()
             points.append(Point(time: first, total: total + min(Int64(bytes), Self.datagram)))

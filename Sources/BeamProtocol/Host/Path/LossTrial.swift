@@ -62,7 +62,7 @@ struct LossTrial: Sendable {
     mutating func start(
         rate: Double, loss: Double, sent: Double, arriving: Double, total: Int64, roundTrip: Double, now: MediaTime
     ) {
-        let from = now + .nanoseconds(Int64((roundTrip + 0.05) * 1e9))
+        let from = now + .seconds(clamping: roundTrip + 0.05)
         running = Running(
             rate: rate, loss: loss, sent: sent, arriving: arriving, began: now, sentTotal: total, from: from,
             until: from + Self.length)
@@ -123,7 +123,7 @@ extension PathControl {
 
     /// The rate was lowered: what was sent before is heard of for another round trip.
     mutating func forgetLosses(now: MediaTime) {
-        losses.forget(until: now + .nanoseconds(Int64(((trip.smoothed ?? 0) + 0.05) * 1e9)))
+        losses.forget(until: now + .seconds(clamping: (trip.smoothed ?? 0) + 0.05))
     }
 
     mutating func judgeLoss(now: MediaTime) {

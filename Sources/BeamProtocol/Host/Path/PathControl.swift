@@ -106,7 +106,7 @@ struct PathControl: Sendable {
 
     /// Bits a second that are ever wanted.
     var limit: Int {
-        get { Int(highest) }
+        get { Int(clamping: highest) }
         set {
             let wasBound = isBound
             highest = max(Self.leastRate, Double(newValue))
@@ -188,18 +188,29 @@ struct PathControl: Sendable {
     /// From now on the viewer gets another lane: its frames are numbered by themselves.
     mutating func laneChanged() { newestFrame = nil }
 
+    /// The viewer's clock isn't the one that it was, or what was told by it contradicts itself: nothing that rests on it counts
+    /// any more. The rate stays; what comes from now on tells whether that is right.
+    mutating func forgetClock(now: MediaTime) {
+        delay = PathDelay()
+        delivered.forget()
+        if congestion != nil {
+            congestion = nil
+            growth.restart(now: now)
+        }
+    }
+
     // MARK: Silence
 
     /// How long nothing may be heard while something is on its way.
     private var patience: Duration {
         guard let smoothed = trip.smoothed else { return .seconds(1) }
-        return .nanoseconds(Int64(min(1, max(0.3, 0.1 + 2 * (smoothed + 4 * trip.variation))) * 1e9))
+        return .seconds(clamping: min(1, max(0.3, 0.1 + 2 * (smoothed + 4 * trip.variation))))
     }
 
     /// How long until what was sent last, and is unanswered, is taken for lost: else it would block the window.
     private var tailPatience: Duration {
         guard let smoothed = trip.smoothed else { return patience }
-        return min(patience, .nanoseconds(Int64((0.06 + smoothed + 4 * trip.variation) * 1e9)))
+        return min(patience, .seconds(clamping: 0.06 + smoothed + 4 * trip.variation))
     }
 
     /// When to call `timePassed`.
@@ -235,21 +246,23 @@ struct PathControl: Sendable {
     // MARK: Out
 
     /// Bits a second for everything on the wire: frames, parity, what is sent again.
-    var rate: Int { Int(allowed) }
+    var rate: Int { Int(clamping: allowed) }
 
     /// The path determines the rate, not the limit.
     var isBound: Bool { allowed < highest }
 
     /// Bits a second at which the datagrams of a frame leave.
     var pacingRate: Int {
-        guard let train = trains.rate else { return Int(max(allowed * 1.25, min(Self.firstPacing, Self.fastest))) }
+        guard let train = trains.rate else {
+            return Int(clamping: max(allowed * 1.25, min(Self.firstPacing, Self.fastest)))
+        }
         // Faster than the path, so that trains tell what it carries, where that overruns no short queue.
         if isBound, growth.isCareful {
             let known = trains.isStretched && !growth.distrustsTrains ? 1.05 * train : 0
-            return Int(min(max(1.1 * allowed, known), Self.fastest))
+            return Int(clamping: min(max(1.1 * allowed, known), Self.fastest))
         }
         let pace = growth.distrustsTrains ? 4 * allowed : max(1.5 * train, 1.25 * allowed)
-        return Int(max(allowed, min(pace, Self.fastest)))
+        return Int(clamping: max(allowed, min(pace, Self.fastest)))
     }
 
     /// Bytes that may leave at once after a pause; a datagram always may.
@@ -274,21 +287,21 @@ struct PathControl: Sendable {
         // Room for what comes between two reports, and for a little of a queue.
         let report = 0.025
         let unladen = trip.least + report + delay.noise
-        if congestion != nil { return max(6 * Self.datagram, Int(allowed * (unladen + 0.02) / 8)) }
+        if congestion != nil { return max(6 * Self.datagram, Int(clamping: allowed * (unladen + 0.02) / 8)) }
         guard let train = trains.rate else { return Self.firstWindow }
         // A path that carries far more than is wanted need not hold a keyframe.
         let carried = !isBound && train > 3 * allowed ? min(train, Self.fastest) : allowed
-        return max(10 * Self.datagram, Int(carried * (unladen + 0.06) / 8))
+        return max(10 * Self.datagram, Int(clamping: carried * (unladen + 0.06) / 8))
     }
 
     /// Bytes that are on their way, or whose arrival hasn't been told yet.
     var inFlight: Int { flight.inFlight }
 
     /// Smoothed; nil before the first report.
-    var roundTrip: Duration? { trip.smoothed.map { .nanoseconds(Int64($0 * 1e9)) } }
+    var roundTrip: Duration? { trip.smoothed.map { .seconds(clamping: $0) } }
 
     /// The least of late: without a queue of our own making.
-    var leastRoundTrip: Duration { .nanoseconds(Int64(trip.least * 1e9)) }
+    var leastRoundTrip: Duration { .seconds(clamping: trip.least) }
 
     /// The share of datagrams lost before recovery, smoothed.
     var loss: Double { losses.share }

@@ -19,6 +19,9 @@ struct PathDelay: Sendable {
     /// Samples that tell of a queue, however long they took to come.
     private static let fewest = 4
 
+    /// Jitter that is learnt, in seconds: the window and the thresholds grow with it.
+    private static let mostNoise = 0.25
+
     private var samples = Ring<Sample>(capacity: 48, filler: Sample())
     private var history = Ring<Double>(capacity: 10, filler: 0)
     private var historyBegan = MediaTime.zero
@@ -28,7 +31,7 @@ struct PathDelay: Sendable {
 
     /// A datagram that left at `sent` on this machine's clock arrived at `arrived` on the other one's.
     mutating func add(sent: MediaTime, arrived: MediaTime, now: MediaTime) {
-        let delay = Double(arrived.nanoseconds &- sent.nanoseconds) / 1e9
+        let delay = (arrived - sent).inSeconds
         samples.append(Sample(seen: now, sent: sent, delay: delay))
         if history.isEmpty || now - historyBegan >= Self.historyStep {
             history.append(delay)
@@ -68,7 +71,8 @@ struct PathDelay: Sendable {
     /// Learns what is usual, while there is no queue.
     mutating func learnNoise(above queue: Double) {
         guard let base, !samples.isEmpty else { return }
-        noise += (max(0, samples[back: 0].delay - base - queue) - noise) / 16
+        let sample = min(Self.mostNoise, max(0, samples[back: 0].delay - base - queue))
+        noise += (sample - noise) / 16
     }
 
     /// What was taken for a queue belongs to the path.

@@ -32,10 +32,11 @@ struct RoundTripEstimate: Sendable {
         }
     }
 
-    /// The path has become longer for good.
+    /// The path has become longer for good. By no more than any path takes: the minimum is what the window rests on, and stays
+    /// for 10 s.
     mutating func rebase(by delay: Double) {
         let least = least
         minima.removeAll()
-        minima.append(least + delay)
+        minima.append(min(max(0, least + delay), Self.longest))
     }
 }

@@ -96,8 +96,5 @@ struct TrainRate: Sendable {
         return nil
     }
 
-    /// From one to the other, whatever the viewer says they are.
-    private static func seconds(_ first: MediaTime, _ last: MediaTime) -> Double {
-        Double(last.nanoseconds &- first.nanoseconds) / 1e9
-    }
+    private static func seconds(_ first: MediaTime, _ last: MediaTime) -> Double { (last - first).inSeconds }
 }

@@ -1,0 +1,144 @@
+import BeamMedia
+
+/// What a sequence parameter set (H.264 clause 7.3.2.1.1) says of the memory that its pictures take to decode.
+///
+/// Read from bytes that nobody vouches for: nothing here allocates, and no number is believed beyond what the standard allows.
+struct SequenceParameterSet: Equatable {
+    var profile: UInt8
+    var level: UInt8
+    /// `chroma_format_idc`: 0 none, 1 4:2:0, 2 4:2:2, 3 4:4:4.
+    var chromaFormat: UInt32 = 1
+    /// Of the deepest samples.
+    var bitDepth: UInt32 = 8
+    /// `max_num_ref_frames`.
+    var references: UInt32
+    /// Whole macroblocks, before cropping.
+    var codedSize: PixelSize
+    /// After cropping; what is left if a set crops everything is the coded size.
+    var size: PixelSize
+    /// `max_num_reorder_frames` and `max_dec_frame_buffering` (clause E.2.1); nil where the set doesn't say.
+    var reordered: UInt32?
+    var buffered: UInt32?
+
+    /// The profiles whose sets say what the samples are like.
+    static let highProfiles: Set<UInt8> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
+    /// No level allows a side of more macroblocks (A.3.1: √(8 × 139,264)).
+    private static let mostMacroblocks: UInt32 = 1055
+
+    /// Nil for a set that ends too early, or that has a value which the standard doesn't allow.
+    ///
+    /// `unit` is a NAL unit, its header included.
+    init?(_ unit: ArraySlice<UInt8>) {
+        let start = unit.startIndex
+        guard unit.count > 4, NALUnits.Kind(header: unit[start]) == .sequenceParameterSet else { return nil }
+        var bits = BitReader(unit.dropFirst())
+        guard let profile = bits.bits(8), bits.bits(8) != nil, let level = bits.bits(8), let id = bits.unsigned(),
+            id < 32
+        else { return nil }
+        self.profile = UInt8(truncatingIfNeeded: profile)
+        self.level = UInt8(truncatingIfNeeded: level)
+        if Self.highProfiles.contains(self.profile) {
+            guard let format = bits.unsigned(), format <= 3 else { return nil }
+            chromaFormat = format
+            if format == 3, bits.bit() == nil { return nil }
+            guard let luma = bits.unsigned(), let chroma = bits.unsigned(), luma <= 6, chroma <= 6 else { return nil }
+            bitDepth = 8 + max(luma, chroma)
+            guard bits.bit() != nil, let hasMatrices = bits.flag() else { return nil }
+            if hasMatrices, !Self.skipMatrices(&bits, count: format == 3 ? 12 : 8) { return nil }
+        }
+        guard let numberBits = bits.unsigned(), numberBits <= 12, Self.skipOrder(&bits) else { return nil }
+        guard let references = bits.unsigned(), references <= 16, bits.bit() != nil else { return nil }
+        self.references = references
+        guard let width = bits.unsigned(), let height = bits.unsigned(), let isProgressive = bits.bit(),
+            width < Self.mostMacroblocks, height < Self.mostMacroblocks
+        else { return nil }
+        if isProgressive == 0, bits.bit() == nil { return nil }
+        let rows = (height + 1) * (2 - isProgressive)
+        codedSize = PixelSize(width: Int(width + 1) * 16, height: Int(rows) * 16)
+        size = codedSize
+        guard bits.bit() != nil, let isCropped = bits.flag() else { return nil }
+        if isCropped {
+            guard let left = bits.unsigned(), let right = bits.unsigned(), let top = bits.unsigned(),
+                let bottom = bits.unsigned()
+            else { return nil }
+            let unitWidth = chromaFormat == 1 || chromaFormat == 2 ? 2 : 1
+            let unitHeight = (chromaFormat == 1 ? 2 : 1) * (2 - Int(isProgressive))
+            let cropped = PixelSize(
+                width: codedSize.width - unitWidth * (Int(left) + Int(right)),
+                height: codedSize.height - unitHeight * (Int(top) + Int(bottom)))
+            if cropped.width > 0, cropped.height > 0 { size = cropped }
+        }
+        guard let hasUsability = bits.flag() else { return nil }
+        if hasUsability, !readUsability(&bits) { return nil }
+    }
+
+    /// scaling_list() (clause 7.3.2.1.1.1), `count` times.
+    private static func skipMatrices(_ bits: inout BitReader, count: Int) -> Bool {
+        for matrix in 0..<count {
+            guard let isPresent = bits.flag() else { return false }
+            guard isPresent else { continue }
+            var (last, next): (Int32, Int32) = (8, 8)
+            for _ in 0..<(matrix < 6 ? 16 : 64) {
+                if next != 0 {
+                    guard let delta = bits.signed(), (-128...127).contains(delta) else { return false }
+                    next = (last + delta + 256) % 256
+                }
+                if next != 0 { last = next }
+            }
+        }
+        return true
+    }
+
+    /// pic_order_cnt_type and what belongs to it.
+    private static func skipOrder(_ bits: inout BitReader) -> Bool {
+        guard let type = bits.unsigned(), type <= 2 else { return false }
+        if type == 0 { return bits.unsigned().map { $0 <= 12 } ?? false }
+        guard type == 1 else { return true }
+        guard bits.bit() != nil, bits.unsigned() != nil, bits.unsigned() != nil, let cycle = bits.unsigned(),
+            cycle <= 255
+        else { return false }
+        for _ in 0..<cycle where bits.unsigned() == nil { return false }
+        return true
+    }
+
+    /// vui_parameters() (clause E.1.1), as far as bitstream_restriction.
+    private mutating func readUsability(_ bits: inout BitReader) -> Bool {
+        guard let hasAspect = bits.flag() else { return false }
+        if hasAspect {
+            guard let aspect = bits.bits(8) else { return false }
+            if aspect == 255, !bits.skip(32) { return false }
+        }
+        guard let hasOverscan = bits.flag(), bits.skip(hasOverscan ? 1 : 0), let hasSignal = bits.flag() else {
+            return false
+        }
+        if hasSignal {
+            guard bits.skip(4), let hasColour = bits.flag(), bits.skip(hasColour ? 24 : 0) else { return false }
+        }
+        guard let hasLocation = bits.flag() else { return false }
+        if hasLocation, bits.unsigned() == nil || bits.unsigned() == nil { return false }
+        guard let hasTiming = bits.flag(), bits.skip(hasTiming ? 65 : 0) else { return false }
+        guard let hasFirst = bits.flag(), !hasFirst || Self.skipReference(&bits), let hasSecond = bits.flag(),
+            !hasSecond || Self.skipReference(&bits)
+        else { return false }
+        guard bits.skip(hasFirst || hasSecond ? 1 : 0), bits.bit() != nil, let isRestricted = bits.flag() else {
+            return false
+        }
+        guard isRestricted else { return true }
+        guard bits.bit() != nil, bits.unsigned() != nil, bits.unsigned() != nil, bits.unsigned() != nil,
+            bits.unsigned() != nil, let reordered = bits.unsigned(), let buffered = bits.unsigned(), reordered <= 16,
+            buffered <= 16
+        else { return false }
+        self.reordered = reordered
+        self.buffered = buffered
+        return true
+    }
+
+    /// hrd_parameters() (clause E.1.2).
+    private static func skipReference(_ bits: inout BitReader) -> Bool {
+        guard let count = bits.unsigned(), count <= 31, bits.skip(8) else { return false }
+        for _ in 0...count {
+            guard bits.unsigned() != nil, bits.unsigned() != nil, bits.bit() != nil else { return false }
+        }
+        return bits.skip(20)
+    }
+}

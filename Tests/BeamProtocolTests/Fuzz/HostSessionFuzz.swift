@@ -1,0 +1,266 @@
+import BeamMedia
+
+@testable import BeamProtocol
+
+extension FuzzBodies {
+    /// A host to which a viewer that was let in, and others that weren't, say anything that can be said, in any order: the session
+    /// comes to rest, what it holds is bounded, and what it makes of the path stays within sense.
+    static func hostSession(_ bytes: [UInt8]) -> String? {
+        var story = HostStory(bytes)
+        return story.run()
+    }
+}
+
+/// What happens to a host, as a string of bytes tells it.
+private struct HostStory {
+    private var input: FuzzInput
+    private var session: HostSession
+    private var now = MediaTime.at(1)
+    private var error: String?
+    /// The newest frame that has left, as somebody who gets it knows.
+    private var newest: UInt32 = 0
+    private var frames: UInt32 = 0
+    private var lastClock: UInt64 = 1_000_000
+    /// The let-in viewer's keys, of all its connections.
+    private var sealers: [DatagramSealer] = []
+    /// Pairings that others are in the middle of.
+    private var nonces: [ConnectionID: [UInt8]] = [:]
+    private var codes: [ConnectionID: CPaceViewer] = [:]
+    private var confirmed: [ConnectionID: CPaceViewer.Confirmed] = [:]
+    private var comparisons: [ConnectionID: ComparisonViewer] = [:]
+    private var hostShares: [ConnectionID: [UInt8]] = [:]
+    private var hostNonces: [ConnectionID: (nonce: [UInt8], digits: Int)] = [:]
+
+    private static let code = PairingCode("482913")!
+    private static let viewer = ConnectionID(0)
+    private static let mostSteps = 400
+
+    init(_ bytes: [UInt8]) {
+        input = FuzzInput(bytes)
+        let acceptance = HostSession.Acceptance.allCases[input.choice(3)]
+        let rate = 200_000 << input.choice(10)
+        session = HostSession(
+            configuration: HostSession.Configuration(
+                acceptance: acceptance,
+                trust: HostTrust(
+                    own: .host, remembered: [.viewer: "viewer", .made(1): "other"],
+                    code: HostCode(given: Self.code, isRenewed: input.chance(128)), takesNewViewers: input.chance(200)),
+                allowsUnencrypted: true,
+                pacing: Pacing(bitsPerSecond: max(1_000_000, 4 * rate), queueBytes: 200_000),
+                bitRate: rate, usesFullChroma: input.chance(64)),
+            random: SeededGenerator(seed: 1))
+    }
+
+    mutating func run() -> String? {
+        session.handle(.mediaPort(52346), now: now)
+        session.handle(.broadcast(true), now: now)
+        letIn(Self.viewer, device: .viewer, instance: 1)
+        say(.hello, SealedHello(time: now).plaintext)
+        for _ in 0..<Self.mostSteps where !input.isAtEnd && error == nil {
+            step()
+            drain()
+            check()
+        }
+        return error
+    }
+
+    private mutating func letIn(_ id: ConnectionID, device: DeviceKey, instance: UInt64) {
+        session.handle(.connectionOpened(id, from: .v4(1)), now: now)
+        session.handle(.connectionSecured(id, device), now: now)
+        let hello = SecureMessage.Hello(features: [.fullChroma], instance: instance, name: "viewer")
+        for message in [SecureMessage.hello(hello), .join] {
+            session.handle(.connectionMessage(id, message.bytes), now: now)
+            drain()
+        }
+    }
+
+    // MARK: What happens
+
+    private mutating func step() {
+        let id = ConnectionID(UInt64(input.choice(6)))
+        let address = NetworkAddress(ip: .v4(UInt32(1 + input.choice(3))), port: UInt16(40000 + input.choice(3)))
+        switch input.choice(32) {
+        case 0...7: say(.feedback, feedback().plaintext)
+        case 8: say(.hello, SealedHello(time: MediaTime(nanoseconds: input.integer(near: now.nanoseconds))).plaintext)
+        case 9: say(SealedHeader.Kind.allCases[input.choice(5)], input.bytes(input.choice(64)))
+        case 10...13: frame()
+        case 14...17: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
+        case 18: session.handle(.connectionOpened(id, from: address.ip), now: now)
+        case 19: session.handle(.connectionSecured(id, input.chance(128) ? .viewer : .made(input.byte())), now: now)
+        case 20...22: session.handle(.connectionMessage(id, message(id).bytes), now: now)
+        case 23: session.handle(.connectionBytes(id, line()), now: now)
+        case 24: session.handle(.connectionClosed(id), now: now)
+        case 25: session.handle(.decision(id, accept: input.chance(128)), now: now)
+        case 26:
+            let isKept = input.chance(160)
+            session.handle(.remembered(isKept ? [.viewer: "viewer", .made(1): "other"] : [:]), now: now)
+        case 27: session.handle(.broadcast(input.chance(200)), now: now)
+        case 28: session.handle(input.chance(128) ? .mediaPort(input.integer()) : .sendFailed(address), now: now)
+        case 29: letIn(id, device: input.chance(128) ? .viewer : .made(1), instance: UInt64(input.choice(3)))
+        case 30: MediaLimits.hello.withUnsafeBytes { session.handleDatagram($0, from: address, now: now) }
+        default:
+            let bytes = input.bytes(input.choice(80))
+            bytes.withUnsafeBytes { session.handleDatagram($0, from: address, now: now) }
+        }
+    }
+
+    private mutating func frame() {
+        frames += 1
+        let isKeyframe = frames == 1 || input.chance(40)
+        let length = 13 + input.choice(1 << 15) << (input.chance(30) ? 5 : 0)
+        var unit = TestFrame.make(frames, reference: isKeyframe ? nil : frames - 1, bytes: length, time: now)
+        unit.lane = input.chance(40) ? 1 : 0
+        session.handleFrame(unit, now: now)
+    }
+
+    /// Authentic: sealed with one of the viewer's own keys.
+    private mutating func say(_ kind: SealedHeader.Kind, _ plaintext: [UInt8]) {
+        guard !sealers.isEmpty else { return }
+        let sealer = input.chance(230) ? sealers[sealers.count - 1] : sealers[input.choice(sealers.count)]
+        let isMoved = input.chance(8)
+        let address = NetworkAddress(ip: .v4(1), port: isMoved ? 40001 : 40000)
+        guard let datagram = try? sealer.seal(kind, plaintext) else { return }
+        datagram.withUnsafeBytes { session.handleDatagram($0, from: address, now: now) }
+        drain()
+    }
+
+    private mutating func feedback() -> Feedback {
+        var feedback = Feedback(lane: input.chance(220) ? UInt8(session.viewers.first?.lane ?? 0) : input.integer())
+        if input.chance(40) { feedback.keyframeAfter = SequenceNumber(input.integer(near: newest)) }
+        for _ in 0..<input.choice(4) {
+            var missing = Feedback.Missing(frame: SequenceNumber(input.integer(near: newest)))
+            for _ in 0..<input.choice(3) {
+                let first = Int(input.integer(near: 3, UInt16.self))
+                missing.parts.append(first..<first + max(1, Int(input.integer(near: 8, UInt16.self))))
+            }
+            feedback.missing.append(missing)
+        }
+        guard input.chance(220) else { return feedback }
+        lastClock = input.integer(near: input.chance(128) ? now.microseconds : lastClock)
+        var report = Feedback.Report(
+            time: MediaTime(microseconds: min(lastClock, MediaTime.longestUptime)) ?? .zero,
+            expected: input.integer(near: frames &* 8), missed: input.integer(near: frames))
+        for _ in 0..<input.choice(6) {
+            let ages: [UInt32] = [input.integer(near: 900), input.integer(near: 1000)]
+            report.arrivals.append(
+                Feedback.Arrival(
+                    frame: SequenceNumber(input.integer(near: newest)), received: input.integer(near: 4),
+                    highest: input.integer(near: 3), firstAge: ages.max() ?? 0, lastAge: ages.min() ?? 0))
+        }
+        if input.chance(60) {
+            report.again = Feedback.Again(frame: SequenceNumber(input.integer(near: newest)), part: input.integer())
+        }
+        feedback.report = report
+        return feedback
+    }
+
+    private mutating func message(_ id: ConnectionID) -> SecureMessage {
+        switch input.choice(14) {
+        case 0:
+            return .hello(
+                SecureMessage.Hello(
+                    version: input.integer(near: 2), features: .init(rawValue: input.integer()),
+                    instance: input.integer(near: 1), name: String(repeating: "n", count: Int(input.byte()))))
+        case 1, 2: return .join
+        case 3:
+            guard let context = context(id), let pace = try? CPaceViewer(code: Self.code, context: context) else {
+                break
+            }
+            codes[id] = pace
+            return .codeShare(pace.share)
+        case 4:
+            guard let share = hostShares[id], let confirmed = try? codes[id]?.confirm(hostShare: share) else { break }
+            return .codeConfirm(confirmed.confirmation)
+        case 5:
+            guard let context = context(id) else { break }
+            var random = SeededGenerator(seed: 5)
+            let comparison = ComparisonViewer(context: context, random: &random)
+            comparisons[id] = comparison
+            return .compareCommit(comparison.commitment)
+        case 6:
+            guard let (nonce, digits) = hostNonces[id],
+                let reveal = try? comparisons[id]?.reveal(hostNonce: nonce, digitCount: digits)
+            else { break }
+            return .compareReveal(reveal.nonce)
+        case 7: return .ping(input.integer())
+        case 8: return .pong(input.integer(), clock: input.integer())
+        case 9: return .mediaKeyReady(input.integer(near: session.mediaKeys.current.number))
+        case 10: return .bye("end")
+        case 11: return .codeShare(input.filler(32))
+        case 12: return .codeConfirm(input.filler(64))
+        default: break
+        }
+        return [.compareCommit(input.filler(32)), .compareReveal(input.filler(32)), .unknown(input.byte())][
+            input.choice(3)]
+    }
+
+    private func context(_ id: ConnectionID) -> PairingContext? {
+        guard let nonce = nonces[id], case .version2(let dialog) = session.connections[id]?.dialog else { return nil }
+        return PairingContext(
+            viewer: dialog.device, host: .host, nonce: nonce, viewerName: dialog.name, hostName: "BeamRoom")
+    }
+
+    private mutating func line() -> [UInt8] {
+        let port: UInt64 = input.integer(near: 40000)
+        let lines = [
+            HostBench.handshake, #"{"hb":1}"#, #"{"udpPort":\#(port)}"#, #"{"on":true}"#, "{", "[[[",
+            #"{"app":"beamroom","ver":\#(port),"role":"viewer","code":"482913"}"#,
+        ]
+        return Array((lines[input.choice(lines.count)] + (input.chance(240) ? "\n" : "")).utf8)
+    }
+
+    // MARK: What comes of it
+
+    private mutating func drain() {
+        for _ in 0..<20_000 {
+            switch session.pollOutput(now: now) {
+            case .wait(let time):
+                if time <= now { error = error ?? "the next deadline is past" }
+                return
+            case .send(let id, let bytes): sent(bytes, to: id)
+            case .transmit(let burst):
+                if burst.addresses.isEmpty || burst.range.isEmpty || burst.range.upperBound > burst.bytes.count {
+                    error = error ?? "a burst is empty, goes to nobody, or isn't there"
+                }
+            default: break
+            }
+        }
+        error = error ?? "it doesn't come to rest"
+    }
+
+    private mutating func sent(_ bytes: [UInt8], to id: ConnectionID) {
+        guard bytes.first != UInt8(ascii: "{"), let message = try? SecureMessage(bytes) else { return }
+        switch message {
+        case .welcome(let welcome): nonces[id] = welcome.nonce
+        case .session(let joined):
+            if sealers.count == 8 { sealers.removeFirst() }
+            sealers.append(DatagramSealer(key: joined.viewerKey))
+        case .codeShare(let share): hostShares[id] = share
+        case .compareNonce(let nonce, let digits): hostNonces[id] = (nonce, Int(digits))
+        default: break
+        }
+    }
+
+    private mutating func check() {
+        newest = session.lanes[0].pacer.newest?.value ?? newest
+        func bound(_ isHeld: Bool, _ what: String) { if !isHeld { error = error ?? what } }
+        bound(session.connections.count <= HostLimits.connections, "too many connections")
+        bound(session.viewers.count <= HostLimits.viewers, "too many viewers")
+        bound(session.standings.count <= 64, "too many devices are remembered")
+        let statistics = session.statistics
+        bound(statistics.watching <= statistics.viewers, "more watch than were let in")
+        bound(statistics.repairs <= statistics.datagrams, "more was sent again than was sent")
+        for lane in session.lanes { bound(lane.pacer.backlog <= 32 << 20, "too much waits to be sent") }
+        for delivery in session.viewers.compactMap(\.delivery) {
+            let path = delivery.path
+            bound(delivery.repairs.count <= 512, "too much is to be sent again")
+            bound(path.allowed >= PathControl.leastRate && path.allowed <= path.highest, "a rate of \(path.allowed)")
+            bound((0...1).contains(path.loss), "a loss of \(path.loss)")
+            bound(path.delay.noise >= 0 && path.delay.noise <= 0.25, "jitter of \(path.delay.noise) s")
+            bound((.zero ... .seconds(30)).contains(path.leastRoundTrip), "a round trip of \(path.leastRoundTrip)")
+            bound((0...1 << 32).contains(path.window), "a window of \(path.window)")
+            bound((0...1 << 32).contains(path.pacingRate), "a pace of \(path.pacingRate)")
+            bound(path.inFlight >= 0, "less than nothing is on its way")
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+
+@testable import BeamProtocol
+
+/// Both sessions, told whole stories of authentic messages and datagrams whose fields have any value.
+struct SessionFuzzTests {
+    enum Target: String, CaseIterable {
+        case host, viewer
+
+        func body(_ bytes: [UInt8]) -> String? {
+            switch self {
+            case .host: FuzzBodies.hostSession(bytes)
+            case .viewer: FuzzBodies.viewerSession(bytes)
+            }
+        }
+    }
+
+    private static let corpus = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Corpus")
+
+    /// Inputs that failed once, and some that reach far. `Scripts/fuzz --sanitize` begins with them, too.
+    @Test(arguments: Target.allCases) func theCorpusHolds(target: Target) throws {
+        let folder = Self.corpus.appending(path: target.rawValue)
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        #expect(!files.isEmpty)
+        for file in files {
+            let bytes = [UInt8](try Data(contentsOf: file))
+            if let error = target.body(bytes) { Issue.record("\(target.rawValue)/\(file.lastPathComponent): \(error)") }
+        }
+    }
+
+    @Test(arguments: Target.allCases) func anythingElseHolds(target: Target) {
+        for seed in Fuzzing.seeds(60) {
+            var random = SeededGenerator(seed: seed)
+            let bytes = random.bytes(Int.random(in: 0...1500, using: &random))
+            if let error = target.body(bytes) {
+                Issue.record("\(target.rawValue), seed \(seed): \(error). Keep it in Corpus")
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Numbers that no honest peer says, from peers that were let in: they bring nobody down, and spoil nothing for long.
+struct HostileNumbersTests {
+    private static let lan = Weather(delay: .milliseconds(1))
+
+    private func simulation() -> Simulation {
+        var simulation = Simulation(seed: 5)
+        simulation.startHost(
+            acceptance: .none, trust: HostTrust(own: .host, remembered: [.made(1): "viewer"], code: .none))
+        simulation.join(Self.lan)
+        return simulation
+    }
+
+    /// Sealed with the viewer's own key, but not what it would say.
+    private func say(_ feedback: [UInt8], in simulation: inout Simulation) throws {
+        let viewer = simulation.viewers[0]
+        let sealer = try #require(viewer.session.sealing?.hellos)
+        let address = NetworkAddress(ip: viewer.address, port: try #require(viewer.localPort))
+        simulation.datagram(try sealer.seal(.feedback, feedback), from: address)
+        simulation.drive(for: .milliseconds(1))
+    }
+
+    /// An item 3 with this clock, and an item 4 about the newest frame, whatever a `Feedback` holds.
+    private func report(_ microseconds: UInt64, age: UInt32, frame: UInt32) -> [UInt8] {
+        var bytes: [UInt8] = [3, 17]
+        bytes.append(integer: microseconds)
+        bytes += [0, 0, 1, 0, 0, 0, 0, 0, 0] + [4, 16]
+        bytes.append(integer: frame)
+        bytes += [0, 1, 0, 0]
+        bytes.append(integer: age)
+        bytes.append(integer: UInt32(0))
+        return bytes
+    }
+
+    private func report(in simulation: Simulation, microseconds: UInt64, age: UInt32) -> [UInt8] {
+        report(microseconds, age: age, frame: simulation.host?.lanes[0].pacer.newest?.value ?? 0)
+    }
+
+    /// The three reports that ended the host's process, and more of their kind.
+    @Test(arguments: [UInt32.max, 60_000_000, 1_000, 0]) func threeClocksEndNoHost(age: UInt32) throws {
+        var simulation = simulation()
+        simulation.drive(for: .seconds(2))
+        for clock in [1, 120_001, UInt64(Int64.max) / 1000, 1, MediaTime.longestUptime, 120_001] {
+            let bytes = report(in: simulation, microseconds: clock, age: age)
+            try say(bytes, in: &simulation)
+            simulation.drive(for: .milliseconds(20))
+        }
+        // What the viewer itself says heals it all.
+        simulation.drive(for: .seconds(3))
+        let path = try #require(simulation.host?.viewers[0].delivery?.path)
+        #expect(!path.isBound && !path.isSilent && path.congestion == nil)
+        #expect(path.leastRoundTrip < .milliseconds(10) && path.delay.noise < 0.05)
+        let (end, viewer) = (simulation.now, simulation.viewers[0])
+        #expect(viewer.longestPause(from: end - .seconds(1), to: end) < .milliseconds(60))
+    }
+
+    /// A machine that slept for an hour goes on by its clock, which slept too.
+    @Test func aClockThatLeapsIsTakenForAnother() throws {
+        var clock = ReportClock()
+        #expect(clock.judge(.at(100), now: .at(7)) == .consistent)
+        #expect(clock.judge(.at(101), now: .at(8)) == .consistent)
+        // Delayed by 8 s, and the next one not at all.
+        #expect(clock.judge(.at(102), now: .at(17)) == .consistent)
+        #expect(clock.judge(.at(111), now: .at(18)) == .consistent)
+        for (time, now) in [(112.0, 3700.0), (5.0, 3701.0), (4000.0, 3702.0)] {
+            #expect(clock.judge(.at(time), now: .at(now)) == .leaped)
+        }
+        #expect(clock.judge(.at(4001), now: .at(3703)) == .consistent)
+        #expect(clock.judge(MediaTime(microseconds: MediaTime.longestUptime)!, now: .at(3704)) == .leaped)
+        #expect(ReportClock.isPossible(age: .milliseconds(20), sent: .at(1), now: .at(1.02)))
+        #expect(!ReportClock.isPossible(age: .milliseconds(30), sent: .at(1), now: .at(1.02)))
+        #expect(MediaTime(microseconds: MediaTime.longestUptime + 1) == nil)
+    }
+
+    /// A host's clock at one end of the range, and a frame's capture time at the other.
+    @Test func aPongAndAFrameEndNoViewer() throws {
+        let clocks: [UInt64] = [
+            0, 1, MediaTime.longestUptime, MediaTime.longestUptime + 1, UInt64(Int64.max) / 1000, .max,
+        ]
+        for pong in clocks {
+            for capture in clocks {
+                var viewer = ViewerBench(.secure(knows: true))
+                let key = SealingKey.made(1)
+                viewer.handle(.controlSecured(.host))
+                let nonce = [UInt8](repeating: 1, count: 32)
+                viewer.say(
+                    .welcome(SecureMessage.Welcome(isTrusted: true, methods: [], nonce: nonce, name: "host")),
+                    .session(
+                        SecureMessage.Session(
+                            id: [UInt8](repeating: 2, count: 16), mediaPort: 7, isBroadcasting: true,
+                            viewerKey: .made(2), mediaKey: key)))
+                viewer.handle(.mediaOpened(localPort: 40000))
+                for message in viewer.takeMessages() {
+                    if case .ping(let value) = message { viewer.say(.pong(value, clock: pong)) }
+                }
+                let sealer = DatagramSealer(key: key)
+                for number in UInt32(1)...20 {
+                    let unit = TestFrame.make(number, reference: number == 1 ? nil : number - 1, bytes: 300)
+                    for datagram in try datagrams(unit, number, capture: capture, sealer) { viewer.datagram(datagram) }
+                    viewer.advance(by: .milliseconds(17))
+                }
+                #expect(viewer.delivered.count == (capture <= MediaTime.longestUptime ? 20 : 0), "\(pong) \(capture)")
+                // As the window and the statistics reckon.
+                for unit in viewer.delivered { _ = unit.captureTime.map { viewer.now - $0 - .seconds(1) } }
+            }
+        }
+    }
+
+    /// A frame's sealed parts, with any capture time.
+    private func datagrams(
+        _ unit: AccessUnit, _ number: UInt32, capture: UInt64, _ sealer: DatagramSealer
+    ) throws -> [[UInt8]] {
+        let config = unit.isKeyframe ? try #require(ParameterSetBlock.encode(TestFrame.parameterSets)) : []
+        let frame = MediaHeader.Frame(
+            partCount: 1, flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: 1366, height: 768,
+            stages: MediaHeader.Stages(waited: .max, encode: .max))
+        var header = [UInt8](repeating: 0, count: MediaForm.version2.headerLength)
+        header.withUnsafeMutableBytes {
+            MediaHeader(sequence: SequenceNumber(number), part: 0, frame: frame, configLength: UInt16(config.count))
+                .write(to: $0, as: .version2)
+        }
+        header.replaceSubrange(16..<24, with: withUnsafeBytes(of: capture.bigEndian) { Array($0) })
+        return [try sealer.seal(.media, header + config + unit.avcc)]
+    }
+
+    @Test func aHostCanNotSendAViewerAwayForYears() {
+        var viewer = ViewerBench(.secure(knows: false, code: "482913"))
+        viewer.handle(.controlSecured(.host))
+        let nonce = [UInt8](repeating: 1, count: 32)
+        viewer.say(
+            .welcome(SecureMessage.Welcome(isTrusted: false, methods: .code, nonce: nonce, name: "host")),
+            .codeWait(.max))
+        #expect(viewer.deadline <= viewer.now + .seconds(600))
+    }
+}

@@ -1,0 +1,147 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// A viewer that was let in says whatever keeps the others waiting, in whatever rhythm: those who share its lane lose a second at
+/// most, once, and then ever more rarely.
+struct LaneHoldingTests {
+    enum Attack: CaseIterable {
+        /// A report that holds back what has arrived, so that its window is full for most of the time: of each period, it
+        /// keeps silent for a part.
+        case silence100, silence200, silence290, silence350, silence600
+        /// Delay that grows for a while, and is gone again.
+        case breathing
+        /// Much is lost, then nothing is.
+        case losing
+        /// Delay and loss at once.
+        case both
+        /// For nine tenths of a second far slower than the others, then honest for a moment.
+        case justBelowASecond
+        /// Everything again, on a path that is said to be narrow.
+        case greedy
+        /// A crawling path, all of a sudden, again and again.
+        case collapse
+    }
+
+    private static let lan = Weather(delay: .milliseconds(1))
+    private static let seconds = 6
+
+    private func simulation(_ attack: Attack) -> Simulation {
+        var simulation = Simulation(seed: 11)
+        simulation.source.framesPerSecond = 60
+        simulation.source.frameBytes = 20_000
+        simulation.source.keyframeBytes = 80_000
+        simulation.source.encodes = .milliseconds(3)
+        let remembered = [DeviceKey.made(1): "honest", DeviceKey.made(2): "liar"]
+        simulation.startHost(acceptance: .none, trust: HostTrust(own: .host, remembered: remembered, code: .none))
+        simulation.join(Self.lan)
+        simulation.join(Self.lan)
+        simulation.drive(for: .seconds(2))
+        simulation.setWeather(1, Self.lan, back: Weather(isMuted: true))
+        return simulation
+    }
+
+    /// What has arrived is told as it is, but for the lie.
+    private func lie(_ attack: Attack, _ millisecond: Int, in simulation: Simulation) -> Feedback? {
+        guard let host = simulation.host, let viewer = host.viewers.last else { return nil }
+        let newest = host.lanes[viewer.lane].pacer.newest ?? SequenceNumber(0)
+        var (delay, lost, isNarrow) = (0.0, 0.0, false)
+        func silence(_ period: Int, _ part: Int) -> Bool { millisecond % period < part }
+        switch attack {
+        case .silence100 where silence(100, 90), .silence200 where silence(200, 190),
+            .silence290 where silence(290, 280),
+            .silence350 where silence(350, 320), .silence600 where silence(600, 400):
+            return nil
+        case .silence100, .silence200, .silence290, .silence350, .silence600: break
+        case .breathing: delay = Double(millisecond % 400) / 1000
+        case .losing: lost = millisecond % 1200 < 800 ? 0.5 : 0
+        case .both:
+            delay = millisecond % 300 < 200 ? Double(millisecond % 300) / 2000 : 0
+            lost = millisecond % 500 < 250 ? 0.6 : 0.01
+        case .justBelowASecond: isNarrow = millisecond % 1000 < 900
+        case .greedy: isNarrow = true
+        case .collapse: isNarrow = millisecond % 700 < 150
+        }
+        let time = simulation.now + .seconds(clamping: delay)
+        let expected = UInt32(millisecond * 2)
+        var report = Feedback.Report(time: time, expected: expected, missed: UInt32(Double(expected) * lost))
+        let back = { (frames: Int) in SequenceNumber(newest.value &- UInt32(frames)) }
+        report.arrivals = (0..<3).reversed().compactMap { frames in
+            let number = back(frames)
+            guard let frame = host.lanes[viewer.lane].pacer.sent.frame(number), frame.sent > 0 else { return nil }
+            let age = UInt32(clamping: (simulation.now - frame.lastSent).inNanoseconds / 1000)
+            let spread = isNarrow ? age : min(age, 300)
+            return Feedback.Arrival(
+                frame: number, received: UInt16(isNarrow ? max(1, frame.sent / 4) : frame.sent),
+                highest: UInt16(frame.sent - 1), firstAge: age, lastAge: age - spread)
+        }
+        let everything = (0..<3).map { Feedback.Missing(frame: back($0), parts: [0..<8191]) }
+        return Feedback(
+            lane: UInt8(viewer.lane), missing: attack == .greedy ? everything : [], report: report)
+    }
+
+    @Test(arguments: Attack.allCases) func theOthersLoseASecondAtMost(attack: Attack) throws {
+        var simulation = simulation(attack)
+        let begin = simulation.now
+        for millisecond in 0..<Self.seconds * 1000 {
+            let liar = simulation.viewers[1]
+            if let port = liar.localPort, let sealer = liar.session.sealing?.hellos {
+                let address = NetworkAddress(ip: liar.address, port: port)
+                if millisecond % 5 == 0, let feedback = lie(attack, millisecond, in: simulation) {
+                    simulation.datagram(try sealer.seal(.feedback, feedback.plaintext), from: address)
+                }
+                if millisecond % 1000 == 0 {
+                    simulation.datagram(
+                        try sealer.seal(.hello, SealedHello(time: simulation.now).plaintext), from: address)
+                }
+            }
+            simulation.drive(for: .milliseconds(1))
+        }
+        let (honest, end) = (simulation.viewers[0], simulation.now)
+        #expect(honest.decoder.errors.isEmpty, "\(honest.decoder.errors.prefix(3))")
+        func shown(_ from: MediaTime, _ to: MediaTime) -> Int {
+            honest.frames.count { $0.time > from && $0.time <= to }
+        }
+        let rates = (0..<Self.seconds).map { second in
+            shown(begin + .seconds(second), begin + .seconds(second + 1))
+        }
+        // 57 of 60, but for a second in all.
+        #expect(shown(begin, end) >= 57 * (Self.seconds - 1), "\(attack): \(rates)")
+        #expect(rates.count { $0 < 57 } <= 1, "\(attack): \(rates)")
+        #expect(simulation.host?.viewers.first?.lane == Lane.full)
+    }
+
+    /// Who comes back in vain has to wait twice as long for the next time.
+    @Test func returnsBecomeRarer() {
+        var standing = LaneStanding()
+        var now = MediaTime.at(1)
+        var waits: [Double] = []
+        for _ in 0..<10 {
+            var isOut = standing.holds(true, now: now)
+            for _ in 0..<500 where !isOut {
+                now = now + .milliseconds(1)
+                isOut = standing.holds(true, now: now)
+            }
+            #expect(isOut)
+            standing.left(now: now)
+            let left = now
+            while !standing.isFastEnough(true, now: now) { now = now + .milliseconds(100) }
+            waits.append((now - left).inSeconds.rounded())
+            standing.cameBack(now: now)
+        }
+        #expect(waits == [4, 8, 16, 32, 64, 128, 256, 512, 512, 512])
+    }
+
+    /// What is held in pieces adds up; what every path holds now and then doesn't.
+    @Test func heldTimeAddsUp() {
+        for (period, part, leaves) in [(100, 90, true), (1000, 300, true), (50, 5, true), (500, 10, false)] {
+            var standing = LaneStanding()
+            var isOut = false
+            for millisecond in 0..<20_000 where !isOut {
+                isOut = standing.holds(millisecond % period < part, now: .at(1 + Double(millisecond) / 1000))
+            }
+            #expect(isOut == leaves, "\(part) of \(period) ms")
+        }
+    }
+}
