@@ -9,12 +9,13 @@ extension ViewerSession {
         let isKnown = book.trusts(host)
         hostKey = host
         if let required = trust.required, !required.contains(host) {
-            return refuse(
+            return mistrust(
                 "it shows another key (\(host)) than the one that was paired under this name. If it was set up anew, "
-                    + "`beamroom devices forget` it here and pair again; if not, somebody may stand in between")
+                    + "`beamroom devices forget` it here and pair again; if not, somebody may stand in between",
+                now: now)
         }
         guard isKnown || trust.pairs else {
-            return refuse("it isn't one that was paired with this machine before")
+            return mistrust("it isn't one that was paired with this machine before", now: now)
         }
         hostName = trust.known[host] ?? ""
         dialog = .pairing(
