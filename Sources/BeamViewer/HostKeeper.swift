@@ -6,10 +6,12 @@ import Foundation
 /// The hosts that this machine was paired with.
 struct HostKeeper: Sendable {
     private let store: TrustStore
+    private let keeper: TrustKeeper
     private let hosts: [RememberedDevice]
 
     init(_ store: TrustStore) throws {
         self.store = store
+        keeper = TrustKeeper(store)
         hosts = try store.devices().filter { $0.roles.contains(.host) }
     }
 
@@ -31,22 +33,34 @@ struct HostKeeper: Sendable {
     }
 
     /// Tells what is remembered whenever that changes, by whatever program.
-    func watch(_ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void) throws -> TrustWatch {
-        try store.watchChanges { [store] in
-            guard let devices = try? store.devices() else { return }
-            let hosts = devices.filter { $0.roles.contains(.host) }
-            onChange(Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+    ///
+    /// While that can't be read, the hosts that were known stay known: the person who watches is here to read the
+    /// warning, and a host that was forgotten learns nothing but that this machine calls.
+    func watch(
+        _ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void, onWarning: @escaping @Sendable (String) -> Void
+    ) throws -> TrustWatch {
+        try store.watchDevices { result in
+            switch result {
+            case .success(let devices):
+                let hosts = devices.filter { $0.roles.contains(.host) }
+                onChange(Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+            case .failure(let error):
+                onWarning("A host that was forgotten just now may still be watched. \(error)")
+            }
         }
     }
 
-    /// Keeps a host. Answers what went wrong, if anything did: the session goes on.
-    func remember(_ host: DeviceKey, name: String) -> String? {
-        do {
-            try store.remember(RememberedDevice(name: name, key: host, roles: [.host], pairedAt: Date()))
-            return nil
-        } catch {
-            return "“\(name)” can't be remembered, and will ask for its code again. \(error)"
+    /// Keeps a host, on the keeper's thread. The session goes on if it can't be kept.
+    func remember(_ host: DeviceKey, name: String, onWarning: @escaping @Sendable (String) -> Void) {
+        let device = RememberedDevice(name: name, key: host, roles: [.host], pairedAt: Date())
+        keeper.remember(device) { error in
+            onWarning("“\(name)” can't be remembered, and will ask for its code again. \(error)")
         }
+    }
+
+    /// Waits a bounded time for what is to be kept. Answers what went wrong, if anything did.
+    func finish() -> String? {
+        keeper.finish() ? nil : "The store is held by another program: what was paired just now may not be remembered."
     }
 }
 

@@ -35,7 +35,8 @@ public final class Viewer: Sendable {
             throw UnknownHost(name: name)
         }
         let shared = ViewerState(Self.firstStatus(options.target))
-        forgetting = try keeper.watch { hosts in shared.client?.setRemembered(hosts) }
+        forgetting = try keeper.watch(
+            { hosts in shared.client?.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<AccessUnit>(capacity: Self.queueCapacity)
         let files = DecodeStage.Files(
@@ -93,8 +94,8 @@ public final class Viewer: Sendable {
         let handlers = ViewerClient.Handlers(
             onEvent: { event in
                 shared.update { $0.status.handle(event) }
-                if case .hostPaired(let host, let name, true) = event, let problem = keeper.remember(host, name: name) {
-                    onNotice(.warning(problem))
+                if case .hostPaired(let host, let name, true) = event {
+                    keeper.remember(host, name: name) { onNotice(.warning($0)) }
                 }
                 onNotice(.session(event))
             },
@@ -149,6 +150,7 @@ public final class Viewer: Sendable {
         shared.stop()?.shutdown()
         decode.stop()
         slot.close()
+        if let problem = keeper.finish() { onNotice(.warning(problem)) }
     }
 
     private func makeReport(sinceStart: Bool) -> ViewerReport {
