@@ -227,8 +227,13 @@ extension ChildProcess {
                 let file = Descriptor(open(path, O_WRONLY))
                 guard file.number >= 0 else { throw HarnessError.system("opening \(path)") }
                 return (nil, file)
-            case .stuckPipe, .stuckTerminal:
-                let ends = if case .stuckPipe = outlet { try pipe() } else { try terminal() }
+            case .stuckTerminal:
+                let ends = try terminal()
+                // What Ctrl-S does.
+                guard tcflow(ends.write.number, TCOOFF) == 0 else { throw HarnessError.system("stopping a terminal") }
+                return (ends.read, ends.write)
+            case .stuckPipe:
+                let ends = try pipe()
                 // Opened anew, so that it is non-blocking for us only.
                 let filling = Descriptor(open("/proc/self/fd/\(ends.write.number)", O_WRONLY | O_NONBLOCK | O_NOCTTY))
                 guard filling.number >= 0 else { throw HarnessError.system("opening an end once more") }
