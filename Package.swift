@@ -144,7 +144,7 @@ let package = Package(
         test("BeamHostTests", "BeamHost", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
-        test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamMedia"),
+        test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia"),
         test("EndToEndTests", "CXCB"),
     ]
 )

@@ -19,11 +19,12 @@ enum OutputFile {
         return name[name.index(after: dot)...].lowercased()
     }
 
-    /// Makes a new file, never an existing one; a pipe or a device is opened as it is.
+    /// Makes a new file that only its owner can read, for it holds what was on a screen; never an existing one. A pipe or
+    /// a device is opened as it is.
     ///
     /// - Returns: its file descriptor, the caller's to close.
     static func create(_ path: String) throws(CodecError) -> CInt {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 { return descriptor }
         guard errno == EEXIST else { throw .cannotCreateFile(path: path, reason: systemMessage(errno)) }
         var status = stat()

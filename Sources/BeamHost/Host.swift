@@ -4,7 +4,6 @@ import BeamDiscovery
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
-import BeamTrust
 import Synchronization
 
 /// Shares a screen: capture → newest picture → encoder → session → network.
@@ -18,7 +17,7 @@ public final class Host: Sendable {
     private let capture: CaptureStage
     private let encode: EncodeStage
     private let publisher: ServicePublisher?
-    private let forgetting: TrustWatch
+    private let guests: GuestKeeper
     private let isStopped = Atomic<Bool>(false)
     private let relay: Relay
 
@@ -35,7 +34,8 @@ public final class Host: Sendable {
         let encoderName = encoder.name
 
         // The stages are wired from the network backwards; the relay lets the first speak to the last.
-        let relay = Relay(store: options.store, onNotice)
+        let guests = GuestKeeper(options.store, onNotice)
+        let relay = Relay(guests: guests, onNotice)
         var network = options.server
         network.session.bitRate = encoderSettings.bitRate
         network.session.usesFullChroma = options.chroma != .subsampled
@@ -57,16 +57,11 @@ public final class Host: Sendable {
                 onFailure: { onNotice(.ended(reason: $0.description)) }))
         let capture = CaptureStage(source, into: slot) { onNotice(.ended(reason: $0.description)) }
         relay.connect(capture: capture, encode: encode)
-        let store = options.store
-        // Whoever is forgotten, by whatever program, is out at once.
-        forgetting = try store.watchChanges {
-            guard let devices = try? store.devices() else { return }
-            let viewers = devices.filter { $0.roles.contains(.viewer) }
-            server.setRemembered(Dictionary(viewers.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
-        }
+        try guests.connect(server)
         server.setBroadcast(true)
 
         self.relay = relay
+        self.guests = guests
         self.server = server
         self.slot = slot
         self.encode = encode
@@ -106,7 +101,7 @@ public final class Host: Sendable {
     public func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         server.setBroadcast(false)
-        forgetting.cancel()
+        guests.stop()
         capture.stop()
         slot.close()
         encode.join()

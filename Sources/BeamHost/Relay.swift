@@ -1,7 +1,5 @@
 import BeamMedia
 import BeamProtocol
-import BeamTrust
-import Foundation
 import Synchronization
 
 /// Lets the network, which starts first, speak to the stages in front of it, which start last.
@@ -21,11 +19,11 @@ final class Relay: Sendable {
     }
 
     private let stages = Mutex(Stages())
-    private let store: TrustStore
+    private let guests: GuestKeeper
     private let onNotice: @Sendable (HostNotice) -> Void
 
-    init(store: TrustStore, _ onNotice: @escaping @Sendable (HostNotice) -> Void) {
-        self.store = store
+    init(guests: GuestKeeper, _ onNotice: @escaping @Sendable (HostNotice) -> Void) {
+        self.guests = guests
         self.onNotice = onNotice
     }
 
@@ -70,15 +68,7 @@ final class Relay: Sendable {
     }
 
     func handle(_ event: HostEvent) {
-        if case .devicePaired(let device, let name, true) = event { remember(device, name: name) }
+        guests.handle(event)
         onNotice(.session(event))
-    }
-
-    private func remember(_ device: DeviceKey, name: String) {
-        do {
-            try store.remember(RememberedDevice(name: name, key: device, roles: [.viewer], pairedAt: Date()))
-        } catch {
-            onNotice(.warning("“\(name)” can't be remembered, and will need a code again. \(error)"))
-        }
     }
 }

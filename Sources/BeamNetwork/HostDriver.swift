@@ -41,6 +41,7 @@ final class HostDriver {
     }
 
     var statistics: HostStatistics { session.statistics }
+    var guests: [Guest] { session.guests }
 
     // MARK: Start and end
 

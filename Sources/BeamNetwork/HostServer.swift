@@ -99,6 +99,21 @@ public final class HostServer: Sendable {
         perform { $0.handle(.remembered(devices)) }
     }
 
+    /// What the store remembers has changed and can't be read: nobody who isn't connected is taken as known meanwhile.
+    public func setRememberedUnreadable() {
+        perform { $0.handle(.rememberedUnreadable) }
+    }
+
+    /// This viewer is out, and stays out until the host ends.
+    public func sendAway(_ viewer: Guest.Identity) {
+        perform {
+            switch viewer {
+            case .device(let key): $0.handle(.sendAway(key))
+            case .address(let address): $0.handle(.sendAwayAddress(address))
+            }
+        }
+    }
+
     /// Another code for viewers that aren't known.
     public func setCode(_ code: PairingCode) {
         perform { $0.handle(.code(code)) }
@@ -123,6 +138,12 @@ public final class HostServer: Sendable {
             lastStatistics.withLock { $0 = fresh }
         }
         return lastStatistics.withLock { $0 }
+    }
+
+    /// Those who were let in, at this moment; none once the server is shut down. Waits for the event loop.
+    public var guests: [Guest] {
+        guard !isShutDown.withLock({ $0 }) else { return [] }
+        return (try? loop.submit { [driver] in driver.value.guests }.wait()) ?? []
     }
 
     /// Broadcast off, viewers told, connections closed; returns when that is done, after 2 s at the latest.

@@ -108,8 +108,11 @@ struct PrivateDirectory: ~Copyable {
         return .tooLong
     }
 
-    /// Puts a whole new file in the place of the old one, or, if anything fails, leaves the old one. Under the lock only.
-    func write(_ bytes: [UInt8], to name: String) throws(TrustStoreError) {
+    /// Puts a whole new file in the place of the old one, or, if anything fails, leaves the old one. Under the lock only,
+    /// unless nobody else writes this file.
+    ///
+    /// - Parameter isLasting: the file has to outlive a power cut, and the disk is waited for.
+    func write(_ bytes: [UInt8], to name: String, isLasting: Bool = true) throws(TrustStoreError) {
         // What a crash has left; nobody else is writing.
         let temporary = "." + name + ".new"
         _ = unlinkat(descriptor.number, temporary, 0)
@@ -121,7 +124,8 @@ struct PrivateDirectory: ~Copyable {
             throw .cannotUse(path: path, reason: Self.reason(errno))
         }
         // The umask may have taken rights away from the owner.
-        guard fchmod(file.number, Self.fileMode) == 0, writeAll(bytes, to: file), fsync(file.number) == 0,
+        guard fchmod(file.number, Self.fileMode) == 0, writeAll(bytes, to: file),
+            !isLasting || fsync(file.number) == 0,
             renameat(descriptor.number, temporary, descriptor.number, name) == 0
         else {
             let code = errno
@@ -129,7 +133,31 @@ struct PrivateDirectory: ~Copyable {
             throw .cannotUse(path: path(of: name), reason: Self.reason(code))
         }
         // So that the new name outlives a power cut, too; where a file system can't, it stands all the same.
-        _ = fsync(descriptor.number)
+        if isLasting { _ = fsync(descriptor.number) }
+    }
+
+    func remove(_ name: String) { _ = unlinkat(descriptor.number, name, 0) }
+
+    /// The files in it, in no order; none if that can't be told. At most 10,000 entries are looked at.
+    func names() -> [String] {
+        // A descriptor of its own: reading moves its position, and closing the stream closes it.
+        let copy = openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard copy >= 0 else { return [] }
+        guard let stream = fdopendir(copy) else {
+            close(copy)
+            return []
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        for _ in 0..<10_000 {
+            guard let entry = readdir(stream) else { break }
+            let length = MemoryLayout.size(ofValue: entry.pointee.d_name)
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: length) { String(cString: $0) }
+            }
+            names.append(name)
+        }
+        return names
     }
 
     private func writeAll(_ bytes: [UInt8], to file: borrowing Descriptor) -> Bool {

@@ -1,12 +1,14 @@
 import BeamIdentity
 import BeamProtocol
 import Foundation
+import Synchronization
 
 /// This machine's key, and the devices that it has been paired with, in a directory of the user's own:
 ///
 /// - `identity.pem`: the private key (PKCS #8 in PEM), made on first use, never replaced;
 /// - `devices.json`: the devices, replaced as a whole by each change;
-/// - `lock`: held (flock) by whoever changes one of them.
+/// - `lock`: held (flock) by whoever changes one of them;
+/// - what running hosts write (`TrustStore+Guests.swift`).
 ///
 /// The directory has mode 0700 and the files 0600, from the moment they exist; where others could have been at them,
 /// nothing is read or written. All of it may be called from any thread and any number of processes; calls block for as
@@ -136,7 +138,7 @@ public struct TrustStore: Sendable {
     public func rename(matching text: String, to name: String) throws(TrustStoreError) -> RememberedDevice {
         guard PeerText.name(name) == name else { throw .unusableName(PeerText.name(name)) }
         return try change { devices throws(TrustStoreError) in
-            let device = try Self.match(text, in: devices)
+            let device = try Self.match(text, devices, [])
             if let other = devices.first(where: { $0.isNamesake(of: device, called: name) }) {
                 throw .nameTaken(name, by: other)
             }
@@ -147,37 +149,51 @@ public struct TrustStore: Sendable {
         }
     }
 
-    private static func match(
-        _ text: String, in devices: [RememberedDevice]
-    ) throws(TrustStoreError) -> RememberedDevice {
-        let matches = DeviceQuery(text).matches(in: devices)
-        guard let match = matches.first else { throw .unknownDevice(DeviceName.cleaned(text)) }
-        guard matches.count == 1 else { throw .ambiguousDevice(DeviceName.cleaned(text), matches: matches) }
-        return match
-    }
-
-    /// Forgets one device, and says which it was.
-    ///
-    /// - Parameter text: its whole name; or the beginning of its key, at least four hexadecimal digits, with or without
-    ///   spaces. Whoever chooses a device's name can make it look like another's key: so a text that fits two devices is
-    ///   an error that lists them, but for a whole key, which only ever means the key.
-    public func forget(matching text: String) throws(TrustStoreError) -> [RememberedDevice] {
-        try change { devices throws(TrustStoreError) in
-            let match = try Self.match(text, in: devices)
-            devices.removeAll { $0.key == match.key }
-            return [match]
-        }
-    }
-
     /// Calls `onChange` from a thread of its own, within half a second, whenever the remembered devices have changed, by
     /// this process or another, until the watch is cancelled or let go. `devices()` tells what there is then.
     public func watchChanges(onChange: @escaping @Sendable () -> Void) throws(TrustStoreError) -> TrustWatch {
         // So that there is something to watch.
         _ = try PrivateDirectory.make(at: path)
-        return try TrustWatch(directory: path, file: Self.devicesName, onChange: onChange)
+        return try TrustWatch(directory: path, file: Self.devicesName) {
+            onChange()
+            return true
+        }
     }
 
-    private func devices(in directory: borrowing PrivateDirectory) throws(TrustStoreError) -> [RememberedDevice] {
+    /// Calls `onDevices` with the remembered devices, from a thread of its own: once at the beginning, and within half a
+    /// second whenever they have changed, by this process or another, until the watch is cancelled or let go.
+    ///
+    /// What can't be read is told once, as a failure, and tried again each second until it can be: nobody's being
+    /// forgotten goes unnoticed for longer than the list is unreadable.
+    public func watchDevices(
+        _ onDevices: @escaping @Sendable (Result<[RememberedDevice], TrustStoreError>) -> Void
+    ) throws(TrustStoreError) -> TrustWatch {
+        try watch(Self.devicesName, onDevices) { () throws(TrustStoreError) in try devices() }
+    }
+
+    /// Calls `onValue` with what `read` answers, at the beginning and whenever `file` has changed. A failure is told once,
+    /// and `read` tried again each second until it succeeds.
+    func watch<Value: Sendable>(
+        _ file: String, _ onValue: @escaping @Sendable (Result<Value, TrustStoreError>) -> Void,
+        read: @escaping @Sendable () throws(TrustStoreError) -> Value
+    ) throws(TrustStoreError) -> TrustWatch {
+        // So that there is something to watch.
+        _ = try PrivateDirectory.make(at: path)
+        let told = ToldFailure()
+        return try TrustWatch(directory: path, file: file, tellsFirst: true) {
+            do throws(TrustStoreError) {
+                let value = try read()
+                told.clear()
+                onValue(.success(value))
+                return true
+            } catch {
+                if told.isNew(error) { onValue(.failure(error)) }
+                return false
+            }
+        }
+    }
+
+    func devices(in directory: borrowing PrivateDirectory) throws(TrustStoreError) -> [RememberedDevice] {
         let file = directory.path(of: Self.devicesName)
         switch try directory.read(Self.devicesName, atMost: DevicesFile.longest) {
         case .none: return []
@@ -208,6 +224,20 @@ public struct TrustStore: Sendable {
                 try directory.write(DevicesFile.encode(devices), to: Self.devicesName)
             }
             return result
+        }
+    }
+}
+
+/// The failure that was last told, so that it isn't told again each second.
+private final class ToldFailure: Sendable {
+    private let last = Mutex<TrustStoreError?>(nil)
+
+    func clear() { last.withLock { $0 = nil } }
+
+    func isNew(_ error: TrustStoreError) -> Bool {
+        last.withLock { last in
+            defer { last = error }
+            return last != error
         }
     }
 }

@@ -7,8 +7,13 @@ public final class TrustWatch: Sendable {
     private let watcher: Watcher
     private let thread: StageThread
 
-    init(directory: String, file: String, onChange: @escaping @Sendable () -> Void) throws(TrustStoreError) {
-        let watcher = try Watcher(directory: directory, file: file)
+    /// - Parameters:
+    ///   - tellsFirst: `onChange` is called for what there is at the beginning, too.
+    ///   - onChange: answers whether it could deal with the change; if not it is called again each second until it can.
+    init(
+        directory: String, file: String, tellsFirst: Bool = false, onChange: @escaping @Sendable () -> Bool
+    ) throws(TrustStoreError) {
+        let watcher = try Watcher(directory: directory, file: file, tellsFirst: tellsFirst)
         self.watcher = watcher
         thread = StageThread("beam-trust") { watcher.run(onChange) }
     }
@@ -43,6 +48,7 @@ private final class Watcher: Sendable {
     }
 
     private static let pollMilliseconds: CInt = 200
+    private static let retryMilliseconds: CInt = 1000
 
     private let directory: String
     private let file: String
@@ -50,9 +56,11 @@ private final class Watcher: Sendable {
     private let wakeIn: Descriptor
     private let wakeOut: Descriptor
     private let first: Stamp?
+    private let tellsFirst: Bool
     private let thread = Mutex<pthread_t?>(nil)
 
-    init(directory: String, file: String) throws(TrustStoreError) {
+    init(directory: String, file: String, tellsFirst: Bool) throws(TrustStoreError) {
+        self.tellsFirst = tellsFirst
         self.directory = directory
         self.file = directory + "/" + file
         var ends: [CInt] = [-1, -1]
@@ -71,23 +79,25 @@ private final class Watcher: Sendable {
 
     var isCurrentThread: Bool { thread.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
 
-    func run(_ onChange: () -> Void) {
+    func run(_ onChange: () -> Bool) {
         thread.withLock { $0 = pthread_self() }
         defer { thread.withLock { $0 = nil } }
         var notice = DirectoryNotice(directory)
         var last = first
+        var isDue = tellsFirst
         while true {
             // After the notice is in place, so that no change falls between the two.
             let stamp = Self.stamp(file)
-            if stamp != last {
+            if stamp != last || isDue {
                 last = stamp
-                onChange()
+                isDue = !onChange()
             }
             var waits = [
                 pollfd(fd: wakeOut.number, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: notice?.number ?? -1, events: Int16(POLLIN), revents: 0),
             ]
-            _ = poll(&waits, nfds_t(waits.count), notice == nil ? Self.pollMilliseconds : -1)
+            let timeout = notice == nil ? Self.pollMilliseconds : isDue ? Self.retryMilliseconds : -1
+            _ = poll(&waits, nfds_t(waits.count), timeout)
             if waits[0].revents != 0 { return }
             if notice == nil {
                 notice = DirectoryNotice(directory)

@@ -6,10 +6,12 @@ import Foundation
 /// The hosts that this machine was paired with.
 struct HostKeeper: Sendable {
     private let store: TrustStore
+    private let keeper: TrustKeeper
     private let hosts: [RememberedDevice]
 
     init(_ store: TrustStore) throws {
         self.store = store
+        keeper = TrustKeeper(store)
         hosts = try store.devices().filter { $0.roles.contains(.host) }
     }
 
@@ -41,35 +43,54 @@ struct HostKeeper: Sendable {
             chosenAddress: chosenAddress, pairs: options.pairs, remembersNewHosts: options.remembersNewHosts)
     }
 
-    /// Remembers that a known host was watched at this address.
-    func note(_ place: String, of host: DeviceKey) -> String? {
-        guard keys(at: place) != [host] else { return nil }
-        do {
-            try store.note(place, of: host)
-            return nil
-        } catch {
-            return "It can't be remembered who is at \(place). \(error)"
+    /// Remembers, on the keeper's thread, that a known host was watched at this address.
+    func note(_ place: String, of host: DeviceKey, onWarning: @escaping @Sendable (String) -> Void) {
+        guard keys(at: place) != [host] else { return }
+        let isTaken = keeper.perform { store in
+            do throws(TrustStoreError) {
+                try store.note(place, of: host)
+            } catch {
+                onWarning("It can't be remembered who is at \(place). \(error)")
+            }
         }
+        if !isTaken { onWarning("It can't be remembered who is at \(place): the store is busy.") }
     }
 
     /// Tells what is remembered whenever that changes, by whatever program.
-    func watch(_ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void) throws -> TrustWatch {
-        try store.watchChanges { [store] in
-            guard let devices = try? store.devices() else { return }
-            let hosts = devices.filter { $0.roles.contains(.host) }
-            onChange(Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+    ///
+    /// While that can't be read, the hosts that were known stay known: the person who watches is here to read the
+    /// warning, and a host that was forgotten learns nothing but that this machine calls.
+    func watch(
+        _ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void, onWarning: @escaping @Sendable (String) -> Void
+    ) throws -> TrustWatch {
+        try store.watchDevices { result in
+            switch result {
+            case .success(let devices):
+                let hosts = devices.filter { $0.roles.contains(.host) }
+                onChange(Dictionary(hosts.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+            case .failure(let error):
+                onWarning("A host that was forgotten just now may still be watched. \(error)")
+            }
         }
     }
 
-    /// Keeps a host. Answers what went wrong, if anything did: the session goes on.
-    func remember(_ host: DeviceKey, name: String) -> String? {
-        do {
-            let device = RememberedDevice(name: name, key: host, roles: [.host], pairedAt: Date())
-            guard case .marked(let stored) = try store.remember(device) else { return nil }
-            return "Another host called “\(name)” is known already. This one is remembered as “\(stored)”."
-        } catch {
-            return "“\(name)” can't be remembered, and will ask for its code again. \(error)"
+    /// Keeps a host, on the keeper's thread. The session goes on if it can't be kept.
+    func remember(_ host: DeviceKey, name: String, onWarning: @escaping @Sendable (String) -> Void) {
+        let device = RememberedDevice(name: name, key: host, roles: [.host], pairedAt: Date())
+        let isTaken = keeper.perform { store in
+            do throws(TrustStoreError) {
+                guard case .marked(let stored) = try store.remember(device) else { return }
+                onWarning("Another host called “\(name)” is known already. This one is remembered as “\(stored)”.")
+            } catch {
+                onWarning("“\(name)” can't be remembered, and will ask for its code again. \(error)")
+            }
         }
+        if !isTaken { onWarning("“\(name)” can't be remembered, and will ask for its code again: the store is busy.") }
+    }
+
+    /// Waits a bounded time for what is to be kept. Answers what went wrong, if anything did.
+    func finish() -> String? {
+        keeper.finish() ? nil : "The store is held by another program: what was paired just now may not be remembered."
     }
 }
 

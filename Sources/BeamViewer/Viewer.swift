@@ -37,7 +37,8 @@ public final class Viewer: Sendable {
             throw UnknownHost(name: name)
         }
         let shared = ViewerState(Self.firstStatus(options.target))
-        forgetting = try keeper.watch { hosts in shared.client?.setRemembered(hosts) }
+        forgetting = try keeper.watch(
+            { hosts in shared.client?.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<AccessUnit>(
             capacity: Self.queueCapacity, weighing: { $0.bytes.count }, atMost: Self.queueBytes)
@@ -101,13 +102,11 @@ public final class Viewer: Sendable {
         let handlers = ViewerClient.Handlers(
             onEvent: { event in
                 shared.update { $0.status.handle(event) }
-                if case .hostPaired(let host, let name, true) = event, let problem = keeper.remember(host, name: name) {
-                    onNotice(.warning(problem))
+                if case .hostPaired(let host, let name, true) = event {
+                    keeper.remember(host, name: name) { onNotice(.warning($0)) }
                 }
-                if case .hostReached(let host) = event, let place = finder.choice.place,
-                    let problem = keeper.note(place, of: host)
-                {
-                    onNotice(.warning(problem))
+                if case .hostReached(let host) = event, let place = finder.choice.place {
+                    keeper.note(place, of: host) { onNotice(.warning($0)) }
                 }
                 onNotice(.session(event))
             },
@@ -162,6 +161,7 @@ public final class Viewer: Sendable {
         shared.stop()?.shutdown()
         decode.stop()
         slot.close()
+        if let problem = keeper.finish() { onNotice(.warning(problem)) }
     }
 
     private func makeReport(sinceStart: Bool) -> ViewerReport {

@@ -17,6 +17,7 @@ struct Beamroom: ParsableCommand {
         ])
 
     static func main() {
+        StandardStreams.prepare()
         CommandLineSecrets.hide()
         ProcessHardening.apply()
         main(nil)

@@ -29,6 +29,12 @@ struct CommandContext: Sendable {
 
     init(json: Bool) { events = EventWriter(isEnabled: json, start: start) }
 
+    /// To be called last by every command: waits a bounded time until words and events are written.
+    func close() {
+        events.close()
+        console.close()
+    }
+
     /// The exit status that `ending` stands for, its reason told.
     func conclude(_ ending: Ending) throws {
         switch ending {

@@ -1,36 +1,39 @@
 import Foundation
 import Glibc
-import Synchronization
 
 /// Words for people, on standard error: lines that stay, and on a terminal one live line below them.
+///
+/// Nothing waits for the terminal (see `QueuedOutput`), so it may be called from any thread, an event loop's too.
 final class Console: Sendable {
-    private struct State {
-        var liveLine = ""
-    }
+    /// Of the words that wait while nobody reads, in bytes: some 800 lines.
+    private static let limit = 64 << 10
 
-    private let state = Mutex(State())
+    private let output = QueuedOutput(STDERR_FILENO, limit: limit) { count in
+        Array("\(count) \(count == 1 ? "message was" : "messages were") left out here.\n".utf8)
+    }
     /// Whether standard error is a terminal.
     let isTerminal = isatty(STDERR_FILENO) == 1
 
     /// Writes a line that stays.
-    func say(_ line: String) {
-        state.withLock { state in
-            write((state.liveLine.isEmpty ? "" : "\r\u{1B}[K") + Self.printable(line) + "\n" + state.liveLine)
-        }
+    ///
+    /// - Parameter beforeWriting: called on the writing thread just before the line goes out; never if it is left out.
+    func say(_ line: String, beforeWriting: (@Sendable () -> Void)? = nil) {
+        output.add(Array((Self.printable(line) + "\n").utf8), beforeWriting: beforeWriting)
     }
 
     /// Replaces the live line. Nothing where standard error is not a terminal: a log has no use for it.
     func live(_ line: String) {
-        guard isTerminal else { return }
-        state.withLock { state in
-            guard line != state.liveLine else { return }
-            state.liveLine = Self.printable(line)
-            write("\r\u{1B}[K" + state.liveLine)
-        }
+        if isTerminal { output.setLive(Array(Self.printable(line).utf8)) }
     }
 
     /// Ends the live line.
     func finish() { live("") }
+
+    /// Waits a bounded time for what was said to be written, before something else writes to the terminal.
+    func flush() { output.flush() }
+
+    /// Waits a bounded time for what was said to be written. Nothing is said after that.
+    func close() { output.close() }
 
     /// Names come from the network: what moves the cursor, turns the direction of writing or can't be seen must not reach the
     /// terminal. (What a peer says is made fit to be shown where it comes in, by `PeerText`; this is for whatever was missed.)
@@ -43,9 +46,5 @@ final class Console: Sendable {
             }
         }
         return String(scalars)
-    }
-
-    private func write(_ text: String) {
-        FileHandle.standardError.write(Data(text.utf8))
     }
 }

@@ -1,31 +1,39 @@
 import ArgumentParser
+import BeamProtocol
 import BeamTrust
 import Foundation
 
 /// `beamroom devices`.
 struct Devices: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists the devices that were paired with this one, renames and forgets them.",
+        abstract: "Lists the devices that were paired with this one or watch it now, renames them, and sends them away.",
         subcommands: [List.self, Rename.self, Forget.self], defaultSubcommand: List.self)
 
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the paired devices.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the paired devices, and who watches this machine now.")
 
         @Flag(help: "Write one JSON object a line on standard output.")
         var json = false
 
         func run() throws {
             let context = CommandContext(json: json)
+            defer { context.close() }
             let devices: [RememberedDevice]
+            let watching: [Guest]
             do {
-                devices = try TrustStore().devices()
+                let store = try TrustStore()
+                devices = try store.devices()
+                watching = try store.watching().map(\.guest)
             } catch {
                 return try context.conclude(.failed("\(error)"))
             }
             for device in devices.sorted(by: { $0.name < $1.name }) {
+                let isWatching = watching.contains { $0.identity == .device(device.key) }
                 let roles = [
                     device.roles.contains(.viewer) ? "watches this machine" : nil,
                     device.roles.contains(.host) ? "is watched from here" : nil,
+                    isWatching ? "watching now" : nil,
                 ].compactMap { $0 }
                 context.events.write(
                     "device",
@@ -33,12 +41,36 @@ struct Devices: ParsableCommand {
                         "name": .string(device.name), "key": .string(device.key.description),
                         "roles": .array(device.roles.map(\.rawValue).sorted().map { .string($0) }),
                         "paired": .string(device.pairedAt.formatted(.iso8601)),
+                        "remembered": .bool(true), "watching": .bool(isWatching),
                     ])
                 guard !json else { continue }
                 let day = device.pairedAt.formatted(.iso8601.year().month().day())
                 print("\(Console.printable(device.name))\t\(device.key)\t\(day)\t\(roles.joined(separator: ", "))")
             }
-            if devices.isEmpty { context.console.say("No device is paired with this one.") }
+            let guests = unremembered(watching, devices)
+            for guest in guests { tell(guest, context) }
+            if devices.isEmpty, guests.isEmpty { context.console.say("No device is paired with this one.") }
+        }
+
+        /// Those who watch now and aren't on the list: each once, whatever number of windows or hosts it has.
+        private func unremembered(_ watching: [Guest], _ devices: [RememberedDevice]) -> [Guest] {
+            let known = Set(devices.map { Guest.Identity.device($0.key) })
+            var seen = known
+            return watching.filter { seen.insert($0.identity).inserted }.sorted { $0.shownName < $1.shownName }
+        }
+
+        private func tell(_ guest: Guest, _ context: CommandContext) {
+            let key: String? = if case .device(let key) = guest.identity { key.description } else { nil }
+            context.events.write(
+                "device",
+                [
+                    "name": .string(guest.shownName), "key": key.map { .string($0) },
+                    "address": key == nil ? .string(guest.shownName) : nil, "roles": .array([.string("viewer")]),
+                    "remembered": .bool(false), "watching": .bool(true),
+                ])
+            guard !json else { return }
+            let identity = key ?? "unencrypted"
+            print("\(Console.printable(guest.shownName))\t\(identity)\tnot remembered\twatching now")
         }
     }
 
@@ -55,6 +87,7 @@ struct Devices: ParsableCommand {
 
         func run() throws {
             let context = CommandContext(json: json)
+            defer { context.close() }
             do {
                 let device = try TrustStore().rename(matching: name, to: newName)
                 context.events.write(
@@ -72,21 +105,35 @@ struct Devices: ParsableCommand {
 
     struct Forget: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forgets a paired device; what it watches at the moment ends within a second.")
+            abstract: "Forgets a device; what it watches at the moment ends within a second.",
+            discussion: "A viewer that isn't remembered is sent away, and kept out until the host ends.")
 
-        @Argument(help: ArgumentHelp("The device's name, or the first digits of its key.", valueName: "name"))
+        @Argument(
+            help: ArgumentHelp(
+                "The device's name, the first digits of its key, or the address of an unencrypted viewer.",
+                valueName: "name"))
         var name: String
         @Flag(help: "Write one JSON object a line on standard output.")
         var json = false
 
         func run() throws {
             let context = CommandContext(json: json)
+            defer { context.close() }
             do {
-                for device in try TrustStore().forget(matching: name) {
-                    context.events.write(
-                        "forgotten", ["name": .string(device.name), "key": .string(device.key.description)])
-                    context.console.say("“\(device.name)” is forgotten.")
+                let dismissal = try TrustStore().forget(matching: name)
+                var fields: [String: EventWriter.Value?] = [
+                    "name": .string(dismissal.name), "remembered": .bool(dismissal.wasRemembered),
+                    "watching": .bool(dismissal.wasWatching),
+                ]
+                switch dismissal.identity {
+                case .device(let key): fields["key"] = .string(key.description)
+                case .address(let address): fields["address"] = .string("\(address)")
                 }
+                context.events.write("forgotten", fields)
+                context.console.say(
+                    dismissal.wasRemembered
+                        ? "“\(dismissal.name)” is forgotten."
+                        : "“\(dismissal.name)” is sent away, and kept out until the host ends.")
             } catch {
                 try context.conclude(.failed("\(error)"))
             }

@@ -57,14 +57,13 @@ final class EndingSources {
     private let sources: [any DispatchSourceProtocol]
 
     init(_ latch: EndingLatch, timeLimit: Double?) {
-        // Writing to a peer or reader that has gone is an error to handle, not a signal to die of.
-        signal(SIGPIPE, SIG_IGN)
         var sources: [any DispatchSourceProtocol] = []
         for number in [SIGINT, SIGTERM, SIGHUP] {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
-                if latch.current != nil { exit(128 + number) }
+                // Not `exit`, which may wait for a stream that another thread is stuck in.
+                if latch.current != nil { _exit(128 + number) }
                 latch.end(.done)
             }
             source.resume()

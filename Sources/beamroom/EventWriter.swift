@@ -1,9 +1,12 @@
 import BeamClock
 import BeamMedia
 import Foundation
-import Synchronization
+import Glibc
 
 /// One JSON object a line on standard output, each with `event` and `t` (seconds since the start).
+///
+/// Nothing waits for the reader (see `QueuedOutput`). A reader that falls behind by more than `limit` misses the oldest
+/// events; `dropped` stands in their place, with their `count`.
 final class EventWriter: Sendable {
     /// A JSON value (RFC 8259).
     enum Value: Encodable, Sendable {
@@ -28,30 +31,39 @@ final class EventWriter: Sendable {
     }
 
     private let start: MediaTime
-    private let isEnabled: Bool
-    /// Held while a line is written, so that lines of several threads don't mix.
-    private let output = Mutex(())
+    /// Nil: nothing is written.
+    private let output: QueuedOutput?
+
+    /// Of the events that wait while nobody reads, in bytes: more than an hour of statistics.
+    private static let limit = 4 << 20
 
     /// Writes nothing unless `isEnabled`.
     init(isEnabled: Bool, start: MediaTime) {
-        self.isEnabled = isEnabled
         self.start = start
+        output =
+            isEnabled
+            ? QueuedOutput(STDOUT_FILENO, limit: Self.limit) { count in
+                Self.line("dropped", ["count": .integer(count)], start)
+            } : nil
     }
 
     func write(_ event: String, _ fields: [String: Value?] = [:]) {
-        guard isEnabled else { return }
+        guard let output else { return }
+        output.add(Self.line(event, fields, start))
+    }
+
+    /// Waits a bounded time for the events to be written. None is written after that.
+    func close() { output?.close() }
+
+    private static func line(_ event: String, _ fields: [String: Value?], _ start: MediaTime) -> [UInt8] {
         var object = fields.compactMapValues { $0 }
         object["event"] = .string(event)
         object["t"] = .milliseconds((MediaTime.now - start).inMilliseconds / 1000)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Every number is finite and every key a string: encoding cannot fail.
-        guard var line = try? encoder.encode(object) else { return }
-        line.append(UInt8(ascii: "\n"))
-        output.withLock { _ in
-            // Whoever read has gone: the events have nobody to go to, and the program goes on.
-            try? FileHandle.standardOutput.write(contentsOf: line)
-        }
+        guard let line = try? encoder.encode(object) else { return [] }
+        return Array(line) + [UInt8(ascii: "\n")]
     }
 
     /// Milliseconds since the start, for `first-frame`.

@@ -19,6 +19,7 @@ struct Hosts: ParsableCommand {
 
     func run() throws {
         let context = CommandContext(json: json)
+        defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: wait)
         defer { withExtendedLifetime(endings) {} }
         let hosts = HostList()

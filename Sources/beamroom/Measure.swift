@@ -84,6 +84,7 @@ struct Measure: ParsableCommand {
 
     func run() throws {
         let context = CommandContext(json: json)
+        defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: nil)
         defer { withExtendedLifetime(endings) {} }
         do {

@@ -55,6 +55,8 @@ final class MeasureProgress: Sendable {
     func finish() {
         state.withLock { $0.current = nil }
         console.finish()
+        // The table that follows goes to standard output: the bar must be off the terminal by then.
+        console.flush()
     }
 
     /// To be called each second, for the time that is left.

@@ -26,6 +26,10 @@ final class PairingPrompt: Sendable {
     private struct State {
         /// The first is the one that is being asked.
         var questions: [Question] = []
+        /// Counts what was put before the person.
+        var shown = 0
+        /// The last of those has gone out to the terminal: what is typed from now on answers it.
+        var isOpen = false
         var decide: (@Sendable (ConnectionID, Bool) -> Void)?
         var isAtEnd = false
     }
@@ -95,9 +99,21 @@ final class PairingPrompt: Sendable {
     }
 
     private func show(_ question: Question) {
-        input.discardTyped()
-        console.say(Self.words(question))
+        let number = state.withLock { state in
+            state.shown += 1
+            state.isOpen = false
+            return state.shown
+        }
+        console.say(Self.words(question)) { [self] in open(number) }
         input.start(onLine: { [self] in answer($0) }, onEnd: { [self] in end() })
+    }
+
+    /// The words are about to stand in the terminal, which may have taken a while.
+    private func open(_ number: Int) {
+        input.discardTyped()
+        state.withLock { state in
+            if state.shown == number { state.isOpen = true }
+        }
     }
 
     /// The name stands on a line of its own, which this program begins, so that no name can look like another question.
@@ -117,15 +133,13 @@ final class PairingPrompt: Sendable {
     // MARK: Answers
 
     private func answer(_ line: String) {
+        guard state.withLock({ $0.isOpen }) else { return }
         let accept: Bool
         switch line.trimmingCharacters(in: .whitespaces).lowercased() {
         case "y", "yes": accept = true
         case "n", "no": accept = false
         default:
-            if let question = state.withLock({ $0.questions.first }) {
-                console.say("Please answer y or n.")
-                show(question)
-            }
+            if let question = state.withLock({ $0.questions.first }) { show(question) }
             return
         }
         answerFirst(accept)
@@ -133,18 +147,15 @@ final class PairingPrompt: Sendable {
 
     private func answerFirst(_ accept: Bool) {
         let (answered, next) = state.withLock { state -> (Question?, Question?) in
-            guard let first = state.questions.first else { return (nil, nil) }
-            switch (first.subject, accept) {
-            case (.comparing, true):
+            guard let first = state.questions.first, state.isOpen else { return (nil, nil) }
+            state.isOpen = false
+            if accept, case .comparing = first.subject {
                 // It stays in its place until the digits are there.
                 state.questions[0].subject = .waitingForDigits
                 return (first, nil)
-            case (.waitingForDigits, true):
-                return (nil, nil)
-            default:
-                state.questions.removeFirst()
-                return (first, state.questions.first)
             }
+            state.questions.removeFirst()
+            return (first, state.questions.first)
         }
         guard let answered else { return }
         state.withLock { $0.decide }?(answered.connection, accept)

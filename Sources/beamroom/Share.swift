@@ -95,6 +95,7 @@ struct Share: ParsableCommand {
 
     func run() throws {
         let context = CommandContext(json: common.json)
+        defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         let prompt = PairingPrompt(context.console)

@@ -17,8 +17,7 @@ final class ShareReporter: Sendable {
         /// The code in the file has served: this is it.
         var usedCode: PairingCode?
         var code: PairingCode?
-        /// What was said of which address's connections, and when.
-        var refusals: [String: MediaTime] = [:]
+        var tally = PeerTally()
     }
 
     /// How viewers come in.
@@ -114,19 +113,27 @@ final class ShareReporter: Sendable {
         host.setCode(code)
     }
 
-    /// Says why a connection was closed; not again and again, for strangers can open as many as they like.
-    private func refused(_ address: String, reason: String) {
-        let now = MediaTime.now
-        let isNews = state.withLock { state in
-            state.refusals = state.refusals.filter { now - $0.value < Self.quietTime }
-            guard state.refusals[address] == nil, state.refusals.count < 16 else { return false }
-            state.refusals[address] = now
-            return true
-        }
-        if isNews { context.console.say("A connection from \(address) was closed: \(reason).") }
+    /// Whether something that anybody on the network can cause is told now, or summed up later.
+    private func verdict(on kind: PeerTally.Kind, from address: IPAddress) -> PeerTally.Verdict {
+        sumUp()
+        return state.withLock { $0.tally.note(kind, from: address, now: .now) }
     }
 
-    private static let quietTime = Duration.seconds(10)
+    /// Tells what was left out of the periods that are over.
+    private func sumUp() {
+        for summary in state.withLock({ $0.tally.takeSummaries(now: .now) }) {
+            if summary.isForPerson { context.console.say(summary.words) }
+            if summary.isForProgram {
+                context.events.write(
+                    "unknown-peers",
+                    [
+                        "what": .string(summary.kind.name), "count": .integer(summary.count),
+                        "addresses": .integer(summary.addresses),
+                        "seconds": .integer(Int(PeerTally.period.inSeconds)),
+                    ])
+            }
+        }
+    }
 
     func handle(_ notice: HostNotice) {
         switch notice {
@@ -144,10 +151,10 @@ final class ShareReporter: Sendable {
         let events = context.events
         switch event {
         case .viewerAsks(let connection, let code, let visitor):
-            events.write("pairing", Self.fields(visitor))
+            if verdict(on: .question, from: visitor.address).toProgram { events.write("pairing", Self.fields(visitor)) }
             prompt.ask(connection, code: code, from: visitor)
         case .comparisonAsked(let connection, let visitor):
-            events.write("pairing", Self.fields(visitor))
+            if verdict(on: .question, from: visitor.address).toProgram { events.write("pairing", Self.fields(visitor)) }
             prompt.askToCompare(connection, from: visitor)
         case .digitsShown(let connection, let digits, _):
             prompt.compare(connection, digits: digits)
@@ -168,21 +175,30 @@ final class ShareReporter: Sendable {
         case .codeChanged(let code):
             codeChanged(code)
         case .wrongCode(let visitor, let pause):
+            let verdict = verdict(on: .wrongCode, from: visitor.address)
             let seconds = pause.map { Int($0.inSeconds.rounded(.up)) }
-            console.say(
-                "\(visitor) typed a wrong code."
-                    + (seconds.map { " Too many of them: the next is looked at in \($0) s." } ?? ""))
-            events.write("wrong-code", Self.fields(visitor, ["pause": seconds.map { .integer($0) }]))
-        case .viewerPaired(let session, let visitor, let isResumed):
-            console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
-            if let name = visitor.newName, let known = visitor.name, !isResumed {
+            if verdict.toPerson {
                 console.say(
-                    "It calls itself “\(name)” now. To call it that here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
-                )
+                    "\(visitor) typed a wrong code."
+                        + (seconds.map { " Too many of them: the next is looked at in \($0) s." } ?? ""))
             }
-            if !visitor.isEncrypted, !isResumed {
-                console.say("Warning: what \(visitor) sees is not encrypted: everybody on this network can see it.")
+            if verdict.toProgram {
+                events.write("wrong-code", Self.fields(visitor, ["pause": seconds.map { .integer($0) }]))
             }
+        case .viewerPaired(let session, let visitor, let isResumed):
+            let verdict = verdict(on: .visit, from: visitor.address)
+            if verdict.toPerson {
+                console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
+                if let name = visitor.newName, let known = visitor.name, !isResumed {
+                    console.say(
+                        "It calls itself “\(name)” now. To call it that here: "
+                            + "`beamroom devices rename \"\(known)\" \"\(name)\"`.")
+                }
+                if !visitor.isEncrypted, !isResumed {
+                    console.say("Warning: what \(visitor) sees is not encrypted: everybody on this network can see it.")
+                }
+            }
+            guard verdict.toProgram else { break }
             events.write(
                 "paired",
                 Self.fields(
@@ -192,19 +208,27 @@ final class ShareReporter: Sendable {
                         "encrypted": .bool(visitor.isEncrypted),
                     ]))
         case .viewerRefused(let visitor, let reason):
-            console.say("\(visitor) was refused: \(reason).")
-            events.write("refused", Self.fields(visitor, ["reason": .string(reason)]))
+            let verdict = verdict(on: .viewerRefused, from: visitor.address)
+            if verdict.toPerson { console.say("\(visitor) was refused: \(reason).") }
+            if verdict.toProgram { events.write("refused", Self.fields(visitor, ["reason": .string(reason)])) }
         case .connectionRefused(let address, let reason):
-            refused("\(address)", reason: reason)
+            if verdict(on: .connectionRefused, from: address).toPerson {
+                console.say("A connection from \(address) was closed: \(reason).")
+            }
         case .mediaStarted(let session, let address):
-            console.say("The picture goes to \(address).")
-            events.write("viewer-joined", ["address": .string("\(address)"), "session": .string(session)])
+            let verdict = verdict(on: .visit, from: address.ip)
+            if verdict.toPerson { console.say("The picture goes to \(address).") }
+            if verdict.toProgram {
+                events.write("viewer-joined", ["address": .string("\(address)"), "session": .string(session)])
+            }
         case .mediaStopped(_, let reason):
             console.say("The picture is held back from a viewer: \(reason).")
         case .controlLost:
             break
         case .viewerLeft(let session, let visitor, let reason):
-            console.say("\(visitor) has left: \(reason).")
+            let verdict = verdict(on: .visit, from: visitor.address)
+            if verdict.toPerson { console.say("\(visitor) has left: \(reason).") }
+            guard verdict.toProgram else { break }
             events.write(
                 "viewer-left", Self.fields(visitor, ["session": .string(session), "reason": .string(reason)]))
         case .audience:
@@ -222,6 +246,7 @@ final class ShareReporter: Sendable {
 
     func tick(_ host: Host) {
         let report = host.report()
+        sumUp()
         rereadCode(host)
         let previous = state.withLock { state in
             defer { state.last = report }

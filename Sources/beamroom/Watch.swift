@@ -78,6 +78,7 @@ struct Watch: ParsableCommand {
 
     func run() throws {
         let context = CommandContext(json: common.json)
+        defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         let reporter = WatchReporter(context, hasWindow: !noWindow)

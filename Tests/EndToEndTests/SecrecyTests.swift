@@ -67,6 +67,9 @@ extension EndToEnd {
             try viewer.waitFor("first-frame")
             for machine in [desk, sofa] {
                 #expect(mode(machine.store) == 0o700)
+                // It is written by a thread of its own, a moment later.
+                #expect(eventually(timeout: 10) { (try? machine.devices().count) == 1 })
+                pause(seconds: 0.2)
                 let files = try FileManager.default.contentsOfDirectory(atPath: machine.store)
                 #expect(files.contains("identity.pem") && files.contains("devices.json"))
                 #expect(!files.contains { $0.contains("tmp") || $0.hasPrefix(".") }, "something is left over: \(files)")

@@ -60,6 +60,9 @@ extension HostSession {
         guard let code = handshake.code.flatMap(PairingCode.init) else {
             return refuseViewer(id, .other, reason: "Invalid code", now: now)
         }
+        guard !barred.addresses.contains(address) else {
+            return refuseViewer(id, .declined, reason: Self.sentAway, now: now)
+        }
         let known = viewers.firstIndex { viewer in
             guard case .version1(code) = viewer.peer else { return false }
             return viewer.address == address

@@ -32,12 +32,13 @@ extension HostSession {
     private var name: String { configuration.deviceName ?? "BeamRoom" }
 
     /// The ways in that are open to somebody new.
-    private var methods: SecureMessage.Welcome.Methods {
+    private func methods(for device: DeviceKey) -> SecureMessage.Welcome.Methods {
         guard trust.takesNewViewers else { return [] }
         var methods: SecureMessage.Welcome.Methods = []
         if code.current != nil { methods.insert(.code) }
         if configuration.acceptance == .ask { methods.insert(.compare) }
-        if configuration.acceptance == .all { methods.insert(.open) }
+        // Who was forgotten comes in by being paired again, not by an open door.
+        if configuration.acceptance == .all, !barred.forgotten.contains(device) { methods.insert(.open) }
         return methods
     }
 
@@ -47,7 +48,9 @@ extension HostSession {
         guard hello.version >= SecureMessage.Hello.version else {
             return refuseViewer(id, .other, reason: "Incompatible viewer", now: now)
         }
+        if let (refusal, reason) = bar(to: dialog.device) { return refuseViewer(id, refusal, reason: reason, now: now) }
         let isTrusted = book.trusts(dialog.device)
+        let methods = methods(for: dialog.device)
         if !isTrusted, methods.isEmpty {
             return refuseViewer(
                 id, .notTrusted,
@@ -110,7 +113,8 @@ extension HostSession {
     // MARK: Compared digits
 
     private mutating func requestComparison(_ id: ConnectionID, now: MediaTime) {
-        guard methods.contains(.compare) else {
+        guard case .version2(let dialog) = connections[id]?.dialog else { return }
+        guard methods(for: dialog.device).contains(.compare) else {
             return refuseViewer(id, .notTrusted, reason: "Nobody is there to let new viewers in", now: now)
         }
         ask(id, code: nil, now: now)
@@ -168,8 +172,10 @@ extension HostSession {
 
     private mutating func join(_ id: ConnectionID, now: MediaTime) {
         guard case .version2(let dialog) = connections[id]?.dialog else { return }
+        // The list may have become unreadable since the welcome.
+        if let (refusal, reason) = bar(to: dialog.device) { return refuseViewer(id, refusal, reason: reason, now: now) }
         // Without trust it is left unanswered: the welcome has said so.
-        guard book.trusts(dialog.device) || methods.contains(.open) else { return }
+        guard book.trusts(dialog.device) || methods(for: dialog.device).contains(.open) else { return }
         let known = viewers.firstIndex {
             $0.secure?.device == dialog.device && $0.secure?.instance == dialog.instance
         }
@@ -240,17 +246,8 @@ extension HostSession {
     /// The store's content has changed: who was forgotten is out.
     mutating func rememberedChanged(_ devices: [DeviceKey: String], now: MediaTime) {
         for device in book.update(devices) {
-            for viewer in viewers where viewer.secure?.device == device {
-                if let control = viewer.control {
-                    send(.refused(.forgotten, "This viewer was forgotten here"), to: control)
-                }
-                left(viewer.id, reason: "it was forgotten", now: now)
-            }
-            // A connection that has not joined yet has no claim any more either.
-            for (id, connection) in connections {
-                guard case .version2(let dialog) = connection.dialog, dialog.device == device else { continue }
-                refuseViewer(id, .forgotten, reason: "This viewer was forgotten here", now: now)
-            }
+            barred.forgotten.insert(device)
+            evict(device, told: "This viewer was forgotten here", reason: "it was forgotten", now: now)
         }
     }
 

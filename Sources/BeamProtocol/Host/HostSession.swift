@@ -50,6 +50,12 @@ public struct HostSession: Sendable {
         case decision(ConnectionID, accept: Bool)
         /// The viewers that the store remembers now; who is missing was forgotten.
         case remembered([DeviceKey: String])
+        /// The store has changed, and can't be read at the moment.
+        case rememberedUnreadable
+        /// Whatever let this device in, it is out, and stays out until the host ends.
+        case sendAway(DeviceKey)
+        /// The same for the version 1 viewers of an address.
+        case sendAwayAddress(IPAddress)
         /// Another code to type.
         case code(PairingCode)
         /// The media socket is bound to this port, or has moved to it.
@@ -116,6 +122,7 @@ public struct HostSession: Sendable {
     var desk = PairingDesk()
     let trust: HostTrust
     var book: TrustBook
+    var barred = BarredPeers()
     var code: HostCode
     var codeGuard = CodeGuard()
     var comparisonGuard = ComparisonGuard()
@@ -171,6 +178,9 @@ public struct HostSession: Sendable {
         case .connectionMessage(let id, let bytes): connectionMessage(id, bytes, now: now)
         case .connectionClosed(let id, let trouble): connectionEnded(id, trouble: trouble, now: now)
         case .remembered(let devices): rememberedChanged(devices, now: now)
+        case .rememberedUnreadable: book.becomeStale()
+        case .sendAway(let device): sendAway(device, now: now)
+        case .sendAwayAddress(let address): sendAway(address, now: now)
         case .code(let next):
             code.replace(next)
             withdrawProofs(but: nil, now: now)

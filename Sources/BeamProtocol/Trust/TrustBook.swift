@@ -3,6 +3,8 @@ struct TrustBook: Sendable {
     private var remembered: [DeviceKey: String]
     /// Paired in this run: not stored, or not yet.
     private var paired: [DeviceKey: String] = [:]
+    /// The store has changed and can't be read: `remembered` may hold devices that were forgotten.
+    private(set) var isStale = false
 
     init(remembered: [DeviceKey: String]) { self.remembered = remembered }
 
@@ -34,11 +36,22 @@ struct TrustBook: Sendable {
         return name
     }
 
+    /// Known from a list that is out of date.
+    func isUncertain(_ device: DeviceKey) -> Bool { isStale && remembered[device] != nil }
+
+    mutating func becomeStale() { isStale = true }
+
+    mutating func remove(_ device: DeviceKey) {
+        remembered[device] = nil
+        paired[device] = nil
+    }
+
     /// The store's content has changed. Answers the devices that were forgotten.
     mutating func update(_ devices: [DeviceKey: String]) -> [DeviceKey] {
         let forgotten = remembered.keys.filter { devices[$0] == nil }
         for device in forgotten { paired[device] = nil }
         remembered = devices
+        isStale = false
         return forgotten.sorted { $0.hex < $1.hex }
     }
 }

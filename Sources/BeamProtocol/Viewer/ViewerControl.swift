@@ -134,6 +134,21 @@ struct ViewerControl: Sendable {
         return [.close, .retry(after: pause, reason: reason)]
     }
 
+    /// What answers isn't the host that is waited for, which may come yet: tried again at the slowest pace.
+    mutating func mistrusted(reason: String, now: MediaTime) -> [Action] {
+        let pause = ViewerTiming.mistrust
+        switch state {
+        case .connecting, .deciding:
+            state = .waiting(until: now + pause)
+            return [.close, .retry(after: pause, reason: reason)]
+        case .paired:
+            state = .waiting(until: now + pause)
+            return [.close, .lost(reason: reason)]
+        case .idle, .waiting, .needsCode, .ended:
+            return []
+        }
+    }
+
     /// The other end speaks no version 2: tried again at once in version 1.
     mutating func fellBack(now: MediaTime) -> [Action] {
         guard case .connecting = state else { return [] }

@@ -8,9 +8,9 @@ extension ViewerSession {
         secured()
         let isKnown = book.trusts(host)
         hostKey = host
-        if let conflict = trust.conflict(with: host) { return refuse(conflict) }
+        if let conflict = trust.conflict(with: host) { return mistrust(conflict, now: now) }
         guard isKnown || trust.pairs else {
-            return refuse("it isn't one that was paired with this machine before")
+            return mistrust("it isn't one that was paired with this machine before", now: now)
         }
         hostName = book.name(of: host) ?? ""
         dialog = .pairing(
@@ -81,13 +81,15 @@ extension ViewerSession {
             perform(
                 control.postponed(by: pause, reason: "too many wrong codes were typed there", now: now), now: now)
         case .paired(let isRemembered):
-            hostName = book.pair(pairing.host, name: hostName)
+            // A new host may have the name of another one; it is for the store to mark it.
+            let name = book.name(of: pairing.host) ?? PeerText.name(pairing.hostName)
+            hostName = book.pair(pairing.host, name: name)
             // A code is good for one success.
             code = nil
             isCodeSpent = false
             emit(
                 .hostPaired(
-                    pairing.host, name: hostName,
+                    pairing.host, name: name,
                     isToBeRemembered: isRemembered && configuration.trust.remembersNewHosts))
             send(.join)
         case .joined(let session):

@@ -258,14 +258,15 @@ public struct ViewerSession: Sendable {
             version = .version1
             perform(control.fellBack(now: now), now: now)
         case .notSecure where configuration.announcedVersion == 1 && configuration.trust.required != nil:
-            refuse(
-                "it was paired before, and encrypts; what answers under its name now doesn't, and is somebody else")
+            mistrust(
+                "it was paired before, and encrypts; what answers under its name now doesn't, and is somebody else",
+                now: now)
         case .notSecure where configuration.announcedVersion == 1:
             refuse(
                 "it doesn't encrypt what it shows. --allow-unencrypted watches it anyway: others on the network can see it, too"
             )
         case .refusedCertificate:
-            refuse(reason)
+            mistrust(reason, now: now)
         case .network, .notSecure:
             perform(control.closed(reason: reason, now: now), now: now)
         }
@@ -385,6 +386,13 @@ public struct ViewerSession: Sendable {
     mutating func refuse(_ reason: String) {
         emit(.refused(reason: reason))
         end()
+    }
+
+    /// What answers isn't the host that is wanted. A person is told, and decides; where nobody is asked for anything
+    /// (`--auto`), the right host is waited for, or anybody could end the waiting by answering in its place once.
+    mutating func mistrust(_ reason: String, now: MediaTime) {
+        guard !configuration.trust.pairs else { return refuse(reason) }
+        perform(control.mistrusted(reason: reason, now: now), now: now)
     }
 
     mutating func end() {

@@ -13,6 +13,8 @@ enum ViewerTiming {
     /// Before a host that has let us in is tried again. A connection that it refuses bothers nobody there.
     static let firstMending = Duration.milliseconds(300)
     static let mending = Duration.seconds(1)
+    /// Before somebody else who answers in the place of a known host is tried again.
+    static let mistrust = Duration.seconds(10)
     static let heartbeat = Duration.seconds(5)
     /// Without a line from the host for so long, the control connection is lost.
     static let controlSilence = Duration.seconds(15)

@@ -219,7 +219,10 @@ struct SecureSessionTests {
         configuration.trust.pairs = false
         var simulation = Simulation.securePair(acceptance: .all, trust: Self.host(), viewer: configuration)
         simulation.drive(for: .seconds(1))
-        #expect(simulation.viewer.events.contains { if case .refused = $0.event { true } else { false } })
+        #expect(simulation.viewer.decoder.decoded == 0)
+        #expect(simulation.viewer.events.contains { if case .retrying = $0.event { true } else { false } })
+        #expect(simulation.hostEvents.allSatisfy { if case .devicePaired = $0.event { false } else { true } })
+        #expect(simulation.hostEvents.allSatisfy { if case .viewerPaired = $0.event { false } else { true } })
     }
 
     @Test func forgettingEndsAtOnceAndChangesTheKey() {

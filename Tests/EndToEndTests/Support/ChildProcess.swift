@@ -13,6 +13,18 @@ final class ChildProcess: Sendable {
         case socket
     }
 
+    /// What it writes to.
+    enum Outlet: Sendable {
+        /// What this process reads.
+        case read
+        /// A pipe that is full, and that nobody reads.
+        case stuckPipe
+        /// A terminal that has been stopped, as by Ctrl-S.
+        case stuckTerminal
+        case file(String)
+        case closed
+    }
+
     enum Ending: Sendable, Equatable, CustomStringConvertible {
         case exited(Int32)
         case killed(signal: Int32)
@@ -46,26 +58,30 @@ final class ChildProcess: Sendable {
     let state = Monitor(State())
 
     private let input: Int32
+    /// The ends that nobody reads.
+    private let unread: [Int32]
     /// The other end of its standard input and output, with `.socket`.
     let socket: Socket?
 
     /// Starts `command`, a path or a name to look up in PATH. `environment` is added to this process's own, nil removes.
-    init(_ command: String, _ arguments: [String], environment: [String: String?] = [:], input kind: Input = .none)
-        throws
-    {
+    init(
+        _ command: String, _ arguments: [String], environment: [String: String?] = [:], input kind: Input = .none,
+        output: Outlet = .read, errors: Outlet = .read
+    ) throws {
         name = (command as NSString).lastPathComponent
         var variables = ProcessInfo.processInfo.environment
         for (key, value) in environment { variables[key] = value }
         let (ends, pid) = try Self.oneAtATime.withLock { _ in
-            let ends = try Ends(kind)
+            let ends = try Ends(kind, output, errors)
             return (ends, try Self.spawn([command] + arguments, variables.map { "\($0)=\($1)" }, ends))
         }
         ends.closeTheirs()
         self.pid = pid
         input = ends.input.take()
+        unread = ends.unread.map { $0.take() }
         socket = kind == .socket ? Socket(taking: ends.output.take()) : nil
         let state = state
-        if kind == .socket {
+        if kind == .socket || ends.output.number < 0 {
             state.withLock { $0.openStreams -= 1 }
         } else {
             Self.read(ends.output.take()) { line in
@@ -74,17 +90,21 @@ final class ChildProcess: Sendable {
                 state.withLock { $0.openStreams -= 1 }
             }
         }
-        Self.read(ends.errors.take()) { line in
-            state.withLock { $0.errors.append(line) }
-        } atEnd: {
+        if ends.errors.number < 0 {
             state.withLock { $0.openStreams -= 1 }
+        } else {
+            Self.read(ends.errors.take()) { line in
+                state.withLock { $0.errors.append(line) }
+            } atEnd: {
+                state.withLock { $0.openStreams -= 1 }
+            }
         }
         Thread.detachNewThread { Self.reap(pid, state) }
     }
 
     deinit {
         end()
-        if input >= 0 { close(input) }
+        for end in [input] + unread where end >= 0 { close(end) }
     }
 
     /// Types a line on its standard input, which it must have been given.
@@ -184,8 +204,48 @@ extension ChildProcess {
         var errors: Descriptor
         /// Its 0, 1 and 2; without the first it reads nothing.
         var theirs: (Descriptor?, Descriptor, Descriptor)
+        /// Ours of what nobody reads.
+        var unread: [Descriptor] = []
 
-        init(_ kind: Input) throws {
+        init(_ kind: Input, _ output: Outlet, _ errors: Outlet) throws {
+            try self.init(kind)
+            if let (ours, others) = try Self.outlet(output) { (self.output, theirs.1) = (keep(ours), others) }
+            if let (ours, others) = try Self.outlet(errors) { (self.errors, theirs.2) = (keep(ours), others) }
+        }
+
+        private mutating func keep(_ ours: Descriptor?) -> Descriptor {
+            if let ours { unread.append(ours) }
+            return Descriptor()
+        }
+
+        /// Nil: to be read as usual.
+        private static func outlet(_ outlet: Outlet) throws -> (ours: Descriptor?, theirs: Descriptor)? {
+            switch outlet {
+            case .read: return nil
+            case .closed: return (nil, Descriptor())
+            case .file(let path):
+                let file = Descriptor(open(path, O_WRONLY))
+                guard file.number >= 0 else { throw HarnessError.system("opening \(path)") }
+                return (nil, file)
+            case .stuckTerminal:
+                let ends = try terminal()
+                // What Ctrl-S does.
+                guard tcflow(ends.write.number, TCOOFF) == 0 else { throw HarnessError.system("stopping a terminal") }
+                return (ends.read, ends.write)
+            case .stuckPipe:
+                let ends = try pipe()
+                // Opened anew, so that it is non-blocking for us only.
+                let filling = Descriptor(open("/proc/self/fd/\(ends.write.number)", O_WRONLY | O_NONBLOCK | O_NOCTTY))
+                guard filling.number >= 0 else { throw HarnessError.system("opening an end once more") }
+                for size in [4096, 1] {
+                    let bytes = [UInt8](repeating: UInt8(ascii: "."), count: size)
+                    while write(filling.number, bytes, size) > 0 {}
+                }
+                return (ends.read, ends.write)
+            }
+        }
+
+        private init(_ kind: Input) throws {
             let toRead = kind == .pipe ? try Self.pipe() : nil
             let toWrite = kind == .socket ? try Self.socketPair() : try Self.pipe()
             let toComplain = kind == .terminal ? try Self.terminal() : try Self.pipe()
@@ -252,8 +312,13 @@ extension ChildProcess {
         } else {
             posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         }
-        posix_spawn_file_actions_adddup2(&actions, ends.theirs.1.number, 1)
-        posix_spawn_file_actions_adddup2(&actions, ends.theirs.2.number, 2)
+        for (number, end) in [(Int32(1), ends.theirs.1), (2, ends.theirs.2)] {
+            if end.number >= 0 {
+                posix_spawn_file_actions_adddup2(&actions, end.number, number)
+            } else {
+                posix_spawn_file_actions_addclose(&actions, number)
+            }
+        }
 
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)

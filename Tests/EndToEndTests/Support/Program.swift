@@ -14,20 +14,22 @@ enum Program {
     /// A host on ports of its own that accepts everyone and isn't published. Options in `arguments` come after these.
     static func share(
         _ arguments: [String], ports: Ports, accept: String? = "all", machine: Machine? = nil,
-        input: ChildProcess.Input = .none
+        input: ChildProcess.Input = .none, output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
     ) throws -> ProgramProcess {
         try ProgramProcess(
             ["share", "--json", "--no-discovery", "--port", "\(ports.control)", "--media-port", "\(ports.media)"]
-                + (accept.map { ["--accept", $0] } ?? []) + limited(arguments), machine: machine, input: input)
+                + (accept.map { ["--accept", $0] } ?? []) + limited(arguments), machine: machine, input: input,
+            output: output, errors: errors)
     }
 
     /// A viewer; with `--no-window` unless `display` names the X display for its window.
     static func watch(
-        _ arguments: [String], display: String? = nil, machine: Machine? = nil, input: ChildProcess.Input = .none
+        _ arguments: [String], display: String? = nil, machine: Machine? = nil, input: ChildProcess.Input = .none,
+        output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
     ) throws -> ProgramProcess {
         try ProgramProcess(
             ["watch", "--json"] + (display.map { ["--display", $0] } ?? ["--no-window"]) + limited(arguments),
-            machine: machine, input: input)
+            machine: machine, input: input, output: output, errors: errors)
     }
 
     /// Runs it to its end.
@@ -117,7 +119,7 @@ final class ProgramProcess: Sendable {
     /// fails instead of using the developer's.
     init(
         _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil,
-        input: ChildProcess.Input = .none
+        input: ChildProcess.Input = .none, output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
     ) throws {
         let machine = try machine ?? Machine()
         self.machine = machine
@@ -125,7 +127,8 @@ final class ProgramProcess: Sendable {
             "DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_STATE_HOME": machine.state,
         ]
         variables.merge(environment) { $1 }
-        process = try ChildProcess(Program.path, arguments, environment: variables, input: input)
+        process = try ChildProcess(
+            Program.path, arguments, environment: variables, input: input, output: output, errors: errors)
     }
 
     /// A process that runs the program in some other way, say in a network of its own.

@@ -1,0 +1,119 @@
+import BeamNetwork
+import BeamProtocol
+import BeamTrust
+import Foundation
+import Synchronization
+
+/// Keeps the host and the store in step, on threads that a frame doesn't pass: who is paired is remembered, who is
+/// forgotten is out, who watches is written down, and who is to be sent away is.
+final class GuestKeeper: Sendable {
+    private struct State {
+        var server: HostServer?
+        var watches: [TrustWatch] = []
+        /// A job that writes down who watches is on its way, and will see what is the case then.
+        var isPublishing = false
+        var hasPublished = false
+        /// The viewers have changed before there was a server to ask.
+        var isBehind = false
+    }
+
+    private let store: TrustStore
+    private let keeper: TrustKeeper
+    /// Nil where the system doesn't tell processes apart: then nobody can be listed, or sent away by name.
+    private let run = HostRun.current
+    private let onNotice: @Sendable (HostNotice) -> Void
+    private let state = Mutex(State())
+
+    init(_ store: TrustStore, _ onNotice: @escaping @Sendable (HostNotice) -> Void) {
+        self.store = store
+        self.onNotice = onNotice
+        keeper = TrustKeeper(store)
+    }
+
+    /// Follows the store from now on.
+    ///
+    /// - Throws: `TrustStoreError` if it can't be watched.
+    func connect(_ server: HostServer) throws(TrustStoreError) {
+        // Whoever is forgotten, by whatever program, is out at once.
+        var watches = [
+            try store.watchDevices { [onNotice] result in
+                switch result {
+                case .success(let devices):
+                    let viewers = devices.filter { $0.roles.contains(.viewer) }
+                    server.setRemembered(Dictionary(viewers.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
+                case .failure(let error):
+                    server.setRememberedUnreadable()
+                    onNotice(.warning("No remembered viewer is let in until this is mended. \(error)"))
+                }
+            }
+        ]
+        if let run {
+            watches.append(
+                try store.watchOrders(for: run) { [onNotice] result in
+                    switch result {
+                    case .success(let orders): for viewer in orders { server.sendAway(viewer) }
+                    case .failure(let error): onNotice(.warning("Who is to be sent away can't be read. \(error)"))
+                    }
+                })
+        }
+        let isBehind = state.withLock { state in
+            state.server = server
+            state.watches = watches
+            return state.isBehind
+        }
+        if isBehind { publish() }
+    }
+
+    /// On the event loop.
+    func handle(_ event: HostEvent) {
+        switch event {
+        case .devicePaired(let device, let name, true): remember(device, name: name)
+        case .viewerPaired, .viewerLeft: publish()
+        default: break
+        }
+    }
+
+    /// Before the server is shut down. Bounded, whatever the store is doing.
+    func stop() {
+        let watches = state.withLock { state in
+            state.server = nil
+            defer { state.watches = [] }
+            return state.watches
+        }
+        for watch in watches { watch.cancel() }
+        if let run, state.withLock({ $0.hasPublished }) { _ = keeper.perform { $0.withdraw(run) } }
+        if !keeper.finish() {
+            onNotice(
+                .warning("The store is held by another program: what was paired just now may not be remembered."))
+        }
+    }
+
+    private func remember(_ device: DeviceKey, name: String) {
+        let device = RememberedDevice(name: name, key: device, roles: [.viewer], pairedAt: Date())
+        keeper.remember(device) { [onNotice] error in
+            onNotice(.warning("“\(name)” can't be remembered, and will need a code again. \(error)"))
+        }
+    }
+
+    /// Has it written down who watches. However fast viewers come and go, one job waits at most.
+    private func publish() {
+        guard let run else { return }
+        let server = state.withLock { state -> HostServer? in
+            state.isBehind = state.server == nil
+            guard let server = state.server, !state.isPublishing else { return nil }
+            state.isPublishing = true
+            state.hasPublished = true
+            return server
+        }
+        guard let server else { return }
+        let isTaken = keeper.perform { [self] store in
+            state.withLock { $0.isPublishing = false }
+            do throws(TrustStoreError) {
+                try store.publish(server.guests, of: run)
+            } catch {
+                onNotice(.warning("Who watches can't be written down, nor sent away by name. \(error)"))
+            }
+        }
+        if !isTaken { state.withLock { $0.isPublishing = false } }
+    }
+}

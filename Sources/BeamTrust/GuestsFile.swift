@@ -1,0 +1,90 @@
+import BeamProtocol
+import Foundation
+import Glibc
+
+/// What stands in `guests-PID-START.json` and `orders-PID-START.json`:
+///
+///     { "version": 1, "guests": [ { "name": "Sofa", "key": "9f86…64 digits" }, { "name": "192.0.2.7", "address": "192.0.2.7" } ] }
+///
+/// Names come from the viewers: they are cleaned when they are written, and not believed when they are read.
+enum GuestsFile {
+    static let version = 1
+    /// In bytes.
+    static let longest = 1 << 20
+    /// More than a host lets in. Of orders too: they are given by hand.
+    static let mostGuests = 1000
+
+    private struct Form: Codable {
+        var version: Int
+        var guests: [Entry]
+    }
+
+    private struct Entry: Codable {
+        var name: String
+        var key: String?
+        var address: String?
+    }
+
+    static func encode(_ guests: [Guest]) -> [UInt8] {
+        let form = Form(
+            version: version,
+            guests: guests.prefix(mostGuests).map { guest in
+                switch guest.identity {
+                case .device(let key): Entry(name: guest.shownName, key: key.hex)
+                case .address(let address): Entry(name: guest.shownName, address: address.description)
+                }
+            })
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(form) else {
+            preconditionFailure("strings and integers always have a JSON form")
+        }
+        return Array(data) + [0x0A]
+    }
+
+    /// Nil for what isn't such a file.
+    static func decode(_ bytes: [UInt8]) -> [Guest]? {
+        guard bytes.count <= longest, let form = try? JSONDecoder().decode(Form.self, from: Data(bytes)),
+            form.version == version, form.guests.count <= mostGuests
+        else { return nil }
+        var guests: [Guest] = []
+        for entry in form.guests {
+            guard DeviceName.isValid(entry.name) else { return nil }
+            switch (entry.key.flatMap { DeviceKey(hex: $0) }, entry.address.flatMap { IPAddress(text: $0) }) {
+            case (let key?, nil): guests.append(Guest(identity: .device(key), name: entry.name))
+            case (nil, let address?): guests.append(Guest(identity: .address(address), name: nil))
+            default: return nil
+            }
+        }
+        return guests
+    }
+}
+
+extension Guest {
+    /// By the rules for remembered devices: cleaned, and never empty.
+    public var shownName: String {
+        switch identity {
+        case .device(let key):
+            let name = DeviceName.cleaned(name ?? "")
+            return name.isEmpty ? key.description : name
+        case .address(let address): return address.description
+        }
+    }
+}
+
+extension IPAddress {
+    /// What `description` writes.
+    init?(text: String) {
+        let parts = text.split(separator: "%", omittingEmptySubsequences: false)
+        var v4 = in_addr()
+        if parts.count == 1, inet_pton(AF_INET, text, &v4) == 1 {
+            self = .v4(UInt32(bigEndian: v4.s_addr))
+            return
+        }
+        var v6 = in6_addr()
+        guard let first = parts.first, parts.count <= 2, inet_pton(AF_INET6, String(first), &v6) == 1,
+            let scope = parts.count == 2 ? UInt32(parts[1]) : 0
+        else { return nil }
+        self.init(v6Bytes: withUnsafeBytes(of: &v6) { Array($0) }, scope: scope)
+    }
+}

@@ -1,0 +1,194 @@
+import BeamMedia
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Lines for a file descriptor, written by a thread of its own: whoever adds one waits for nothing but a lock that is held
+/// for microseconds, never for the terminal, the pipe or the disk behind the descriptor.
+///
+/// What waits is bounded in bytes. When the bound is reached the oldest lines are left out, and the number of them is
+/// written in their place. A write that fails (disk full, reader gone) loses its lines, counts them, and stops nothing.
+final class QueuedOutput: Sendable {
+    /// How a screen is cleared of the live line: to the first column, erase to the right (ECMA-48, 8.3.41).
+    private static let erasing = Array("\r\u{1B}[K".utf8)
+    /// Given to one write(2) at most, in bytes; a longer line goes alone.
+    private static let pieceSize = 64 << 10
+
+    private struct Line {
+        var bytes: [UInt8] = []
+        var beforeWriting: (@Sendable () -> Void)?
+    }
+
+    private struct State {
+        /// Those before `first` have been taken.
+        var lines: [Line] = []
+        var first = 0
+        /// Of the lines that wait, in bytes.
+        var size = 0
+        /// Lines that were left out since that was last written.
+        var missing = 0
+        /// What is to stand below the lines. Only the newest counts.
+        var live: [UInt8] = []
+        /// What the thread has last written as the live line, and the bytes that it has written so far.
+        var shownLive: [UInt8] = []
+        var written: UInt64 = 0
+        /// The thread sleeps, or is about to, until `wake` is signalled.
+        var isAsleep = false
+        var isClosed = false
+        /// Signalled when there is nothing left to write.
+        var waiters: [DispatchSemaphore] = []
+
+        var isDone: Bool { first == lines.count && live == shownLive }
+
+        mutating func takeFirst() -> Line {
+            let line = lines[first]
+            lines[first] = Line()
+            first += 1
+            size -= line.bytes.count
+            if first == lines.count || first > 1024 && first > lines.count / 2 {
+                lines.removeFirst(first)
+                first = 0
+            }
+            return line
+        }
+    }
+
+    private struct Piece {
+        var bytes: [UInt8]
+        var lines: Int
+        /// Lines whose loss this piece tells.
+        var missing: Int
+        var beforeWriting: (@Sendable () -> Void)?
+    }
+
+    private let descriptor: CInt
+    private let limit: Int
+    private let notice: @Sendable (Int) -> [UInt8]
+    private let state = Mutex(State())
+    private let wake = DispatchSemaphore(value: 0)
+
+    /// - Parameters:
+    ///   - descriptor: stays the caller's, and has to stay open until the process ends or `close` has answered true.
+    ///   - limit: of what waits, in bytes.
+    ///   - notice: the line, with its end, that tells that so many lines are missing. Called on the writing thread.
+    init(_ descriptor: CInt, limit: Int, notice: @escaping @Sendable (Int) -> [UInt8]) {
+        self.descriptor = descriptor
+        self.limit = limit
+        self.notice = notice
+        // Not joined by anything: it may be stuck in write(2) for ever.
+        _ = StageThread("beam-output") { [self] in run() }
+    }
+
+    /// Adds a line, which includes its end.
+    ///
+    /// - Parameter beforeWriting: called on the writing thread just before the line goes out; never if it is left out.
+    func add(_ line: [UInt8], beforeWriting: (@Sendable () -> Void)? = nil) {
+        change { state in
+            guard line.count <= limit else { return state.missing += 1 }
+            state.lines.append(Line(bytes: line, beforeWriting: beforeWriting))
+            state.size += line.count
+            while state.size > limit {
+                _ = state.takeFirst()
+                state.missing += 1
+            }
+        }
+    }
+
+    /// Replaces the line that stands below the others, without an end.
+    func setLive(_ line: [UInt8]) { change { $0.live = line } }
+
+    /// Waits until everything is written, as long as bytes go out; at most 300 ms without progress, and 3 s in all.
+    ///
+    /// - Returns: whether everything was written.
+    @discardableResult
+    func flush() -> Bool { drain(closing: false) }
+
+    /// As `flush`, and takes nothing any more.
+    @discardableResult
+    func close() -> Bool { drain(closing: true) }
+
+    private func drain(closing: Bool) -> Bool {
+        let drained = DispatchSemaphore(value: 0)
+        change { state in
+            if closing { state.isClosed = true }
+            state.waiters.append(drained)
+        }
+        var seen = state.withLock { $0.written }
+        for _ in 0..<10 {
+            if drained.wait(timeout: .now() + .milliseconds(300)) == .success { return true }
+            let written = state.withLock { $0.written }
+            if written == seen { return false }
+            seen = written
+        }
+        return false
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let mustWake = state.withLock { state in
+            if !state.isClosed { body(&state) }
+            defer { state.isAsleep = false }
+            return state.isAsleep
+        }
+        if mustWake { wake.signal() }
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        while true {
+            let (piece, isAtEnd, waiters) = state.withLock { state in
+                let piece = take(&state)
+                guard piece == nil else { return (piece, false, [DispatchSemaphore]()) }
+                defer { state.waiters = [] }
+                state.isAsleep = !state.isClosed
+                return (nil, state.isClosed, state.waiters)
+            }
+            for waiter in waiters { waiter.signal() }
+            if isAtEnd { return }
+            if let piece { write(piece) } else { wake.wait() }
+        }
+    }
+
+    /// The next bytes to write; nil if there are none.
+    private func take(_ state: inout State) -> Piece? {
+        guard !state.isDone else { return nil }
+        var piece = Piece(bytes: state.shownLive.isEmpty ? [] : Self.erasing, lines: 0, missing: 0)
+        if state.first < state.lines.count, state.missing > 0 {
+            piece.bytes += notice(state.missing)
+            piece.missing = state.missing
+            state.missing = 0
+        }
+        while state.first < state.lines.count {
+            let next = state.lines[state.first]
+            // A line that somebody waits for begins a piece.
+            let fits = piece.bytes.count + next.bytes.count <= Self.pieceSize && next.beforeWriting == nil
+            guard piece.lines == 0 || fits else { break }
+            let line = state.takeFirst()
+            piece.bytes += line.bytes
+            piece.lines += 1
+            piece.beforeWriting = piece.beforeWriting ?? line.beforeWriting
+        }
+        piece.bytes += state.live
+        state.shownLive = state.live
+        return piece
+    }
+
+    private func write(_ piece: Piece) {
+        piece.beforeWriting?()
+        var rest = piece.bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+                state.withLock { $0.written += UInt64(count) }
+            } else if count < 0, errno == EAGAIN {
+                // Another program has made the terminal or the pipe non-blocking.
+                var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&wait, 1, -1)
+            } else if count == 0 || errno != EINTR {
+                // Told with the next lines, if those can be written.
+                return state.withLock { $0.missing += piece.lines + piece.missing }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+@testable import BeamTrust
+
+/// The store's own thread, and what it tells when the store can't be used.
+struct TrustKeeperTests {
+    private let scratch: Scratch
+    private var store: TrustStore { scratch.store }
+
+    init() throws { scratch = try Scratch() }
+
+    @Test func `What is remembered is there in the end, in order`() throws {
+        let keeper = TrustKeeper(store)
+        for number in 0..<20 {
+            keeper.remember(makeDevice("D\(number)", makeKey(1))) { Issue.record("\($0)") }
+        }
+        #expect(keeper.finish())
+        #expect(try store.devices().map(\.name) == ["D19"])
+    }
+
+    @Test func `Nobody waits for a lock that is held, and what doesn't fit is told`() throws {
+        _ = try store.identity()
+        let lock = open(scratch.file("lock"), O_RDWR | O_CLOEXEC)
+        defer { close(lock) }
+        try #require(lock >= 0 && flock(lock, LOCK_EX) == 0)
+        let keeper = TrustKeeper(store)
+        let failures = Counter()
+        for number in 0..<TrustKeeper.capacity + 5 {
+            keeper.remember(makeDevice("D\(number)", makeKey(number))) { _ in failures.increase() }
+        }
+        #expect(failures.value == 5, "the rest waits, elsewhere")
+        #expect(!keeper.finish(), "it isn't waited for without end")
+        #expect(flock(lock, LOCK_UN) == 0)
+        while !keeper.finish() {}
+        #expect(try store.devices().count == TrustKeeper.capacity)
+        #expect(failures.value == 5)
+    }
+
+    @Test func `A list that can't be read is told once, and read when it can be`() throws {
+        try store.remember(makeDevice("Studio", makeKey(1)))
+        let good = try Data(contentsOf: URL(filePath: scratch.file("devices.json")))
+        let read = Counter()
+        let unread = Counter()
+        let box = Box()
+        let watch = try store.watchDevices { result in
+            switch result {
+            case .success(let devices):
+                box.names.withLock { $0.append(devices.map(\.name)) }
+                read.increase()
+            case .failure: unread.increase()
+            }
+        }
+        defer { watch.cancel() }
+        #expect(read.reaches(1), "what there is at the beginning")
+        try scratch.write("{", to: "devices.json")
+        #expect(unread.reaches(1))
+        // Longer than it takes to try again.
+        sleep(3)
+        #expect(unread.value == 1 && read.value == 1)
+        // Its rights are no change that the kernel tells: it is found by trying again.
+        try scratch.write([UInt8](good), to: "devices.json", mode: 0o644)
+        #expect(unread.reaches(2), "another failure is told")
+        #expect(chmod(scratch.file("devices.json"), 0o600) == 0)
+        #expect(read.reaches(2))
+        #expect(box.names.withLock { $0 } == [["Studio"], ["Studio"]])
+    }
+
+    private final class Box: Sendable {
+        let names = Mutex<[[String]]>([])
+    }
+}

@@ -1,0 +1,128 @@
+import BeamMedia
+import Glibc
+import Synchronization
+import Testing
+
+@testable import beamroom
+
+/// F_SETPIPE_SZ (fcntl(2)), which the headers hide from Swift's importer.
+private let setPipeSize: CInt = 1031
+
+/// Lines that are written by a thread of their own.
+struct QueuedOutputTests {
+    private func pipe() throws -> (read: CInt, write: CInt) {
+        var ends: [CInt] = [-1, -1]
+        try #require(Glibc.pipe(&ends) == 0)
+        return (ends[0], ends[1])
+    }
+
+    private func readAll(_ descriptor: CInt) -> String {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += buffer[..<count]
+        }
+    }
+
+    private func makeOutput(_ descriptor: CInt, limit: Int = 4096) -> QueuedOutput {
+        QueuedOutput(descriptor, limit: limit) { Array("[\($0) missing]\n".utf8) }
+    }
+
+    @Test func everythingIsWrittenInOrder() throws {
+        let (read, write) = try pipe()
+        let output = makeOutput(write, limit: 1 << 20)
+        for index in 0..<1000 { output.add(Array("line \(index)\n".utf8)) }
+        #expect(output.close())
+        Glibc.close(write)
+        #expect(readAll(read) == (0..<1000).map { "line \($0)\n" }.joined())
+        Glibc.close(read)
+    }
+
+    @Test func whenNobodyReadsTheOldestAreLeftOutAndCounted() throws {
+        let (read, write) = try pipe()
+        // The smallest that the system makes: a page.
+        let capacity = Int(fcntl(write, setPipeSize, 4096))
+        // More than the pipe takes, even if the thread begins when all lines are there.
+        let output = makeOutput(write, limit: 8192)
+        let line = String(repeating: "x", count: 99)
+        for index in 0..<1000 { output.add(Array("\(index) \(line)\n".utf8)) }
+        #expect(!output.flush(), "nobody reads")
+        // What is in the pipe, what is in the writer's hands, and what waits is all there is.
+        let reader = Reader(read)
+        #expect(output.close())
+        Glibc.close(write)
+        let lines = reader.finish().split(separator: "\n").map(String.init)
+        let notices = lines.filter { $0.hasSuffix(" missing]") }
+        let missing = notices.compactMap { Int($0.dropFirst().prefix { $0 != " " }) }.reduce(0, +)
+        #expect(missing + lines.count - notices.count == 1000)
+        #expect(missing >= 1000 - (capacity + 8192 + 8192) / 100)
+        #expect(lines.last?.hasPrefix("999 ") == true, "the newest is what counts")
+    }
+
+    @Test func aDescriptorThatFailsCostsItsLinesAndNothingElse() throws {
+        let full = open("/dev/full", O_WRONLY)
+        try #require(full >= 0)
+        let output = makeOutput(full)
+        for _ in 0..<10 { output.add(Array("lost\n".utf8)) }
+        #expect(output.close(), "it doesn't wait for room")
+        Glibc.close(full)
+    }
+
+    @Test func aNonBlockingDescriptorIsWaitedFor() throws {
+        let (read, write) = try pipe()
+        _ = fcntl(write, F_SETFL, O_NONBLOCK)
+        _ = fcntl(write, setPipeSize, 4096)
+        let output = makeOutput(write, limit: 1 << 20)
+        let text = String(repeating: "y", count: 999) + "\n"
+        for _ in 0..<200 { output.add(Array(text.utf8)) }
+        let reader = Reader(read)
+        #expect(output.close())
+        Glibc.close(write)
+        #expect(reader.finish() == String(repeating: text, count: 200))
+    }
+
+    @Test func theLiveLineStandsBelowTheOthers() throws {
+        let (read, write) = try pipe()
+        let output = makeOutput(write)
+        output.setLive(Array("30 frames".utf8))
+        #expect(output.flush())
+        output.add(Array("hello\n".utf8))
+        #expect(output.flush())
+        output.setLive([])
+        #expect(output.close())
+        Glibc.close(write)
+        #expect(readAll(read) == "30 frames\r\u{1B}[Khello\n30 frames\r\u{1B}[K")
+        Glibc.close(read)
+    }
+}
+
+/// Reads a descriptor to its end on a thread of its own, and closes it.
+private final class Reader: Sendable {
+    private final class Received: Sendable {
+        let bytes = Mutex<[UInt8]>([])
+    }
+
+    private let received: Received
+    private let thread: StageThread
+
+    init(_ descriptor: CInt) {
+        let received = Received()
+        self.received = received
+        thread = StageThread("reader") {
+            var buffer = [UInt8](repeating: 0, count: 65536)
+            while true {
+                let count = read(descriptor, &buffer, buffer.count)
+                guard count > 0 else { break }
+                received.bytes.withLock { $0 += buffer[..<count] }
+            }
+            close(descriptor)
+        }
+    }
+
+    func finish() -> String {
+        thread.join()
+        return received.bytes.withLock { String(decoding: $0, as: UTF8.self) }
+    }
+}
