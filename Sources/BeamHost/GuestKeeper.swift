@@ -64,13 +64,14 @@ final class GuestKeeper: Sendable {
         if isBehind { publish() }
     }
 
-    /// On the event loop.
+    /// On the event loop. Tells the event on: at once, or, where a device is paired, when it is remembered.
     func handle(_ event: HostEvent) {
         switch event {
-        case .devicePaired(let device, let name, true): remember(device, name: name)
+        case .devicePaired(let device, let name, true): return remember(device, name: name)
         case .viewerPaired, .viewerLeft: publish()
         default: break
         }
+        onNotice(.session(event))
     }
 
     /// Before the server is shut down. Bounded, whatever the store is doing.
@@ -89,9 +90,14 @@ final class GuestKeeper: Sendable {
     }
 
     private func remember(_ device: DeviceKey, name: String) {
-        let device = RememberedDevice(name: name, key: device, roles: [.viewer], pairedAt: Date())
-        keeper.remember(device) { [onNotice] error in
-            onNotice(.warning("“\(name)” can't be remembered, and will need a code again. \(error)"))
+        let remembered = RememberedDevice(name: name, key: device, roles: [.viewer], pairedAt: Date())
+        keeper.remember(remembered) { [onNotice] result in
+            switch result {
+            case .success: onNotice(.session(.devicePaired(device, name: name, isToBeRemembered: true)))
+            case .failure(let error):
+                onNotice(.session(.devicePaired(device, name: name, isToBeRemembered: false)))
+                onNotice(.warning("“\(name)” can't be remembered, and will need a code again. \(error)"))
+            }
         }
     }
 

@@ -35,7 +35,7 @@ public final class Host: Sendable {
 
         // The stages are wired from the network backwards; the relay lets the first speak to the last.
         let guests = GuestKeeper(options.store, onNotice)
-        let relay = Relay(guests: guests, onNotice)
+        let relay = Relay(guests: guests)
         var network = options.server
         network.session.bitRate = encoderSettings.bitRate
         network.session.usesFullChroma = options.chroma != .subsampled

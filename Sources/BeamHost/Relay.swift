@@ -20,11 +20,9 @@ final class Relay: Sendable {
 
     private let stages = Mutex(Stages())
     private let guests: GuestKeeper
-    private let onNotice: @Sendable (HostNotice) -> Void
 
-    init(guests: GuestKeeper, _ onNotice: @escaping @Sendable (HostNotice) -> Void) {
+    init(guests: GuestKeeper) {
         self.guests = guests
-        self.onNotice = onNotice
     }
 
     /// What was asked for before the stages stood is done now.
@@ -67,8 +65,5 @@ final class Relay: Sendable {
         if stages.isWatched != wasWatched { stages.capture?.setActive(stages.isWatched) }
     }
 
-    func handle(_ event: HostEvent) {
-        guests.handle(event)
-        onNotice(.session(event))
-    }
+    func handle(_ event: HostEvent) { guests.handle(event) }
 }

@@ -30,16 +30,14 @@ public final class TrustKeeper: Sendable {
 
     /// Remembers a device, and returns at once.
     ///
-    /// - Parameter onFailure: called on the keeper's thread, or at once if too many jobs wait.
-    public func remember(_ device: RememberedDevice, onFailure: @escaping @Sendable (TrustStoreError) -> Void) {
+    /// - Parameter onDone: called on the keeper's thread when the device is remembered, or can't be; at once if too many jobs wait.
+    public func remember(
+        _ device: RememberedDevice, onDone: @escaping @Sendable (Result<TrustStore.Remembered, TrustStoreError>) -> Void
+    ) {
         let isTaken = perform { store in
-            do throws(TrustStoreError) {
-                try store.remember(device)
-            } catch {
-                onFailure(error)
-            }
+            onDone(Result { () throws(TrustStoreError) in try store.remember(device) })
         }
-        if !isTaken { onFailure(.busy(path: store.path)) }
+        if !isTaken { onDone(.failure(.busy(path: store.path))) }
     }
 
     /// Waits until all jobs are done, at most 2 s: a lock that somebody holds must not keep the program from ending.

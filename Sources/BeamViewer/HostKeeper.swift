@@ -74,18 +74,22 @@ struct HostKeeper: Sendable {
         }
     }
 
-    /// Keeps a host, on the keeper's thread. The session goes on if it can't be kept.
-    func remember(_ host: DeviceKey, name: String, onWarning: @escaping @Sendable (String) -> Void) {
+    /// Keeps a host, on the keeper's thread. The session goes on if it can't be kept. `onDone` is told whether it is, and what there is
+    /// to know about that.
+    func remember(
+        _ host: DeviceKey, name: String, onDone: @escaping @Sendable (_ isRemembered: Bool, _ warning: String?) -> Void
+    ) {
         let device = RememberedDevice(name: name, key: host, roles: [.host], pairedAt: Date())
-        let isTaken = keeper.perform { store in
-            do throws(TrustStoreError) {
-                guard case .marked(let stored) = try store.remember(device) else { return }
-                onWarning("Another host called “\(name)” is known already. This one is remembered as “\(stored)”.")
-            } catch {
-                onWarning("“\(name)” can't be remembered, and will ask for its code again. \(error)")
+        keeper.remember(device) { result in
+            switch result {
+            case .success(.marked(let stored)):
+                onDone(
+                    true, "Another host called “\(name)” is known already. This one is remembered as “\(stored)”.")
+            case .success: onDone(true, nil)
+            case .failure(let error):
+                onDone(false, "“\(name)” can't be remembered, and will ask for its code again. \(error)")
             }
         }
-        if !isTaken { onWarning("“\(name)” can't be remembered, and will ask for its code again: the store is busy.") }
     }
 
     /// Waits a bounded time for what is to be kept. Answers what went wrong, if anything did.

@@ -103,7 +103,11 @@ public final class Viewer: Sendable {
             onEvent: { event in
                 shared.update { $0.status.handle(event) }
                 if case .hostPaired(let host, let name, true) = event {
-                    keeper.remember(host, name: name) { onNotice(.warning($0)) }
+                    // Not told before it is true.
+                    return keeper.remember(host, name: name) { isRemembered, warning in
+                        onNotice(.session(.hostPaired(host, name: name, isToBeRemembered: isRemembered)))
+                        if let warning { onNotice(.warning(warning)) }
+                    }
                 }
                 if case .hostReached(let host) = event, let place = finder.choice.place {
                     keeper.note(place, of: host) { onNotice(.warning($0)) }

@@ -38,6 +38,8 @@ extension EndToEnd {
                 let host = try share(machine, name)
                 let viewer = try Program.watch([ports.target, "--code", "482913", "--new-host"], machine: sofa)
                 try viewer.waitFor("first-frame")
+                try viewer.waitFor("device-paired")
+                try host.waitFor("device-paired")
                 viewer.end()
                 host.end()
             }

@@ -118,6 +118,7 @@ extension EndToEnd {
             let viewer = try network.watch(["Desk", "--code", "482913"], as: sofa)
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
+            try viewer.waitFor("device-paired")
             #expect(try sofa.devices().map { $0.string("name") } == ["Desk"])
             host.interrupt()
             _ = try host.waitForEnd()

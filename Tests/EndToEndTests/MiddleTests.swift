@@ -124,6 +124,7 @@ extension EndToEnd {
             let direct = try Program.watch(["\(Self.hostAddress):\(ports.control)", "--code", "482913"], machine: sofa)
             defer { direct.end() }
             try direct.waitFor("first-frame")
+            try direct.waitFor("device-paired")
             direct.end()
             let relay = try middle()
             defer { relay.end() }

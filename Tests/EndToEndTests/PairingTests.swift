@@ -24,8 +24,10 @@ extension EndToEnd {
                 let first = try viewer.waitFor("first-frame")
                 report(
                     "a new viewer with the code, first frame after the start", "\((first.number("ms") ?? 0).short) ms")
-                #expect(viewer.events("device-paired").first?.fields["remembered"] == .bool(true))
-                #expect(viewer.events("device-paired").first?.string("name") == "Desk")
+                // Told when it is remembered.
+                let paired = try viewer.waitFor("device-paired")
+                #expect(paired.fields["remembered"] == .bool(true))
+                #expect(paired.string("name") == "Desk")
                 #expect(viewer.events("paired").first?.fields["encrypted"] == .bool(true))
                 #expect(try host.waitFor("device-paired").fields["remembered"] == .bool(true))
                 #expect(try host.waitFor("paired").fields["encrypted"] == .bool(true))
@@ -137,6 +139,7 @@ extension EndToEnd {
             try viewer.waitFor("code-needed") { $0.fields["wasWrong"] == .bool(true) }
             try type("482913")
             try viewer.waitFor("first-frame")
+            try viewer.waitFor("device-paired")
             #expect(try sofa.devices().count == 1)
             for process in [host, viewer] {
                 #expect(!process.process.outputText.contains("482913") && !process.errorText.contains("482913"))
@@ -213,6 +216,7 @@ extension EndToEnd {
             let shy = try Program.watch([ports.target, "--code", "482913", "--once"], machine: sofa)
             defer { shy.end() }
             try shy.waitFor("first-frame")
+            try later.waitFor("device-paired")
             #expect(try sofa.devices().isEmpty)
             #expect(try desk.devices().count == 1)
         }

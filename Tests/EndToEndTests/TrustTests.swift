@@ -37,6 +37,7 @@ extension EndToEnd {
                 host.process.type(answer)
                 if answer == "y" {
                     try viewer.waitFor("first-frame")
+                    try viewer.waitFor("device-paired")
                 } else {
                     #expect(try viewer.waitForEnd() == .exited(2))
                     #expect(viewer.errorText.localizedCaseInsensitiveContains("declined"), "\(viewer.errorText)")
