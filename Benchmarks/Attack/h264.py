@@ -44,14 +44,14 @@ def pictures(stream, width, height):
     return found
 
 
-def encoded(size, count, source="testsrc", references=1, more="", cache={}):
+def encoded(size, count, source="testsrc=", references=1, more="", cache={}):
     """`count` pictures of ffmpeg's test source, the first of them a keyframe."""
     key = (size, count, source, references, more)
     if key not in cache:
         width, height = (int(side) for side in size.split("x"))
         parameters = (f"ref={references}:bframes=0:keyint=infinite:scenecut=0:slices=1:sliced-threads=0:aud=0:"
                       f"repeat-headers=1{more}")
-        command = ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"{source}=size={size}:rate=30", "-frames:v",
+        command = ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"{source}size={size}:rate=30", "-frames:v",
                    str(count), "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-qp", "40",
                    "-x264-params", parameters, "-f", "h264", "-"]
         stream = subprocess.run(command, check=True, capture_output=True).stdout
@@ -65,4 +65,4 @@ def small(count=30):
 
 def large(count=20):
     """8192 × 4352 with 16 references: some 100 kB, of which each decoded picture takes 53 MB."""
-    return encoded("8192x4352", count, "color=gray", 16, ":level=6.2")
+    return encoded("8192x4352", count, "color=c=gray:", 16, ":level=6.2")

@@ -197,8 +197,8 @@ class Scene:
     def begin(self, words, accept, bind, viewer, how):
         self.port, self.media_port, self.address = free_port(), free_port(), bind
         self.host_state = self.lab.state("host")
-        self.host = self.lab.share(self.host_state, self.port, "--accept", accept, *words, bind=bind,
-                                   media_port=self.media_port, **how)
+        self.host = self.lab.share(self.host_state, self.port, *(["--accept", accept] if accept else []), *words,
+                                   bind=bind, media_port=self.media_port, **how)
         if viewer:
             self.viewer = self.lab.watch(self.lab.state("viewer"), self.port, address=bind)
             if not self.viewer.wait_for("first-frame"):

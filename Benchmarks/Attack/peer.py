@@ -28,7 +28,9 @@ def client_context(identity, cache={}):
 
 def connect(address, port, source=None, timeout=5):
     """A TCP connection, from `source` if that is given."""
-    return socket.create_connection((address, port), timeout, (source, 0) if source else None)
+    connection = socket.create_connection((address, port), timeout, (source, 0) if source else None)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
 
 
 class Refused(Exception):
