@@ -59,7 +59,9 @@ def go_inside(arguments):
     environment = dict(os.environ, BEAMROOM_ATTACK_NETWORK="own" if own else "shared")
     if not own:
         print("No network of its own on this machine: the attacks go over its loopback.", file=sys.stderr)
-    process = subprocess.Popen(own or command, env=environment, start_new_session=True)
+    # Should this here be killed, nothing is left behind.
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *(own or command)], env=environment,
+                               start_new_session=True)
 
     def end(*_):
         # unshare's child gets the signal as the first process of its namespace; with unshare ends everything in it.

@@ -1,4 +1,4 @@
-"""Where attacks are played: a fresh host and an honest viewer for each, what the viewer got meanwhile, and the verdict."""
+"""Where attacks are played: a fresh host and an honest viewer for each, what the viewer got, and the verdict."""
 
 import contextlib
 import dataclasses
@@ -40,6 +40,8 @@ class Row:
     host_processor: float = None
     viewer_processor: float = None
     seconds: float = None
+    # No picture for two seconds on end.
+    froze: bool = False
 
     @property
     def is_well(self):
@@ -64,8 +66,7 @@ class Attack:
     name = ""
     # In the short form, too.
     short = False
-    # False for an attack after which the honest viewer's pictures aren't judged, because it is the one attacked or the machine
-    # has nothing left for it.
+    # False where the honest viewer's pictures aren't judged: it is the one that is attacked, or is to lose them.
     judges_pictures = True
 
     def play(self, lab, row):
@@ -275,7 +276,7 @@ def judge(row, attack, lab):
         reference = lab.undisturbed.lowest if lab.undisturbed else 60
         if lab.short:
             # A test's machine is busy with other tests: only a picture that stands still counts.
-            row.came = "frozen" if getattr(row, "froze", False) or row.mean < 10 else "nothing"
+            row.came = "frozen" if row.froze or row.mean < 10 else "nothing"
         elif row.lowest < min(LEAST_FRAMES, LEAST_RATIO * reference):
             row.came = "frozen" if row.lowest < 5 else "slow"
         elif row.latency is not None and row.latency >= MOST_LATENCY:

@@ -1,7 +1,6 @@
 """Lies about the stream, and streams that are aimed at somebody else."""
 
 import json
-import os
 import random
 import socket
 import struct
@@ -11,8 +10,8 @@ import uuid
 
 import h264
 import wire
-from laboratory import Apart, Attack, pictures_into
-from peer import Refused, Watcher, clock, connect
+from laboratory import Attack
+from peer import Watcher, clock
 from programs import Program
 from values import AttackOnViewer
 
@@ -184,7 +183,7 @@ class LeapingKeyframes(AttackOnViewer):
             while not host.is_over.is_set():
                 host.answer(connection, 0)
                 while number < 300 * (time.monotonic() - begin):
-                    # The first and the last of three parts: the viewer asks for the one between. No keyframe is ever whole.
+                    # The first and the last of three parts: no keyframe is ever whole, and each is asked for.
                     parts = wire.cut(1000 * number, frames[0], clock())
                     host.datagram(wire.MEDIA, parts[0].bytes)
                     host.datagram(wire.MEDIA, parts[-1].bytes)

@@ -1,12 +1,11 @@
 """Attacks on memory: what a peer makes the other side keep has to have a bound."""
 
 import struct
-import threading
 import time
 
 import h264
 import wire
-from laboratory import Apart, Attack, MOST_MEGABYTES
+from laboratory import Apart, Attack
 from peer import Refused
 from values import AttackOnViewer
 
@@ -143,9 +142,10 @@ class FillingFrames(AttackOnViewer):
             frame = 1
             while not host.is_over.is_set():
                 host.answer(connection, 0)
-                # The first and the last part of 64 frames, over and over, as keyframes or not.
+                # The first and the last part of each.
                 for part in (0, 7300):
-                    host.datagram(wire.MEDIA, wire.Part(frame, part, 7333, 1, 0, 640, 360, 0, 1, bytes(wire.PART)).bytes)
+                    content = wire.Part(frame, part, 7333, 1, 0, 640, 360, 0, 1, bytes(wire.PART))
+                    host.datagram(wire.MEDIA, content.bytes)
                     sent[0] += 1
                 frame += 1
                 time.sleep(0.001)

@@ -35,7 +35,7 @@ class CompareSearch(Attack):
         finally:
             terminal.close()
         lines = [line for line in said.splitlines() if "attacker" in line or "127.0." in line or "compar" in line]
-        row.words = (f"{tries} tries in {seconds} s, in {known} of them the digits were known before anybody was asked; "
+        row.words = (f"{tries} tries in {seconds} s, the digits known in {known} before anybody was asked; "
                      f"the person was told in {len(lines)} lines")
         if refusal:
             row.words += f"; refused: {refusal}"

@@ -5,8 +5,8 @@ import os
 import time
 
 import wire
-from laboratory import CODE, Apart, Attack, NotPlayed, Verdict
-from peer import Refused, Watcher, connect
+from laboratory import CODE, Apart, Attack, NotPlayed
+from peer import Refused, connect
 from programs import Terminal
 
 # How long an honest viewer may wait for its first picture while somebody attacks, in seconds.
@@ -43,8 +43,10 @@ class IdleConnections(Attack):
                 row.words = f"{held} were open; {first_picture(lab, scene, row, patience=lab.seconds(20, 8))}"
 
     def hold(self, scene):
-        held = 0
+        held, end = 0, time.monotonic() + 10
         for index in range(80):
+            if time.monotonic() > end:
+                break
             try:
                 scene.peer(self.source(index), timeout=1)
                 held += 1

@@ -1,5 +1,6 @@
 """The program under attack: a host and viewers as processes, what they say, what they take, and whether they live."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import subprocess
 import threading
 import time
 
+LIBC = ctypes.CDLL(None)
 TICKS = os.sysconf("SC_CLK_TCK")
 # A process that holds more than this is killed, so that an attack on memory doesn't end the machine.
 MOST_MEGABYTES = 1200
@@ -41,6 +43,8 @@ class Program:
                            SWIFT_BACKTRACE="enable=no")
 
         def prepare():
+            # PR_SET_PDEATHSIG: it doesn't outlive this here.
+            LIBC.prctl(1, signal.SIGKILL)
             if descriptors:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 

@@ -48,7 +48,7 @@ class ClocksAgainstHost(Attack):
         row.words = row.words or "the host lives"
 
     def report(self, peer, last):
-        """A queue of 0.12 s that drains, and then one of 292 years: the estimate takes that for the path's own length."""
+        """A queue of 0.12 s that drains, and then one of 292 years: the estimate takes that for the path's own."""
         begin = time.monotonic()
         told = []
 
@@ -56,7 +56,8 @@ class ClocksAgainstHost(Attack):
             passed = time.monotonic() - begin
             if passed > 0.65:
                 # All in one instant: no rate can be told from that.
-                return [(frame, received, highest, 0, 0) for frame, received, highest, _, _ in entries], expected, missed, last
+                entries = [(frame, received, highest, 0, 0) for frame, received, highest, _, _ in entries]
+                return entries, expected, missed, last
             if passed > 0.4:
                 if told or not entries:
                     return None
@@ -119,7 +120,8 @@ class StormAgainstHost(Attack):
         if kind == 1:
             return wire.item(1, frame().to_bytes(4, "big") + lane)
         if kind == 2:
-            return wire.item(2, frame().to_bytes(4, "big") + lane + fields(generator, [2, 2] * generator.randint(0, 12)))
+            ranges = fields(generator, [2, 2] * generator.randint(0, 12))
+            return wire.item(2, frame().to_bytes(4, "big") + lane + ranges)
         if kind == 3:
             again = frame().to_bytes(4, "big") + fields(generator, [2]) if generator.random() < 0.3 else b""
             return wire.item(3, fields(generator, [8, 4, 4]) + lane + again)
