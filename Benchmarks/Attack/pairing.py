@@ -12,8 +12,8 @@ from laboratory import CODE, Apart, Attack
 from peer import Refused
 from programs import Program, Terminal
 
-# Tries a day that give less than 1 in 10,000 for six digits.
-MOST_TRIES_A_DAY = 100
+# Comparisons of six digits that may come to nothing before nine are compared.
+MOST_SHORT_COMPARISONS = 12
 
 
 class CompareSearch(Attack):
@@ -25,29 +25,50 @@ class CompareSearch(Attack):
     def play(self, lab, row):
         terminal = Terminal()
         try:
-            with lab.scene(accept="ask", stderr=terminal.slave, stdin=terminal.slave) as scene:
-                before = len(terminal.text)
-                seconds = lab.seconds(10, 5)
-                with scene.attack(row), Apart(self.search, scene, seconds) as attacker:
+            with lab.scene(accept="ask", stderr=terminal.slave, stdin=terminal.slave) as scene, scene.attack(row):
+                before, seconds = len(terminal.text), lab.seconds(8, 5)
+                with Apart(self.search, scene, seconds) as attacker:
                     tries, known, refusal = attacker.result()
+                agreed = 0
+                if not known:
+                    # No digits without a person: then with one who agrees to every comparison within a second.
+                    with Apart(self.search, scene, seconds) as attacker:
+                        agreed = self.agree(terminal, seconds)
+                        more, known, refusal = attacker.result()
+                        tries += more
                 time.sleep(0.5)
                 said = terminal.text[before:]
         finally:
             terminal.close()
-        lines = [line for line in said.splitlines() if "attacker" in line or "127.0." in line or "compar" in line]
-        row.words = (f"{tries} tries in {seconds} s, the digits known in {known} before anybody was asked; "
-                     f"the person was told in {len(lines)} lines")
+        told = sum("attacker" in line for line in said.splitlines())
+        row.words = f"{tries} tries in {seconds} s; the digits were known in {len(known)}, " + (
+            f"after {agreed} times that the person agreed to compare" if agreed else "before anybody was asked"
+            if known else "and nobody was asked twice") + f"; {told} lines named the attacker"
         if refusal:
-            row.words += f"; refused: {refusal}"
-        # Some may be free at first; a day's must not be many.
-        if known > 10:
+            row.words += f"; the last one ended by “{refusal}”"
+        # What a day of the like would give, if those with few digits are no more than these.
+        chance = sum(10 ** -count if count < 9 else 86400 / seconds * 10 ** -count for count in known)
+        if sum(count < 9 for count in known) > MOST_SHORT_COMPARISONS or chance > 1e-4:
             row.came = "in"
-            row.words += f": a 50 % chance after {693_147 / (known / seconds) / 60:.0f} minutes"
+            row.words += f": a 50 % chance after {693_147 / (len(known) / seconds) / 60:.0f} minutes"
+
+    @staticmethod
+    def agree(terminal, seconds):
+        """Says y to every question whether to compare, as somebody does who expects a viewer; how often that was."""
+        seen, agreed, end = len(terminal.text), 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            if "to compare? [y/n]" in terminal.text[seen:]:
+                seen = len(terminal.text)
+                time.sleep(1)
+                terminal.type("y\n")
+                agreed += 1
+            time.sleep(0.05)
+        return agreed
 
     @staticmethod
     def search(scene, seconds):
-        tries = known = 0
-        refusal = None
+        """How many tries there were, how many digits those had in which they were known, why the last one ended."""
+        tries, known, refusal = 0, [], None
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
@@ -61,11 +82,10 @@ class CompareSearch(Attack):
                     nonce = os.urandom(32)
                     peer.send(bytes([wire.COMPARE_COMMIT]) + wire.commitment(
                         peer.identity.device, peer.host_device, welcome.nonce, nonce))
-                    answer = peer.wait_for(wire.COMPARE_NONCE, timeout=1)
+                    answer = peer.wait_for(wire.COMPARE_NONCE, timeout=2)
                     if answer is not None:
-                        wire.digits(peer.identity.device, peer.host_device, welcome.nonce, nonce, answer[1:33],
-                                    b"attacker", welcome.name)
-                        known += 1
+                        # Both nonces are here, so the digits are: they needn't be calculated to count.
+                        known.append(answer[33] if len(answer) > 33 else 6)
             except (Refused, OSError) as error:
                 refusal = str(error)
                 time.sleep(0.05)
@@ -90,6 +110,8 @@ class CompareInsteadOfCode(Attack):
                          "--time-limit", "30"], state) as viewer:
             viewer.wait(lambda: viewer.named("device-paired") or viewer.named("refused") or viewer.fate, 6)
             paired = viewer.named("device-paired")
+            # What it says comes a moment later.
+            time.sleep(0.3)
         row.viewer_megabytes = viewer.peak
         row.words = f"the viewer said “{last_line(viewer.error_text)}”"
         if paired or wire.PAIRED in seen:
@@ -106,7 +128,8 @@ def compare_as_host(seen, name=None):
         if message is None or message[0] != wire.COMPARE_COMMIT:
             return
         seen.append(wire.COMPARE_COMMIT)
-        connection.send(bytes([wire.COMPARE_NONCE]) + os.urandom(32))
+        # The number of digits comes behind the nonce; who doesn't know of it doesn't read it.
+        connection.send(bytes([wire.COMPARE_NONCE]) + os.urandom(32) + bytes([6]))
         if connection.wait_for(wire.COMPARE_REVEAL, timeout=3) is None:
             return
         connection.send(bytes([wire.PAIRED, 1]))
@@ -210,6 +233,9 @@ class TypedAhead(Attack):
                     peer = scene.peer("127.0.14.1")
                     places.ask(peer)
                     terminal.type("y\ny\n")
+                    # Where the first answer only begins a comparison, the same for the digits.
+                    time.sleep(1)
+                    terminal.type("y\ny\ny\n")
                     got_in = None
                     try:
                         got_in = peer.wait_for(wire.PAIRED, timeout=3)

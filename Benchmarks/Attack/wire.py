@@ -141,17 +141,6 @@ def commitment(viewer, host, welcome_nonce, nonce):
     return hashlib.sha256(b"BeamRoom 2 commit\0" + viewer + host + welcome_nonce + nonce).digest()
 
 
-def digits(viewer, host, welcome_nonce, viewer_nonce, host_nonce, viewer_name, host_name):
-    """The six digits that both sides of a comparison show."""
-    def prefixed(value):
-        length = bytes([len(value)]) if len(value) < 128 else bytes([len(value) & 127 | 128, len(value) >> 7])
-        return length + value
-
-    value = hashlib.sha256(b"BeamRoom 2 compare\0" + viewer + host + welcome_nonce + viewer_nonce + host_nonce
-                           + prefixed(viewer_name) + prefixed(host_name)).digest()
-    return int.from_bytes(value[:8], "big") % 1_000_000
-
-
 # --- Datagrams -------------------------------------------------------------------------------------------------------
 
 
