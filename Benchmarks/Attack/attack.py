@@ -63,9 +63,18 @@ def go_inside(arguments):
     process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *(own or command)], env=environment,
                                start_new_session=True)
 
+    asked = []
+
     def end(*_):
-        # unshare's child gets the signal as the first process of its namespace; with unshare ends everything in it.
-        process.send_signal(signal.SIGTERM if own else signal.SIGINT)
+        # At the first signal it puts away what it has made; at a second one no more. unshare itself holds signals back.
+        if asked:
+            process.kill()
+        elif own:
+            for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                os.kill(int(child), signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGINT)
+        asked.append(True)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)

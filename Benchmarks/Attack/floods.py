@@ -83,6 +83,37 @@ class Replayed(Attack):
         return count, got
 
 
+class Authentic(Attack):
+    """A let-in viewer sends 10,000 authentic datagrams a second: hellos, and requests for everything again."""
+
+    name = "authentic-datagrams"
+
+    def play(self, lab, row):
+        with lab.scene() as scene, scene.attack(row):
+            with Apart(self.flood, scene, lab.seconds(8, 4)) as attacker:
+                sent, got = attacker.result()
+            row.words = f"{sent} datagrams and {sent * 100 >> 20} MiB sent, {got >> 20} MiB received"
+        scene.memory_into(row)
+
+    @staticmethod
+    def flood(scene, seconds):
+        with scene.peer() as peer:
+            peer.join()
+            with Watcher(peer) as watcher:
+                begin, count = time.monotonic(), 0
+                while time.monotonic() < begin + seconds:
+                    for _ in range(100):
+                        newest = watcher.newest or 1
+                        if count % 2:
+                            peer.say(watcher.media, wire.FEEDBACK, b"".join(
+                                wire.missing(newest - back) for back in range(8)))
+                        else:
+                            peer.say_hello(watcher.media)
+                        count += 1
+                    time.sleep(max(0, begin + count / 10_000 - time.monotonic()))
+                return count, watcher.bytes
+
+
 class Handshakes(Attack):
     """TLS handshakes with certificates come from 8 addresses as fast as two processes make them, and say nothing."""
 
@@ -245,4 +276,4 @@ class GuessedCodes(Attack):
         return begun, answered, waits
 
 
-ATTACKS = [Forged, Replayed, Handshakes, Churn, SilentKeys, LongLines, GuessedCodes]
+ATTACKS = [Forged, Replayed, Authentic, Handshakes, Churn, SilentKeys, LongLines, GuessedCodes]

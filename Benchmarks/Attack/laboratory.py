@@ -284,7 +284,19 @@ def judge(row, attack, lab):
 
 
 def play(attack, lab):
-    """One row."""
+    """One row. What only slows the picture is played a second time: the machine may have been busy, and an attack
+    that works does so again.
+    """
+    row = play_once(attack, lab)
+    if row.came != "slow":
+        return row
+    again = play_once(attack, lab)
+    better, other = sorted((again, row), key=lambda row: (row.is_well, row.lowest or 0), reverse=True)
+    better.words += f"; the other time {other.lowest or 0:.0f} / {other.mean or 0:.1f} frames a second"
+    return better
+
+
+def play_once(attack, lab):
     row = Row(attack.name, attack.title())
     begin = time.monotonic()
     try:

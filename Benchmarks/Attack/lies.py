@@ -13,7 +13,7 @@ import wire
 from laboratory import Attack
 from peer import Watcher, clock
 from programs import Program
-from values import AttackOnViewer
+from values import MOST_PROCESSOR, AttackOnViewer
 
 
 class ThirdParty(Attack):
@@ -254,8 +254,8 @@ class LastParts(AttackOnViewer):
                 row.words = f"{sent[0]} such datagrams, {row.viewer_processor:.0%} of a core"
                 if viewer.fate:
                     row.came, row.words = "down", f"the viewer ended by {viewer.fate}"
-                elif row.viewer_processor > 0.25:
-                    row.came = "slow"
+                elif row.viewer_processor > MOST_PROCESSOR:
+                    row.came = "costs too much"
         finally:
             is_over.set()
             listener.close()

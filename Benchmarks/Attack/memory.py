@@ -7,7 +7,7 @@ import h264
 import wire
 from laboratory import Apart, Attack
 from peer import Refused
-from values import AttackOnViewer
+from values import MOST_PROCESSOR, AttackOnViewer
 
 
 class Pings(AttackOnViewer):
@@ -152,6 +152,8 @@ class FillingFrames(AttackOnViewer):
 
         viewer, _ = self.against(lab, row, body, seconds=lab.seconds(8, 4))
         row.words = row.words or f"the viewer lives, {row.viewer_processor:.0%} of a core; {sent[0]} datagrams"
+        if row.came == "nothing" and row.viewer_processor > MOST_PROCESSOR:
+            row.came = "costs too much"
 
 
 ATTACKS = [Pings, UnreadAnswers, UnfinishedMessages, BigPicture, FillingFrames]

@@ -38,7 +38,7 @@ class Refused(Exception):
 
 
 class Peer:
-    """One control connection. Not for several threads, but for `send` while another one reads nothing."""
+    """One control connection, for one thread at a time; datagrams may be sent by several."""
 
     def __init__(self, address, port, identity, source=None, timeout=5):
         self.address, self.source, self.identity = address, source, identity
@@ -52,6 +52,7 @@ class Peer:
         self.host_device = wire.device_key(self.socket.getpeercert(True))
         self.session = None
         self.welcome = None
+        self.counting = threading.Lock()
 
     def __enter__(self):
         return self
@@ -136,8 +137,10 @@ class Peer:
 
     def datagram(self, kind, plaintext):
         """The next sealed datagram of this viewer."""
-        self.counter += 1
-        return self.session.viewer_key.seal(kind, self.counter - 1, plaintext)
+        with self.counting:
+            self.counter += 1
+            number = self.counter - 1
+        return self.session.viewer_key.seal(kind, number, plaintext)
 
     def say(self, media, kind, plaintext):
         media.sendto(self.datagram(kind, plaintext), (self.address, self.session.media_port))
