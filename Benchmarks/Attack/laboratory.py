@@ -42,6 +42,8 @@ class Row:
     seconds: float = None
     # No picture for two seconds on end.
     froze: bool = False
+    # The honest viewer's frames, second by second.
+    rates: list = dataclasses.field(default_factory=list)
 
     @property
     def is_well(self):
@@ -68,6 +70,9 @@ class Attack:
     short = False
     # False where the honest viewer's pictures aren't judged: it is the one that is attacked, or is to lose them.
     judges_pictures = True
+    # Seconds with too few frames that are allowed: a viewer that lies is found out within one, which may touch two
+    # of those that the viewer counts.
+    slow_seconds = 0
 
     def play(self, lab, row):
         """Plays it; fills `row.words`, and sets `row.came` or raises Verdict if it worked."""
@@ -258,6 +263,7 @@ def pictures_into(row, viewer, begin, end):
     if viewer.fate or not rates:
         row.lowest, row.mean = 0, 0
         return
+    row.rates = [round(rate) for rate in rates]
     row.lowest, row.mean = min(rates), sum(rates) / len(rates)
     latencies = [line["latencyMs"]["captureToPicture"]["p95"] for line in lines
                  if "captureToPicture" in line.get("latencyMs", {})]
@@ -277,9 +283,11 @@ def judge(row, attack, lab):
         if lab.short:
             # A test's machine is busy with other tests: only a picture that stands still counts.
             row.came = "frozen" if row.froze or row.mean < 10 else "nothing"
-        elif row.lowest < min(LEAST_FRAMES, LEAST_RATIO * reference):
+        elif sum(rate < min(LEAST_FRAMES, LEAST_RATIO * reference) for rate in row.rates) > attack.slow_seconds:
             row.came = "frozen" if row.lowest < 5 else "slow"
-        elif row.latency is not None and row.latency >= MOST_LATENCY:
+        elif row.lowest == 0 and not row.rates:
+            row.came = "frozen"
+        elif row.latency is not None and row.latency >= MOST_LATENCY and not attack.slow_seconds:
             row.came = "slow"
 
 

@@ -90,6 +90,7 @@ class Liar(Attack):
     """A let-in viewer lies about delay and loss, in turns, beside an honest one."""
 
     name = "liar"
+    slow_seconds = 2
 
     def play(self, lab, row):
         with lab.scene("--content", "video") as scene:
@@ -108,7 +109,7 @@ class Liar(Attack):
 
                 with Watcher(peer, lie=lie) as watcher:
                     watcher.thread.join(lab.seconds(9, 4))
-        row.words = f"before it came: {calm} frames a second"
+        row.words = f"{calm} frames a second before it came, then {', '.join(map(str, row.rates))}"
 
     def calm(self, scene, lab):
         time.sleep(1)
@@ -136,7 +137,63 @@ class SlowLiar(Liar):
 
                 with Watcher(peer, lie=lie) as watcher:
                     watcher.thread.join(lab.seconds(9, 4))
-        row.words = f"before it came: {calm} frames a second"
+        row.words = f"{calm} frames a second before it came, then {', '.join(map(str, row.rates))}"
+
+
+class RhythmicLiar(Liar):
+    """A let-in viewer owns to nothing new that has come, but for an honest report just before it would be found out."""
+
+    name = "liar-rhythm"
+    pause = 0.8
+
+    def play(self, lab, row):
+        with lab.scene("--content", "video") as scene:
+            calm = self.calm(scene, lab)
+            peer = scene.peer()
+            peer.join()
+            with scene.attack(row):
+                begin, said, old = time.monotonic(), [0], []
+
+                def lie(_, entries, expected, missed):
+                    now = time.monotonic() - begin
+                    if now - said[0] > self.pause and entries:
+                        said[0] = now
+                        old[:] = entries[:1]
+                        return entries, expected, missed, clock()
+                    # What was said before, a little older: so it isn't silent.
+                    return (old, expected, missed, clock()) if old else None
+
+                with Watcher(peer, lie=lie) as watcher:
+                    watcher.thread.join(lab.seconds(9, 4))
+        row.words = f"{calm} frames a second before it came, then {', '.join(map(str, row.rates))}"
+
+
+class ReturningLiar(Liar):
+    """A let-in device owns to nothing that has come, and comes back as another instance when it is found out."""
+
+    name = "liar-again"
+
+    def play(self, lab, row):
+        with lab.scene("--content", "video") as scene:
+            calm, came = self.calm(scene, lab), 0
+            with scene.attack(row):
+                end = time.monotonic() + lab.seconds(10, 5)
+                while time.monotonic() < end:
+                    with scene.peer() as peer:
+                        peer.join()
+                        came += 1
+                        first = []
+
+                        def lie(_, entries, expected, missed):
+                            # Whatever comes, only the first frames have: what is on its way seems to grow and grow.
+                            if len(first) < 4:
+                                first[:] = entries[:4]
+                            return (first, expected, missed, clock()) if first else None
+
+                        with Watcher(peer, lie=lie) as watcher:
+                            watcher.thread.join(1.4)
+                        peer.send(bytes([wire.BYE]) + wire.text(""))
+        row.words = f"it came {came} times; {calm} frames a second before, then {', '.join(map(str, row.rates))}"
 
 
 class KeyframeStorm(Attack):
@@ -364,5 +421,5 @@ class LeavingHost(AttackOnViewer):
             row.came = "spins"
 
 
-ATTACKS = [ThirdParty, MovedStream, Liar, SlowLiar, KeyframeStorm, LeapingKeyframes, LastParts, EventStorm,
-           LongestWait, LeavingHost]
+ATTACKS = [ThirdParty, MovedStream, Liar, SlowLiar, RhythmicLiar, ReturningLiar, KeyframeStorm, LeapingKeyframes,
+           LastParts, EventStorm, LongestWait, LeavingHost]

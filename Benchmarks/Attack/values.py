@@ -39,6 +39,7 @@ class ClocksAgainstHost(Attack):
 
     name = "extreme-clocks-host"
     short = True
+    slow_seconds = 2
 
     def play(self, lab, row):
         with lab.scene() as scene, scene.attack(row):
