@@ -163,7 +163,7 @@ class Churn(Attack):
                 with scene.peer() as peer:
                     peer.join(timeout=1)
                     media = peer.open_media()
-                    peer.say_hello(media)
+                    peer.come_in(media)
                     peer.send(bytes([wire.BYE]) + wire.text(""))
                     media.close()
                     count += 1

@@ -239,7 +239,7 @@ class LeapingKeyframes(AttackOnViewer):
             begin = time.monotonic()
             while not host.is_over.is_set():
                 host.answer(connection, 0)
-                while number < 300 * (time.monotonic() - begin):
+                while number < 1500 * (time.monotonic() - begin):
                     # The first and the last of three parts: no keyframe is ever whole, and each is asked for.
                     parts = wire.cut(1000 * number, frames[0], clock())
                     host.datagram(wire.MEDIA, parts[0].bytes)

@@ -145,8 +145,16 @@ class Peer:
     def say(self, media, kind, plaintext):
         media.sendto(self.datagram(kind, plaintext), (self.address, self.session.media_port))
 
-    def say_hello(self, media):
-        self.say(media, wire.HELLO_DATAGRAM, struct.pack(">Q", clock()))
+    def say_hello(self, media, token=b""):
+        self.say(media, wire.HELLO_DATAGRAM, struct.pack(">Q", clock()) + token)
+
+    def come_in(self, media):
+        """Says hello, and answers the host's challenge if it puts one."""
+        self.say_hello(media)
+        if select.select([media], [], [], 0.1)[0]:
+            token = wire.challenge(media.recv(2048), self.session.media_key)
+            if token:
+                self.say_hello(media, token)
 
 
 def clock():
@@ -174,6 +182,8 @@ class Watcher:
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.trouble = None
+        # The host's last challenge, which proves that what is sent here arrives.
+        self.token, self.token_until = b"", 0
 
     def __enter__(self):
         self.thread.start()
@@ -191,7 +201,7 @@ class Watcher:
                 now = time.monotonic()
                 if self.hellos and now >= next_hello:
                     next_hello = now + 1
-                    self.peer.say_hello(self.media)
+                    self.peer.say_hello(self.media, self.token if now < self.token_until else b"")
                 if now >= next_ping:
                     next_ping = now + 4
                     self.peer.send(struct.pack(">BQ", wire.PING, 1))
@@ -225,6 +235,11 @@ class Watcher:
             self.bytes += len(datagram)
             self.datagrams += 1
             key = self.keys.get(struct.unpack(">H", datagram[2:4])[0])
+            if key is not None and datagram[0] == wire.STATE:
+                token = wire.challenge(datagram, key)
+                if token:
+                    self.token, self.token_until = token, time.monotonic() + 3
+                    self.peer.say_hello(self.media, token)
             if key is None or datagram[0] != wire.MEDIA:
                 continue
             part = wire.Part.read(key.open(datagram))

@@ -148,6 +148,19 @@ def item(kind, value):
     return bytes([kind, len(value)]) + value
 
 
+def challenge(datagram, key):
+    """The token that a state datagram of the host's holds; None if it holds none."""
+    if datagram[0] != STATE:
+        return None
+    items = key.open(datagram)
+    while len(items) >= 2:
+        kind, length = items[0], items[1]
+        if kind == 4 and length >= 8:
+            return items[2:10]
+        items = items[2 + length:]
+    return None
+
+
 def keyframe_wish(frame, lane=0):
     return item(1, struct.pack(">IB", frame & 0xFFFFFFFF, lane))
 
