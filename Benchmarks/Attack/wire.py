@@ -1,0 +1,219 @@
+"""BeamRoom's protocol, version 2, as far as an attacker needs it: messages, sealed datagrams, and the parts of frames.
+
+Written from the page WireVersion2, and sharing no code with the program. Integers are big-endian.
+"""
+
+import dataclasses
+import datetime
+import hashlib
+import os
+import struct
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.x509.oid import NameOID
+
+HELLO, WELCOME, JOIN, SESSION = 0x01, 0x02, 0x03, 0x04
+CODE_SHARE, CODE_CONFIRM, CODE_WAIT = 0x10, 0x11, 0x12
+COMPARE_COMMIT, COMPARE_NONCE, COMPARE_REVEAL, PAIRED = 0x13, 0x14, 0x15, 0x16
+MEDIA_KEY, MEDIA_KEY_READY, MEDIA_PORT, BROADCAST = 0x20, 0x21, 0x22, 0x23
+PING, PONG, REFUSED, BYE = 0x30, 0x31, 0x3E, 0x3F
+BY_CODE, BY_COMPARING, OPEN = 1, 2, 4
+
+MEDIA, HELLO_DATAGRAM, FEEDBACK, STATE, PARITY = 0xB1, 0xB2, 0xB3, 0xB4, 0xB5
+# Content of a full part, in bytes.
+PART = 1144
+# The largest clock that fits into 63 bits of nanoseconds, in µs.
+LAST_MICROSECOND = (2 ** 63 - 1) // 1000
+
+
+class Identity:
+    """A P-256 key and the certificate that it signs for itself, in two files, as TLS libraries want them."""
+
+    def __init__(self, directory, name):
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        title = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "BeamRoom")])
+        certificate = (
+            x509.CertificateBuilder().subject_name(title).issuer_name(title).public_key(self.key.public_key())
+            .serial_number(x509.random_serial_number()).not_valid_before(datetime.datetime(1970, 1, 1))
+            .not_valid_after(datetime.datetime(9999, 12, 31, 23, 59, 59)).sign(self.key, hashes.SHA256()))
+        self.certificate_file = os.path.join(directory, f"{name}.crt")
+        self.key_file = os.path.join(directory, f"{name}.key")
+        with open(self.certificate_file, "wb") as file:
+            file.write(certificate.public_bytes(serialization.Encoding.PEM))
+        with open(self.key_file, "wb") as file:
+            file.write(self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                                              serialization.NoEncryption()))
+        self.device = device_key(certificate)
+
+
+def device_key(certificate):
+    """What a device is known by: the SHA-256 of its public key. `certificate`: an X.509 object or DER."""
+    if isinstance(certificate, bytes):
+        certificate = x509.load_der_x509_certificate(certificate)
+    info = certificate.public_key().public_bytes(serialization.Encoding.DER,
+                                                 serialization.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(info).digest()
+
+
+# --- Messages --------------------------------------------------------------------------------------------------------
+
+
+def framed(message):
+    return struct.pack(">I", len(message)) + message
+
+
+def text(value):
+    encoded = value if isinstance(value, bytes) else value.encode()
+    return struct.pack(">H", len(encoded)) + encoded
+
+
+def hello(name, instance, features=0, version=2):
+    return struct.pack(">BHIQ", HELLO, version, features, instance) + text(name)
+
+
+def welcome(name, methods, nonce, trusted=False, version=2):
+    return struct.pack(">BHIBB", WELCOME, version, 0, trusted, methods) + nonce + text(name)
+
+
+@dataclasses.dataclass
+class Welcome:
+    trusted: bool
+    methods: int
+    nonce: bytes
+    name: bytes
+
+    @classmethod
+    def read(cls, message):
+        return cls(bool(message[7]), message[8], message[9:41], message[43:])
+
+
+@dataclasses.dataclass
+class Key:
+    """A sealing key: AES-128-GCM, with a nonce of the key's salt and the datagram's counter."""
+    number: int
+    key: bytes
+    salt: bytes
+
+    @classmethod
+    def new(cls, number):
+        return cls(number, os.urandom(16), os.urandom(4))
+
+    @classmethod
+    def read(cls, fields):
+        return cls(struct.unpack(">H", fields[:2])[0], fields[2:18], fields[18:22])
+
+    @property
+    def bytes(self):
+        return struct.pack(">H", self.number) + self.key + self.salt
+
+    def seal(self, kind, counter, plaintext):
+        header = struct.pack(">BBHQ", kind, 0, self.number, counter)
+        return header + AESGCM(self.key).encrypt(self.salt + header[4:], plaintext, header)
+
+    def open(self, datagram):
+        """The plaintext; an exception if it isn't authentic."""
+        return AESGCM(self.key).decrypt(self.salt + datagram[4:12], datagram[12:], datagram[:12])
+
+
+@dataclasses.dataclass
+class Session:
+    id: bytes
+    media_port: int
+    broadcasting: bool
+    viewer_key: Key
+    media_key: Key
+
+    @classmethod
+    def read(cls, message):
+        return cls(message[1:17], struct.unpack(">H", message[17:19])[0], bool(message[19]),
+                   Key.read(message[20:42]), Key.read(message[42:64]))
+
+    @property
+    def message(self):
+        return (bytes([SESSION]) + self.id + struct.pack(">HB", self.media_port, self.broadcasting)
+                + self.viewer_key.bytes + self.media_key.bytes)
+
+
+def commitment(viewer, host, welcome_nonce, nonce):
+    return hashlib.sha256(b"BeamRoom 2 commit\0" + viewer + host + welcome_nonce + nonce).digest()
+
+
+# --- Datagrams -------------------------------------------------------------------------------------------------------
+
+
+def item(kind, value):
+    return bytes([kind, len(value)]) + value
+
+
+def challenge(datagram, key):
+    """The token that a state datagram of the host's holds; None if it holds none."""
+    if datagram[0] != STATE:
+        return None
+    items = key.open(datagram)
+    while len(items) >= 2:
+        kind, length = items[0], items[1]
+        if kind == 4 and length >= 8:
+            return items[2:10]
+        items = items[2 + length:]
+    return None
+
+
+def keyframe_wish(frame, lane=0):
+    return item(1, struct.pack(">IB", frame & 0xFFFFFFFF, lane))
+
+
+def missing(frame, ranges=(), lane=0):
+    return item(2, struct.pack(">IB", frame & 0xFFFFFFFF, lane)
+                + b"".join(struct.pack(">HH", first, count) for first, count in ranges))
+
+
+def report(clock, expected, missed, lane=0, again=None):
+    value = struct.pack(">QIIB", clock & (2 ** 64 - 1), expected & 0xFFFFFFFF, missed & 0xFFFFFFFF, lane)
+    return item(3, value + (struct.pack(">IH", *again) if again else b""))
+
+
+def arrivals(*entries):
+    """Each: frame, parts that have come, the highest of them, age of the first and of the last in µs."""
+    return item(4, b"".join(struct.pack(">IHHII", frame & 0xFFFFFFFF, received, highest, first, last)
+                            for frame, received, highest, first, last in entries))
+
+
+@dataclasses.dataclass
+class Part:
+    """A media datagram's content."""
+    frame: int
+    part: int
+    parts: int
+    flags: int
+    lane: int
+    width: int
+    height: int
+    config: int
+    time: int
+    payload: bytes
+    waited: int = 0
+    encode: int = 0
+
+    @classmethod
+    def read(cls, plaintext):
+        frame, part, parts, flags, lane, width, height, config, time, waited, encode = struct.unpack(
+            ">IHHBBHHHQHH", plaintext[:28])
+        return cls(frame, part, parts, flags, lane, width, height, config, time, plaintext[28:], waited, encode)
+
+    @property
+    def bytes(self):
+        return struct.pack(">IHHBBHHHQHH", self.frame & 0xFFFFFFFF, self.part, self.parts, self.flags, self.lane,
+                           self.width, self.height, self.config, self.time & (2 ** 64 - 1), self.waited,
+                           self.encode) + self.payload
+
+
+def cut(frame, picture, time, lane=0):
+    """The parts of a frame; `picture` is one of `h264.py`'s."""
+    whole = picture.config + picture.data
+    parts = [whole[start:start + PART] for start in range(0, len(whole), PART)]
+    flags = 3 if picture.config else 0
+    return [Part(frame, index, len(parts), flags, lane, picture.width, picture.height,
+                 len(picture.config) if index == 0 else 0, time, payload) for index, payload in enumerate(parts)]

@@ -1,0 +1,47 @@
+import Foundation
+import Testing
+
+/// The short form of `Scripts/attack`: nobody gets in, and nothing goes down.
+extension EndToEnd {
+    @Suite(.needsProgram, .enabled(if: AttackTests.obstacle == nil, "\(AttackTests.obstacle ?? "")"))
+    struct AttackTests {
+        /// Nil when the attacks can be played here, else what is missing.
+        static let obstacle: String? = {
+            do {
+                try Tool.run(script, ["--no-setup", "--list"])
+                return nil
+            } catch {
+                return "Scripts/attack can't run here (packages python3-cryptography and python3-openssl)"
+            }
+        }()
+
+        private static let script =
+            (#filePath as NSString).deletingLastPathComponent + "/../../Scripts/attack"
+
+        private struct Results: Decodable {
+            struct Row: Decodable {
+                var name: String
+                var came: String
+                var words: String
+                var is_well: Bool
+            }
+            var rows: [Row]
+        }
+
+        // What it plays is held against frames and processor time: nothing else may run.
+        @Test(.tags(.alone)) func nobodyGetsInAndNothingGoesDown() throws {
+            let scratch = try ScratchDirectory()
+            let file = scratch.file("rows.json")
+            let attack = try ChildProcess(
+                Self.script, ["--no-setup", "--short", "--program", Program.path, "--json", file])
+            defer { attack.end() }
+            let ending = try attack.waitForEnd(timeout: 600)
+            let results = try JSONDecoder().decode(Results.self, from: try Data(contentsOf: URL(fileURLWithPath: file)))
+            for row in results.rows {
+                #expect(row.is_well, "\(row.name): \(row.came): \(row.words)")
+            }
+            #expect(results.rows.count > 10)
+            #expect(ending == .exited(0), "\(attack.outputText)\n\(attack.errorText)")
+        }
+    }
+}
