@@ -178,6 +178,12 @@ final class ShareReporter: Sendable {
             events.write("refused", Self.fields(visitor, ["reason": .string(reason)]))
         case .connectionRefused(let address, let reason):
             refused("\(address)", reason: reason)
+        case .connectionsRefused(let count, let addresses):
+            console.say(
+                "\(count) more connections and viewers from \(addresses) addresses were refused in the last 10 s.")
+            events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
+        case .acceptingPaused(let reason):
+            console.say("New viewers have to wait: nothing can be accepted at the moment (\(reason)).")
         case .mediaStarted(let session, let address):
             console.say("The picture goes to \(address).")
             events.write("viewer-joined", ["address": .string("\(address)"), "session": .string(session)])

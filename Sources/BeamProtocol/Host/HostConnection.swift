@@ -14,8 +14,14 @@ struct HostConnection: Sendable {
     var viewer: ViewerID?
     /// The person at the host is being asked about it.
     var isAsking = false
+    var messages = MessageRate()
 
     init(from address: IPAddress) { self.address = address }
 
     var isStranger: Bool { viewer == nil }
+
+    /// Version 2: what it has proved to be.
+    var device: DeviceKey? {
+        if case .version2(let dialog) = dialog { dialog.device } else { nil }
+    }
 }

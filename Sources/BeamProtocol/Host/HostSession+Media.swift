@@ -32,9 +32,11 @@ extension HostSession {
             case .hello:
                 // An older one that comes late, or is brought by somebody else, moves nothing.
                 guard result.isNewest else { break }
-                hello(index, from: address, now: now)
-                sayState(to: index, now: now)
+                let token = opened.withUnsafeBytes { SealedHello($0) }?.token
+                sealedHello(index, token: token, length: bytes.count, from: address, now: now)
             case .feedback:
+                // What is said of the stream comes from where the stream goes.
+                guard viewers[index].stream.destination?.address == address else { break }
                 take(opened.withUnsafeBytes { Feedback($0) }, isNewest: result.isNewest, from: index, now: now)
             case .media, .state, .parity:
                 break
@@ -65,11 +67,68 @@ extension HostSession {
         guard case .start(let address, let replaced) = viewers[index].stream.hello(from: address, now: now) else {
             return
         }
-        if let replaced { lanes[viewers[index].lane].pacer.remove(replaced) }
+        let lane = viewers[index].lane
+        if let replaced { lanes[lane].pacer.remove(replaced) }
         deadlines.set(.streamSilence(viewers[index].id), at: now + HostLimits.streamSilence)
         emit(.mediaStarted(session: viewers[index].session.description, to: address))
         audienceChanged()
-        if isBroadcasting { needKeyframe(lane: viewers[index].lane, now: now) }
+        guard isBroadcasting else { return }
+        let waiting = lanes[lane].beforeProof.take()
+        for unit in waiting { handleFrame(unit, now: now) }
+        guard waiting.isEmpty else { return }
+        if replaced == nil || !viewers[index].isSecure {
+            needKeyframe(lane: lane, now: now)
+        } else {
+            // Whoever moves to and fro has no more of them made than whoever asks for them.
+            perform(lanes[lane].keyframes.wanted(now: now), lane: lane)
+        }
+    }
+
+    // MARK: Where a version 2 viewer is
+
+    /// The newest hello of a version 2 viewer: the stream goes where it comes from, once the viewer has proved to be there.
+    private mutating func sealedHello(
+        _ index: Int, token: UInt64?, length: Int, from address: NetworkAddress, now: MediaTime
+    ) {
+        if viewers[index].stream.destination?.address != address {
+            let verdict = viewers[index].proof.hello(length, token: token, from: address, now: now, random: &random)
+            if case .challenge(let token) = verdict { return challenge(index, token, at: address, now: now) }
+            deadlines.cancel(.proof(viewers[index].id))
+        }
+        hello(index, from: address, now: now)
+        sayState(to: index, now: now)
+    }
+
+    /// Sends the token there. A viewer that gets no stream yet is about to: its keyframe is made meanwhile.
+    private mutating func challenge(_ index: Int, _ token: UInt64, at address: NetworkAddress, now: MediaTime) {
+        let lane = viewers[index].lane
+        if let expiry = viewers[index].proof.expiry { deadlines.set(.proof(viewers[index].id), at: expiry) }
+        if isBroadcasting, !viewers[index].stream.isWatching {
+            // The others in the lane don't pay for more of them than for those that are asked for.
+            if isWatched(lane) {
+                perform(lanes[lane].keyframes.wanted(now: now), lane: lane)
+            } else if lanes[lane].beforeProof.isEmpty {
+                needKeyframe(lane: lane, now: now)
+            }
+        }
+        let state = StreamState(newest: nil, challenge: token)
+        guard let bytes = lanes[lane].pacer.seal(state), viewers[index].proof.pay(bytes.count) else { return }
+        let burst = MediaBurst(
+            bytes: bytes, range: 0..<bytes.count, segmentSize: MediaLimits.datagramLength, addresses: [address])
+        count(burst)
+        outputs.append(.transmit(burst))
+    }
+
+    /// Nobody has answered from there.
+    mutating func proofMissed(_ id: ViewerID) {
+        guard let index = index(of: id) else { return }
+        viewers[index].proof.cancel()
+        stopIdleLanes()
+    }
+
+    /// Somebody is about to get a lane: it is proving its address.
+    func isExpected(_ lane: Int) -> Bool {
+        viewers.contains { $0.lane == lane && !$0.stream.isWatching && $0.proof.expiry != nil }
     }
 
     mutating func mediaSourceAnnounced(_ id: ViewerID, port: UInt16, now: MediaTime) {
@@ -115,7 +174,12 @@ extension HostSession {
         guard count != audience else { return }
         audience = count
         emit(.audience(count))
-        for lane in lanes.indices where !isWatched(lane) {
+        stopIdleLanes()
+    }
+
+    private mutating func stopIdleLanes() {
+        for lane in lanes.indices where !isWatched(lane) && !isExpected(lane) {
+            lanes[lane].beforeProof.removeAll()
             lanes[lane].keyframes.stop()
             armKeyframe(lane: lane)
         }
@@ -127,7 +191,8 @@ extension HostSession {
     /// number on the wire is the session's own.
     public mutating func handleFrame(_ unit: AccessUnit, now: MediaTime) {
         let lane = unit.lane
-        guard !isEnded, isBroadcasting, lanes.indices.contains(lane), isWatched(lane) else { return }
+        guard !isEnded, isBroadcasting, lanes.indices.contains(lane) else { return }
+        guard isWatched(lane) else { return handleEarlyFrame(unit, now: now) }
         if unit.isKeyframe {
             keyframeCame(lane: lane, now: now)
         } else if let count = lanes[lane].droppedUntilKeyframe {
@@ -147,6 +212,16 @@ extension HostSession {
             dropped(count)
             restart(lane: lane, now: now)
         }
+    }
+
+    /// It was made for somebody whose address isn't proved yet.
+    private mutating func handleEarlyFrame(_ unit: AccessUnit, now: MediaTime) {
+        guard isExpected(unit.lane) else { return }
+        if unit.isKeyframe {
+            lanes[unit.lane].keyframes.keyframeCame(now: now, isPeriodic: false)
+            armKeyframe(lane: unit.lane)
+        }
+        lanes[unit.lane].beforeProof.put(unit)
     }
 
     private mutating func keyframeCame(lane: Int, now: MediaTime) {

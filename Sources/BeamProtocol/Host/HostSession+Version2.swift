@@ -3,13 +3,20 @@ import BeamMedia
 /// Version 2's control plane at the host: messages inside TLS, between two keys.
 extension HostSession {
     /// The other end has proved that it holds this key.
-    mutating func connectionSecured(_ id: ConnectionID, device: DeviceKey) {
+    mutating func connectionSecured(_ id: ConnectionID, device: DeviceKey, now: MediaTime) {
         guard case .undecided = connections[id]?.dialog else { return }
         connections[id]?.dialog = .version2(SecureDialog(device: device, random: &random))
+        guard book.trusts(device) else { return }
+        let waiting = connections.values.filter { $0.isStranger && $0.device.map(book.trusts) ?? false }
+        guard waiting.count <= HostLimits.knownConnections,
+            waiting.count(where: { $0.device == device }) <= HostLimits.knownPerDevice
+        else { return refuseViewer(id, .busy, reason: "Too many connections of this device", now: now) }
+        ledger.proved(id)
     }
 
     mutating func connectionMessage(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
         guard let connection = connections[id], case .version2(var dialog) = connection.dialog else { return }
+        guard connections[id]?.messages.admits(now: now) == true else { return tooManyMessages(id, now: now) }
         if let viewer = connection.viewer { return viewerMessage(viewer, bytes, on: id, now: now) }
         let action = dialog.message(bytes)
         connections[id]?.dialog = .version2(dialog)
@@ -135,6 +142,7 @@ extension HostSession {
 
     private mutating func paired(_ dialog: SecureDialog, on id: ConnectionID) {
         book.pair(dialog.device)
+        ledger.proved(id)
         send(.paired(isRemembered: trust.remembersNewViewers), to: id)
         emit(
             .devicePaired(
@@ -168,7 +176,6 @@ extension HostSession {
         }
         prepareDelivery(to: index, dialog.features)
         attach(index, to: id, now: now)
-        outputs.append(.admitted(id))
         send(
             .session(
                 SecureMessage.Session(
@@ -197,6 +204,11 @@ extension HostSession {
     }
 
     // MARK: A viewer's messages
+
+    private mutating func tooManyMessages(_ id: ConnectionID, now: MediaTime) {
+        send(.bye(MessageRate.reason), to: id)
+        refuseConnection(id, reason: MessageRate.reason, now: now)
+    }
 
     private mutating func viewerMessage(_ viewer: ViewerID, _ bytes: [UInt8], on id: ConnectionID, now: MediaTime) {
         signOfLife(viewer, now: now)

@@ -8,6 +8,7 @@ extension ViewerSession {
         secured()
         let isKnown = book.trusts(host)
         hostKey = host
+        messages = MessageRate()
         if let required = trust.required, !required.contains(host) {
             return refuse(
                 "it shows another key (\(host)) than the one that was paired under this name. If it was set up anew, "
@@ -25,6 +26,9 @@ extension ViewerSession {
     mutating func controlMessage(_ bytes: [UInt8], now: MediaTime) {
         guard control.isConnected else { return }
         control.lineCame(now: now)
+        guard messages.admits(now: now) else {
+            return perform(control.violated(reason: MessageRate.reason, now: now), now: now)
+        }
         do throws(SecureMessageError) {
             let message = try SecureMessage(bytes)
             switch dialog {

@@ -13,7 +13,6 @@ struct HostBench {
     /// The version 2 messages that weren't taken yet.
     private var messages: [ConnectionID: [SecureMessage]] = [:]
     private(set) var closed: Set<ConnectionID> = []
-    private(set) var admitted: Set<ConnectionID> = []
     private(set) var events: [HostEvent] = []
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
     private(set) var keyframeRequests: [MediaTime] = []
@@ -86,7 +85,6 @@ struct HostBench {
                 return
             case .send(let id, let bytes) where bytes.first != UInt8(ascii: "{"):
                 if let message = try? SecureMessage(bytes) { messages[id, default: []].append(message) }
-            case .admitted(let id): admitted.insert(id)
             case .send(let id, let bytes):
                 let text = String(decoding: bytes, as: UTF8.self)
                 lines[id, default: []] += text.split(separator: "\n").map(String.init)
