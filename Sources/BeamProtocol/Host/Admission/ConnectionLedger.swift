@@ -47,7 +47,7 @@ struct ConnectionLedger: Sendable {
         }
         if !isFavoured, total.take(1, now: now) != nil {
             return .refuse(
-                reason: "more than \(HostLimits.totalConnectionsPerSecond) connections a second come from unknown devices")
+                reason: "more than \(HostLimits.totalConnectionsPerSecond) connections a second come from everywhere")
         }
         let holding = entries.filter { $0.prefix == prefix }
         var evicted: ConnectionID?
