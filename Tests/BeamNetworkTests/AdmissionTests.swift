@@ -81,4 +81,21 @@ struct AdmissionTests {
         defer { viewer.client.shutdown() }
         #expect(viewer.frames.wait { $0.isKeyframe } != nil)
     }
+
+    /// What a let-in viewer may make the host hold is as little as what anybody may.
+    @Test func aLetInViewerCannotAnnounceLongMessages() async throws {
+        let viewer = try Stranger()
+        let device = try PeerCertificate.check([viewer.certificates[0]])
+        let host = try TestHost(acceptance: .none, remembered: [device: "viewer"], allowsUnencrypted: false)
+        defer { host.server.shutdown() }
+        let connection = try await viewer.connect(port: Int(host.server.controlPort))
+        #expect(connection.isSecured)
+        let hello: [UInt8] = [0x01, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x76]
+        try await connection.write([0, 0, 0, UInt8(hello.count)] + hello + [0, 0, 0, 1, 0x03])
+        #expect(host.events.wait { if case .viewerPaired = $0 { true } else { false } } != nil)
+        try await connection.write([0, 1, 0, 0] + [UInt8](repeating: 0x7F, count: 65536))
+        try await connection.write([0, 1, 0, 1])
+        #expect(connection.hasEnded)
+        #expect(host.events.wait { if case .controlLost = $0 { true } else { false } } != nil)
+    }
 }

@@ -8,6 +8,9 @@ enum HostLimits {
     static let connectionsPerSecond = 32
     static let totalConnectionBurst = 256
     static let totalConnectionsPerSecond = 200
+    /// The same for prefixes from which nobody has come for so long.
+    static let freshConnectionsPerSecond = 100
+    static let freshAfter = Duration.seconds(10)
     /// Connections of known devices that haven't joined yet: in all, and of one device.
     static let knownConnections = 32
     static let knownPerDevice = 4

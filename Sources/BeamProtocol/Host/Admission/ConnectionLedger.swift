@@ -30,6 +30,9 @@ struct ConnectionLedger: Sendable {
     private var paces: [AddressPrefix: Pace] = [:]
     private var total = TokenBucket(
         capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.totalConnectionsPerSecond * 8)
+    /// For prefixes from which nobody has come for a while: those that come all the time can't use it up.
+    private var fresh = TokenBucket(
+        capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.freshConnectionsPerSecond * 8)
 
     /// Prefixes whose pace is remembered; beyond that the one that was used the longest ago is forgotten.
     private static let mostPaces = 256
@@ -42,12 +45,13 @@ struct ConnectionLedger: Sendable {
         _ id: ConnectionID, from address: IPAddress, isFavoured: Bool, now: MediaTime
     ) -> Verdict {
         let prefix = AddressPrefix(address)
+        let isFresh = paces[prefix].map { now - $0.lastUse > HostLimits.freshAfter } ?? true
         guard takePace(of: prefix, now: now) else {
             return .refuse(reason: "more than \(HostLimits.connectionsPerSecond) connections a second come from there")
         }
-        if !isFavoured, total.take(1, now: now) != nil {
+        if !isFavoured, (isFresh ? fresh.take(1, now: now) : total.take(1, now: now)) != nil {
             return .refuse(
-                reason: "more than \(HostLimits.totalConnectionsPerSecond) connections a second come from everywhere")
+                reason: "more than \(HostLimits.totalConnectionsPerSecond) connections a second come in all")
         }
         let holding = entries.filter { $0.prefix == prefix }
         var evicted: ConnectionID?

@@ -4,12 +4,14 @@ import BeamMedia
 /// a thousand times a second can't have a thousand events made.
 struct RefusalLog: Sendable {
     private static let interval = Duration.seconds(10)
-    /// Told by themselves in an interval that follows a quiet one.
-    private static let mostTold = 4
+    /// Told by themselves in an interval that follows a quiet one: in all, and of one address.
+    private static let mostTold = 16
+    private static let mostToldOfOne = 4
     /// Addresses that are told apart.
     private static let mostAddresses = 256
 
-    private var told = 0
+    /// Of each address; nil while refusals go on that are only counted.
+    private var told: [IPAddress: Int]? = [:]
     private var count = 0
     private var addresses: Set<IPAddress> = []
     /// When to call `take`; nil while there is nothing to sum up.
@@ -18,8 +20,8 @@ struct RefusalLog: Sendable {
     /// A connection from there was refused. True if that is to be told by itself.
     mutating func note(_ address: IPAddress, now: MediaTime) -> Bool {
         deadline = deadline ?? now + Self.interval
-        guard told >= Self.mostTold else {
-            told += 1
+        if let told, told.values.reduce(0, +) < Self.mostTold, told[address, default: 0] < Self.mostToldOfOne {
+            self.told?[address, default: 0] += 1
             return true
         }
         count += 1
@@ -32,7 +34,7 @@ struct RefusalLog: Sendable {
         let sum = (count, addresses.count)
         // While it goes on, nothing is told by itself.
         deadline = count > 0 ? now + Self.interval : nil
-        told = count > 0 ? Self.mostTold : 0
+        told = count > 0 ? nil : [:]
         count = 0
         addresses.removeAll(keepingCapacity: true)
         return sum.0 > 0 ? sum : nil
