@@ -11,10 +11,11 @@ final class ClosingConnections {
 
     var isEmpty: Bool { channels.isEmpty }
 
-    /// Closes `channel` after everything written has left, or after a second.
-    func close(_ channel: any Channel) {
+    /// Closes `channel` after everything written has left, or after a second. `isLast`: all connections are being closed, and none makes
+    /// room for another.
+    func close(_ channel: any Channel, isLast: Bool) {
         guard channel.isActive else { return channel.reset() }
-        if channels.count >= Self.most { channels.removeFirst().reset() }
+        if !isLast, channels.count >= Self.most { channels.removeFirst().reset() }
         channels.append(channel)
         channel.closeAfterFlushing()
         let bound = NIOLoopBound((self, channel), eventLoop: channel.eventLoop)

@@ -234,7 +234,11 @@ final class HostDriver {
     private func close(_ id: ConnectionID) {
         guard let connection = connections.removeValue(forKey: id) else { return }
         // Who has said nothing was told nothing.
-        if connection.hasSpoken { closing.close(connection.channel) } else { connection.channel.reset() }
+        if connection.hasSpoken {
+            closing.close(connection.channel, isLast: isShuttingDown)
+        } else {
+            connection.channel.reset()
+        }
         completeShutdownIfDone()
     }
 
