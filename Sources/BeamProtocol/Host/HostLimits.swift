@@ -49,6 +49,8 @@ enum HostLimits {
 
     /// How long the viewers have to take the next media key, and after how many datagrams there is one.
     static let mediaKeyTime = Duration.seconds(1)
+    /// From one media key to the next.
+    static let mediaKeyPause = Duration.milliseconds(50)
     static let datagramsPerKey: UInt64 = 1 << 31
 
     static let firstHeartbeat = Duration.seconds(2)

@@ -245,7 +245,12 @@ extension HostSession {
 
     /// What leaves from now on is none of somebody's business who has just left.
     mutating func replaceMediaKey(now: MediaTime) {
+        // Whoever comes and goes has no more messages sent to everybody than so many a second.
+        if let lastKeyChange, now - lastKeyChange < HostLimits.mediaKeyPause {
+            return deadlines.set(.nextMediaKey, at: lastKeyChange + HostLimits.mediaKeyPause)
+        }
         guard let key = mediaKeys.replace(now: now, random: &random) else { return }
+        lastKeyChange = now
         for id in viewers.filter(\.isSecure).compactMap(\.control) { send(.mediaKey(key), to: id) }
         if let deadline = mediaKeys.deadline { deadlines.set(.mediaKey, at: deadline) }
         mediaKeyTaken(now: now)

@@ -93,6 +93,8 @@ public struct HostSession: Sendable {
         case proof(ViewerID)
         /// The next media key is used, whoever may not have it yet.
         case mediaKey
+        /// Another media key may be given out.
+        case nextMediaKey
         case keyframe(lane: Int)
         /// Nothing has left for a moment.
         case tail(lane: Int)
@@ -123,6 +125,8 @@ public struct HostSession: Sendable {
     var code: HostCode
     var codeGuard = CodeGuard()
     var mediaKeys: MediaKeys
+    /// When the last media key was given out.
+    var lastKeyChange: MediaTime?
     /// Of the viewers' own keys.
     var lastKeyNumber: UInt16 = 0
     var mediaPort: UInt16?
@@ -215,6 +219,8 @@ public struct HostSession: Sendable {
             proofMissed(id)
         case .mediaKey:
             advanceMediaKey(now: now)
+        case .nextMediaKey:
+            replaceMediaKey(now: now)
         case .keyframe(let lane):
             perform(lanes[lane].keyframes.deadlineReached(now: now), lane: lane)
         case .tail(let lane):

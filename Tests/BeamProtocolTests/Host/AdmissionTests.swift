@@ -171,6 +171,26 @@ struct AdmissionTests {
         #expect(host.session.statistics.viewers == 49)
     }
 
+    /// Each that leaves costs everybody another media key.
+    @Test func whoComesAndGoesDoesNotFloodTheOthers() {
+        var host = HostBench(
+            .none, trust: HostTrust(own: .host, remembered: [.viewer: "a", .made(7): "b"], code: .none))
+        let honest = host.join(1, device: .made(7))
+        #expect(honest != nil)
+        var keys = 0
+        for id: UInt64 in 100..<2100 {
+            _ = host.join(id, instance: id)
+            host.say(id, .bye(""))
+            for case .mediaKey(let key) in host.takeMessages(1) {
+                keys += 1
+                host.say(1, .mediaKeyReady(key.number))
+            }
+            host.advance(by: .milliseconds(5))
+        }
+        #expect((100...201).contains(keys), "\(keys) in 10 s")
+        #expect(!host.isClosed(1))
+    }
+
     // MARK: Questions
 
     private func asked(_ host: inout HostBench) -> [ConnectionID] {
