@@ -112,7 +112,7 @@ struct SessionPair {
             switch output {
             case .transmit(let burst): take(burst)
             case .send(_, let bytes): viewer.handle(.controlMessage(bytes), now: now)
-            case .wait, .admitted, .close, .requestKeyframe, .demand, .event: break
+            case .wait, .close, .requestKeyframe, .demand, .event: break
             }
         }
     }

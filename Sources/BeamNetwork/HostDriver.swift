@@ -19,17 +19,25 @@ final class HostDriver {
     private var sender: MediaSender?
     private let transport: SecureTransport
     private var connections: [ConnectionID: Connection] = [:]
+    /// Of connections that were accepted, and have no pipeline yet.
+    private var accepted: [ObjectIdentifier: ConnectionID] = [:]
+    private let closing = ClosingConnections()
+    private let handshakes: HandshakeTurns
     private var lastConnection: UInt64 = 0
     private var allConnectionsClosed: EventLoopPromise<Void>?
 
     /// A control connection; `secure` once it speaks version 2.
     private struct Connection {
         let channel: any Channel
+        let address: IPAddress
+        var hasSpoken = false
         var secure: SecureControl?
     }
 
-    /// Connections that may be open while they are being closed; beyond that, an end is an end.
-    private static let closingLimit = 128
+    /// What may wait to be sent on a control connection, in bytes: whoever lets more wait isn't reading.
+    private static let mostUnsent = 64 << 10
+    /// What one read from a control connection takes, in bytes: as much as a TLS record holds.
+    private static let bytesPerRead = 16 << 10
 
     init(loop: any EventLoop, options: HostServer.Options, handlers: HostServer.Handlers) throws {
         self.loop = loop
@@ -37,7 +45,9 @@ final class HostDriver {
         transport = try SecureTransport(options.identity)
         session = HostSession(configuration: options.session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
+        handshakes = HandshakeTurns(loop: loop)
         timer.onDeadline { [unowned self] in self.pump() }
+        closing.onEmpty { [unowned self] in self.completeShutdownIfDone() }
     }
 
     var statistics: HostStatistics { session.statistics }
@@ -76,12 +86,13 @@ final class HostDriver {
         return done.futureResult.map {
             timeout.cancel()
             bound.value.timer.cancel()
+            bound.value.handshakes.stop()
             bound.value.media?.close(promise: nil)
         }
     }
 
     private func completeShutdownIfDone() {
-        guard connections.isEmpty else { return }
+        guard connections.isEmpty, closing.isEmpty else { return }
         allConnectionsClosed?.succeed()
     }
 
@@ -112,12 +123,19 @@ final class HostDriver {
         }
         let bound = NIOLoopBound(self, eventLoop: loop)
         var bootstrap = ServerBootstrap(group: loop)
-            .serverChannelOption(.backlog, value: 64)
+            .serverChannelOption(.backlog, value: AcceptGate.backlog)
+            .serverChannelOption(.maxMessagesPerRead, value: AcceptGate.acceptsPerTurn)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: 64 << 10))
+            .childChannelOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: Self.mostUnsent))
+            .childChannelOption(
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.bytesPerRead)
+            )
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try bound.value.guardListener(channel) }
+            }
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try bound.value.accept(channel) }
+                channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel) }
             }
         for (option, value) in SocketOptions.control {
             bootstrap = bootstrap.childChannelOption(option, value: value)
@@ -133,27 +151,48 @@ final class HostDriver {
         }
     }
 
-    private func accept(_ channel: any Channel) throws {
-        guard let remote = channel.remoteAddress.flatMap(IPAddress.init), !isShuttingDown,
-            connections.count < Self.closingLimit
-        else {
-            channel.close(promise: nil)
-            return
-        }
+    private func guardListener(_ channel: any Channel) throws {
+        try channel.pipeline.syncOperations.addHandler(
+            AcceptGate(
+                AcceptGate.Events(
+                    admits: { [unowned self] in self.admits($0) },
+                    onExhausted: { [unowned self] in self.handlers.onEvent(.acceptingPaused(reason: $0)) })))
+    }
+
+    /// Asks the session whether a connection that was accepted may stay, before anything is made for it.
+    private func admits(_ channel: any Channel) -> Bool {
+        guard let remote = channel.remoteAddress.flatMap(IPAddress.init), !isShuttingDown else { return false }
         lastConnection += 1
         let id = ConnectionID(lastConnection)
-        connections[id] = Connection(channel: channel)
+        connections[id] = Connection(channel: channel, address: remote)
+        handle(.connectionOpened(id, from: remote))
+        guard connections[id] != nil else { return false }
+        accepted[ObjectIdentifier(channel)] = id
+        // Also one that ends before its pipeline is made.
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        channel.closeFuture.whenComplete { _ in
+            bound.value.accepted.removeValue(forKey: ObjectIdentifier(channel))
+            bound.value.ended(id)
+        }
+        return true
+    }
+
+    private func prepare(_ channel: any Channel) throws {
+        guard let id = accepted.removeValue(forKey: ObjectIdentifier(channel)), connections[id] != nil else {
+            return channel.reset()
+        }
         try channel.pipeline.syncOperations.addHandler(
             FirstByteHandler(
                 FirstByteHandler.Events(
                     onFirstByte: { [unowned self] first in try self.speak(first, on: id) },
                     onEnd: { [unowned self] _ in self.ended(id) })))
-        handle(.connectionOpened(id, from: remote))
     }
 
     /// The connection has told its version.
     private func speak(_ first: FirstByte, on id: ConnectionID) throws {
-        guard let pipeline = connections[id]?.channel.pipeline.syncOperations else { return }
+        guard let connection = connections[id] else { return }
+        connections[id]?.hasSpoken = true
+        let pipeline = connection.channel.pipeline.syncOperations
         switch first {
         case .plain:
             try pipeline.addHandler(
@@ -162,10 +201,15 @@ final class HostDriver {
                         onBytes: { [unowned self] bytes in self.handle(.connectionBytes(id, bytes)) },
                         onEnd: { [unowned self] _ in self.ended(id) })))
         case .tls:
+            let gate = HandshakeGate(
+                handshakes, id, from: connection.address, isFavoured: session.favours(connection.address))
             connections[id]?.secure = try transport.add(
-                .host, to: pipeline,
+                .host, to: pipeline, gate: gate,
                 events: SecureControl.Events(
-                    onSecured: { [unowned self] device in self.handle(.connectionSecured(id, device)) },
+                    onSecured: { [unowned self] device in
+                        gate.open()
+                        self.handle(.connectionSecured(id, device))
+                    },
                     onMessage: { [unowned self] message in self.handle(.connectionMessage(id, message)) },
                     onEnd: { [unowned self] reason in self.ended(id, trouble: reason) }))
         }
@@ -180,13 +224,23 @@ final class HostDriver {
     private func send(_ bytes: [UInt8], on id: ConnectionID) {
         guard let connection = connections[id] else { return }
         let channel = connection.channel
-        // Somebody who lets 64 KiB of small messages wait isn't reading.
-        guard channel.isWritable else { return channel.close(promise: nil) }
+        guard channel.isWritable else { return channel.reset() }
         if let secure = connection.secure {
             secure.send(bytes)
         } else {
             channel.writeAndFlush(channel.allocator.buffer(bytes: bytes), promise: nil)
         }
+    }
+
+    private func close(_ id: ConnectionID) {
+        guard let connection = connections.removeValue(forKey: id) else { return }
+        // Who has said nothing was told nothing.
+        if connection.hasSpoken {
+            closing.close(connection.channel, isLast: isShuttingDown)
+        } else {
+            connection.channel.reset()
+        }
+        completeShutdownIfDone()
     }
 
     // MARK: Media
@@ -257,8 +311,7 @@ final class HostDriver {
         while true {
             switch session.pollOutput(now: .now) {
             case .send(let id, let bytes): send(bytes, on: id)
-            case .admitted(let id): connections[id]?.secure?.limit = MessageFraming.longest
-            case .close(let id): connections[id]?.channel.closeAfterFlushing()
+            case .close(let id): close(id)
             case .transmit(let burst): sender?.send(burst)
             case .requestKeyframe(let lane): handlers.requestKeyframe(lane)
             case .demand(let demand, let lane): handlers.onDemand(demand, lane)

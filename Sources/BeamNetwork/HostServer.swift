@@ -67,6 +67,7 @@ public final class HostServer: Sendable {
         do {
             let started = try loop.submit {
                 ThreadPriority.raise()
+                DescriptorLimit.raise()
                 let driver = try HostDriver(loop: loop, options: options, handlers: handlers)
                 let bound = NIOLoopBound(driver, eventLoop: loop)
                 return driver.start(options).map { ports in (driver: bound, ports: ports) }

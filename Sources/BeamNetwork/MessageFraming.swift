@@ -4,10 +4,10 @@ import NIOCore
 ///
 /// Bytes go in as they arrive, messages come out. What is held is bounded by what has arrived, whatever was announced.
 struct MessageFraming {
-    /// Of any message, in bytes.
+    /// What the format allows, in bytes.
     static let longest = 10 << 20
-    /// What is believed of somebody who isn't known yet, in bytes.
-    static let strangersLimit = 64 << 10
+    /// What is taken of anybody, known or not, in bytes: far more than the longest message that there is today.
+    static let usualLimit = 64 << 10
 
     private static let headerLength = 4
     /// More memory than this isn't kept for the next message, in bytes.
@@ -26,8 +26,8 @@ struct MessageFraming {
         }
     }
 
-    /// A longer message is refused; 1…10 MiB. Asked anew for each message.
-    var limit = strangersLimit {
+    /// A longer message is refused; 1…10 MiB. Asked anew for each message. To be raised where a longer one is expected.
+    var limit = usualLimit {
         didSet { limit = min(max(1, limit), Self.longest) }
     }
 

@@ -45,7 +45,7 @@ final class SecureControl: ChannelInboundHandler {
         self.events = events
     }
 
-    /// The longest message that is taken, in bytes: 64 KiB until the other side is let in, at most 10 MiB.
+    /// The longest message that is taken, in bytes: 64 KiB unless it is raised, at most 10 MiB.
     var limit: Int {
         get { framing.limit }
         set { framing.limit = newValue }

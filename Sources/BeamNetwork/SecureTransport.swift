@@ -56,10 +56,12 @@ struct SecureTransport: Sendable {
 
     /// Adds TLS and, behind it, the end of the pipeline, through which messages come and go. On the channel's event loop.
     ///
-    /// - Parameter timeout: from the TCP connection (or from now, if there is one) to `onSecured`.
+    /// - Parameters:
+    ///   - timeout: from the TCP connection (or from now, if there is one) to `onSecured`.
+    ///   - gate: lets the handshake go on step by step; nil: as fast as the other side does.
     func add(
         _ role: Role, to pipeline: ChannelPipeline.SynchronousOperations,
-        timeout: TimeAmount = SecureControl.handshakeTimeout, events: SecureControl.Events
+        timeout: TimeAmount = SecureControl.handshakeTimeout, gate: HandshakeGate? = nil, events: SecureControl.Events
     ) throws -> SecureControl {
         let proof = PeerProof()
         let verify: NIOSSLCustomVerificationCallback = { chain, promise in
@@ -77,6 +79,7 @@ struct SecureTransport: Sendable {
         // The end first: the handshake may begin, and fail, as TLS is added.
         try pipeline.addHandler(control)
         try pipeline.addHandler(tls, position: .before(control))
+        if let gate { try pipeline.addHandler(gate, name: HandshakeGate.name, position: .before(tls)) }
         return control
     }
 }

@@ -27,6 +27,10 @@ final class ViewerDriver {
     private var receiver: DatagramReceiver?
     private var mediaGeneration: UInt64 = 0
 
+    /// What may wait to be sent to a host, in bytes: one that lets more wait isn't reading.
+    private static let mostUnsent = 256 << 10
+    /// What one read from a host's control connection takes, in bytes: as much as a TLS record holds.
+    private static let bytesPerRead = 16 << 10
     private static let connectTimeout = TimeAmount.seconds(3)
     /// How long a host may take to secure a connection before it counts as one that doesn't know how, where that is allowed.
     private static let patience = TimeAmount.milliseconds(1500)
@@ -84,6 +88,8 @@ final class ViewerDriver {
         var bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(Self.connectTimeout)
             .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: Self.mostUnsent))
+            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.bytesPerRead))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel, version, attempt: attempt) }
             }
@@ -179,6 +185,15 @@ final class ViewerDriver {
 
     private func sendControl(_ bytes: [UInt8]) {
         guard let control else { return }
+        guard control.isWritable else {
+            // Not from within the session's own decision.
+            let bound = NIOLoopBound(self, eventLoop: loop)
+            let attempt = attempt
+            control.reset()
+            return loop.execute {
+                bound.value.controlEnded(attempt: attempt, reason: "it doesn't read what it is sent", .network)
+            }
+        }
         if let secure { return secure.send(bytes) }
         control.writeAndFlush(control.allocator.buffer(bytes: bytes), promise: nil)
     }

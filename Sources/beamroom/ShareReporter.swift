@@ -215,6 +215,12 @@ final class ShareReporter: Sendable {
             if verdict(on: .connectionRefused, from: address).toPerson {
                 console.say("A connection from \(address) was closed: \(reason).")
             }
+        case .connectionsRefused(let count, let addresses):
+            console.say(
+                "\(count) more connections and viewers from \(addresses) addresses were refused in the last 10 s.")
+            events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
+        case .acceptingPaused(let reason):
+            console.say("New viewers have to wait: nothing can be accepted at the moment (\(reason)).")
         case .mediaStarted(let session, let address):
             let verdict = verdict(on: .visit, from: address.ip)
             if verdict.toPerson { console.say("The picture goes to \(address).") }

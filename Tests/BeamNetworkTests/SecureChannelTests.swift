@@ -14,7 +14,7 @@ struct SecureChannelTests {
         let viewer = try await SecureEnd.viewer(viewerIdentity, port: host.port)
         #expect(viewer.events.wait { $0 == .secured(hostIdentity.deviceKey) } != nil)
         #expect(host.events.wait { $0 == .secured(viewerIdentity.deviceKey) } != nil)
-        let large = (0..<MessageFraming.strangersLimit).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let large = (0..<MessageFraming.usualLimit).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         try await viewer.send([1], [2, 3], large)
         try await host.send([4], large)
         #expect(host.events.wait { $0 == .message(large) } != nil)

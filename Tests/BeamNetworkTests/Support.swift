@@ -41,7 +41,8 @@ final class TestHost: Sendable {
 
     init(
         port: UInt16 = 0, mediaPort: UInt16 = 0, bind: String? = "127.0.0.1",
-        acceptance: HostSession.Acceptance = .all, identity: LocalIdentity? = nil, code: PairingCode? = nil,
+        acceptance: HostSession.Acceptance = .all, identity: LocalIdentity? = nil,
+        remembered: [DeviceKey: String] = [:], code: PairingCode? = nil,
         allowsUnencrypted: Bool = true
     ) throws {
         let identity = try identity ?? LocalIdentity()
@@ -55,7 +56,8 @@ final class TestHost: Sendable {
                 session: HostSession.Configuration(
                     acceptance: acceptance, deviceName: "host",
                     trust: HostTrust(
-                        own: identity.deviceKey, code: code.map { HostCode(given: $0, isRenewed: true) } ?? .none),
+                        own: identity.deviceKey, remembered: remembered,
+                        code: code.map { HostCode(given: $0, isRenewed: true) } ?? .none),
                     allowsUnencrypted: allowsUnencrypted)),
             handlers: HostServer.Handlers(
                 onEvent: { events.append($0) },

@@ -1,23 +1,25 @@
 import Foundation
 import Testing
 
+/// Where it is, and whether it can run.
+private enum AttackScript {
+    static let path = (#filePath as NSString).deletingLastPathComponent + "/../../Scripts/attack"
+
+    /// Nil when the attacks can be played here, else what is missing.
+    static let obstacle: String? = {
+        do {
+            try Tool.run(path, ["--no-setup", "--list"])
+            return nil
+        } catch {
+            return "Scripts/attack can't run here (packages python3-cryptography and python3-openssl)"
+        }
+    }()
+}
+
 /// The short form of `Scripts/attack`: nobody gets in, and nothing goes down.
 extension EndToEnd {
-    @Suite(.needsProgram, .enabled(if: AttackTests.obstacle == nil, "\(AttackTests.obstacle ?? "")"))
+    @Suite(.needsProgram, .enabled(if: AttackScript.obstacle == nil, "\(AttackScript.obstacle ?? "")"))
     struct AttackTests {
-        /// Nil when the attacks can be played here, else what is missing.
-        static let obstacle: String? = {
-            do {
-                try Tool.run(script, ["--no-setup", "--list"])
-                return nil
-            } catch {
-                return "Scripts/attack can't run here (packages python3-cryptography and python3-openssl)"
-            }
-        }()
-
-        private static let script =
-            (#filePath as NSString).deletingLastPathComponent + "/../../Scripts/attack"
-
         private struct Results: Decodable {
             struct Row: Decodable {
                 var name: String
@@ -33,7 +35,7 @@ extension EndToEnd {
             let scratch = try ScratchDirectory()
             let file = scratch.file("rows.json")
             let attack = try ChildProcess(
-                Self.script, ["--no-setup", "--short", "--program", Program.path, "--json", file])
+                AttackScript.path, ["--no-setup", "--short", "--program", Program.path, "--json", file])
             defer { attack.end() }
             let ending = try attack.waitForEnd(timeout: 600)
             let results = try JSONDecoder().decode(Results.self, from: try Data(contentsOf: URL(fileURLWithPath: file)))

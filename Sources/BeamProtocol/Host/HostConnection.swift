@@ -16,8 +16,14 @@ struct HostConnection: Sendable {
     var isAsking = false
     /// The person has said no.
     var isDeclined = false
+    var messages = MessageRate()
 
     init(from address: IPAddress) { self.address = address }
 
     var isStranger: Bool { viewer == nil }
+
+    /// Version 2: what it has proved to be.
+    var device: DeviceKey? {
+        if case .version2(let dialog) = dialog { dialog.device } else { nil }
+    }
 }

@@ -78,6 +78,12 @@ public enum HostEvent: Sendable, Equatable {
     case viewerRefused(from: Visitor, reason: String)
     /// A connection was closed for what it did or didn't do; nothing of it is used.
     case connectionRefused(from: IPAddress, reason: String)
+    /// So many more connections and viewers were refused in the last 10 s, from so many addresses (256 stands for more, too), than
+    /// had an event of their own: only the first few of a flood have.
+    case connectionsRefused(count: Int, addresses: Int)
+    /// No connection can be accepted for a moment: the system has no descriptors or memory left (`reason`: its words). Told every 10 s at
+    /// most.
+    case acceptingPaused(reason: String)
     /// A paired viewer's first hello, or the first from a new address: the stream goes there.
     case mediaStarted(session: String, to: NetworkAddress)
     /// It has been silent for too long, or sending failed; its next hello starts it again.

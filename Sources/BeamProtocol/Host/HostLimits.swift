@@ -1,10 +1,29 @@
 /// What a host bears from strangers, and how long it waits.
 enum HostLimits {
-    /// Control connections in all; and of one address, those that haven't been let in.
-    static let connections = 64
-    static let strangersPerAddress = 16
+    /// Control connections of unknown peers that haven't been let in: in all, and of one address prefix.
+    static let unknownConnections = 64
+    static let unknownPerPrefix = 16
+    /// How fast those may come: of one address prefix, and in all. A burst at first, then so many a second.
+    static let connectionBurst = 64
+    static let connectionsPerSecond = 32
+    static let totalConnectionBurst = 256
+    static let totalConnectionsPerSecond = 200
+    /// The same for prefixes from which nobody has come for so long.
+    static let freshConnectionsPerSecond = 100
+    static let freshAfter = Duration.seconds(10)
+    /// Connections of known devices that haven't joined yet: in all, and of one device.
+    static let knownConnections = 32
+    static let knownPerDevice = 4
     /// Viewers let in at a time; those without a connection included.
     static let viewers = 64
+    /// Of those, the ones of one known device, and of one address in version 1, where nothing else tells viewers apart.
+    static let viewersPerDevice = 8
+    /// Of those, the ones of devices that aren't known (`--accept all`, version 1), in all and of one address prefix: the rest is kept
+    /// free for devices that are known.
+    static let unknownViewers = 48
+    static let unknownViewersPerPrefix = 32
+    /// Addresses that a known device was let in from in this run, the latest.
+    static let favouredAddresses = 64
     /// How long a connection may go without having been let in.
     static let strangerTime = Duration.seconds(30)
     /// The same while the person at the host is being asked about a version 2 viewer, which can't come back with the same digits.
@@ -16,9 +35,14 @@ enum HostLimits {
     /// Malformed lines that a viewer may send.
     static let strikes = 16
 
-    /// Questions to the person at a time; and of one address.
+    /// Questions to the person at a time; of one address prefix; and those of them that are kept for prefixes that haven't asked
+    /// within `questionMemory`.
     static let questions = 8
-    static let questionsPerAddress = 3
+    static let questionsPerPrefix = 3
+    static let questionsKept = 2
+    static let questionMemory = Duration.seconds(600)
+    /// A question that has stood for so long may give way to one from an address prefix that asks less.
+    static let questionTurn = Duration.seconds(20)
     /// How long a question outlives its connection: longer than a viewer's longest pause between two attempts.
     static let questionAfterlife = Duration.seconds(15)
     /// How long an answer is good for a viewer that wasn't there to hear it.
@@ -27,6 +51,8 @@ enum HostLimits {
 
     /// How long the viewers have to take the next media key, and after how many datagrams there is one.
     static let mediaKeyTime = Duration.seconds(1)
+    /// From one media key to the next.
+    static let mediaKeyPause = Duration.milliseconds(50)
     static let datagramsPerKey: UInt64 = 1 << 31
 
     static let firstHeartbeat = Duration.seconds(2)

@@ -2,31 +2,56 @@ import BeamMedia
 
 /// The host's control connections: who may open one, and for how long it may stay a stranger's.
 extension HostSession {
+    /// Whether an address has had a viewer of a known device, so that what comes from there goes before what is unknown.
+    public func favours(_ address: IPAddress) -> Bool {
+        favoured.contains(address) || viewers.contains { $0.address == address && isKnown($0.peer) }
+    }
+
     mutating func connectionOpened(_ id: ConnectionID, from address: IPAddress, now: MediaTime) {
-        let strangers = connections.values.count { $0.isStranger && $0.address == address }
-        let refusal: String? =
-            if connections.count >= HostLimits.connections {
-                "\(HostLimits.connections) connections are open already"
-            } else if strangers >= HostLimits.strangersPerAddress {
-                "\(HostLimits.strangersPerAddress) connections from there wait to be let in already"
-            } else {
-                nil
-            }
-        if let refusal {
+        switch ledger.arrive(id, from: address, isFavoured: favours(address), now: now) {
+        case .refuse(let reason):
             outputs.append(.close(id))
-            emit(.connectionRefused(from: address, reason: refusal))
-            return
+            refused(address, reason: reason, now: now)
+        case .admit(let evicted):
+            if let evicted {
+                refuseConnection(evicted, reason: "it waited, and others came", now: now)
+            }
+            connections[id] = HostConnection(from: address)
+            deadlines.set(.stranger(id), at: now + HostLimits.strangerTime)
         }
-        connections[id] = HostConnection(from: address)
-        deadlines.set(.stranger(id), at: now + HostLimits.strangerTime)
     }
 
     /// It has ended by itself. Why a stranger could not be secure is worth a word.
     mutating func connectionEnded(_ id: ConnectionID, trouble: String?, now: MediaTime) {
         if let trouble, let connection = connections[id], case .undecided = connection.dialog {
-            emit(.connectionRefused(from: connection.address, reason: trouble))
+            refused(connection.address, reason: trouble, now: now)
         }
         connectionClosed(id, now: now)
+    }
+
+    // MARK: What is told of refusals
+
+    /// Tells that a connection was refused, or counts it where too many are.
+    mutating func refused(_ address: IPAddress, reason: String, now: MediaTime) {
+        if isTold(address, now: now) { emit(.connectionRefused(from: address, reason: reason)) }
+    }
+
+    /// Whether one more refusal is told by itself.
+    private mutating func isTold(_ address: IPAddress, now: MediaTime) -> Bool {
+        let isTold = refusals.note(address, now: now)
+        armRefusals()
+        return isTold
+    }
+
+    mutating func sumUpRefusals(now: MediaTime) {
+        if let sum = refusals.take(now: now) {
+            emit(.connectionsRefused(count: sum.count, addresses: sum.addresses))
+        }
+        armRefusals()
+    }
+
+    private mutating func armRefusals() {
+        if let time = refusals.deadline { deadlines.set(.refusals, at: time) } else { deadlines.cancel(.refusals) }
     }
 
     mutating func connectionClosed(_ id: ConnectionID, now: MediaTime) {
@@ -41,7 +66,7 @@ extension HostSession {
     mutating func refuseConnection(_ id: ConnectionID, reason: String, now: MediaTime) {
         guard let address = connections[id]?.address else { return }
         outputs.append(.close(id))
-        emit(.connectionRefused(from: address, reason: reason))
+        refused(address, reason: reason, now: now)
         connectionClosed(id, now: now)
     }
 
@@ -49,6 +74,7 @@ extension HostSession {
     mutating func forget(_ id: ConnectionID, now: MediaTime) -> HostConnection? {
         noteFailedComparison(id, now: now)
         guard let connection = connections.removeValue(forKey: id) else { return nil }
+        ledger.remove(id)
         deadlines.cancel(.stranger(id))
         deadlines.cancel(.heartbeat(id))
         if connection.isAsking {
@@ -84,8 +110,9 @@ extension HostSession {
         case .accept: accepted(id, code: code, now: now)
         case .decline: declined(id, now: now)
         case .busy: refuseViewer(id, .busy, reason: "Too many requests", now: now)
-        case .ask(let withdrawn):
+        case .ask(let withdrawn, let evicted):
             for question in withdrawn { emit(.askWithdrawn(question)) }
+            if let evicted { refuseViewer(evicted, .busy, reason: "Others ask, too", now: now) }
             asks(id, now: now)
             emit(code.map { .viewerAsks(id, code: $0, from: visitor(id)) } ?? .comparisonAsked(id, from: visitor(id)))
         case .wait(let previous):
@@ -100,6 +127,7 @@ extension HostSession {
 
     private mutating func asks(_ id: ConnectionID, now: MediaTime) {
         connections[id]?.isAsking = true
+        ledger.asks(id)
         guard let connection = connections[id], connection.questionTime != HostLimits.strangerTime else { return }
         deadlines.set(.stranger(id), at: now + connection.questionTime)
     }
@@ -121,12 +149,12 @@ extension HostSession {
     }
 
     private mutating func declined(_ id: ConnectionID, now: MediaTime) {
-        refuseViewer(id, .declined, reason: "Declined", now: now)
+        refuseViewer(id, .declined, reason: "Declined", isAnswer: true, now: now)
     }
 
-    /// Says no to a viewer, in its own version's words.
+    /// Says no to a viewer, in its own version's words. `isAnswer`: the person has said so, and is told that it was done.
     mutating func refuseViewer(
-        _ id: ConnectionID, _ refusal: SecureMessage.Refusal, reason: String, now: MediaTime
+        _ id: ConnectionID, _ refusal: SecureMessage.Refusal, reason: String, isAnswer: Bool = false, now: MediaTime
     ) {
         let visitor = visitor(id)
         guard let connection = forget(id, now: now) else { return }
@@ -137,7 +165,8 @@ extension HostSession {
         }
         outputs.append(.close(id))
         // A wrong code has an event of its own.
-        if refusal != .wrongCode { emit(.viewerRefused(from: visitor, reason: reason)) }
+        guard refusal != .wrongCode, isAnswer || isTold(visitor.address, now: now) else { return }
+        emit(.viewerRefused(from: visitor, reason: reason))
     }
 
     /// Who is at that connection's other end.

@@ -32,9 +32,11 @@ extension HostSession {
             case .hello:
                 // An older one that comes late, or is brought by somebody else, moves nothing.
                 guard result.isNewest else { break }
-                hello(index, from: address, now: now)
-                sayState(to: index, now: now)
+                let token = opened.withUnsafeBytes { SealedHello($0) }?.token
+                sealedHello(index, token: token, length: bytes.count, from: address, now: now)
             case .feedback:
+                // What is said of the stream comes from where the stream goes.
+                guard viewers[index].stream.destination?.address == address else { break }
                 take(opened.withUnsafeBytes { Feedback($0) }, isNewest: result.isNewest, from: index, now: now)
             case .media, .state, .parity:
                 break
@@ -60,16 +62,26 @@ extension HostSession {
         }
     }
 
-    private mutating func hello(_ index: Int, from address: NetworkAddress, now: MediaTime) {
+    mutating func hello(_ index: Int, from address: NetworkAddress, now: MediaTime) {
         viewers[index].lastSign = now
         guard case .start(let address, let replaced) = viewers[index].stream.hello(from: address, now: now) else {
             return
         }
-        if let replaced { lanes[viewers[index].lane].pacer.remove(replaced) }
+        let lane = viewers[index].lane
+        if let replaced { lanes[lane].pacer.remove(replaced) }
         deadlines.set(.streamSilence(viewers[index].id), at: now + HostLimits.streamSilence)
         emit(.mediaStarted(session: viewers[index].session.description, to: address))
         audienceChanged()
-        if isBroadcasting { needKeyframe(lane: viewers[index].lane, now: now) }
+        guard isBroadcasting else { return }
+        let waiting = lanes[lane].beforeProof.take()
+        for unit in waiting { handleFrame(unit, now: now) }
+        guard waiting.isEmpty else { return }
+        if replaced == nil || !viewers[index].isSecure {
+            needKeyframe(lane: lane, now: now)
+        } else {
+            // Whoever moves to and fro has no more of them made than whoever asks for them.
+            perform(lanes[lane].keyframes.wanted(now: now), lane: lane)
+        }
     }
 
     mutating func mediaSourceAnnounced(_ id: ViewerID, port: UInt16, now: MediaTime) {
@@ -115,7 +127,12 @@ extension HostSession {
         guard count != audience else { return }
         audience = count
         emit(.audience(count))
-        for lane in lanes.indices where !isWatched(lane) {
+        stopIdleLanes()
+    }
+
+    mutating func stopIdleLanes() {
+        for lane in lanes.indices where !isWatched(lane) && !isExpected(lane) {
+            lanes[lane].beforeProof.removeAll()
             lanes[lane].keyframes.stop()
             armKeyframe(lane: lane)
         }
@@ -127,7 +144,8 @@ extension HostSession {
     /// number on the wire is the session's own.
     public mutating func handleFrame(_ unit: AccessUnit, now: MediaTime) {
         let lane = unit.lane
-        guard !isEnded, isBroadcasting, lanes.indices.contains(lane), isWatched(lane) else { return }
+        guard !isEnded, isBroadcasting, lanes.indices.contains(lane) else { return }
+        guard isWatched(lane) else { return handleEarlyFrame(unit, now: now) }
         if unit.isKeyframe {
             keyframeCame(lane: lane, now: now)
         } else if let count = lanes[lane].droppedUntilKeyframe {

@@ -135,7 +135,8 @@ extension HostSession {
     }
 
     private mutating func demand(_ lane: Int, now: MediaTime) -> StreamDemand {
-        var demand = StreamDemand(isWatched: isBroadcasting && isWatched(lane))
+        let isExpected = isExpected(lane)
+        var demand = StreamDemand(isWatched: isBroadcasting && (isWatched(lane) || isExpected))
         guard demand.isWatched else { return demand }
         var rate: Int?
         for path in paths(lane) where path.isBound { rate = min(rate ?? .max, path.rate) }
@@ -148,7 +149,7 @@ extension HostSession {
         let isBacklogged =
             lanes[lane].pacer.backlog > 0
             && (lanes[lane].isBlocked || lanes[lane].pacer.backlogTime(now: now) > Self.longestBacklog)
-        demand.isHeld = !isReachable(lane) || isBacklogged || isMending(lane)
+        demand.isHeld = (!isReachable(lane) && !isExpected) || isBacklogged || isMending(lane)
         return demand
     }
 

@@ -16,6 +16,9 @@ extension HostSession {
         // Any of them may be the connection's last.
         for line in lines {
             guard let connection = connections[id], var dialog = lineDialog(id) else { return }
+            guard connections[id]?.messages.admits(now: now) == true else {
+                return refuseConnection(id, reason: MessageRate.reason, now: now)
+            }
             let action = dialog.line(line, from: connection.viewer, isAsking: connection.isAsking)
             connections[id]?.dialog = .version1(dialog)
             perform(action, on: id, now: now)

@@ -3,13 +3,20 @@ import BeamMedia
 /// Version 2's control plane at the host: messages inside TLS, between two keys.
 extension HostSession {
     /// The other end has proved that it holds this key.
-    mutating func connectionSecured(_ id: ConnectionID, device: DeviceKey) {
+    mutating func connectionSecured(_ id: ConnectionID, device: DeviceKey, now: MediaTime) {
         guard case .undecided = connections[id]?.dialog else { return }
         connections[id]?.dialog = .version2(SecureDialog(device: device, random: &random))
+        guard book.trusts(device) else { return }
+        let waiting = connections.values.filter { $0.isStranger && $0.device.map(book.trusts) ?? false }
+        guard waiting.count <= HostLimits.knownConnections,
+            waiting.count(where: { $0.device == device }) <= HostLimits.knownPerDevice
+        else { return refuseViewer(id, .busy, reason: "Too many connections of this device", now: now) }
+        ledger.proved(id)
     }
 
     mutating func connectionMessage(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
         guard let connection = connections[id], case .version2(var dialog) = connection.dialog else { return }
+        guard connections[id]?.messages.admits(now: now) == true else { return tooManyMessages(id, now: now) }
         if let viewer = connection.viewer { return viewerMessage(viewer, bytes, on: id, now: now) }
         let action = dialog.message(bytes)
         connections[id]?.dialog = .version2(dialog)
@@ -164,6 +171,7 @@ extension HostSession {
 
     private mutating func paired(_ dialog: SecureDialog, on id: ConnectionID) {
         let name = book.pair(dialog.device, name: PeerText.name(dialog.name))
+        ledger.proved(id)
         send(.paired(isRemembered: trust.remembersNewViewers), to: id)
         emit(.devicePaired(dialog.device, name: name, isToBeRemembered: trust.remembersNewViewers))
     }
@@ -198,7 +206,6 @@ extension HostSession {
         }
         prepareDelivery(to: index, dialog.features)
         attach(index, to: id, now: now)
-        outputs.append(.admitted(id))
         send(
             .session(
                 SecureMessage.Session(
@@ -229,6 +236,11 @@ extension HostSession {
 
     // MARK: A viewer's messages
 
+    private mutating func tooManyMessages(_ id: ConnectionID, now: MediaTime) {
+        send(.bye(MessageRate.reason), to: id)
+        refuseConnection(id, reason: MessageRate.reason, now: now)
+    }
+
     private mutating func viewerMessage(_ viewer: ViewerID, _ bytes: [UInt8], on id: ConnectionID, now: MediaTime) {
         signOfLife(viewer, now: now)
         do {
@@ -255,7 +267,12 @@ extension HostSession {
 
     /// What leaves from now on is none of somebody's business who has just left.
     mutating func replaceMediaKey(now: MediaTime) {
+        // Whoever comes and goes has no more messages sent to everybody than so many a second.
+        if let lastKeyChange, now - lastKeyChange < HostLimits.mediaKeyPause {
+            return deadlines.set(.nextMediaKey, at: lastKeyChange + HostLimits.mediaKeyPause)
+        }
         guard let key = mediaKeys.replace(now: now, random: &random) else { return }
+        lastKeyChange = now
         for id in viewers.filter(\.isSecure).compactMap(\.control) { send(.mediaKey(key), to: id) }
         if let deadline = mediaKeys.deadline { deadlines.set(.mediaKey, at: deadline) }
         mediaKeyTaken(now: now)

@@ -5,8 +5,8 @@ extension HostSession {
     /// One more, if there is room; otherwise the connection is refused, and the answer is nil.
     mutating func addViewer(_ peer: PairedViewer.Peer, on id: ConnectionID, now: MediaTime) -> Int? {
         guard let address = connections[id]?.address else { return nil }
-        guard viewers.count < HostLimits.viewers else {
-            refuseViewer(id, .busy, reason: "Too many viewers", now: now)
+        if let reason = makeRoom(for: peer, from: address, now: now) {
+            refuseViewer(id, .busy, reason: reason, now: now)
             return nil
         }
         lastViewer += 1
@@ -19,12 +19,53 @@ extension HostSession {
         return viewers.count - 1
     }
 
+    /// Why there is no room for one more such viewer; nil if there is. One of the same device that has lost its connection goes first.
+    private mutating func makeRoom(
+        for peer: PairedViewer.Peer, from address: IPAddress, now: MediaTime
+    ) -> String? {
+        let own = viewers.filter { isSameDevice($0, peer, address) }
+        if own.count >= HostLimits.viewersPerDevice {
+            guard let lost = own.filter({ $0.control == nil }).min(by: { $0.lastSign < $1.lastSign }) else {
+                return "Too many viewers of this device"
+            }
+            left(lost.id, reason: "another one of the same device has come", now: now)
+        }
+        if !isKnown(peer) {
+            let unknown = viewers.filter { !isKnown($0.peer) }
+            let prefix = AddressPrefix(address)
+            guard unknown.count < HostLimits.unknownViewers,
+                unknown.count(where: { AddressPrefix($0.address) == prefix }) < HostLimits.unknownViewersPerPrefix
+            else { return "Too many viewers" }
+        }
+        return viewers.count < HostLimits.viewers ? nil : "Too many viewers"
+    }
+
+    private func isSameDevice(_ viewer: PairedViewer, _ peer: PairedViewer.Peer, _ address: IPAddress) -> Bool {
+        switch peer {
+        case .version1: !viewer.isSecure && viewer.address == address
+        case .version2(let peer): viewer.secure?.device == peer.device
+        }
+    }
+
+    /// Its device was paired, or was let in by the person.
+    func isKnown(_ peer: PairedViewer.Peer) -> Bool {
+        if case .version2(let peer) = peer { book.trusts(peer.device) } else { false }
+    }
+
     /// That connection is the viewer's from now on.
     mutating func attach(_ index: Int, to id: ConnectionID, now: MediaTime) {
         viewers[index].control = id
         connections[id]?.viewer = viewers[index].id
         connections[id]?.isAsking = false
+        ledger.remove(id)
+        if isKnown(viewers[index].peer) { favour(viewers[index].address) }
         deadlines.cancel(.stranger(id))
+    }
+
+    private mutating func favour(_ address: IPAddress) {
+        favoured.removeAll { $0 == address }
+        if favoured.count >= HostLimits.favouredAddresses { favoured.removeFirst() }
+        favoured.append(address)
     }
 
     /// A viewer's earlier connection, if it still has one, gives way to a new one.
@@ -76,6 +117,7 @@ extension HostSession {
         if let address = viewer.stream.stop() { lanes[viewer.lane].pacer.remove(address) }
         deadlines.cancel(.streamSilence(id))
         deadlines.cancel(.path(id))
+        deadlines.cancel(.proof(id))
         deadlines.cancel(.repair(id))
         deadlines.cancel(.viewerSilence(id))
         emit(.viewerLeft(session: viewer.session.description, from: visitor, reason: reason))
@@ -101,6 +143,7 @@ extension HostSession {
         } else {
             for lane in lanes.indices {
                 _ = lanes[lane].pacer.dropWaiting()
+                lanes[lane].beforeProof.removeAll()
                 lanes[lane].keyframes.stop()
                 armKeyframe(lane: lane)
             }

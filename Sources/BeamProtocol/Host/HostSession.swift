@@ -71,8 +71,6 @@ public struct HostSession: Sendable {
     public enum Output: Sendable {
         /// Bytes of a version 1 connection, or a whole message of a version 2 connection.
         case send(ConnectionID, [UInt8])
-        /// A version 2 connection's viewer is let in: its messages may be longer from now on.
-        case admitted(ConnectionID)
         /// Close after everything sent so far has left.
         case close(ConnectionID)
         case transmit(MediaBurst)
@@ -95,8 +93,14 @@ public struct HostSession: Sendable {
         /// The stream to a viewer may have to end.
         case streamSilence(ViewerID)
         case questions
+        /// Refused connections are summed up.
+        case refusals
+        /// An address hasn't been proved in time.
+        case proof(ViewerID)
         /// The next media key is used, whoever may not have it yet.
         case mediaKey
+        /// Another media key may be given out.
+        case nextMediaKey
         case keyframe(lane: Int)
         /// Nothing has left for a moment.
         case tail(lane: Int)
@@ -116,6 +120,10 @@ public struct HostSession: Sendable {
     var isEnded = false
 
     var connections: [ConnectionID: HostConnection] = [:]
+    var ledger = ConnectionLedger()
+    var refusals = RefusalLog()
+    /// Where known devices were let in from, the latest last.
+    var favoured: [IPAddress] = []
     /// In the order of their coming.
     var viewers: [PairedViewer] = []
     var lastViewer: UInt64 = 0
@@ -127,6 +135,8 @@ public struct HostSession: Sendable {
     var codeGuard = CodeGuard()
     var comparisonGuard = ComparisonGuard()
     var mediaKeys: MediaKeys
+    /// When the last media key was given out.
+    var lastKeyChange: MediaTime?
     /// Of the viewers' own keys.
     var lastKeyNumber: UInt16 = 0
     var mediaPort: UInt16?
@@ -174,7 +184,7 @@ public struct HostSession: Sendable {
         switch input {
         case .connectionOpened(let id, let address): connectionOpened(id, from: address, now: now)
         case .connectionBytes(let id, let bytes): connectionBytes(id, bytes, now: now)
-        case .connectionSecured(let id, let device): connectionSecured(id, device: device)
+        case .connectionSecured(let id, let device): connectionSecured(id, device: device, now: now)
         case .connectionMessage(let id, let bytes): connectionMessage(id, bytes, now: now)
         case .connectionClosed(let id, let trouble): connectionEnded(id, trouble: trouble, now: now)
         case .remembered(let devices): rememberedChanged(devices, now: now)
@@ -218,8 +228,14 @@ public struct HostSession: Sendable {
         case .questions:
             for id in desk.expire(now: now) { emit(.askWithdrawn(id)) }
             armQuestions()
+        case .refusals:
+            sumUpRefusals(now: now)
+        case .proof(let id):
+            proofMissed(id)
         case .mediaKey:
             advanceMediaKey(now: now)
+        case .nextMediaKey:
+            replaceMediaKey(now: now)
         case .keyframe(let lane):
             perform(lanes[lane].keyframes.deadlineReached(now: now), lane: lane)
         case .tail(let lane):
@@ -236,6 +252,7 @@ public struct HostSession: Sendable {
         announce(.broadcast(false), .bye("The host has ended"))
         for id in connections.keys.sorted(by: { $0.value < $1.value }) { outputs.append(.close(id)) }
         connections = [:]
+        ledger.removeAll()
         viewers = []
         audience = 0
         lanes = lanes.map { Lane($0.number, configuration.pacing) }

@@ -14,6 +14,8 @@ struct Lane: Sendable {
     var pacer: Pacer
     var keyframes = KeyframeSchedule()
     var tail = TailProbe()
+    /// While nobody gets the lane, and somebody is about to.
+    var beforeProof = FramesBeforeProof()
     /// Frames were dropped: only a keyframe makes sense now. Counts those since.
     var droppedUntilKeyframe: Int?
     /// As much as may be is on its way.

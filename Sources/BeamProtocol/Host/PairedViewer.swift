@@ -25,6 +25,8 @@ struct PairedViewer: Sendable {
     /// The last line, message or hello.
     var lastSign: MediaTime
     var stream = ViewerStream()
+    /// Version 2: whether it is where its hellos come from.
+    var proof = AddressProof()
     /// Which of the host's streams it gets.
     var lane = Lane.full
     /// Version 2: how the stream gets to it.

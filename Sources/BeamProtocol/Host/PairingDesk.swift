@@ -10,6 +10,8 @@ struct PairingDesk: Sendable {
         /// The connection by which the person knows the question.
         let id: ConnectionID
         let address: IPAddress
+        let prefix: AddressPrefix
+        let askedAt: MediaTime
         /// What a version 1 viewer shows; nil in version 2.
         let code: PairingCode?
         /// Version 2: how far the comparison has come.
@@ -43,16 +45,17 @@ struct PairingDesk: Sendable {
         case decline
         /// Too many wait already.
         case busy
-        /// Put the question; those of `withdrawn` are void.
-        case ask(withdrawn: [ConnectionID])
+        /// Put the question; those of `withdrawn` are void. `evicted` waited for the answer to one of them, and is to be told.
+        case ask(withdrawn: [ConnectionID], evicted: ConnectionID?)
         /// The question has been put before, when the viewer came by another connection.
         case wait(instead: ConnectionID?)
     }
 
     private var questions: [Question] = []
     private var verdicts: [Verdict] = []
-    /// When questions were put about which address, for a while.
-    private var history: [(address: IPAddress, time: MediaTime)] = []
+    /// When questions were put about which address prefix, for a while.
+    private var history: [(prefix: AddressPrefix, time: MediaTime)] = []
+    private static let mostHistory = 256
 
     /// What the person's answer means.
     enum Decision: Hashable, Sendable {
@@ -79,20 +82,44 @@ struct PairingDesk: Sendable {
             }
             return .wait(instead: questions[index].connection)
         }
-        history.removeAll { now - $0.time > HostLimits.questionAfterlife }
-        guard history.count(where: { $0.address == address }) < HostLimits.questionsPerAddress + 1,
-            history.count < HostLimits.questions * 4
+        let prefix = AddressPrefix(address)
+        history.removeAll { now - $0.time > HostLimits.questionMemory }
+        let recent = history.filter { now - $0.time <= HostLimits.questionAfterlife }
+        guard recent.count(where: { $0.prefix == prefix }) < HostLimits.questionsPerPrefix + 1,
+            recent.count < HostLimits.questions * 4
         else { return .busy }
         // The same machine with another code: what it showed before is shown no more.
-        let withdrawn = questions.filter { $0.address == address && $0.connection == nil }.map(\.id)
+        var withdrawn = questions.filter { $0.address == address && $0.connection == nil }.map(\.id)
         questions.removeAll { withdrawn.contains($0.id) }
-        guard questions.count < HostLimits.questions,
-            questions.count(where: { $0.address == address }) < HostLimits.questionsPerAddress
-        else { return .busy }
+        let own = questions.count { $0.prefix == prefix }
+        let isNew = !history.contains { $0.prefix == prefix }
+        var evicted: ConnectionID?
+        guard own < HostLimits.questionsPerPrefix else { return .busy }
+        if questions.count >= HostLimits.questions - (isNew ? 0 : HostLimits.questionsKept) {
+            guard let index = victim(own: own, now: now) else { return .busy }
+            let question = questions.remove(at: index)
+            withdrawn.append(question.id)
+            evicted = question.connection
+        }
         questions.append(
-            Question(id: connection, address: address, code: code, connection: connection, goneAt: nil))
-        history.append((address, now))
-        return .ask(withdrawn: withdrawn)
+            Question(
+                id: connection, address: address, prefix: prefix, askedAt: now, code: code, connection: connection,
+                goneAt: nil))
+        if history.count >= Self.mostHistory { history.removeFirst() }
+        history.append((prefix, now))
+        return .ask(withdrawn: withdrawn, evicted: evicted)
+    }
+
+    /// The question that gives way to one from a prefix that has `own` already: the oldest of the prefix with the most, if that has
+    /// more than both would have then; with as many, only one that has stood for a while.
+    private func victim(own: Int, now: MediaTime) -> Int? {
+        var counts: [AddressPrefix: Int] = [:]
+        // Not one that the person is comparing digits for.
+        for question in questions where question.comparing == .asked { counts[question.prefix, default: 0] += 1 }
+        guard let most = counts.values.max(), most > own else { return nil }
+        let oldest = questions.firstIndex { $0.comparing == .asked && counts[$0.prefix] == most }
+        guard most <= own + 1, let oldest else { return oldest }
+        return now - questions[oldest].askedAt >= HostLimits.questionTurn ? oldest : nil
     }
 
     /// The person has decided. Nil where nobody is there to hear it: the answer is kept for a while then, in version 1.

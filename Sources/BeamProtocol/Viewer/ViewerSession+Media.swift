@@ -30,7 +30,13 @@ extension ViewerSession {
         let plaintext = opened
         return plaintext.withUnsafeBytes { part in
             if kind == .state {
-                take(StreamState(part), now: now)
+                let state = StreamState(part)
+                if let token = state.challenge {
+                    challenged(token, now: now)
+                    // The stream doesn't come yet: hellos go on as before.
+                    return false
+                }
+                take(state, now: now)
                 return true
             }
             if kind == .parity { return parity(part, wireLength: bytes.count, now: now) }
@@ -115,10 +121,21 @@ extension ViewerSession {
     /// As many frames with gaps as fit into one datagram beside a report.
     private static let framesInFeedback = 3
 
+    /// The host wants to know whether what it sends here arrives. Answered at once, and by every hello for a while: an answer may be
+    /// lost.
+    private mutating func challenged(_ token: UInt64, now: MediaTime) {
+        if let last = challenge, now - last.time < ViewerTiming.challengePause { return }
+        challenge = Challenge(token: token, time: now)
+        perform(media.helloNow(now: now), now: now)
+    }
+
     mutating func sayHello(now: MediaTime) {
         guard sealing != nil else { return outputs.append(.sendMedia(MediaLimits.hello)) }
         // A key is good for more hellos than a viewer will ever say.
-        guard let hello = try? sealing?.hellos.seal(.hello, SealedHello(time: now).plaintext) else { return }
+        let token = challenge.flatMap { $0.expiry > now ? $0.token : nil }
+        guard let hello = try? sealing?.hellos.seal(.hello, SealedHello(time: now, token: token).plaintext) else {
+            return
+        }
         outputs.append(.sendMedia(hello))
     }
 }

@@ -16,6 +16,9 @@ extension ViewerSession {
             // Any of them may be the connection's last.
             guard control.isConnected, case .version1(var reading) = dialog else { return }
             control.lineCame(now: now)
+            guard messages.admits(now: now) else {
+                return perform(control.violated(reason: MessageRate.reason, now: now), now: now)
+            }
             do {
                 handle(try ControlMessage(line: line), now: now)
             } catch {

@@ -8,6 +8,7 @@ extension ViewerSession {
         secured()
         let isKnown = book.trusts(host)
         hostKey = host
+        messages = MessageRate()
         if let conflict = trust.conflict(with: host) { return mistrust(conflict, now: now) }
         guard isKnown || trust.pairs else {
             return mistrust("it isn't one that was paired with this machine before", now: now)
@@ -22,6 +23,9 @@ extension ViewerSession {
     mutating func controlMessage(_ bytes: [UInt8], now: MediaTime) {
         guard control.isConnected else { return }
         control.lineCame(now: now)
+        guard messages.admits(now: now) else {
+            return perform(control.violated(reason: MessageRate.reason, now: now), now: now)
+        }
         do throws(SecureMessageError) {
             let message = try SecureMessage(bytes)
             switch dialog {

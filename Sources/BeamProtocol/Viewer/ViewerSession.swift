@@ -129,6 +129,13 @@ public struct ViewerSession: Sendable {
         var media: MediaKeyRing
     }
 
+    /// The host has asked whether we are at the address that our hellos come from.
+    struct Challenge: Sendable {
+        var token: UInt64
+        var time: MediaTime
+        var expiry: MediaTime { time + ViewerTiming.challengeTime }
+    }
+
     let configuration: Configuration
     var random: any RandomNumberGenerator & Sendable
     /// For version 1, where the viewer makes it up.
@@ -161,6 +168,9 @@ public struct ViewerSession: Sendable {
     var isBroadcasting: Bool?
     var media = MediaLiveness()
     var sealing: MediaSealing?
+    var challenge: Challenge?
+    /// Of the present control connection.
+    var messages = MessageRate()
     var reassembler = Reassembler()
     var wish = KeyframeWish()
     var playout: PlayoutBuffer
@@ -202,6 +212,7 @@ public struct ViewerSession: Sendable {
         if case .ended = control.state { return }
         switch input {
         case .controlConnected:
+            messages = MessageRate()
             dialog = .version1(LineReading())
             perform(control.connected(now: now), now: now)
         case .controlBytes(let bytes): controlBytes(bytes, now: now)
@@ -372,7 +383,9 @@ public struct ViewerSession: Sendable {
     mutating func perform(_ actions: [MediaLiveness.Action], now: MediaTime) {
         for action in actions {
             switch action {
-            case .open(let port): outputs.append(.openMedia(port: port))
+            case .open(let port):
+                challenge = nil
+                outputs.append(.openMedia(port: port))
             case .close: outputs.append(.closeMedia)
             case .hello: sayHello(now: now)
             case .announce(let port):

@@ -24,6 +24,9 @@ enum ViewerTiming {
     static let hello = Duration.seconds(1)
     /// The same in version 2 until something has come: longer than a round trip on any local network.
     static let unansweredHello = Duration.milliseconds(150)
+    /// How long hellos bring a challenge's token back, and how often a challenge is answered at most.
+    static let challengeTime = Duration.seconds(3)
+    static let challengePause = Duration.milliseconds(5)
     /// Without a datagram for so long, the media socket is replaced: after data, and before any.
     static let silenceAfterData = Duration.seconds(4)
     static let silenceBeforeData = Duration.seconds(6)

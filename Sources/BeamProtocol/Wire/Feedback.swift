@@ -180,6 +180,7 @@ struct StreamState: Hashable, Sendable {
     private static let newest: UInt8 = 1
     private static let rates: UInt8 = 2
     private static let question: UInt8 = 3
+    private static let challenge: UInt8 = 4
 
     /// What the host takes the viewer's path to carry, and what it uses of that, in kbit/s.
     struct Rates: Hashable, Sendable {
@@ -195,12 +196,18 @@ struct StreamState: Hashable, Sendable {
     var rates: Rates?
     /// The host hasn't heard anything for a while: a report is to be given at once.
     var wantsReport = false
+    /// To be brought back by a hello from where this has arrived.
+    var challenge: UInt64?
 
-    init(lane: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false) {
+    init(
+        lane: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false,
+        challenge: UInt64? = nil
+    ) {
         self.lane = lane
         self.newest = newest
         self.rates = rates
         self.wantsReport = wantsReport
+        self.challenge = challenge
     }
 
     /// What doesn't make sense isn't there.
@@ -218,6 +225,8 @@ struct StreamState: Hashable, Sendable {
                 state.rates = Rates(estimated: estimated, used: used, isPathBound: reader.integer() == UInt8(1))
             case Self.question:
                 state.wantsReport = true
+            case Self.challenge:
+                state.challenge = reader.integer() ?? state.challenge
             default:
                 break
             }
@@ -241,6 +250,7 @@ struct StreamState: Hashable, Sendable {
             }
         }
         if wantsReport { SealedItems.append(Self.question, to: &bytes) { _ in } }
+        if let challenge { SealedItems.append(Self.challenge, to: &bytes) { $0.append(integer: challenge) } }
         return bytes
     }
 }

@@ -43,6 +43,8 @@ extension FuzzBodies {
             random: SeededGenerator(seed: 1))
         var now = MediaTime.at(1)
         var key: SealingKey?
+        var mediaKey: SealingKey?
+        var token: UInt64?
         var error: String?
         func drain() {
             error =
@@ -51,11 +53,17 @@ extension FuzzBodies {
                     switch session.pollOutput(now: now) {
                     case .wait(let time): return time
                     case .send(_, let bytes):
-                        if case .session(let joined)? = try? SecureMessage(bytes) { key = joined.viewerKey }
+                        if case .session(let joined)? = try? SecureMessage(bytes) {
+                            key = joined.viewerKey
+                            mediaKey = joined.mediaKey
+                        }
                     case .transmit(let burst):
                         if burst.addresses.isEmpty || burst.range.isEmpty {
                             error = "a burst is empty, or goes to nobody"
                         }
+                        guard token == nil, var opener = mediaKey.map({ DatagramOpener(key: $0) }) else { break }
+                        let opened = try? opener.open(Array(burst.bytes[burst.range]))
+                        token = opened?.plaintext.withUnsafeBytes { StreamState($0).challenge }
                     default: break
                     }
                     return nil
@@ -78,6 +86,8 @@ extension FuzzBodies {
             drain()
         }
         say(.hello, SealedHello(time: now).plaintext)
+        say(.hello, SealedHello(time: now, token: token).plaintext)
+        guard session.statistics.watching == 1 else { return "the viewer didn't prove its address" }
         var frame: UInt32 = 0
         for _ in 0..<Int.random(in: 1...120, using: &random) {
             switch Int.random(in: 0..<10, using: &random) {

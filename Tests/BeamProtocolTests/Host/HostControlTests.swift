@@ -223,20 +223,6 @@ struct HostControlTests {
 
     // MARK: Strangers
 
-    @Test func sixtyFourConnectionsMayBeOpen() {
-        var host = HostBench()
-        for id: UInt64 in 0..<64 { host.open(id, from: .v4(UInt32(id))) }
-        #expect(host.closed.isEmpty)
-        host.open(64, from: .v4(64))
-        #expect(host.isClosed(64))
-        #expect(host.events == [.connectionRefused(from: .v4(64), reason: "64 connections are open already")])
-        host.say(64, HostBench.handshake)
-        #expect(host.take(64).isEmpty)
-        host.handle(.connectionClosed(ConnectionID(5)))
-        host.introduce(65, from: .v4(64))
-        #expect(!host.take(65).isEmpty)
-    }
-
     @Test func oneMachineCannotTakeThemAll() {
         var host = HostBench()
         host.introduce(100)

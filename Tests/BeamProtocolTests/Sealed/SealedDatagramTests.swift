@@ -76,6 +76,9 @@ struct SealedDatagramTests {
         #expect(opened.kind == .hello)
         #expect(plaintext.withUnsafeBytes { SealedHello($0) } == hello)
         #expect((plaintext + [1, 2]).withUnsafeBytes { SealedHello($0) } == hello, "there may be more one day")
+        let answer = plaintext + [1, 2, 3, 4, 5, 6, 7, 8]
+        #expect(answer == SealedHello(time: hello.time, token: 0x0102_0304_0506_0708).plaintext)
+        #expect((answer + [9]).withUnsafeBytes { SealedHello($0)?.token } == 0x0102_0304_0506_0708)
         #expect(plaintext.dropLast().withUnsafeBytes { SealedHello($0) } == nil)
         #expect([UInt8](repeating: 0xFF, count: 8).withUnsafeBytes { SealedHello($0) } == nil)
     }

@@ -329,6 +329,7 @@ struct SecureSessionTests {
         let second = try sealer.seal(.hello, SealedHello(time: .zero).plaintext)
         let elsewhere = IPAddress.v4(0xC633_6401)
         host.hello(40000, bytes: second)
+        try host.answerChallenge(session, sealer, port: 40000)
         host.frame(TestFrame.make(1))
         // The stranger's machine, and another port of the viewer's own.
         for (port, address) in [(40000, elsewhere), (41000, HostBench.viewer)] as [(UInt16, IPAddress)] {
@@ -350,6 +351,7 @@ struct SecureSessionTests {
         #expect(addresses == [NetworkAddress(ip: HostBench.viewer, port: 40000)])
         // The same datagrams from the viewer itself: only the newest counts.
         host.hello(42000, bytes: try sealer.seal(.hello, SealedHello(time: .zero).plaintext))
+        try host.answerChallenge(session, sealer, port: 42000)
         host.frame(TestFrame.make(3))
         #expect(host.bursts.last?.burst.addresses == [NetworkAddress(ip: HostBench.viewer, port: 42000)])
     }

@@ -300,8 +300,6 @@ struct Simulation {
                     break
                 }
                 for part in cut(bytes) { schedule(.toViewer(viewer, .controlBytes(part), id), at: now + controlDelay) }
-            case .admitted:
-                break
             case .close(let id):
                 close(id)
             case .transmit(let burst):

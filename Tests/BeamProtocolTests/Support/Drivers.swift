@@ -13,7 +13,6 @@ struct HostBench {
     /// The version 2 messages that weren't taken yet.
     private var messages: [ConnectionID: [SecureMessage]] = [:]
     private(set) var closed: Set<ConnectionID> = []
-    private(set) var admitted: Set<ConnectionID> = []
     private(set) var events: [HostEvent] = []
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
     private(set) var keyframeRequests: [MediaTime] = []
@@ -61,6 +60,39 @@ struct HostBench {
         drain()
     }
 
+    /// The token that the host has sent there last, sealed with its media key.
+    func challenge(_ session: SecureMessage.Session, at address: NetworkAddress) -> UInt64? {
+        let tokens = bursts.compactMap { _, burst -> UInt64? in
+            guard burst.addresses == [address] else { return nil }
+            var opener = DatagramOpener(key: session.mediaKey)
+            guard let opened = try? opener.open(Array(burst.bytes[burst.range])), opened.opened.kind == .state else {
+                return nil
+            }
+            return opened.plaintext.withUnsafeBytes { StreamState($0).challenge }
+        }
+        return tokens.last
+    }
+
+    /// Says hello from there once more, with the token that the host has sent there.
+    mutating func answerChallenge(
+        _ session: SecureMessage.Session, _ sealer: DatagramSealer, port: UInt16, from address: IPAddress = viewer
+    ) throws {
+        let token = challenge(session, at: NetworkAddress(ip: address, port: port))
+        hello(port, from: address, bytes: try sealer.seal(.hello, SealedHello(time: now, token: token).plaintext))
+    }
+
+    /// A version 2 viewer that the host knows joins. Answers what it is told, and what seals its datagrams.
+    mutating func join(
+        _ id: UInt64, device: DeviceKey = .viewer, instance: UInt64 = 1, from address: IPAddress = viewer
+    ) -> (session: SecureMessage.Session, sealer: DatagramSealer)? {
+        openSecurely(id, from: address, device: device)
+        say(id, .hello(SecureMessage.Hello(instance: instance, name: "viewer")), .join)
+        for case .session(let session) in takeMessages(id) {
+            return (session, DatagramSealer(key: session.viewerKey))
+        }
+        return nil
+    }
+
     mutating func frame(_ unit: AccessUnit) {
         session.handleFrame(unit, now: now)
         drain()
@@ -86,7 +118,6 @@ struct HostBench {
                 return
             case .send(let id, let bytes) where bytes.first != UInt8(ascii: "{"):
                 if let message = try? SecureMessage(bytes) { messages[id, default: []].append(message) }
-            case .admitted(let id): admitted.insert(id)
             case .send(let id, let bytes):
                 let text = String(decoding: bytes, as: UTF8.self)
                 lines[id, default: []] += text.split(separator: "\n").map(String.init)

@@ -45,6 +45,7 @@ struct FeedbackTests {
     private static let goldenStates: [(StreamState, [UInt8])] = [
         (StreamState(newest: nil), []),
         (StreamState(lane: 1, newest: SequenceNumber(0xFFFF_FFFE)), [1, 5, 0xFF, 0xFF, 0xFF, 0xFE, 1]),
+        (StreamState(newest: nil, challenge: 0x0102_0304_0506_0708), [4, 8, 1, 2, 3, 4, 5, 6, 7, 8]),
         (
             StreamState(
                 newest: SequenceNumber(5),

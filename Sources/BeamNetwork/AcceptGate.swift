@@ -1,0 +1,96 @@
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// Stands in a listening socket's pipeline, before the bootstrap's own handler: what isn't let in is reset at once, before anything is
+/// made for it, and when the system has nothing left to accept with, nothing is accepted for a moment.
+final class AcceptGate: ChannelInboundHandler {
+    typealias InboundIn = any Channel
+
+    /// Confined to the channel's event loop, like this handler.
+    struct Events {
+        /// Whether a connection that was accepted may stay.
+        var admits: (any Channel) -> Bool
+        /// Nothing is accepted for a moment; in the system's words.
+        var onExhausted: (_ reason: String) -> Void
+    }
+
+    /// Connections accepted in one turn of the loop: what else waits there has its turn after them.
+    static let acceptsPerTurn: UInt = 4
+    /// As many wait in the system, when they come faster than that.
+    static let backlog: Int32 = 256
+    /// Connections accepted in a slice of time, whoever they are from: 2,000 a second.
+    private static let slice = TimeAmount.milliseconds(10)
+    private static let acceptsPerSlice = 20
+    /// From one failure to accept to the next try.
+    private static let pause = TimeAmount.milliseconds(500)
+    /// From one report of that to the next.
+    private static let reportInterval = TimeAmount.seconds(10)
+
+    private let events: Events
+    private var sliceEnd = NIODeadline.uptimeNanoseconds(0)
+    private var accepted = 0
+    private var isPaused = false
+    private var nextReport = NIODeadline.uptimeNanoseconds(0)
+
+    init(_ events: Events) { self.events = events }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        count(context)
+        let connection = Self.unwrapInboundIn(data)
+        guard events.admits(connection) else { return connection.reset() }
+        context.fireChannelRead(data)
+    }
+
+    private func count(_ context: ChannelHandlerContext) {
+        let now = NIODeadline.now()
+        if now >= sliceEnd {
+            sliceEnd = now + Self.slice
+            accepted = 0
+        }
+        accepted += 1
+        if accepted >= Self.acceptsPerSlice { pause(context, until: sliceEnd) }
+    }
+
+    /// NIO would try again at once: the connection that couldn't be accepted still waits.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
+            return context.fireErrorCaught(error)
+        }
+        let now = NIODeadline.now()
+        pause(context, until: now + Self.pause)
+        guard now >= nextReport else { return }
+        nextReport = now + Self.reportInterval
+        events.onExhausted(String(cString: strerror(error.errnoCode)))
+    }
+
+    private func pause(_ context: ChannelHandlerContext, until end: NIODeadline) {
+        guard !isPaused else { return }
+        isPaused = true
+        // Setting it fails on a channel that is closed, which accepts nothing anyway.
+        try? context.channel.syncOptions?.setOption(.autoRead, value: false)
+        let bound = NIOLoopBound((handler: self, channel: context.channel), eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(deadline: end) {
+            bound.value.handler.isPaused = false
+            try? bound.value.channel.syncOptions?.setOption(.autoRead, value: true)
+        }
+    }
+}
+
+extension Channel {
+    /// Closes at once: what wasn't sent is thrown away, and the other side is told so (a TCP reset). On the event loop only.
+    func reset() {
+        let operations = pipeline.syncOperations
+        // A socket that the system doesn't know any more is closed already.
+        _ = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+            var option = linger(l_onoff: 1, l_linger: 0)
+            _ = setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        }
+        // From before TLS, which would say goodbye first, and wait for an answer.
+        if let gate = try? operations.context(name: HandshakeGate.name) {
+            gate.close(promise: nil)
+        } else {
+            close(promise: nil)
+        }
+    }
+}

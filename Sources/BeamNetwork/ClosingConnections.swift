@@ -1,0 +1,31 @@
+import NIOCore
+
+/// Connections that were told something and are closed when it has left: so many at most, the oldest is reset for a new one. Confined to
+/// its event loop.
+final class ClosingConnections {
+    /// Their memory and descriptors are all that they cost; nobody waits for them.
+    private static let most = 32
+
+    private var channels: [any Channel] = []
+    private var whenEmpty: (() -> Void)?
+
+    var isEmpty: Bool { channels.isEmpty }
+
+    /// Closes `channel` after everything written has left, or after a second. `isLast`: all connections are being closed, and none makes
+    /// room for another.
+    func close(_ channel: any Channel, isLast: Bool) {
+        guard channel.isActive else { return channel.reset() }
+        if !isLast, channels.count >= Self.most { channels.removeFirst().reset() }
+        channels.append(channel)
+        channel.closeAfterFlushing()
+        let bound = NIOLoopBound((self, channel), eventLoop: channel.eventLoop)
+        channel.closeFuture.whenComplete { _ in
+            let (closing, channel) = bound.value
+            closing.channels.removeAll { $0 === channel }
+            if closing.channels.isEmpty { closing.whenEmpty?() }
+        }
+    }
+
+    /// Calls `action` each time that the last of them has closed.
+    func onEmpty(_ action: @escaping () -> Void) { whenEmpty = action }
+}

@@ -1,0 +1,131 @@
+import BeamClock
+import BeamMedia
+import BeamProtocol
+import NIOCore
+
+/// Stands before TLS until the handshake is complete: what comes is held, and goes on when it is this connection's turn.
+final class HandshakeGate: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    /// In the pipeline.
+    static let name = "handshake gate"
+    /// More than any handshake sends at once, in bytes.
+    private static let mostHeld = 64 << 10
+
+    private let turns: HandshakeTurns
+    private let id: ConnectionID
+    private let address: IPAddress
+    private let isFavoured: Bool
+    private var context: ChannelHandlerContext?
+    private var held: [ByteBuffer] = []
+    private var heldBytes = 0
+    private var hasBegun = false
+    private var isOpen = false
+
+    init(_ turns: HandshakeTurns, _ id: ConnectionID, from address: IPAddress, isFavoured: Bool) {
+        self.turns = turns
+        self.id = id
+        self.address = address
+        self.isFavoured = isFavoured
+    }
+
+    /// The handshake is complete.
+    func open() { isOpen = true }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isOpen else { return context.fireChannelRead(data) }
+        let bytes = Self.unwrapInboundIn(data)
+        heldBytes += bytes.readableBytes
+        guard heldBytes <= Self.mostHeld else {
+            drop()
+            return context.channel.reset()
+        }
+        held.append(bytes)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        guard !isOpen else { return context.fireChannelReadComplete() }
+        if !held.isEmpty { turns.wants(self, id, from: address, isFavoured: isFavoured, hasBegun: hasBegun) }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        // Whoever has nothing more to say before the handshake is complete won't complete it.
+        if case ChannelEvent.inputClosed = event, !isOpen { drop() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end()
+        context.fireChannelInactive()
+    }
+
+    /// Its turn has come: TLS takes what has come, and answers.
+    fileprivate func step() {
+        guard let context, !held.isEmpty else { return }
+        hasBegun = true
+        let bytes = held
+        held = []
+        heldBytes = 0
+        for bytes in bytes { context.fireChannelRead(Self.wrapInboundOut(bytes)) }
+        context.fireChannelReadComplete()
+    }
+
+    private func drop() {
+        held = []
+        heldBytes = 0
+        turns.ended(id)
+    }
+
+    private func end() {
+        drop()
+        context = nil
+    }
+}
+
+/// Lets one handshake after the other make its next step, by what `HandshakeQueue` decides. Confined to its event loop.
+final class HandshakeTurns {
+    private let loop: any EventLoop
+    private var queue = HandshakeQueue<ConnectionID>()
+    private var gates: [ConnectionID: HandshakeGate] = [:]
+    private let timer: DeadlineTimer
+
+    init(loop: any EventLoop) {
+        self.loop = loop
+        timer = DeadlineTimer(loop: loop)
+        timer.onDeadline { [unowned self] in self.advance() }
+    }
+
+    func stop() { timer.cancel() }
+
+    fileprivate func wants(
+        _ gate: HandshakeGate, _ id: ConnectionID, from address: IPAddress, isFavoured: Bool, hasBegun: Bool
+    ) {
+        gates[id] = gate
+        queue.add(id, from: address, isFavoured: isFavoured, hasBegun: hasBegun)
+        advance()
+    }
+
+    fileprivate func ended(_ id: ConnectionID) {
+        if gates.removeValue(forKey: id) != nil { queue.remove(id) }
+    }
+
+    /// One step at most: the loop's other work comes before the next.
+    private func advance() {
+        let start = MediaTime.now
+        switch queue.next(now: start) {
+        case .none: break
+        case .wait(let time): timer.arm(time)
+        case .take(let id):
+            let gate = gates.removeValue(forKey: id)
+            gate?.step()
+            let end = MediaTime.now
+            queue.spent(end - start, now: end)
+            if case .wait(let time) = queue.next(now: end) { timer.arm(time) }
+        }
+    }
+}
