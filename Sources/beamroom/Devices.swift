@@ -6,7 +6,7 @@ import Foundation
 /// `beamroom devices`.
 struct Devices: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists the devices that were paired with this one or watch it now, renames them, and sends them away.",
+        abstract: "Lists the devices that were paired with this one or watch it now; renames them, sends them away.",
         subcommands: [List.self, Rename.self, Forget.self], defaultSubcommand: List.self)
 
     struct List: ParsableCommand {

@@ -23,6 +23,9 @@ private struct HostStory {
     private var lastClock: UInt64 = 1_000_000
     /// The let-in viewer's keys, of all its connections.
     private var sealers: [DatagramSealer] = []
+    /// What opens the host's datagrams, and the last token by which an address is to be proved.
+    private var opener: DatagramOpener?
+    private var token: UInt64?
     /// Pairings that others are in the middle of.
     private var nonces: [ConnectionID: [UInt8]] = [:]
     private var codes: [ConnectionID: CPaceViewer] = [:]
@@ -59,6 +62,7 @@ private struct HostStory {
         for _ in 0..<Self.mostSteps where !input.isAtEnd && error == nil {
             step()
             drain()
+            answerChallenge()
             check()
         }
         return error
@@ -72,6 +76,13 @@ private struct HostStory {
             session.handle(.connectionMessage(id, message.bytes), now: now)
             drain()
         }
+    }
+
+    /// Without that nothing but challenges would leave.
+    private mutating func answerChallenge() {
+        guard let token, input.chance(250) else { return }
+        self.token = nil
+        say(.hello, SealedHello(time: now, token: token).plaintext)
     }
 
     // MARK: What happens
@@ -222,10 +233,24 @@ private struct HostStory {
                 if burst.addresses.isEmpty || burst.range.isEmpty || burst.range.upperBound > burst.bytes.count {
                     error = error ?? "a burst is empty, goes to nobody, or isn't there"
                 }
+                readChallenge(in: burst)
             default: break
             }
         }
         error = error ?? "it doesn't come to rest"
+    }
+
+    /// The host asks whether the viewer is where its hello came from.
+    private mutating func readChallenge(in burst: MediaBurst) {
+        guard burst.range.count < 200 else { return }
+        var plaintext: [UInt8] = []
+        burst.bytes.withUnsafeBytes { bytes in
+            guard
+                let datagram = try? SealedDatagram(UnsafeRawBufferPointer(rebasing: bytes[burst.range]), from: .host),
+                (try? opener?.open(datagram, into: &plaintext))?.kind == .state
+            else { return }
+            token = plaintext.withUnsafeBytes { StreamState($0).challenge } ?? token
+        }
     }
 
     private mutating func sent(_ bytes: [UInt8], to id: ConnectionID) {
@@ -235,6 +260,7 @@ private struct HostStory {
         case .session(let joined):
             if sealers.count == 8 { sealers.removeFirst() }
             sealers.append(DatagramSealer(key: joined.viewerKey))
+            if opener?.keyNumber != joined.mediaKey.number { opener = DatagramOpener(key: joined.mediaKey) }
         case .codeShare(let share): hostShares[id] = share
         case .compareNonce(let nonce, let digits): hostNonces[id] = (nonce, Int(digits))
         default: break
@@ -244,7 +270,8 @@ private struct HostStory {
     private mutating func check() {
         newest = session.lanes[0].pacer.newest?.value ?? newest
         func bound(_ isHeld: Bool, _ what: String) { if !isHeld { error = error ?? what } }
-        bound(session.connections.count <= HostLimits.connections, "too many connections")
+        let most = HostLimits.unknownConnections + HostLimits.knownConnections + HostLimits.viewers
+        bound(session.connections.count <= most, "too many connections")
         bound(session.viewers.count <= HostLimits.viewers, "too many viewers")
         bound(session.standings.count <= 64, "too many devices are remembered")
         let statistics = session.statistics
