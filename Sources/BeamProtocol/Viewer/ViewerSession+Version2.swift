@@ -44,16 +44,20 @@ extension ViewerSession {
         }
     }
 
+    /// A host may call itself something else on each connection; the person is told so often.
+    private static let mostNewNames = 3
+
     /// A known host has the name that it is remembered by, whatever it calls itself.
     private mutating func nameHost(_ pairing: SecurePairing) {
         guard !pairing.hostName.isEmpty else { return }
         let claimed = PeerText.name(pairing.hostName)
         let known = book.name(of: pairing.host)
         hostName = known ?? claimed
-        guard let known, !DeviceNames.isVariant(known, of: claimed, pairing.host), claimed != lastNewName else {
-            return
-        }
+        guard let known, !DeviceNames.isVariant(known, of: claimed, pairing.host), claimed != lastNewName,
+            newNames < Self.mostNewNames
+        else { return }
         lastNewName = claimed
+        newNames += 1
         emit(.hostCallsItself(claimed, known: known))
     }
 
@@ -81,7 +85,7 @@ extension ViewerSession {
         case .wrongCode:
             askForCode(wasWrong: true)
         case .wait(let milliseconds):
-            let pause = min(.milliseconds(Int64(milliseconds) + 50), Self.longestCodeWait)
+            let pause = min(max(.milliseconds(Int64(milliseconds) + 50), Self.shortestCodeWait), Self.longestCodeWait)
             perform(
                 control.postponed(by: pause, reason: "too many wrong codes were typed there", now: now), now: now)
         case .paired(let isRemembered):
@@ -108,6 +112,8 @@ extension ViewerSession {
         }
     }
 
+    /// A host that says 0 isn't asked without end.
+    private static let shortestCodeWait = Duration.milliseconds(500)
     /// No host has a reason to keep a code shut for longer.
     private static let longestCodeWait = Duration.seconds(600)
 

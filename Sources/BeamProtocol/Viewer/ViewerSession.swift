@@ -104,6 +104,8 @@ public struct ViewerSession: Sendable {
         case feedback
         /// A frame has waited for its time.
         case playout
+        /// Something that the host has announced too often is passed on.
+        case announcements
     }
 
     /// What the present control connection speaks.
@@ -158,6 +160,7 @@ public struct ViewerSession: Sendable {
     var hostName = ""
     /// The other name of a known host that the person was told of last.
     var lastNewName: String?
+    var newNames = 0
     /// The hosts that are known, from before and from this run.
     var book: TrustBook
     /// Of the host that this is a session with.
@@ -166,6 +169,9 @@ public struct ViewerSession: Sendable {
     var session: String?
     /// What the host has said last.
     var isBroadcasting: Bool?
+    /// Of that, what the person and the media socket are told.
+    var sharing = Announcement<Bool>()
+    var port = Announcement<UInt16>()
     var media = MediaLiveness()
     var sealing: MediaSealing?
     var challenge: Challenge?
@@ -254,6 +260,8 @@ public struct ViewerSession: Sendable {
                 giveFeedback(now: now)
             case .playout:
                 play(now: now)
+            case .announcements:
+                announcementsDue(now: now)
             }
             updateWish(now: now)
             armDeadlines(now: now)
@@ -298,11 +306,14 @@ public struct ViewerSession: Sendable {
         } else if isNews || named != nil {
             session = named
             isBroadcasting = nil
+            sharing.forget()
+            port.forget()
             reassembler.reset(canAsk: isEncrypted)
             playout.removeAll()
             emit(.paired(session: named ?? "", deviceName: host, isNewSession: true, isEncrypted: isEncrypted))
             media.broadcast(nil, now: now)
             if let mediaPort {
+                _ = port.came(mediaPort, now: now)
                 perform(media.start(port: mediaPort, isNewSession: true, now: now), now: now)
             } else {
                 perform(media.stop(), now: now)
@@ -310,15 +321,23 @@ public struct ViewerSession: Sendable {
         }
     }
 
-    mutating func mediaPortNamed(_ port: UInt16, now: MediaTime) {
-        perform(media.start(port: port, isNewSession: false, now: now), now: now)
+    mutating func mediaPortNamed(_ named: UInt16, now: MediaTime) {
+        guard let named = port.came(named, now: now) else { return }
+        perform(media.start(port: named, isNewSession: false, now: now), now: now)
     }
 
     mutating func broadcastNamed(_ isOn: Bool, now: MediaTime) {
         media.broadcast(isOn, now: now)
-        guard isOn != isBroadcasting else { return }
         isBroadcasting = isOn
-        emit(.broadcast(isOn))
+        if let isOn = sharing.came(isOn, now: now) { emit(.broadcast(isOn)) }
+    }
+
+    /// What the host has announced meanwhile is passed on.
+    private mutating func announcementsDue(now: MediaTime) {
+        if let isOn = sharing.deadlineReached(now: now) { emit(.broadcast(isOn)) }
+        if let named = port.deadlineReached(now: now) {
+            perform(media.start(port: named, isNewSession: false, now: now), now: now)
+        }
     }
 
     mutating func secured() { isSecureHost = true }
@@ -431,5 +450,7 @@ public struct ViewerSession: Sendable {
         arm(.reassembly, reassembler.deadline)
         arm(.feedback, feedbackDeadline(now: now))
         arm(.playout, playout.deadline)
+        let announcements = min(sharing.deadline ?? .distantFuture, port.deadline ?? .distantFuture)
+        arm(.announcements, announcements < .distantFuture ? announcements : nil)
     }
 }

@@ -204,7 +204,8 @@ private struct ViewerStory {
         case 10: .codeWait(input.integer())
         case 11: [.codeShare(input.filler(32)), .codeConfirm(input.filler(64))][input.choice(2)]
         case 12:
-            [.compareNonce(input.filler(32), digits: input.integer(near: 6)), .paired(isRemembered: true)][input.choice(2)]
+            input.chance(128)
+                ? .compareNonce(input.filler(32), digits: input.integer(near: 6)) : .paired(isRemembered: true)
         case 13 where input.chance(40):
             .refused(SecureMessage.Refusal(rawValue: UInt16(input.choice(7))) ?? .other, "no")
         case 14 where input.chance(40): .bye("end")

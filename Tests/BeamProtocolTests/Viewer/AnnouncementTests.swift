@@ -1,0 +1,38 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// A host that changes its mind without end.
+struct AnnouncementTests {
+    @Test func theFirstIsPassedOnAtOnceAndThenTheNewest() {
+        var sharing = Announcement<Bool>()
+        #expect(sharing.came(true, now: .zero) == true)
+        #expect(sharing.came(true, now: .zero) == nil && sharing.deadline != nil)
+        #expect(sharing.came(false, now: .at(0.1)) == nil)
+        #expect(sharing.deadlineReached(now: .at(0.4)) == nil)
+        #expect(sharing.deadlineReached(now: .at(0.5)) == false)
+        #expect(sharing.deadline == nil)
+        #expect(sharing.came(true, now: .at(2)) == true)
+        // Back and forth is no news.
+        #expect(sharing.came(false, now: .at(2.1)) == nil && sharing.came(true, now: .at(2.2)) == nil)
+        #expect(sharing.deadlineReached(now: .at(3)) == nil && sharing.deadline == nil)
+    }
+
+    @Test func thePersonIsNotFloodedByAHostThatTogglesItsShare() {
+        var viewer = ViewerBench(code: "482913")
+        viewer.pair()
+        _ = viewer.take()
+        var isOn = true
+        for _ in 0..<500 {
+            isOn.toggle()
+            viewer.hear(#"{"on":\#(isOn)}"#, #"{"udpPort":\#(isOn ? 50001 : 50002)}"#)
+            viewer.advance(by: .milliseconds(20))
+        }
+        let told = viewer.events.count { if case .broadcast = $0 { true } else { false } }
+        let sockets = viewer.take().count { $0.contains("open media") }
+        #expect((1...25).contains(told), "\(told) lines in 10 s")
+        #expect(sockets <= 25, "\(sockets) sockets in 10 s")
+        #expect(viewer.session.isBroadcasting == isOn)
+    }
+}
