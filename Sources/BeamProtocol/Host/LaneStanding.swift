@@ -6,7 +6,7 @@ import BeamMedia
 /// its rhythm, doesn't begin anew.
 struct LaneStanding: Sendable {
     /// Who alone keeps its lane waiting for so long in all has to leave it.
-    private static let mostHeld = Duration.milliseconds(400)
+    private static let mostHeld = Duration.milliseconds(100)
     /// Of the time that passes, the part that is forgiven: of 60 frames a second one or two. What is held beyond that adds up.
     private static let forgiven = 0.03
     /// Who is far slower than the others for so long has to leave. Half of the time that it isn't counts against that.
@@ -14,6 +14,8 @@ struct LaneStanding: Sendable {
     /// How long a viewer has to be fast enough before it comes back; twice as long for each time that it came back in vain.
     private static let firstReturn = Duration.seconds(4)
     private static let mostReturns = 7
+    /// Who has kept the others waiting begins with so many: 16 s.
+    private static let returnsAfterHolding = 2
     /// Who has stayed in its lane for so long hasn't come back in vain.
     private static let lasting = Duration.seconds(300)
 
@@ -65,6 +67,7 @@ struct LaneStanding: Sendable {
 
     mutating func left(now: MediaTime) {
         if let returnedAt { returns = now - returnedAt > Self.lasting ? 0 : returns + 1 }
+        if held >= Self.mostHeld { returns = max(returns, Self.returnsAfterHolding) }
         restart()
         isOut = true
     }

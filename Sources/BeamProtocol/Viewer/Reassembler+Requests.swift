@@ -35,7 +35,8 @@ extension Reassembler {
             next = min(next, due)
             return true
         }
-        if let silence = silenceDeadline { next = min(next, max(silence, now)) }
+        // Once it has passed, what is missing has a time of its own, or is out of reach: there is nothing more to wake up for.
+        if let silence = silenceDeadline, silence > now { next = min(next, silence) }
         return next < .distantFuture ? next : nil
     }
 

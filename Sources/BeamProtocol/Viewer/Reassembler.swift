@@ -402,6 +402,8 @@ struct Reassembler: Sendable {
         let frame = frames.remove(at: index)
         reserved -= frame.reservation
         requests.forget(frame.sequence)
+        // Numbers go around: one that somebody made up would lie behind the others one day.
+        if newest == frame.sequence { newest = frames.last?.sequence }
     }
 
     private mutating func countDropped(_ frame: FrameAssembly) {

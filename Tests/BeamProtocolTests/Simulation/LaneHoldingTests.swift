@@ -30,8 +30,8 @@ struct LaneHoldingTests {
     private func simulation(_ attack: Attack) -> Simulation {
         var simulation = Simulation(seed: 11)
         simulation.source.framesPerSecond = 60
-        simulation.source.frameBytes = 20_000
-        simulation.source.keyframeBytes = 80_000
+        simulation.source.frameBytes = 48_000
+        simulation.source.keyframeBytes = 120_000
         simulation.source.encodes = .milliseconds(3)
         let remembered = [DeviceKey.made(1): "honest", DeviceKey.made(2): "liar"]
         simulation.startHost(acceptance: .none, trust: HostTrust(own: .host, remembered: remembered, code: .none))
@@ -67,14 +67,15 @@ struct LaneHoldingTests {
         let expected = UInt32(millisecond * 2)
         var report = Feedback.Report(time: time, expected: expected, missed: UInt32(Double(expected) * lost))
         let back = { (frames: Int) in SequenceNumber(newest.value &- UInt32(frames)) }
-        report.arrivals = (0..<3).reversed().compactMap { frames in
+        report.arrivals = (0..<6).reversed().compactMap { frames in
             let number = back(frames)
             guard let frame = host.lanes[viewer.lane].pacer.sent.frame(number), frame.sent > 0 else { return nil }
-            let age = UInt32(clamping: (simulation.now - frame.lastSent).inNanoseconds / 1000)
-            let spread = isNarrow ? age : min(age, 300)
+            // As old as can be believed, and spread as on a path that carries what the host sends, or far less.
+            let age = UInt32(clamping: (simulation.now - frame.firstSent).inNanoseconds / 1000)
+            let spread: UInt32 = isNarrow ? 60_000 : 5_000
             return Feedback.Arrival(
-                frame: number, received: UInt16(isNarrow ? max(1, frame.sent / 4) : frame.sent),
-                highest: UInt16(frame.sent - 1), firstAge: age, lastAge: age - spread)
+                frame: number, received: UInt16(frame.sent), highest: UInt16(frame.sent - 1), firstAge: age,
+                lastAge: age - min(age, spread))
         }
         let everything = (0..<3).map { Feedback.Missing(frame: back($0), parts: [0..<8191]) }
         return Feedback(
@@ -130,7 +131,7 @@ struct LaneHoldingTests {
             waits.append((now - left).inSeconds.rounded())
             standing.cameBack(now: now)
         }
-        #expect(waits == [4, 8, 16, 32, 64, 128, 256, 512, 512, 512])
+        #expect(waits == [16, 32, 64, 128, 256, 512, 512, 512, 512, 512])
     }
 
     /// What is held in pieces adds up; what every path holds now and then doesn't.

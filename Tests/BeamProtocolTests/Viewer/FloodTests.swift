@@ -112,11 +112,11 @@ struct FloodTests {
         #expect(bench.delivered.count >= delivered + 20)
     }
 
-    /// A viewer that asks for the same part in many ranges is heard once.
-    @Test func overlappingRangesAreReadOnce() {
+    /// A viewer that asks for the same part in many ranges isn't heard: to look at one datagram would take the time of hundreds.
+    @Test func overlappingRangesAreNone() {
         var bytes: [UInt8] = [2, 5 + 48 * 4, 0, 0, 0, 1, 0]
         for _ in 0..<48 { bytes += [0, 0, 0x1F, 0xFF] }
         let feedback = bytes.withUnsafeBytes { Feedback($0) }
-        #expect(feedback.missing.first?.parts == [0..<8191])
+        #expect(feedback.missing.isEmpty)
     }
 }
