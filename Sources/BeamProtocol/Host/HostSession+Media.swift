@@ -77,7 +77,7 @@ extension HostSession {
         for unit in waiting { handleFrame(unit, now: now) }
         guard waiting.isEmpty else { return }
         if replaced == nil || !viewers[index].isSecure {
-            needKeyframe(lane: lane, now: now)
+            perform(lanes[lane].keyframes.joined(now: now), lane: lane)
         } else {
             // Whoever moves to and fro has no more of them made than whoever asks for them.
             perform(lanes[lane].keyframes.wanted(now: now), lane: lane)

@@ -21,6 +21,8 @@ struct KeyframeSchedule: Sendable {
 
     enum Action: Hashable, Sendable { case none, request }
 
+    /// Keyframes at once for those that join: 10, then five a second, which the bucket takes for bytes.
+    private var joins = TokenBucket(capacity: 10, bitsPerSecond: 5 * 8)
     private var state = State.idle
     private var last: MediaTime?
 
@@ -37,6 +39,11 @@ struct KeyframeSchedule: Sendable {
         if case .requested = state { return .none }
         state = .requested(again: now + Self.patience)
         return .request
+    }
+
+    /// Somebody joins, and needs one now. Whoever joins and leaves without end has no more of them made than whoever asks for them.
+    mutating func joined(now: MediaTime) -> Action {
+        joins.take(1, now: now) == nil ? need(now: now) : wanted(now: now)
     }
 
     /// Somebody has lost something, and asks for one.
