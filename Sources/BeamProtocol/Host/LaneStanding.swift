@@ -14,8 +14,6 @@ struct LaneStanding: Sendable {
     /// How long a viewer has to be fast enough before it comes back; twice as long for each time that it came back in vain.
     private static let firstReturn = Duration.seconds(4)
     private static let mostReturns = 7
-    /// Who has kept the others waiting begins with so many: 16 s.
-    private static let returnsAfterHolding = 2
     /// Who has stayed in its lane for so long hasn't come back in vain.
     private static let lasting = Duration.seconds(300)
 
@@ -67,7 +65,6 @@ struct LaneStanding: Sendable {
 
     mutating func left(now: MediaTime) {
         if let returnedAt { returns = now - returnedAt > Self.lasting ? 0 : returns + 1 }
-        if held >= Self.mostHeld { returns = max(returns, Self.returnsAfterHolding) }
         restart()
         isOut = true
     }
