@@ -42,6 +42,7 @@ struct Devices: ParsableCommand {
                         "roles": .array(device.roles.map(\.rawValue).sorted().map { .string($0) }),
                         "paired": .string(device.pairedAt.formatted(.iso8601)),
                         "remembered": .bool(true), "watching": .bool(isWatching),
+                        "places": device.places.isEmpty ? nil : .array(device.places.map { .string($0) }),
                     ])
                 guard !json else { continue }
                 let day = device.pairedAt.formatted(.iso8601.year().month().day())

@@ -28,6 +28,7 @@ struct PatternCommand: ParsableCommand {
 
     func run() throws {
         let context = CommandContext(json: false)
+        defer { context.close() }
         do {
             let renderer = try PatternRenderer(PatternOptions(size: size, frameRate: fps, content: content))
             let writer = try Y4MWriter(path: path, frameRate: fps)

@@ -89,8 +89,9 @@ final class WatchReporter: Sendable {
             events.write("code-needed", ["name": .string(host), "wasWrong": .bool(wasWrong)])
             if wasWrong { console.say("That wasn't the code.") }
             if Self.canAsk {
-                console.say("“\(host)” shows six digits. Type them here\(hasWindow ? ", or in the window" : ""):")
-                ask(.code)
+                ask(
+                    .code,
+                    words: "“\(host)” shows six digits. Type them here\(hasWindow ? ", or in the window" : ""):")
             }
         case .hostPaired(_, let name, let isToBeRemembered):
             console.say(
@@ -154,13 +155,15 @@ final class WatchReporter: Sendable {
         for (index, choice) in choices.enumerated() {
             context.console.say("  \(index + 1)  “\(PeerText.name(choice.name))”  (\(choice.addresses.first ?? ""))")
         }
-        context.console.say("Which one? Its number:")
-        ask(.host(choices))
+        ask(.host(choices), words: "Which one? Its number:")
     }
 
-    private func ask(_ question: Question) {
-        state.withLock { $0.question = question }
-        input.discardTyped()
+    private func ask(_ question: Question, words: String) {
+        // What was typed before the words stand there is no answer to them.
+        context.console.say(words) { [self] in
+            input.discardTyped()
+            state.withLock { $0.question = question }
+        }
         input.start(onLine: { [self] in answer($0) }, onEnd: {})
     }
 

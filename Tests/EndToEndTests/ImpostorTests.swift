@@ -40,6 +40,7 @@ extension EndToEnd {
                 try viewer.waitFor("first-frame")
                 try viewer.waitFor("device-paired")
                 try host.waitFor("device-paired")
+                try waitUntilSeen(name)
                 viewer.end()
                 host.end()
             }
@@ -68,6 +69,7 @@ extension EndToEnd {
             let told = try Program.watch([ports.target, "--new-host"], machine: sofa)
             defer { told.end() }
             try told.waitFor("first-frame")
+            try waitUntilSeen("desk")
             // From now on that is who is there.
             let later = try Program.watch([ports.target], machine: sofa)
             defer { later.end() }
@@ -104,6 +106,14 @@ extension EndToEnd {
             #expect(shown.contains("…” (127.0.0.1)") && !shown.contains("[y/n]"), "\(shown)")
             #expect(!lines.joined().unicodeScalars.contains { [0x2028, 0x202E, 0x2066, 0x200B].contains($0.value) })
             #expect(eve.wait(for: WireMessage.compareNonce, timeout: 1) == nil, "what was typed before is no answer")
+        }
+
+        /// Until the viewer's machine has written down that this host was watched here.
+        private func waitUntilSeen(_ name: String) throws {
+            let isSeen = try eventually(timeout: 10) {
+                try sofa.devices().contains { $0.string("name") == name && $0.fields["places"] != nil }
+            }
+            guard isSeen else { throw HarnessError("it isn't written down where \(name) was watched") }
         }
 
         private func share(_ machine: Machine, _ name: String) throws -> ProgramProcess {

@@ -87,7 +87,7 @@ extension HostSession {
     mutating func strangerTimedOut(_ id: ConnectionID, now: MediaTime) {
         guard let connection = connections[id], connection.isStranger else { return }
         if connection.isRevealing {
-            let reason = "it didn't show its digits within \(Int(HostLimits.revealTime.inSeconds)) s"
+            let reason = "it didn't show its digits within \(Int(clamping: HostLimits.revealTime.inSeconds)) s"
             return refuseConnection(id, reason: reason, now: now)
         }
         let time = connection.isAsking ? connection.questionTime : HostLimits.strangerTime

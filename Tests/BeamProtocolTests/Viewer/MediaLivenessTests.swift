@@ -88,6 +88,7 @@ struct MediaLivenessTests {
         viewer.pair()
         viewer.datagram(try datagrams(TestFrame.make(0), 0)[0])
         viewer.hear(#"{"on":false}"#)
+        advance(&viewer, to: 1)
         _ = viewer.take()
         advance(&viewer, to: 30)
         #expect(viewer.take().allSatisfy { $0.contains("BRHI") || $0.contains("hb") })

@@ -179,7 +179,8 @@ struct ViewerControlTests {
         viewer.hear(#"{"udpPort":52346}"#)
         #expect(viewer.take().isEmpty)
         viewer.hear(#"{"udpPort":52347}"#)
-        #expect(viewer.take() == ["0.0: open media 52347"])
+        viewer.advance(by: .milliseconds(500))
+        #expect(viewer.take() == ["0.5: open media 52347"])
     }
 
     @Test func impossiblePortsAreIgnored() {
@@ -215,8 +216,12 @@ struct ViewerControlTests {
         var viewer = ViewerBench()
         viewer.pair()
         _ = viewer.take()
-        viewer.hear(#"{"on":true}"#, #"{"on":false}"#, #"{"on":false}"#, #"{"on":true}"#)
-        #expect(viewer.take() == ["0.0: broadcast(false)", "0.0: broadcast(true)"])
+        viewer.advance(by: .milliseconds(600))
+        viewer.hear(#"{"on":true}"#, #"{"on":false}"#, #"{"on":false}"#)
+        #expect(viewer.take().filter { $0.contains("broadcast") } == ["0.6: broadcast(false)"])
+        viewer.hear(#"{"on":true}"#)
+        viewer.advance(by: .milliseconds(600))
+        #expect(viewer.take().filter { $0.contains("broadcast") } == ["1.1: broadcast(true)"])
     }
 
     @Test func shutdownClosesEverything() {
