@@ -10,6 +10,7 @@ import os
 import struct
 
 from cryptography import x509
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -149,10 +150,13 @@ def item(kind, value):
 
 
 def challenge(datagram, key):
-    """The token that a state datagram of the host's holds; None if it holds none."""
+    """The token that a state datagram of the host's holds; None if it holds none, or has another key by now."""
     if datagram[0] != STATE:
         return None
-    items = key.open(datagram)
+    try:
+        items = key.open(datagram)
+    except InvalidTag:
+        return None
     while len(items) >= 2:
         kind, length = items[0], items[1]
         if kind == 4 and length >= 8:

@@ -1,4 +1,7 @@
-/// Feeds a session's fuzz body by libFuzzer: `Scripts/fuzz --sanitize`. The bodies are the tests' own.
+import Foundation
+
+/// Feeds a session's fuzz body by libFuzzer: `Scripts/fuzz --sanitize`. The bodies are the tests' own; `BEAMROOM_FUZZ_SESSION` says
+/// which, `host` or `viewer`.
 
 /// libFuzzer's, with the command line's arguments; its own `main` isn't linked, as the package manager wants one of ours.
 @_silgen_name("LLVMFuzzerRunDriver")
@@ -8,18 +11,13 @@ private func runFuzzer(
     _ body: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-private func check(_ bytes: [UInt8]) -> String? {
-    #if FUZZ_VIEWER
-        FuzzBodies.viewerSession(bytes)
-    #else
-        FuzzBodies.hostSession(bytes)
-    #endif
-}
+private let isViewer = ProcessInfo.processInfo.environment["BEAMROOM_FUZZ_SESSION"] == "viewer"
 
 var argumentCount = CommandLine.argc
 var arguments = CommandLine.unsafeArgv
 let status = runFuzzer(&argumentCount, &arguments) { data, count in
-    if let error = check(Array(UnsafeBufferPointer(start: data, count: count))) { fatalError(error) }
+    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+    if let error = isViewer ? FuzzBodies.viewerSession(bytes) : FuzzBodies.hostSession(bytes) { fatalError(error) }
     return 0
 }
 precondition(status == 0)
