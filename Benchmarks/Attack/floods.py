@@ -173,6 +173,44 @@ class Churn(Attack):
         return count
 
 
+class SilentGuests(Attack):
+    """Guests with a new key each join 3 times a second, prove their address, say nothing more, and leave after a second."""
+
+    name = "silent-guests"
+    # What guests may hold in all is used up once, at the beginning.
+    slow_seconds = 1
+
+    def play(self, lab, row):
+        keys = [f"guest-{number}" for number in range(lab.seconds(30, 12))]
+        for key in keys:
+            lab.identity(key)
+        with lab.scene() as scene, scene.attack(row):
+            with Apart(self.flood, scene, keys) as attacker:
+                count = attacker.result()
+            row.words = f"{count} guests came, each with a key of its own"
+        scene.memory_into(row)
+
+    @staticmethod
+    def flood(scene, keys):
+        begin, count, present = time.monotonic(), 0, []
+        for number, key in enumerate(keys):
+            time.sleep(max(0, begin + number / 3 - time.monotonic()))
+            try:
+                peer = scene.peer(identity=key)
+                peer.join(timeout=1)
+                present.append((peer, peer.open_media()))
+                peer.come_in(present[-1][1])
+                count += 1
+            except (Refused, OSError):
+                pass
+            for peer, media in present[:-3]:
+                peer.send(bytes([wire.BYE]) + wire.text(""))
+                peer.close()
+                media.close()
+            present = present[-3:]
+        return count
+
+
 class SilentKeys(Attack):
     """A let-in device takes the stream with 20 instances and never says that it has the new media key."""
 
@@ -276,4 +314,4 @@ class GuessedCodes(Attack):
         return begun, answered, waits
 
 
-ATTACKS = [Forged, Replayed, Authentic, Handshakes, Churn, SilentKeys, LongLines, GuessedCodes]
+ATTACKS = [Forged, Replayed, Authentic, Handshakes, Churn, SilentGuests, SilentKeys, LongLines, GuessedCodes]

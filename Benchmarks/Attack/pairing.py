@@ -59,7 +59,7 @@ class CompareSearch(Attack):
         while time.monotonic() < end:
             if "to compare? [y/n]" in terminal.text[seen:]:
                 seen = len(terminal.text)
-                time.sleep(1)
+                time.sleep(1.5)
                 terminal.type("y\n")
                 agreed += 1
             time.sleep(0.05)
@@ -234,7 +234,7 @@ class TypedAhead(Attack):
                     places.ask(peer)
                     terminal.type("y\ny\n")
                     # Where the first answer only begins a comparison, the same for the digits.
-                    time.sleep(1)
+                    time.sleep(1.5)
                     terminal.type("y\ny\ny\n")
                     got_in = None
                     try:

@@ -78,6 +78,8 @@ class StormAgainstHost(Attack):
     """A let-in viewer sends authentic datagrams and messages with extreme values in every field."""
 
     name = "extreme-values-host"
+    # Each session is a liar's, who is found out within a second.
+    slow_seconds = 2
 
     def play(self, lab, row):
         generator = random.Random(12)

@@ -19,8 +19,8 @@ enum OutputFile {
         return name[name.index(after: dot)...].lowercased()
     }
 
-    /// Makes a new file that only its owner can read, for it holds what was on a screen; never an existing one. A pipe or
-    /// a device is opened as it is.
+    /// Makes a new file that only its owner can read, for it holds what was on a screen; never an existing one. A pipe that
+    /// somebody reads, or a device, is opened as it is.
     ///
     /// - Returns: its file descriptor, the caller's to close.
     static func create(_ path: String) throws(CodecError) -> CInt {
@@ -31,8 +31,13 @@ enum OutputFile {
         guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG, status.st_mode & S_IFMT != S_IFDIR else {
             throw .fileExists(path: path)
         }
-        let existing = open(path, O_WRONLY | O_CLOEXEC)
-        guard existing >= 0 else { throw .cannotCreateFile(path: path, reason: systemMessage(errno)) }
+        // A pipe that nobody reads would keep the program waiting.
+        let existing = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
+        guard existing >= 0 else {
+            let reason = errno == ENXIO ? "nobody reads this pipe. Start its reader first" : systemMessage(errno)
+            throw .cannotCreateFile(path: path, reason: reason)
+        }
+        _ = fcntl(existing, F_SETFL, fcntl(existing, F_GETFL) & ~O_NONBLOCK)
         return existing
     }
 

@@ -23,6 +23,12 @@ public enum PeerText {
     /// A reason or another sentence, at most `sentenceColumns` wide; it may be empty.
     public static func sentence(_ text: String) -> String { cut(cleaned(text), to: sentenceColumns) }
 
+    /// A peer's reason, as words of the peer: this program's own sentences have no such quotation marks around them.
+    public static func reason(_ text: String) -> String {
+        let sentence = sentence(text)
+        return sentence.isEmpty ? "it gives no reason" : "it says “\(sentence)”"
+    }
+
     /// Columns of a terminal that the text takes, where East Asian wide characters and emoji take two and marks none.
     public static func columns(_ text: String) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 

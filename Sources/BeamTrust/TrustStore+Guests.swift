@@ -72,15 +72,22 @@ extension TrustStore {
         let directory = try PrivateDirectory.make(at: path)
         return try directory.locked { () throws(TrustStoreError) in
             let watching = watching(in: directory)
+            var devices = try devices(in: directory)
             if let address = IPAddress(text: text) {
                 let identity = Guest.Identity.address(address)
                 if let known = watching.first(where: { $0.guest.identity == identity }) {
+                    // A device may call itself like an address.
+                    do throws(TrustStoreError) {
+                        let namesake = try Self.match(text, devices, watching)
+                        throw .ambiguousAddress(DeviceName.cleaned(text), namesake)
+                    } catch .unknownDevice {
+                        // None does.
+                    }
                     try order(known.guest, among: watching, in: directory)
                     return Dismissal(
                         name: known.guest.shownName, identity: identity, wasRemembered: false, wasWatching: true)
                 }
             }
-            var devices = try devices(in: directory)
             let remembered = Set(devices.map(\.key))
             let match = try Self.match(text, devices, watching)
             let identity = Guest.Identity.device(match.key)

@@ -17,6 +17,8 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
     case unknownDevice(String)
     /// Several devices fit; `matches` has two or more.
     case ambiguousDevice(String, matches: [RememberedDevice])
+    /// An unencrypted viewer watches from there, and a device is called so.
+    case ambiguousAddress(String, RememberedDevice)
     /// What would be left of it.
     case unusableName(String)
     case nameTaken(String, by: RememberedDevice)
@@ -50,11 +52,13 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         case .nameTaken(let name, let other):
             "Another device (key \(other.key)) is called “\(name)” already. Choose another name, or `beamroom devices forget` that one."
         case .unknownDevice(let name):
-            "No device called \(name) is remembered, and none whose key begins so. `beamroom devices` lists those that are."
+            "No device called “\(name)” is remembered, and none whose key begins so. `beamroom devices` lists those that are."
         case .ambiguousDevice(let name, let matches):
-            "\(name) fits \(matches.count) devices: "
-                + matches.map { "\($0.name) (key \(Self.key($0, of: matches)))" }.joined(separator: ", ")
+            "“\(name)” fits \(matches.count) devices: "
+                + matches.map { "“\($0.name)” (key \(Self.key($0, of: matches)))" }.joined(separator: ", ")
                 + ". Give the digits of the key of the one that is meant."
+        case .ambiguousAddress(let address, let namesake):
+            "An unencrypted viewer watches from \(address), and a device is called “\(namesake.name)” (key \(namesake.key)). Send that device away first, by the digits of its key, or rename it."
         }
     }
 

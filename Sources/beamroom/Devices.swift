@@ -46,7 +46,7 @@ struct Devices: ParsableCommand {
                     ])
                 guard !json else { continue }
                 let day = device.pairedAt.formatted(.iso8601.year().month().day())
-                print("\(Console.printable(device.name))\t\(device.key)\t\(day)\t\(roles.joined(separator: ", "))")
+                print("“\(Console.printable(device.name))”\t\(device.key)\t\(day)\t\(roles.joined(separator: ", "))")
             }
             let guests = unremembered(watching, devices)
             for guest in guests { tell(guest, context) }
@@ -71,7 +71,7 @@ struct Devices: ParsableCommand {
                 ])
             guard !json else { return }
             let identity = key ?? "unencrypted"
-            print("\(Console.printable(guest.shownName))\t\(identity)\tnot remembered\twatching now")
+            print("“\(Console.printable(guest.shownName))”\t\(identity)\tnot remembered\twatching now")
         }
     }
 

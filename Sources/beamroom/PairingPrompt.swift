@@ -5,7 +5,8 @@ import Synchronization
 /// Asks the person at the terminal about one viewer after the other.
 ///
 /// A viewer of version 2 is asked about twice: whether to compare digits with it, and when both screens show some, whether they are the
-/// same. Nothing that was typed before a question stood there answers it.
+/// same. Nothing that was typed before a question stood there answers it, nor what was typed so soon after another one stood there that
+/// it may have been meant for that: else a visitor that goes away, or comes, at the right moment would get somebody else's answer.
 final class PairingPrompt: Sendable {
     private enum Subject {
         /// An older app, which shows this code.
@@ -30,9 +31,24 @@ final class PairingPrompt: Sendable {
         var shown = 0
         /// The last of those has gone out to the terminal: what is typed from now on answers it.
         var isOpen = false
+        /// When another one stood in its place last: answered, or withdrawn.
+        var changed: ContinuousClock.Instant?
+        /// Until when an answer may have been meant for that one.
+        var mistakableUntil: ContinuousClock.Instant?
         var decide: (@Sendable (ConnectionID, Bool) -> Void)?
         var isAtEnd = false
+
+        /// The question that stands there, if an answer that comes now may have been meant for the one before.
+        mutating func mistakable() -> Question? {
+            guard let until = mistakableUntil, .now < until else { return nil }
+            // Whoever goes on typing hasn't noticed yet.
+            changed = .now
+            return questions.first
+        }
     }
+
+    /// How long a hand that is about to answer needs to notice that the question has changed.
+    private static let noticing = Duration.seconds(1)
 
     private let state = Mutex(State())
     private let console: Console
@@ -64,6 +80,7 @@ final class PairingPrompt: Sendable {
         let question = state.withLock { state -> Question? in
             guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else { return nil }
             state.questions[index].subject = .digits(digits)
+            if index == 0 { state.changed = .now }
             return index == 0 ? state.questions[index] : nil
         }
         if let question { show(question) }
@@ -75,6 +92,7 @@ final class PairingPrompt: Sendable {
                 return (nil, nil)
             }
             let question = state.questions.remove(at: index)
+            if index == 0 { state.changed = .now }
             // Of those that wait behind another nobody has heard.
             return index == 0 ? (question, state.questions.first) : (nil, nil)
         }
@@ -112,7 +130,11 @@ final class PairingPrompt: Sendable {
     private func open(_ number: Int) {
         input.discardTyped()
         state.withLock { state in
-            if state.shown == number { state.isOpen = true }
+            guard state.shown == number else { return }
+            state.isOpen = true
+            let now = ContinuousClock.now
+            let hasJustChanged = state.changed.map { now - $0 < Self.noticing } ?? false
+            state.mistakableUntil = hasJustChanged ? now + Self.noticing : nil
         }
     }
 
@@ -142,6 +164,10 @@ final class PairingPrompt: Sendable {
             if let question = state.withLock({ $0.questions.first }) { show(question) }
             return
         }
+        if let question = state.withLock({ $0.mistakable() }) {
+            console.say("The question has just changed. Please answer this one:")
+            return show(question)
+        }
         answerFirst(accept)
     }
 
@@ -149,6 +175,7 @@ final class PairingPrompt: Sendable {
         let (answered, next) = state.withLock { state -> (Question?, Question?) in
             guard let first = state.questions.first, state.isOpen else { return (nil, nil) }
             state.isOpen = false
+            state.changed = .now
             if accept, case .comparing = first.subject {
                 // It stays in its place until the digits are there.
                 state.questions[0].subject = .waitingForDigits

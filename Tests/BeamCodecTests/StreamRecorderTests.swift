@@ -92,6 +92,18 @@ import Testing
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "precious")
     }
 
+    /// Waiting for somebody to read it would keep the program.
+    @Test func aPipeThatNobodyReadsIsAnError() throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.file("pipe.mkv")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        #expect(
+            throws: CodecError.cannotCreateFile(path: pipe, reason: "nobody reads this pipe. Start its reader first")
+        ) {
+            try StreamRecorder(path: pipe)
+        }
+    }
+
     @Test func namesThatCannotBeAreRefused() throws {
         for name in ["x.avi", "x", ".mkv", "/tmp.mkv/x"] {
             #expect(throws: CodecError.self) { try StreamRecorder(path: name) }

@@ -66,6 +66,17 @@ struct GuestStoreTests {
         #expect(mode(scratch.file(run.ordersName)) == nil)
     }
 
+    @Test func `A device that is called like an address isn't sent away for it, nor the other way round`() throws {
+        let namesake = makeDevice("192.0.2.7", makeKey("cccc3333"))
+        try store.remember(namesake)
+        try store.publish([sofa, phone], of: run)
+        let error = refusal { () throws(TrustStoreError) in try store.forget(matching: "192.0.2.7") }
+        #expect(error == .ambiguousAddress("192.0.2.7", namesake))
+        #expect(error?.description.contains("cccc 3333") == true)
+        #expect(try store.forget(matching: "cccc3333").identity == .device(namesake.key))
+        #expect(try store.forget(matching: "192.0.2.7").identity == phone.identity)
+    }
+
     @Test func `A guest can't take a remembered device's name`() throws {
         try store.remember(makeDevice("Sofa", makeKey("bbbb2222")))
         try store.publish([sofa], of: run)

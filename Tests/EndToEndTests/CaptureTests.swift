@@ -36,6 +36,7 @@ extension EndToEnd {
             host.process.type("y")
             let digits = try byDigits.shownCode()
             try host.waitForWords("Does that one show the same")
+            noticeTheQuestion()
             host.process.type("y")
             try byDigits.waitFor("first-frame")
             pause(seconds: 2.5)

@@ -68,6 +68,30 @@ extension EndToEnd {
             #expect(viewer.current.checker.datagrams == 0)
         }
 
+        /// The one who was asked about goes away as the person answers: the answer isn't for the one who comes next.
+        @Test func anAnswerIsNotForTheNextQuestion() throws {
+            let (host, ports) = try patternHost(accept: "ask", input: .pipe)
+            defer { host.end() }
+            let first = try IOSViewer(ports.control, code: "482913")
+            defer { first.leave() }
+            try host.waitForWords("482 913")
+            let second = try IOSViewer(ports.control, from: "127.0.0.2", code: "100007")
+            defer { second.leave() }
+            pause(seconds: 0.5)
+            first.leave()
+            try host.waitForWords("100 007")
+            for _ in 0..<3 {
+                let seen = host.process.state.current.errors.count
+                host.process.type("y")
+                try host.waitForWords("100 007", from: seen)
+            }
+            #expect(host.errorText.contains("has just changed"))
+            #expect(second.current.lines.isEmpty, "the answer was meant for another one")
+            noticeTheQuestion()
+            host.process.type("y")
+            #expect(try second.reply()["ok"] == .bool(true))
+        }
+
         @Test func acceptAskShowsTheCodeAndWaitsForThePerson() throws {
             let (host, ports) = try patternHost(accept: "ask", input: .pipe)
             defer { host.end() }
@@ -83,6 +107,7 @@ extension EndToEnd {
             let second = try IOSViewer(ports.control, from: "127.0.0.2", code: "100007")
             defer { second.leave() }
             try host.waitForWords("100 007")
+            noticeTheQuestion()
             host.process.type("n")
             #expect(try second.reply()["message"]?.string == "Declined")
             #expect(try #require(second.reply()["ok"]) == .bool(false))

@@ -113,6 +113,7 @@ extension EndToEnd {
             #expect(
                 try digits(digest("compare", sofaKey, own, welcomeNonce, viewerNonce, hostNonce, names + [6])) == shown)
             #expect(try digits(digest("compare", own, deskKey, nonce, viewerNonce, answered, names + [6])) == asked)
+            noticeTheQuestion()
             host.process.type("n")
             #expect(falseViewer.wait(for: WireMessage.refused) != nil)
             #expect(try desk.devices().isEmpty && sofa.devices().isEmpty)

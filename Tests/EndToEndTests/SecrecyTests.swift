@@ -119,6 +119,7 @@ extension EndToEnd {
             host.process.type("y")
             let digits = try host.shownCode()
             try host.waitForWords("Does that one show the same")
+            noticeTheQuestion()
             let connection = try XConnection(server.display)
             for answer in [nil, "y"] {
                 if let answer { host.process.type(answer) }

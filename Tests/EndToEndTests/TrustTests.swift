@@ -33,7 +33,11 @@ extension EndToEnd {
                 }
                 #expect(asked == shown, "both show the same digits")
                 seen.append(shown)
+                // Too soon to have read them: it may be a second answer to the first question.
+                host.process.type("y")
+                try host.waitForWords("has just changed", from: count)
                 #expect(viewer.events("paired").isEmpty)
+                noticeTheQuestion()
                 host.process.type(answer)
                 if answer == "y" {
                     try viewer.waitFor("first-frame")
@@ -65,6 +69,7 @@ extension EndToEnd {
             var seen = 0
             for _ in viewers {
                 try host.waitForWords("Shall both screens show digits", from: seen)
+                noticeTheQuestion()
                 seen = host.process.state.current.errors.count
                 // What is typed ahead answers nothing: the second y is no answer to the digits.
                 host.process.type("y\ny")
@@ -74,7 +79,7 @@ extension EndToEnd {
                 let showsThem = { (viewer: ProgramProcess) in Program.code(in: viewer.errorText) == asked }
                 #expect(eventually(timeout: 10) { viewers.contains(where: showsThem) })
                 let viewer = try #require(viewers.first(where: showsThem))
-                pause(seconds: 0.5)
+                noticeTheQuestion()
                 #expect(viewer.events("paired").isEmpty)
                 seen = host.process.state.current.errors.count
                 host.process.type("y")

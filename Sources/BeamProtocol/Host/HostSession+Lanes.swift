@@ -37,32 +37,64 @@ extension HostSession {
 
     // MARK: Who keeps the others waiting
 
-    /// Counts against each viewer the time for which its path alone keeps the full lane from sending: its window is full, what
-    /// waits takes its path far longer than the others', or it is being sent too much again.
-    mutating func judgeHolders(_ lane: Int, isHeld: Bool, now: MediaTime) {
-        guard lane == Lane.full, isHeld || viewers.contains(where: { $0.delivery?.standing.isHolding ?? false })
-        else { return }
-        let watching = viewers.indices.filter { isServed($0, lane) }
-        let holding = isHeld ? holders(lane, among: watching, now: now) : []
-        var next = MediaTime.distantFuture
+    /// Counts against each viewer the time for which its path alone keeps its lane from sending: its window is full, what
+    /// waits takes its path far longer than the others', or it is being sent too much again. Guests have little of that time
+    /// each once they have used up what they have together. True if one has left.
+    mutating func judgeHolders(_ lane: Int, isHeld: Bool, now: MediaTime) -> Bool {
+        guard
+            isHeld || lanes[lane].heldByGuests.isHolding
+                || viewers.contains(where: { $0.lane == lane && $0.delivery?.standing.isHolding ?? false })
+        else { return false }
+        let watching = viewers.indices.filter { isServed($0, lane) && isJudged($0) }
+        let holding = isHeld ? holders(lane, now: now).filter(isJudged) : []
+        lanes[lane].heldByGuests.holds(holding.contains(where: isGuest), now: now)
+        let isStrict = lanes[lane].heldByGuests.total >= LaneStanding.mostHeld
+        var next = isStrict ? nil : lanes[lane].heldByGuests.time(of: LaneStanding.mostHeld)
+        var hasLeft = false
         for index in watching {
             let isHolding = holding.contains(index)
             guard isHolding || viewers[index].delivery?.standing.isHolding == true else { continue }
-            if viewers[index].delivery?.standing.holds(isHolding, now: now) == true {
-                move(index, to: Lane.reduced, now: now)
-            } else if let deadline = viewers[index].delivery?.standing.deadline {
-                next = min(next, deadline)
+            let most = isStrict && isGuest(index) ? LaneStanding.mostHeldByGuest : LaneStanding.mostHeld
+            if viewers[index].delivery?.standing.holds(isHolding, most: most, now: now) == true {
+                leave(index, now: now)
+                hasLeft = true
+            } else if let deadline = viewers[index].delivery?.standing.deadline(most: most) {
+                next = min(next ?? deadline, deadline)
             }
         }
-        if next < .distantFuture { deadlines.set(.lane, at: max(next, now + .milliseconds(1))) }
+        if let next { deadlines.set(.lane(lane), at: max(next, now + .milliseconds(1))) }
+        return hasLeft
+    }
+
+    /// From the full lane there is a way out; and who hasn't said anything yet isn't waited for in any lane.
+    private func isJudged(_ index: Int) -> Bool {
+        guard let delivery = viewers[index].delivery else { return false }
+        return viewers[index].lane == Lane.full || !delivery.path.hasReported
+    }
+
+    /// Nobody here has paired with its device.
+    private func isGuest(_ index: Int) -> Bool {
+        viewers[index].secure.map { !book.trusts($0.device) } ?? false
+    }
+
+    /// It has kept the others waiting for too long. Who hasn't reported anything yet gets the stream once it does; what else its
+    /// path is like isn't known.
+    private mutating func leave(_ index: Int, now: MediaTime) {
+        guard viewers[index].delivery?.path.hasReported == false else {
+            return move(index, to: Lane.reduced, now: now)
+        }
+        viewers[index].delivery?.path.silence(now: now)
+        fellSilent(index, now: now)
+        remember(index)
     }
 
     private func isServed(_ index: Int, _ lane: Int) -> Bool {
         viewers[index].lane == lane && viewers[index].stream.isWatching && !viewers[index].isSilent
     }
 
-    /// Those of `watching` that keep the rest of them waiting; empty where all wait for each other.
-    private func holders(_ lane: Int, among watching: [Int], now: MediaTime) -> [Int] {
+    /// Those that keep the rest of the lane waiting; empty where all wait for each other.
+    private func holders(_ lane: Int, now: MediaTime) -> [Int] {
+        let watching = viewers.indices.filter { isServed($0, lane) }
         guard watching.count > 1 else { return [] }
         let backlog = lanes[lane].pacer.backlog
         let quickest = watching.map { waitingTime(backlog, to: $0) }.min() ?? .zero
@@ -111,7 +143,9 @@ extension HostSession {
         }
         remember(index)
         viewers[index].lane = lane
-        if isBroadcasting, viewers[index].stream.isWatching { needKeyframe(lane: lane, now: now) }
+        if isBroadcasting, viewers[index].stream.isWatching {
+            perform(lanes[lane].keyframes.joined(now: now), lane: lane)
+        }
         emit(.laneChanged(session: viewers[index].session.description, isReduced: lane == Lane.reduced))
     }
 
@@ -121,7 +155,10 @@ extension HostSession {
             return
         }
         standings.removeAll { $0.device == device }
-        if standings.count >= Self.mostStandings { standings.removeFirst() }
+        if standings.count >= Self.mostStandings {
+            // Guests may have as many keys as they like.
+            standings.remove(at: standings.firstIndex { !book.trusts($0.device) } ?? 0)
+        }
         standings.append((device, standing))
     }
 

@@ -62,15 +62,22 @@ extension HostSession {
         let wasSilent = viewers[index].isSilent
         viewers[index].delivery?.path.timePassed(now: now)
         guard viewers[index].isSilent else { return armPath(index) }
-        if !wasSilent {
-            viewers[index].delivery?.silentSince = now
-            viewers[index].delivery?.repairs.removeAll()
-            // Nothing gets there: the others aren't to wait. Who is alone gets what he misses when he is heard again.
-            if isReachable(viewers[index].lane) { interrupt(index) }
-        }
+        wasSilent ? probe(index, now: now) : fellSilent(index, now: now)
+    }
+
+    /// Nothing gets there: the others aren't to wait. Who is alone gets what he misses when he is heard again.
+    mutating func fellSilent(_ index: Int, now: MediaTime) {
+        viewers[index].delivery?.silentSince = now
+        _ = viewers[index].delivery?.standing.holds(false, now: now)
+        viewers[index].delivery?.repairs.removeAll()
+        if isReachable(viewers[index].lane) { interrupt(index) }
+        probe(index, now: now)
+    }
+
+    private mutating func probe(_ index: Int, now: MediaTime) {
         viewers[index].delivery?.probed(now: now)
         sayState(to: index, now: now)
-        deadlines.set(.path(id), at: now + Self.probing)
+        deadlines.set(.path(viewers[index].id), at: now + Self.probing)
     }
 
     /// The viewer's path carries something again.
@@ -83,7 +90,7 @@ extension HostSession {
         if !isReachable(lane, but: index) { dropped(lanes[lane].pacer.abandon()) }
         interrupt(index)
         viewers[index].delivery?.changedLane()
-        if isBroadcasting { needKeyframe(lane: lane, now: now) }
+        if isBroadcasting { perform(lanes[lane].keyframes.joined(now: now), lane: lane) }
     }
 
     /// What is sent to the viewer next has to begin with a keyframe.
@@ -125,7 +132,7 @@ extension HostSession {
             }
             lanes[lane].pacer.slow(to: pace.rate, burst: pace.burst, now: now)
             let demand = demand(lane, now: now)
-            judgeHolders(lane, isHeld: demand.isHeld || lanes[lane].isBlocked, now: now)
+            if judgeHolders(lane, isHeld: demand.isHeld || lanes[lane].isBlocked, now: now) { hasChanged = true }
             guard demand != lanes[lane].demand else { continue }
             lanes[lane].demand = demand
             outputs.append(.demand(demand, lane: lane))

@@ -110,7 +110,7 @@ public struct HostSession: Sendable {
         /// A viewer may have been silent for too long, or is, and has to be asked whether it is there.
         case path(ViewerID)
         /// A viewer may have kept the others of its lane waiting for too long.
-        case lane
+        case lane(Int)
     }
 
     let configuration: Configuration

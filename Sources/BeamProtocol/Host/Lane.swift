@@ -20,6 +20,8 @@ struct Lane: Sendable {
     var droppedUntilKeyframe: Int?
     /// As much as may be is on its way.
     var isBlocked = false
+    /// For how long guests have kept it waiting.
+    var heldByGuests = HeldTime()
     /// What the encoder was told last.
     var demand = StreamDemand()
 

@@ -8,7 +8,7 @@ struct TrustBook: Sendable {
 
     init(remembered: [DeviceKey: String]) { self.remembered = remembered }
 
-    func trusts(_ device: DeviceKey) -> Bool { name(of: device) != nil }
+    func trusts(_ device: DeviceKey) -> Bool { remembered[device] != nil || paired[device] != nil }
 
     /// What a known device is called here, whatever it calls itself now; fit to be shown. Nil for one that isn't known.
     func name(of device: DeviceKey) -> String? {

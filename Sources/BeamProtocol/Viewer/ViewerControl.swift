@@ -34,6 +34,9 @@ struct ViewerControl: Sendable {
     /// A host has let us in before.
     private var wasPaired = false
     private var leastPause = Duration.zero
+    private var pairedAt: MediaTime?
+    /// Connections in a row that ended soon after the host had let us in.
+    private var shortLived = 0
 
     var isPaired: Bool {
         if case .paired = state { true } else { false }
@@ -95,6 +98,7 @@ struct ViewerControl: Sendable {
         attempts = 0
         unanswered = 0
         wasPaired = true
+        pairedAt = now
         return true
     }
 
@@ -212,7 +216,13 @@ struct ViewerControl: Sendable {
     }
 
     private mutating func lose(reason: String, now: MediaTime) -> [Action] {
-        state = .waiting(until: now + ViewerTiming.firstMending)
+        let isShort = pairedAt.map { now - $0 < ViewerTiming.lastingControl } ?? false
+        shortLived = isShort ? shortLived + 1 : 0
+        // A host that lets us in and sends us away isn't visited without end.
+        let tries = shortLived - ViewerTiming.quickMendings
+        let pause =
+            tries > 0 ? ViewerTiming.schedule[min(tries, ViewerTiming.schedule.count) - 1] : ViewerTiming.firstMending
+        state = .waiting(until: now + pause)
         return [.lost(reason: reason)]
     }
 

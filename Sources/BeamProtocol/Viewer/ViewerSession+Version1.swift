@@ -35,7 +35,7 @@ extension ViewerSession {
         switch message {
         case .reply(let reply):
             guard reply.isAccepted else {
-                return refuse(reply.message.map { PeerText.sentence($0) } ?? "the host gave no reason")
+                return refuse(PeerText.reason(reply.message ?? ""))
             }
             accepted(reply, now: now)
         case .mediaPort(let port):

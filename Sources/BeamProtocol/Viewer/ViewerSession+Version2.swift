@@ -104,9 +104,9 @@ extension ViewerSession {
             joined(session, now: now)
             emit(.hostReached(pairing.host))
         case .refused(.busy, let reason), .refused(.unanswered, let reason):
-            perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
+            perform(control.violated(reason: PeerText.reason(reason), now: now), now: now)
         case .refused(_, let reason):
-            refuse(PeerText.sentence(reason))
+            refuse(PeerText.reason(reason))
         case .violated(let reason):
             perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
         }
@@ -161,8 +161,8 @@ extension ViewerSession {
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
         case .ping(let value): send(.pong(value, clock: now.microseconds))
         case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
-        case .refused(_, let reason): refuse(PeerText.sentence(reason))
-        case .bye(let reason): perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
+        case .refused(_, let reason): refuse(PeerText.reason(reason))
+        case .bye(let reason): perform(control.violated(reason: PeerText.reason(reason), now: now), now: now)
         default: break
         }
     }

@@ -12,6 +12,9 @@ enum ViewerTiming {
     static let connection = Duration.seconds(10)
     /// Before a host that has let us in is tried again. A connection that it refuses bothers nobody there.
     static let firstMending = Duration.milliseconds(300)
+    /// A connection that held for so long is mended at once; of those that didn't, so many in a row.
+    static let lastingControl = Duration.seconds(5)
+    static let quickMendings = 3
     static let mending = Duration.seconds(1)
     /// Before somebody else who answers in the place of a known host is tried again.
     static let mistrust = Duration.seconds(10)

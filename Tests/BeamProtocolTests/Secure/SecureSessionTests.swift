@@ -122,7 +122,7 @@ struct SecureSessionTests {
         }
         simulation.handleAtHost(.decision(id, accept: false))
         simulation.drive(for: .seconds(30))
-        #expect(simulation.viewer.events.last?.event == .refused(reason: "Declined"))
+        #expect(simulation.viewer.events.last?.event == .refused(reason: "it says “Declined”"))
         #expect(simulation.bursts.isEmpty)
         let failed = simulation.hostEvents.count { if case .comparisonFailed = $0.event { true } else { false } }
         #expect(failed == (hasCompared ? 1 : 0))
@@ -182,7 +182,7 @@ struct SecureSessionTests {
         simulation.drive(for: .seconds(1))
         #expect(
             simulation.viewer.events.last?.event
-                == .refused(reason: "Only viewers that were paired before are let in"))
+                == .refused(reason: "it says “Only viewers that were paired before are let in”"))
     }
 
     @Test func onceIsNotRememberedButOutlivesAConnection() {
@@ -236,7 +236,8 @@ struct SecureSessionTests {
         let before = simulation.viewers.map(\.decoder.decoded)
         simulation.handleAtHost(.remembered([.viewer: "one"]))
         simulation.drive(for: .seconds(5))
-        #expect(simulation.viewers[1].events.last?.event == .refused(reason: "This viewer was forgotten here"))
+        #expect(
+            simulation.viewers[1].events.last?.event == .refused(reason: "it says “This viewer was forgotten here”"))
         #expect(simulation.viewers[1].decoder.decoded - before[1] <= 1)
         // The other one sees nothing of it.
         #expect(simulation.viewers[0].decoder.decoded - before[0] > 140)

@@ -115,6 +115,42 @@ struct LaneHoldingTests {
         #expect(simulation.host?.viewers.first?.lane == Lane.full)
     }
 
+    /// Guests with a new key each come one after the other, prove their address, and are not heard again: before their first
+    /// report, or after it.
+    @Test(arguments: [false, true]) func newGuestsTakeNoMoreThanOneWould(report: Bool) {
+        var simulation = Simulation(seed: 12)
+        simulation.source.framesPerSecond = 60
+        simulation.source.frameBytes = 48_000
+        simulation.source.keyframeBytes = 120_000
+        simulation.source.encodes = .milliseconds(3)
+        simulation.startHost(trust: HostTrust(own: .host, remembered: [.made(1): "honest"], code: .none))
+        simulation.join(Self.lan)
+        simulation.drive(for: .seconds(2))
+        let begin = simulation.now
+        var muted = 0
+        for millisecond in 0..<Self.seconds * 1000 {
+            if millisecond % 300 == 0, millisecond < 4500 { simulation.join(Self.lan) }
+            simulation.drive(for: .milliseconds(1))
+            guard let guest = simulation.host?.viewers.last, simulation.viewers.count > muted + 1,
+                simulation.host?.viewers.count == simulation.viewers.count, guest.stream.isWatching,
+                !report || guest.delivery?.path.hasReported == true
+            else { continue }
+            muted = simulation.viewers.count - 1
+            simulation.setWeather(muted, Self.lan, back: Weather(isMuted: true))
+        }
+        #expect(muted == 15)
+        let honest = simulation.viewers[0]
+        #expect(honest.decoder.errors.isEmpty, "\(honest.decoder.errors.prefix(3))")
+        let rates = (0..<Self.seconds).map { second in
+            honest.frames.count {
+                $0.time > begin + .seconds(second) && $0.time <= begin + .seconds(second + 1)
+            }
+        }
+        // The first ones have what guests may hold together; each of the others has a fiftieth of a second.
+        #expect(rates[0] >= 45 && rates.dropFirst().allSatisfy { $0 >= 50 }, "\(rates)")
+        #expect(simulation.host?.viewers.first?.lane == Lane.full)
+    }
+
     /// Who comes back in vain has to wait twice as long for the next time.
     @Test func returnsBecomeRarer() {
         var standing = LaneStanding()

@@ -89,7 +89,7 @@ struct ViewerControlTests {
         viewer.handle(.controlConnected)
         _ = viewer.take()
         viewer.hear(#"{"ok":false,"message":"Declined"}"#, #"{"ok":true,"sessionID":"S1","udpPort":5}"#)
-        #expect(viewer.take() == [#"0.0: refused(reason: "Declined")"#, "0.0: close control"])
+        #expect(viewer.take() == [#"0.0: refused(reason: "it says “Declined”")"#, "0.0: close control"])
         #expect(viewer.deadline == .distantFuture)
         viewer.handle(.controlClosed(reason: "gone"))
         viewer.handle(.hostAppeared)
@@ -236,5 +236,30 @@ struct ViewerControlTests {
         viewer.hear(#"{"ok":true,"sessionID":"S9","udpPort":9}"#)
         viewer.datagram(Array("BMRV".utf8))
         #expect(viewer.take().isEmpty)
+    }
+
+    /// A host that lets the viewer in and says goodbye at once, without end.
+    @Test func aHostThatSendsAwayAtOnceIsVisitedEverMoreRarely() {
+        var control = ViewerControl()
+        var now = MediaTime.at(1)
+        var pauses: [Double] = []
+        _ = control.start(now: now)
+        for _ in 0..<10 {
+            _ = control.connected(now: now)
+            let isNews = control.accepted(now: now)
+            #expect(isNews)
+            _ = control.violated(reason: "bye", now: now)
+            let due = control.deadline ?? .distantFuture
+            pauses.append((due - now).inSeconds)
+            now = due
+            let actions = control.deadlineReached(now: now)
+            #expect(actions.count == 1)
+        }
+        #expect(pauses == [0.3, 0.3, 0.3, 1, 2, 3, 5, 8, 10, 10])
+        _ = control.connected(now: now)
+        _ = control.accepted(now: now)
+        now = now + .seconds(6)
+        _ = control.closed(reason: "gone", now: now)
+        #expect(control.deadline == now + .milliseconds(300), "one that lasted is mended at once")
     }
 }

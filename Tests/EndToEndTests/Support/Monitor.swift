@@ -55,6 +55,9 @@ func secondsNow() -> Double {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
+/// As long as the program takes a person to need to notice that the question has changed.
+func noticeTheQuestion() { pause(seconds: 1.3) }
+
 func pause(seconds: Double) {
     usleep(UInt32(seconds * 1e6))
 }

@@ -224,6 +224,18 @@ struct PathControl: Sendable {
         flight.giveUp()
         hasGivenUp = true
         guard now >= since + patience else { return }
+        fallSilent(since: since, now: now)
+    }
+
+    /// From now on nothing more leaves than in silence, whatever has been heard.
+    mutating func silence(now: MediaTime) {
+        guard silence == nil else { return }
+        flight.giveUp()
+        hasGivenUp = true
+        fallSilent(since: now, now: now)
+    }
+
+    private mutating func fallSilent(since: MediaTime, now: MediaTime) {
         silence = since
         validFrom = now
         congestion = nil
@@ -233,6 +245,9 @@ struct PathControl: Sendable {
     /// Nothing has been heard for so long that the path must be taken for dead. What was on its way is lost; nothing but a small
     /// probe each 100 ms is to leave until a report comes.
     var isSilent: Bool { silence != nil }
+
+    /// Something was heard from there, ever.
+    var hasReported: Bool { lastReport != nil }
 
     /// The path is back, probably as it was.
     private mutating func resume(after silence: Duration, now: MediaTime) {
