@@ -26,6 +26,7 @@ extension EndToEnd {
                 try viewer.waitFor("asking")
                 try host.waitForWords("asks to watch", from: count)
                 #expect(Program.code(in: viewer.errorText) == nil, "no digits before the person has agreed")
+                noticeTheQuestion()
                 host.process.type("y")
                 let shown = try viewer.shownCode()
                 let asked = host.process.state.wait(timeout: 30) { state in
