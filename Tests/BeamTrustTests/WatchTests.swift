@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @testable import BeamTrust
@@ -103,16 +104,17 @@ struct WatchTests {
     @Test func `It may be ended by what it calls`() throws {
         let changes = Counter()
         let box = Box()
-        box.watch = try store.watchChanges {
-            box.watch?.cancel()
+        let watch = try store.watchChanges {
+            box.watch.withLock { $0 }?.cancel()
             changes.increase()
         }
+        box.watch.withLock { $0 = watch }
         try store.remember(makeDevice("Studio", makeKey(1)))
         #expect(changes.reaches(1))
         try store.remember(makeDevice("Attic", makeKey(2)))
         usleep(300_000)
         #expect(changes.value == 1)
-        box.watch = nil
+        box.watch.withLock { $0 = nil }
     }
 
     @Test func `Without the kernel's notices it looks by itself`() async throws {
@@ -132,8 +134,7 @@ struct WatchTests {
         }
     }
 
-    private final class Box: @unchecked Sendable {
-        // Sendable: set before the first change is made, and cleared when no more are told.
-        var watch: TrustWatch?
+    private final class Box: Sendable {
+        let watch = Mutex<TrustWatch?>(nil)
     }
 }
