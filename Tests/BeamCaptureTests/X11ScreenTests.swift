@@ -145,10 +145,14 @@ extension X11Tests {
             let recording = X11Recording(try X11Source(scene.options(rate: 500)), holdsPictures: true)
             defer { recording.stop() }
             #expect(recording.wait { !$0.isEmpty })
-            for step in 0..<20 {
-                scene.paint(PixelRect(x: step * 30, y: 100, width: 30, height: 30), UInt32(step * 0x0b0b0b))
+            // So many changes at least, and on until each buffer is taken, however long that takes here.
+            for step in 0..<600 where step < 20 || recording.shots.count < FrameStore.limit {
+                scene.paint(
+                    PixelRect(x: step % 40 * 30, y: 100, width: 30, height: 30), UInt32(step * 0x0b0b0b & 0xFF_FFFF))
                 Thread.sleep(forTimeInterval: 0.02)
             }
+            recording.settle()
+            scene.paint(PixelRect(x: 7, y: 300, width: 50, height: 50), 0x12_34_56)
             recording.settle()
             // Every buffer is held: the display is left as it is until one comes back, and then the newest picture comes.
             #expect(recording.shots.count == FrameStore.limit)
