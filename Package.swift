@@ -127,7 +127,7 @@ let package = Package(
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
 
         // Tests: one folder for each target, and the real program on a real X server.
-        test("BeamMediaTests", "BeamMedia"),
+        test("BeamMediaTests", "BeamMedia", "BeamClock"),
         test("BeamProtocolTests", "BeamProtocol", "BeamMedia", crypto, exclude: ["Fuzz/Corpus"]),
         test("BeamPixelsTests", "BeamPixels", "BeamMedia"),
         test("BeamCaptureTests", "BeamCapture", "BeamMedia", "BeamClock", "CXCB"),

@@ -134,7 +134,7 @@ final class EncodeStage: Sendable {
         mutating func run(_ slot: LatestSlot<Picture>) throws(CodecError) {
             var deadline: MediaTime?
             while true {
-                switch slot.take(within: deadline.map { max(.zero, $0 - .now) }) {
+                switch slot.take(until: deadline) {
                 case .value(let picture): offer(picture)
                 case .nudged: break
                 case .closed: return
