@@ -142,7 +142,7 @@ let package = Package(
             nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
             asn1),
         test("BeamHostTests", "BeamHost", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
-        test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
+        test("BeamViewerTests", "BeamViewer", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia"),
         test("EndToEndTests", "CXCB"),
