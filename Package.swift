@@ -127,7 +127,7 @@ let package = Package(
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
 
         // Tests: one folder for each target, and the real program on a real X server.
-        test("BeamMediaTests", "BeamMedia"),
+        test("BeamMediaTests", "BeamMedia", "BeamClock"),
         test("BeamProtocolTests", "BeamProtocol", "BeamMedia", crypto, exclude: ["Fuzz/Corpus"]),
         test("BeamPixelsTests", "BeamPixels", "BeamMedia"),
         test("BeamCaptureTests", "BeamCapture", "BeamMedia", "BeamClock", "CXCB"),
@@ -142,7 +142,7 @@ let package = Package(
             nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
             asn1),
         test("BeamHostTests", "BeamHost", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
-        test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
+        test("BeamViewerTests", "BeamViewer", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia"),
         test("EndToEndTests", "CXCB"),

@@ -64,6 +64,17 @@ public final class StreamRecorder {
         try file?.finish()
     }
 
+    /// Ends a recording of which nothing was written, and takes its empty file away again.
+    public func discard() {
+        guard !isFinished, file == nil, let descriptor = reserved else { return }
+        isFinished = true
+        reserved = nil
+        var status = stat()
+        // A pipe or a device isn't ours: it was there before.
+        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG { unlink(currentPath) }
+        close(descriptor)
+    }
+
     private func start(_ unit: AccessUnit, _ sets: ParameterSets) throws(CodecError) -> ContainerFile {
         guard let descriptor = reserved else {
             throw .cannotWriteFile(path: currentPath, reason: "it is closed already")

@@ -3,8 +3,8 @@ import BeamCodec
 import BeamMedia
 import Synchronization
 
-/// Takes the newest picture from the slot, converts and encodes it for each lane that is watched, and hands the frames on: one
-/// thread, one frame at a time.
+/// Takes the newest picture from the slot, converts and encodes it for each lane that is watched, and hands the frames to the
+/// sinks: one thread, one frame at a time.
 final class EncodeStage: Sendable {
     struct Settings: Sendable {
         var encoder: String?
@@ -31,8 +31,10 @@ final class EncodeStage: Sendable {
         }
     }
 
+    /// Called on the stage's thread.
     struct Handlers: Sendable {
-        var onAccessUnit: @Sendable (AccessUnit) -> Void
+        /// Frames are wanted from now on, or not any more.
+        var onActivity: @Sendable (_ isActive: Bool) -> Void
         /// The source has another size.
         var onResize: @Sendable (PixelSize) -> Void
         /// The named encoder has failed, and another has taken its place.
@@ -42,27 +44,26 @@ final class EncodeStage: Sendable {
     }
 
     private let state: EncodeState
-    private let slot: LatestSlot<Picture>
     private let thread: StageThread
 
-    /// `encoder` was opened for the source's first size, so that a wrong one is known before anything runs.
+    /// `encoder` was opened for the source's first size, so that a wrong one is known before anything runs. `wanted` wakes the stage by
+    /// nudging `slot`. The sinks are open, and are closed when the stage has ended.
     init(
         _ settings: Settings, encoder: sending VideoEncoder, size: PixelSize, from slot: LatestSlot<Picture>,
-        handlers: Handlers
+        wanted: EncoderDemand, into sinks: [any FrameSink], handlers: Handlers
     ) {
         let state = EncodeState(size: size)
         self.state = state
-        self.slot = slot
         // The encoder's owner from here on is the stage's thread.
         let parcel = Parcel(encoder)
         thread = StageThread("beam-encode") {
             guard let encoder = parcel.take() else { return }
             var worker = Worker(
-                state: state,
+                wanted: wanted, onActivity: handlers.onActivity,
                 lanes: (0..<StreamDemand.laneCount).map { lane in
                     LaneEncoder(
                         lane, lane == 0 ? settings : settings.reduced, encoder: lane == 0 ? encoder : nil, size: size,
-                        state: state, handlers: handlers)
+                        wanted: wanted, state: state, sinks: sinks, handlers: handlers)
                 })
             do throws(CodecError) {
                 try worker.run(slot)
@@ -70,22 +71,6 @@ final class EncodeStage: Sendable {
                 handlers.onFailure(error)
             }
         }
-    }
-
-    /// The lane's next frame is a keyframe, made from the last picture if no newer one comes. While it is held, it waits as well.
-    func requestKeyframe(lane: Int) {
-        state.shared.withLock { $0.lanes[lane].needsKeyframe = true }
-        slot.nudge()
-    }
-
-    /// What the lane is to make from here on. When nobody watches it nothing is encoded, and its last picture is forgotten, for it
-    /// grows old.
-    func setDemand(_ demand: StreamDemand, lane: Int) {
-        let isNews = state.shared.withLock { shared in
-            defer { shared.lanes[lane].demand = demand }
-            return shared.lanes[lane].demand != demand
-        }
-        if isNews { slot.nudge() }
     }
 
     struct Report: Sendable {
@@ -102,7 +87,7 @@ final class EncodeStage: Sendable {
     func report(sinceStart: Bool) -> Report {
         state.shared.withLock { shared in
             Report(
-                encoded: shared.encoded, leftOut: shared.leftOut, size: shared.size, lanes: shared.lanes.map(\.report),
+                encoded: shared.encoded, leftOut: shared.leftOut, size: shared.size, lanes: shared.lanes,
                 capture: sinceStart ? shared.capture.total.summary : shared.capture.takeRecent(),
                 encode: sinceStart ? shared.encode.total.summary : shared.encode.takeRecent())
         }
@@ -126,7 +111,9 @@ final class EncodeStage: Sendable {
 
     /// The stage's thread's own.
     private struct Worker {
-        let state: EncodeState
+        let wanted: EncoderDemand
+        let onActivity: @Sendable (Bool) -> Void
+        var isActive = false
         var lanes: [LaneEncoder]
         /// The source's newest picture, where it may be wanted once more: for a lane that somebody comes to, or at another size.
         var newest: Picture?
@@ -134,13 +121,23 @@ final class EncodeStage: Sendable {
         mutating func run(_ slot: LatestSlot<Picture>) throws(CodecError) {
             var deadline: MediaTime?
             while true {
-                switch slot.take(within: deadline.map { max(.zero, $0 - .now) }) {
+                let taken = slot.take(until: deadline)
+                followActivity()
+                switch taken {
                 case .value(let picture): offer(picture)
                 case .nudged: break
                 case .closed: return
                 }
                 deadline = try serve()
             }
+        }
+
+        /// Only here, where what is wanted is read: whoever told it further on could be overtaken by somebody with newer news.
+        private mutating func followActivity() {
+            let isWatched = wanted.isWatched
+            guard isWatched != isActive else { return }
+            isActive = isWatched
+            onActivity(isWatched)
         }
 
         private mutating func offer(_ picture: Picture) {

@@ -1,22 +1,16 @@
 import BeamMedia
 import Synchronization
 
-/// What other threads ask of the encode stage, and what it tells them.
+/// What the encode stage tells other threads.
 final class EncodeState: Sendable {
     struct Shared {
-        var lanes = (0..<StreamDemand.laneCount).map { _ in Lane() }
+        var lanes = Array(repeating: HostReport.Lane(), count: StreamDemand.laneCount)
         var encoded: UInt64 = 0
         var leftOut: UInt64 = 0
         /// At full quality.
         var size: PixelSize
         var capture = LatencyTrack()
         var encode = LatencyTrack()
-    }
-
-    struct Lane {
-        var demand = StreamDemand()
-        var needsKeyframe = false
-        var report = HostReport.Lane()
     }
 
     let shared: Mutex<Shared>

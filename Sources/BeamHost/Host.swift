@@ -6,7 +6,7 @@ import BeamNetwork
 import BeamProtocol
 import Synchronization
 
-/// Shares a screen: capture → newest picture → encoder → session → network.
+/// Shares a screen: capture → newest picture → encoder → sinks, of which the network is the first.
 public final class Host: Sendable {
     public let description: HostDescription
     /// Things to know that came up at the start.
@@ -19,7 +19,8 @@ public final class Host: Sendable {
     private let publisher: ServicePublisher?
     private let guests: GuestKeeper
     private let isStopped = Atomic<Bool>(false)
-    private let relay: Relay
+    private let sinks: [any FrameSink]
+    private let recorder: RecorderSink?
 
     /// Opens source, encoder and ports, and shares from then on. `onNotice` is called on threads of the host's own.
     public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
@@ -33,34 +34,48 @@ public final class Host: Sendable {
         let encoder = try VideoEncoder(encoderSettings)
         let encoderName = encoder.name
 
-        // The stages are wired from the network backwards; the relay lets the first speak to the last.
+        let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
+        // What is wanted of the encoder stands before anybody can want something.
+        let wanted = EncoderDemand(wake: { slot.nudge() })
+        let viewers = wanted.addConsumer()
+        let recorder = try options.recordPath.map { path throws in
+            try RecorderSink(
+                path: path, consumer: wanted.addConsumer(),
+                handlers: RecorderSink.Handlers(
+                    onFile: { onNotice(.recordingInto(path: $0)) }, onGap: { onNotice(.recordingHasGaps) },
+                    onFailure: { onNotice(.recordingFailed(reason: $0.description)) }))
+        }
+        var isStarted = false
+        defer { if !isStarted { recorder?.close() } }
+
         let guests = GuestKeeper(options.store, onNotice)
-        let relay = Relay(guests: guests)
         var network = options.server
         network.session.bitRate = encoderSettings.bitRate
         network.session.usesFullChroma = options.chroma != .subsampled
         let server = try HostServer(
             network,
             handlers: HostServer.Handlers(
-                onEvent: { relay.handle($0) }, requestKeyframe: { relay.requestKeyframe(lane: $0) },
-                onDemand: { relay.setDemand($0, lane: $1) }))
-        let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
+                onEvent: { guests.handle($0) }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
+                onDemand: { viewers.set($0, layer: $1) }))
+        try guests.connect(server)
+        // The network comes first: its viewers wait for each frame, and at the end for nobody's disk.
+        let sinks: [any FrameSink] = [NetworkSink(server, consumer: viewers)] + (recorder.map { [$0] } ?? [])
+        let capture = CaptureStage(source, into: slot) { onNotice(.ended(reason: $0.description)) }
         let encode = EncodeStage(
-            settings, encoder: encoder, size: size, from: slot,
+            settings, encoder: encoder, size: size, from: slot, wanted: wanted, into: sinks,
             handlers: EncodeStage.Handlers(
-                onAccessUnit: { server.submit($0) },
+                onActivity: { capture.setActive($0) },
                 onResize: { onNotice(.resized($0)) },
                 onFallback: { name, error in
                     onNotice(
                         .warning("The encoder \(name) has failed, and libx264 goes on in its place. \(error)"))
                 },
                 onFailure: { onNotice(.ended(reason: $0.description)) }))
-        let capture = CaptureStage(source, into: slot) { onNotice(.ended(reason: $0.description)) }
-        relay.connect(capture: capture, encode: encode)
-        try guests.connect(server)
-        server.setBroadcast(true)
+        for sink in sinks { sink.open() }
+        isStarted = true
 
-        self.relay = relay
+        self.sinks = sinks
+        self.recorder = recorder
         self.guests = guests
         self.server = server
         self.slot = slot
@@ -94,10 +109,10 @@ public final class Host: Sendable {
         return HostReport(
             session: server.statistics, captured: capture.captured, encoded: encoded.encoded,
             replaced: slot.replaced + encoded.leftOut, size: encoded.size, lanes: encoded.lanes,
-            capture: encoded.capture, encode: encoded.encode)
+            recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
     }
 
-    /// Ends in order: broadcast off, viewers told, stages stopped, service withdrawn. Returns when all of it is done.
+    /// Ends in order: broadcast off, viewers told, stages stopped, sinks closed, service withdrawn. Returns when all of it is done.
     public func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         server.setBroadcast(false)
@@ -105,9 +120,8 @@ public final class Host: Sendable {
         capture.stop()
         slot.close()
         encode.join()
-        server.shutdown()
+        for sink in sinks { sink.close() }
         publisher?.withdraw()
-        relay.disconnect()
     }
 
     private static func open(_ source: HostOptions.Source) throws(CaptureError) -> any PictureSource {

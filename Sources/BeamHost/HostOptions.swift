@@ -28,13 +28,15 @@ public struct HostOptions: Sendable {
     /// Where the paired viewers are kept.
     public var store: TrustStore
     public var server: HostServer.Options
+    /// What is sent to everybody, as it is, into .mkv or .mp4; nil: nothing is recorded.
+    public var recordPath: String?
     /// Whether to announce the service through Avahi.
     public var isAnnounced: Bool
 
     public init(
         source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil,
         chroma: ChromaFormat = .subsampled, name: String, store: TrustStore, server: HostServer.Options,
-        isAnnounced: Bool = true
+        recordPath: String? = nil, isAnnounced: Bool = true
     ) {
         self.source = source
         self.maxSize = maxSize
@@ -44,6 +46,7 @@ public struct HostOptions: Sendable {
         self.name = name
         self.store = store
         self.server = server
+        self.recordPath = recordPath
         self.isAnnounced = isAnnounced
     }
 }
@@ -57,6 +60,12 @@ public enum HostNotice: Sendable {
     case warning(String)
     /// The picture has another size from here on.
     case resized(PixelSize)
+    /// A file of the recording begins: the first, or the next where what is sent has another size.
+    case recordingInto(path: String)
+    /// The disk is slower than the stream, and the recording has gaps. Told once.
+    case recordingHasGaps
+    /// Nothing more is recorded. The host goes on for its viewers. In words for a person.
+    case recordingFailed(reason: String)
     /// The source has ended, or nothing can be encoded any more: the host is to be stopped. In words for a person.
     case ended(reason: String)
 }
@@ -86,6 +95,8 @@ public struct HostReport: Sendable {
     public var size: PixelSize
     /// What each lane's encoder does at the moment: the first for everybody, the second for those who need less.
     public var lanes: [Lane]
+    /// Nil where nothing is to be recorded.
+    public var recording: Recording?
     /// From the screen's change to the encoder's taking it, and the conversion and encoding.
     public var capture: LatencyHistogram.Summary?
     public var encode: LatencyHistogram.Summary?
@@ -104,5 +115,20 @@ public struct HostReport: Sendable {
         public var sentSize = PixelSize(width: 0, height: 0)
         /// The last frame's (H.264's QP, 0…51); nil where the encoder doesn't tell.
         public var quantiser: Int?
+    }
+
+    /// The recorder's part.
+    public struct Recording: Sendable, Hashable {
+        /// The file that was asked for, and the newest of those that follow it where the size has changed.
+        public var path: String
+        public var lastPath: String
+        /// Frames written, and frames left out because the disk was too slow.
+        public var frames: UInt64 = 0
+        public var dropped: UInt64 = 0
+
+        public init(path: String) {
+            self.path = path
+            lastPath = path
+        }
     }
 }

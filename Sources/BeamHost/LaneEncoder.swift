@@ -19,7 +19,9 @@ struct LaneEncoder {
     private let lane: Int
     private let rest: Duration
     private var settings: EncodeStage.Settings
+    private let wanted: EncoderDemand
     private let state: EncodeState
+    private let sinks: [any FrameSink]
     private let handlers: EncodeStage.Handlers
 
     private var encoder: VideoEncoder?
@@ -49,11 +51,13 @@ struct LaneEncoder {
 
     init(
         _ lane: Int, _ settings: EncodeStage.Settings, encoder: VideoEncoder?, size: PixelSize,
-        state: EncodeState, handlers: EncodeStage.Handlers
+        wanted: EncoderDemand, state: EncodeState, sinks: [any FrameSink], handlers: EncodeStage.Handlers
     ) {
         self.lane = lane
         self.settings = settings
+        self.wanted = wanted
         self.state = state
+        self.sinks = sinks
         self.handlers = handlers
         self.encoder = encoder
         self.size = size
@@ -116,10 +120,8 @@ struct LaneEncoder {
 
     /// Takes in what is demanded; returns whether somebody watches who has no picture.
     mutating func update(at now: MediaTime) -> Bool {
-        demand = state.shared.withLock { shared in
-            shared.lanes[lane].report = report
-            return shared.lanes[lane].demand
-        }
+        demand = wanted.demand(layer: lane, at: now)
+        state.shared.withLock { $0.lanes[lane] = report }
         if demand.isWatched {
             unwatchedSince = nil
             return pending == nil && lastPicture == nil
@@ -136,12 +138,12 @@ struct LaneEncoder {
     mutating func serve(source: Picture?) throws(CodecError) -> MediaTime? {
         let now = MediaTime.now
         guard demand.isWatched else { return letGo(at: now) }
-        // When the hold ends, the stage is woken.
-        guard !demand.isHeld else { return nil }
+        // When the consumer that holds the lane ends that, the stage is woken.
+        guard !demand.isHeld else { return wanted.holdEnd(layer: lane) }
         ladder.advance(rate: rate, isPathBound: isPathBound, rest: now - lastMotion, at: now)
         if pending != nil {
             try servePending(at: now)
-        } else if state.shared.withLock({ $0.lanes[lane].needsKeyframe }) {
+        } else if wanted.needsKeyframe(layer: lane) {
             try repeatAsKeyframe(at: now)
         } else if let source, let encoder, lastPicture != nil, encoder.settings.size != sentSize {
             // At rest the size returns.
@@ -181,7 +183,7 @@ struct LaneEncoder {
 
     private mutating func servePending(at now: MediaTime) throws(CodecError) {
         guard let pending else { return }
-        let needsKeyframe = state.shared.withLock { $0.lanes[lane].needsKeyframe }
+        let needsKeyframe = wanted.needsKeyframe(layer: lane)
         let isFresh = now - lastOffer < .milliseconds(2)
         guard needsKeyframe || now >= (isFresh ? due.fresh : due.remembered) else { return }
         self.pending = nil
@@ -214,7 +216,7 @@ struct LaneEncoder {
         improvement = begin + rest
         guard let unit = try coded(converted, keyframe: keyframe) else { return }
         // A keyframe that comes by itself answers those that were asked for.
-        if unit.isKeyframe { state.shared.withLock { $0.lanes[lane].needsKeyframe = false } }
+        if unit.isKeyframe { wanted.keyframeMade(layer: lane) }
         if !isRepeated, !unit.isKeyframe, Self.isMotion(source) { tell(unit, interval: interval, at: begin) }
         handOn(unit, waited: isRepeated ? nil : begin - source.time, begin: begin)
     }
@@ -242,7 +244,7 @@ struct LaneEncoder {
         last.time = now
         improvement = now + Self.refinement
         guard let unit = try coded(last, keyframe: true) else { return }
-        state.shared.withLock { $0.lanes[lane].needsKeyframe = false }
+        wanted.keyframeMade(layer: lane)
         handOn(unit, waited: nil, begin: now)
     }
 
@@ -326,9 +328,9 @@ struct LaneEncoder {
         state.shared.withLock { shared in
             if lane == 0 { shared.encoded += 1 }
             if waited != nil, lane == 0 { shared.encode.record(end - begin) }
-            shared.lanes[lane].report = report
+            shared.lanes[lane] = report
         }
-        handlers.onAccessUnit(unit)
+        for sink in sinks { sink.push(unit) }
     }
 
     private var report: HostReport.Lane {

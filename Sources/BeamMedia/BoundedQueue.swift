@@ -1,9 +1,7 @@
-import Foundation
-
 /// A queue between two stages that never drops a value silently: `put` says when there is no room.
 public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
     // Sendable: every field below is read and written under `condition`'s lock only.
-    private let condition = NSCondition()
+    private let condition = MonotonicCondition()
     private var values: [Value] = []
     private var weight = 0
     private var isClosed = false

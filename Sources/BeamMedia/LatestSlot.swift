@@ -1,9 +1,7 @@
-import Foundation
-
 /// A slot of one between two stages: a newer value replaces one that nobody took, and the replaced are counted.
 public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
     // Sendable: every field below is read and written under `condition`'s lock only.
-    private let condition = NSCondition()
+    private let condition = MonotonicCondition()
     private var value: Value?
     private var isClosed = false
     private var isNudged = false
@@ -42,10 +40,9 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
         case closed
     }
 
-    /// Waits for a value, a nudge, closing, or the end of `limit` (nil: no end).
-    public func take(within limit: Duration? = nil) -> Taken {
-        let end = limit.map { Date(timeIntervalSinceNow: $0.inSeconds) }
-        return condition.withLock {
+    /// Waits for a value, a nudge, closing, or until the monotonic clock shows `deadline` (nil: no end).
+    public func take(until deadline: MediaTime? = nil) -> Taken {
+        condition.withLock {
             var isTimeUp = false
             while true {
                 if let taken = value {
@@ -58,7 +55,7 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
                     isNudged = false
                     return .nudged
                 }
-                if let end { isTimeUp = !condition.wait(until: end) } else { condition.wait() }
+                if let deadline { isTimeUp = !condition.wait(until: deadline) } else { condition.wait() }
             }
         }
     }

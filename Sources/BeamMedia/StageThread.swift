@@ -23,7 +23,7 @@ public final class StageThread: Sendable {
 /// Something that happens once, and can be waited for.
 private final class Completion: @unchecked Sendable {
     // Sendable: `isDone` is read and written under `condition`'s lock only.
-    private let condition = NSCondition()
+    private let condition = MonotonicCondition()
     private var isDone = false
 
     func finish() {

@@ -17,4 +17,15 @@ public struct StreamDemand: Sendable, Hashable {
         self.bitRate = bitRate
         self.isHeld = isHeld
     }
+
+    /// What one encoder makes for whoever makes this demand and for whoever makes `other`: the frames are the same for both, so the
+    /// lower of their rates counts, and one that holds holds both. What nobody watches asks for nothing.
+    public func union(_ other: StreamDemand) -> StreamDemand {
+        guard other.isWatched else { return self }
+        guard isWatched else { return other }
+        var both = self
+        both.bitRate = [bitRate, other.bitRate].compactMap { $0 }.min()
+        both.isHeld = isHeld || other.isHeld
+        return both
+    }
 }

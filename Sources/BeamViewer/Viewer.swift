@@ -38,7 +38,7 @@ public final class Viewer: Sendable {
         }
         let shared = ViewerState(Self.firstStatus(options.target))
         forgetting = try keeper.watch(
-            { hosts in shared.client?.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
+            { hosts in shared.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<AccessUnit>(
             capacity: Self.queueCapacity, weighing: { $0.bytes.count }, atMost: Self.queueBytes)
@@ -53,7 +53,7 @@ public final class Viewer: Sendable {
             handlers: DecodeStage.Handlers(
                 onPicture: { shared.pictureArrived() },
                 onSize: { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) },
-                onBrokenFrame: { shared.client?.decoderFailed() },
+                onBrokenFrame: { shared.tellClient { $0.decoderFailed() } },
                 onRefusedStream: { error in
                     guard shared.refusedStream(error.description) else { return }
                     onNotice(.warning(error.description))
@@ -118,7 +118,7 @@ public final class Viewer: Sendable {
                 guard queue.put(unit) == .full else { return }
                 // The decoder doesn't keep up: what waits is old already. Start afresh with a keyframe.
                 queue.flush()
-                shared.client?.decoderFailed()
+                shared.tellClient { $0.decoderFailed() }
             },
             locate: { finder.endpoints() })
         shared.setClientMaker {
@@ -138,7 +138,7 @@ public final class Viewer: Sendable {
     /// The host's code, as the person has typed it.
     public func enter(_ code: PairingCode) {
         shared.update { $0.status.codeEntered() }
-        shared.client?.enter(code)
+        shared.tellClient { $0.enter(code) }
     }
 
     /// Everything known up to now, with rates and times since the last call: to be called about once a second. The

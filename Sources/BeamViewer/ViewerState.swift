@@ -14,15 +14,27 @@ final class ViewerState: Sendable {
         var rates = Rates()
         var presentation = Presentation()
         var lastStatistics = ViewerStatistics()
-        fileprivate var isStopped = false
         /// The window's loop is to return.
         fileprivate(set) var isWindowEnded = false
         fileprivate var hasSize = false
-        fileprivate var client: ViewerClient?
-        fileprivate var makeClient: (@Sendable () -> ViewerClient)?
-        /// The host became reachable before there was a way to make a client.
-        fileprivate var isReachable = false
+        fileprivate var client = ClientState.absent(make: nil, isReachable: false)
+        /// What the store remembers since the viewer began; nil: nothing has changed.
+        fileprivate var remembered: [DeviceKey: String]?
         fileprivate var wakeWindow: (@Sendable () -> Void)?
+    }
+
+    fileprivate typealias ClientMaker = @Sendable () -> ViewerClient
+    fileprivate typealias ClientAction = @Sendable (ViewerClient) -> Void
+
+    /// The client is made by whichever thread learns that the host is reachable: outside the lock, for making one starts a thread.
+    fileprivate enum ClientState: Sendable {
+        /// `isReachable`: the host was, before there was a way to make a client.
+        case absent(make: ClientMaker?, isReachable: Bool)
+        /// What is asked of it meanwhile, in order.
+        case making(waiting: [ClientAction])
+        case made(ViewerClient)
+        /// None is made any more.
+        case stopped
     }
 
     private let content: Mutex<Content>
@@ -67,38 +79,104 @@ final class ViewerState: Sendable {
 
     // MARK: The client
 
-    var client: ViewerClient? { read { $0.client } }
+    /// Nil while there is none, or none any more.
+    var client: ViewerClient? {
+        read { content in
+            guard case .made(let client) = content.client else { return nil }
+            return client
+        }
+    }
+
+    /// Asks something of the client: now, or when it is made if that is going on. Before and afterwards there is nobody to ask.
+    func tellClient(_ action: @escaping @Sendable (ViewerClient) -> Void) {
+        let client = change { content -> ViewerClient? in
+            switch content.client {
+            case .made(let client): return client
+            case .making(let waiting):
+                content.client = .making(waiting: waiting + [action])
+                return nil
+            case .absent, .stopped: return nil
+            }
+        }
+        if let client { action(client) }
+    }
+
+    /// The hosts that the store remembers now. A client that is made later learns of them, too. Called by one thread at a time.
+    func setRemembered(_ hosts: [DeviceKey: String]) {
+        change { $0.remembered = hosts }
+        tellClient { $0.setRemembered(hosts) }
+    }
 
     /// The client is made when the host is known to be reachable, or already is.
     func setClientMaker(_ make: @escaping @Sendable () -> ViewerClient) {
         let isReachable = change { content in
-            content.makeClient = make
-            return content.isReachable
+            guard case .absent(_, let isReachable) = content.client else { return false }
+            content.client = .absent(make: make, isReachable: isReachable)
+            return isReachable
         }
         if isReachable { hostAppeared() }
     }
 
-    /// The first time, connects; later, tells the session not to wait for its next try.
-    func hostAppeared() {
-        let existing = change { content -> ViewerClient? in
-            content.isReachable = true
-            if let client = content.client { return client }
-            guard !content.isStopped, let make = content.makeClient else { return nil }
-            content.makeClient = nil
-            content.client = make()
-            return nil
-        }
-        existing?.hostAppeared()
+    private enum Appearance {
+        case nothing
+        case tell(ViewerClient)
+        case make(ClientMaker)
     }
 
-    /// No client is made any more; hands the one there is over to be shut down.
+    /// The first time, connects; later, tells the session not to wait for its next try.
+    func hostAppeared() {
+        let appearance = change { content -> Appearance in
+            switch content.client {
+            case .absent(nil, _):
+                content.client = .absent(make: nil, isReachable: true)
+                return .nothing
+            case .absent(let make?, _):
+                content.client = .making(waiting: [])
+                return .make(make)
+            case .made(let client): return .tell(client)
+            // A new client connects at once.
+            case .making, .stopped: return .nothing
+            }
+        }
+        switch appearance {
+        case .nothing: break
+        case .tell(let client): client.hostAppeared()
+        case .make(let make): publish(make())
+        }
+    }
+
+    private enum Publication {
+        case wait(for: [ClientAction])
+        case done
+        case stopped
+    }
+
+    /// Does what was asked for while `client` was made, then shows it to everybody. In this order, so that nothing newer comes before.
+    private func publish(_ client: ViewerClient) {
+        if let hosts = read({ $0.remembered }) { client.setRemembered(hosts) }
+        while true {
+            let publication = change { content -> Publication in
+                guard case .making(let waiting) = content.client else { return .stopped }
+                content.client = waiting.isEmpty ? .made(client) : .making(waiting: [])
+                return waiting.isEmpty ? .done : .wait(for: waiting)
+            }
+            switch publication {
+            case .wait(let actions): for action in actions { action(client) }
+            case .done: return
+            // The viewer has ended meanwhile.
+            case .stopped: return client.shutdown()
+            }
+        }
+    }
+
+    /// No client is made any more; hands the one there is over to be shut down. One that is being made is shut down by its maker.
     func stop() -> ViewerClient? {
         let statistics = client?.statistics
         return change { content in
-            content.isStopped = true
             content.lastStatistics = statistics ?? content.lastStatistics
-            defer { content.client = nil }
-            return content.client
+            defer { content.client = .stopped }
+            guard case .made(let client) = content.client else { return nil }
+            return client
         }
     }
 }

@@ -69,6 +69,10 @@ struct Share: ParsableCommand {
     @Flag(help: "Don't remember who is paired now: they are let in until this host ends.")
     var once = false
 
+    @Option(
+        help: ArgumentHelp("Record what is sent, as it is (.mkv or .mp4), with or without viewers.", valueName: "file"))
+    var record: String?
+
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -113,7 +117,7 @@ struct Share: ParsableCommand {
         ticker.cancel()
         host.stop()
         reporter.summarise(host)
-        try context.conclude(ending)
+        try context.conclude(reporter.verdict(ending))
     }
 
     private var acceptance: HostSession.Acceptance {
@@ -155,7 +159,7 @@ struct Share: ParsableCommand {
                         remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
                         code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
                     allowsUnencrypted: common.allowUnencrypted)),
-            isAnnounced: !noDiscovery)
+            recordPath: record, isAnnounced: !noDiscovery)
     }
 
     private var pictureSource: HostOptions.Source {

@@ -18,6 +18,8 @@ final class ShareReporter: Sendable {
         var usedCode: PairingCode?
         var code: PairingCode?
         var tally = PeerTally()
+        /// Why the recording ended before the host.
+        var recordingFailure: String?
     }
 
     /// How viewers come in.
@@ -142,8 +144,24 @@ final class ShareReporter: Sendable {
         case .warning(let text): context.console.say("Warning: \(text)")
         case .resized(let size):
             context.console.say("The picture is \(size.width) × \(size.height) now.")
+        case .recordingInto(let path):
+            context.console.say("Recording into \(path).")
+            context.events.write("recording", ["file": .string(path)])
+        case .recordingHasGaps:
+            context.console.say(
+                "Warning: the disk is too slow for the stream. The recording has gaps; viewers miss nothing.")
+        case .recordingFailed(let reason):
+            state.withLock { $0.recordingFailure = reason }
+            context.console.say("The recording has ended: \(reason) Sharing goes on.")
+            context.events.write("recording-failed", ["reason": .string(reason)])
         case .ended(let reason): context.latch.end(.failed(reason))
         }
+    }
+
+    /// A host that couldn't record to the end has failed, though its viewers missed nothing.
+    func verdict(_ ending: Ending) -> Ending {
+        guard ending == .done, let reason = state.withLock({ $0.recordingFailure }) else { return ending }
+        return .failed("The recording isn't complete. \(reason)")
     }
 
     private func handle(_ event: HostEvent) {
@@ -278,6 +296,13 @@ final class ShareReporter: Sendable {
         context.console.say(
             "Ended after \(Self.number(seconds.rounded())) s: \(report.session.frames) frames, "
                 + "\(Self.megabytes(report.session.bytes)) sent.")
+        if let recording = report.recording { context.console.say(Self.words(recording)) }
+    }
+
+    private static func words(_ recording: HostReport.Recording) -> String {
+        let last = recording.lastPath == recording.path ? "" : " to \(recording.lastPath)"
+        let missing = recording.dropped == 0 ? "" : " \(recording.dropped) were left out: the disk was too slow."
+        return "Recorded \(recording.frames) frames in \(recording.path)\(last).\(missing)"
     }
 
     private func fields(
@@ -294,6 +319,8 @@ final class ShareReporter: Sendable {
             "pathKbps": report.session.pathRate.map { .milliseconds(Double($0) / 1000) },
             "width": .integer(report.size.width),
             "height": .integer(report.size.height),
+            "recorded": report.recording.map { .count($0.frames) },
+            "recordingDropped": report.recording.map { .count($0.dropped) },
             "lanes": .array(report.lanes.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }),
             "latencyMs": .latencies(["capture": report.capture, "encode": report.encode]),
         ]

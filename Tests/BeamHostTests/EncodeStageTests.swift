@@ -14,39 +14,32 @@ import Testing
 
     /// A stage, and what comes out of it.
     private final class Bench: Sendable {
-        let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
-        let units = Mutex<[AccessUnit]>([])
+        let slot: LatestSlot<Picture>
+        let consumer: EncoderDemand.Consumer
+        private let collector = CollectingSink()
         let stage: EncodeStage
 
         init(chroma: ChromaFormat = .subsampled, frameRate: Double = 60) throws {
             let settings = EncodeStage.Settings(
                 encoder: "libx264", frameRate: frameRate, bitRate: 20_000_000, chroma: chroma)
             let encoder = try VideoEncoder(settings.encoderSettings(for: size))
-            let collector = Collector()
+            let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
+            self.slot = slot
+            let wanted = EncoderDemand(wake: { slot.nudge() })
+            consumer = wanted.addConsumer()
             stage = EncodeStage(
-                settings, encoder: encoder, size: size, from: slot,
+                settings, encoder: encoder, size: size, from: slot, wanted: wanted, into: [collector],
                 handlers: EncodeStage.Handlers(
-                    onAccessUnit: { collector.take($0) }, onResize: { _ in },
+                    onActivity: { _ in }, onResize: { _ in },
                     onFallback: { name, error in Issue.record("\(name): \(error)") },
                     onFailure: { Issue.record("\($0)") }))
-            collector.bench.withLock { $0 = Weak(self) }
-        }
-
-        private struct Weak: Sendable {
-            weak let bench: Bench?
-            init(_ bench: Bench) { self.bench = bench }
-        }
-
-        private final class Collector: Sendable {
-            let bench = Mutex<Weak?>(nil)
-            func take(_ unit: AccessUnit) { bench.withLock { $0 }?.bench?.units.withLock { $0.append(unit) } }
         }
 
         func put(_ number: Int, damage: DamageRegion? = nil) {
             slot.put(Picture(buffer: colourful(number), time: .now, damage: damage, number: UInt64(number)))
         }
 
-        func frames(_ lane: Int) -> [AccessUnit] { units.withLock { $0.filter { $0.lane == lane } } }
+        func frames(_ lane: Int) -> [AccessUnit] { collector.units.filter { $0.lane == lane } }
 
         /// Waits for frame `count` of a lane; a hang is a failure.
         func wait(_ lane: Int, _ count: Int) async throws -> [AccessUnit] {
@@ -100,14 +93,14 @@ import Testing
     @Test func lanesAreStreamsOfTheirOwn() async throws {
         let bench = try Bench(chroma: .full)
         defer { bench.end() }
-        bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
+        bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
         for number in 0..<3 {
             bench.put(number)
             try await bench.pictures(0, number + 1)
         }
         #expect(bench.frames(1).isEmpty)
         // Somebody comes to the other lane, while nothing moves.
-        bench.stage.setDemand(StreamDemand(isWatched: true, bitRate: 1_000_000), lane: 1)
+        bench.consumer.set(StreamDemand(isWatched: true, bitRate: 1_000_000), layer: 1)
         let first = try #require(try await bench.wait(1, 1).first)
         #expect(first.isKeyframe && first.isRepeated)
         bench.put(3)
@@ -119,7 +112,7 @@ import Testing
         }
         #expect(full.filter(\.isKeyframe).count == 1 && reduced.filter(\.isKeyframe).count == 1)
         // A keyframe for one is none for the other.
-        bench.stage.requestKeyframe(lane: 1)
+        bench.consumer.requestKeyframe(layer: 1)
         bench.put(4)
         let (nextFull, nextReduced) = (try await bench.wait(0, 5), try await bench.keyframes(1, 2))
         #expect(nextReduced.filter(\.isKeyframe).count == 2)
@@ -137,21 +130,21 @@ import Testing
         let buffer = Self.colourful(0)
         for number in 0..<50 {
             // Both before the stage's thread wakes, mostly.
-            bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
+            bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
             bench.slot.put(Picture(buffer: buffer, time: .now, damage: nil, number: UInt64(number)))
             try await bench.pictures(0, number + 1)
-            bench.stage.setDemand(StreamDemand(), lane: 0)
+            bench.consumer.set(StreamDemand(), layer: 0)
         }
     }
 
     @Test func aHeldLaneWaitsAndTheOtherGoesOn() async throws {
         let bench = try Bench()
         defer { bench.end() }
-        for lane in 0...1 { bench.stage.setDemand(StreamDemand(isWatched: true), lane: lane) }
+        for lane in 0...1 { bench.consumer.set(StreamDemand(isWatched: true), layer: lane) }
         bench.put(0)
         _ = (try await bench.wait(0, 1), try await bench.wait(1, 1))
-        bench.stage.setDemand(StreamDemand(isWatched: true, isHeld: true), lane: 1)
-        bench.stage.requestKeyframe(lane: 1)
+        bench.consumer.set(StreamDemand(isWatched: true, isHeld: true), layer: 1)
+        bench.consumer.requestKeyframe(layer: 1)
         // Only one half has changed each time; together it is all.
         let halves = [0, Self.size.height / 2].map {
             DamageRegion(PixelRect(x: 0, y: $0, width: Self.size.width, height: Self.size.height / 2))
@@ -163,7 +156,7 @@ import Testing
             _ = try await bench.wait(0, frames + 1)
         }
         #expect(bench.frames(1).count == before)
-        bench.stage.setDemand(StreamDemand(isWatched: true), lane: 1)
+        bench.consumer.set(StreamDemand(isWatched: true), layer: 1)
         let frames = try await bench.wait(1, before + 1)
         #expect(frames[before].isKeyframe)
         let decoder = try VideoDecoder()
@@ -178,10 +171,10 @@ import Testing
     @Test func whatAHeldLaneLeftOutIsTakenAtOnceAndWhole() async throws {
         let bench = try Bench()
         defer { bench.end() }
-        bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
+        bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
         bench.put(0)
         _ = try await bench.wait(0, 1)
-        bench.stage.setDemand(StreamDemand(isWatched: true, isHeld: true), lane: 0)
+        bench.consumer.set(StreamDemand(isWatched: true, isHeld: true), layer: 0)
         let count = bench.frames(0).count
         let halves = [0, Self.size.height / 2].map {
             DamageRegion(PixelRect(x: 0, y: $0, width: Self.size.width, height: Self.size.height / 2))
@@ -191,7 +184,7 @@ import Testing
         bench.put(9, damage: halves[1])
         try await Task.sleep(for: .milliseconds(50))
         #expect(bench.frames(0).count == count)
-        bench.stage.setDemand(StreamDemand(isWatched: true), lane: 0)
+        bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
         let frames = try await bench.wait(0, count + 1)
         #expect(!frames[count].isKeyframe)
         let decoder = try VideoDecoder()

@@ -43,9 +43,12 @@ struct ImportTests {
         for found in try imports(of: "BeamMedia") {
             switch found.module {
             case "Synchronization": break
+            case "Glibc":
+                // For a lock whose waits end by the monotonic clock.
+                #expect(found.file == "MonotonicCondition.swift", "\(found.file) imports Glibc")
             case "Foundation":
-                // For NSCondition and Thread, and for what the system's scheduler is told.
-                let files = ["LatestSlot.swift", "BoundedQueue.swift", "StageThread.swift", "ThreadPriority.swift"]
+                // For Thread, and for what the system's scheduler is told.
+                let files = ["StageThread.swift", "ThreadPriority.swift"]
                 #expect(files.contains(found.file), "\(found.file) imports Foundation")
             default: Issue.record("\(found.file) imports \(found.module)")
             }
@@ -98,17 +101,33 @@ struct ImportTests {
         return text
     }
 
-    /// No clock either, by whatever name.
+    /// The core reads no clock, by whatever name. `Date` is forbidden as a word: whoever names it means the wall clock, in whatever form.
     @Test(arguments: ["BeamProtocol", "BeamMedia"])
     func nothingReadsAClock(_ target: String) throws {
-        let folder = Self.sources.appending(path: target)
-        let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
-        for case let file as URL in files where file.pathExtension == "swift" {
-            let text = try String(contentsOf: file, encoding: .utf8)
-            for clock in [
-                "Date()", "Date.now", "ContinuousClock", "SuspendingClock", "DispatchTime", "clock_gettime",
-                "ProcessInfo", "systemUptime",
-            ] { #expect(!text.contains(clock), "\(file.lastPathComponent) reads \(clock)") }
+        let clock =
+            /\b(?:Date|NSDate|ContinuousClock|SuspendingClock|DispatchTime|clock_gettime|ProcessInfo|systemUptime)\b/
+        for (file, text) in try texts(of: target) { expectNone(of: clock, in: text, file) }
+    }
+
+    /// Setting the machine's date moves no wait of a stage: nothing there waits by the wall clock. The day on which a device was paired
+    /// is a date, and the only one.
+    @Test(arguments: [
+        "BeamProtocol", "BeamMedia", "BeamClock", "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay",
+        "BeamNetwork", "BeamDiscovery",
+    ])
+    func noStageWaitsByTheWallClock(_ target: String) throws {
+        let wallClock =
+            /\b(?:NSCondition|NSConditionLock|NSDate|DispatchWallTime|wallDeadline|CLOCK_REALTIME|gettimeofday|Date)\b/
+        for (file, text) in try texts(of: target) {
+            expectNone(of: wallClock, in: text.replacing(/pairedAt: Date\(\)/, with: ""), file)
+        }
+    }
+
+    private func expectNone(of words: Regex<Substring>, in text: String, _ file: String) {
+        // What a comment says waits for nobody.
+        for line in text.split(separator: "\n") {
+            let code = line.prefix(upTo: line.firstRange(of: "//")?.lowerBound ?? line.endIndex)
+            if let word = code.firstMatch(of: words) { Issue.record("\(file) names \(word.output): \(code)") }
         }
     }
 }

@@ -35,6 +35,8 @@ extension EndToEnd {
                 (["share", "--source", "/dev/null"], ["/dev/null"]),
                 (["share", "--source", "pattern", "--video-encoder", "nonsense"], ["nonsense", "libx264"]),
                 (["share", "--source", "pattern", "--bind", "203.0.113.9"], ["203.0.113.9"]),
+                (["share", "--source", "pattern", "--record", "/nowhere/a.mkv"], ["/nowhere/a.mkv"]),
+                (["share", "--source", "pattern", "--record", "/tmp/a.docx"], ["mkv", "mp4"]),
                 (["watch", "127.0.0.1:9", "--display", ":9999"], [":9999"]),
                 (["watch", "127.0.0.1:9", "--no-window", "--record", "/nowhere/a.mkv"], ["/nowhere/a.mkv"]),
                 (["watch", "127.0.0.1:9", "--no-window", "--frames", "/nowhere/a.y4m"], ["/nowhere/a.y4m"]),

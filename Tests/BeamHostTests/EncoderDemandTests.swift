@@ -1,0 +1,222 @@
+import BeamClock
+import BeamCodec
+import BeamMedia
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BeamHost
+
+/// What several consumers want of one encoder.
+struct EncoderDemandTests {
+    private static func time(_ seconds: Double) -> MediaTime { MediaTime.zero + .seconds(seconds) }
+
+    private static func unit(isKeyframe: Bool, layer: Int = 0) -> AccessUnit {
+        var unit = AccessUnit(
+            bytes: [], isKeyframe: isKeyframe, parameterSets: nil, size: PixelSize(width: 2, height: 2), time: .zero)
+        unit.lane = layer
+        return unit
+    }
+
+    @Test func theDemandIsWhatAllWantTogether() {
+        let wakes = Wakes()
+        let wanted = EncoderDemand(wake: { wakes.add() })
+        let (network, recorder) = (wanted.addConsumer(), wanted.addConsumer())
+        #expect(!wanted.isWatched && wanted.demand(layer: 0, at: .zero) == StreamDemand())
+        recorder.set(StreamDemand(isWatched: true), layer: 0)
+        #expect(wanted.isWatched && wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true))
+        #expect(!wanted.demand(layer: 1, at: .zero).isWatched)
+        // What is no news wakes nobody.
+        let before = wakes.count
+        network.set(StreamDemand(bitRate: 1_000_000, isHeld: true), layer: 0)
+        for seconds in [0.0, 10] {
+            let demand = wanted.demand(layer: 0, at: Self.time(seconds))
+            #expect(demand == StreamDemand(isWatched: true), "nobody watches there")
+        }
+        recorder.set(StreamDemand(isWatched: true), layer: 0)
+        #expect(wakes.count == before)
+        network.set(StreamDemand(isWatched: true, bitRate: 1_000_000), layer: 0)
+        #expect(wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true, bitRate: 1_000_000))
+        #expect(wakes.count == before + 1)
+        recorder.set(StreamDemand(isWatched: true, bitRate: 500_000), layer: 0)
+        #expect(wanted.demand(layer: 0, at: .zero).bitRate == 500_000)
+        network.set(StreamDemand(), layer: 0)
+        #expect(wanted.isWatched)
+        recorder.set(StreamDemand(), layer: 0)
+        #expect(!wanted.isWatched && wanted.demand(layer: 0, at: .zero) == StreamDemand())
+    }
+
+    private final class Wakes: Sendable {
+        private let number = Atomic(0)
+        var count: Int { number.load(ordering: .relaxed) }
+        func add() { number.wrappingAdd(1, ordering: .relaxed) }
+    }
+
+    @Test func aKeyframeIsForAllAndForItsLayer() {
+        let wanted = EncoderDemand(wake: {})
+        let (network, recorder) = (wanted.addConsumer(), wanted.addConsumer())
+        network.requestKeyframe(layer: 1)
+        #expect(wanted.needsKeyframe(layer: 1) && !wanted.needsKeyframe(layer: 0))
+        network.requestKeyframe(layer: 0)
+        recorder.requestKeyframe(layer: 0)
+        wanted.keyframeMade(layer: 0)
+        #expect(!wanted.needsKeyframe(layer: 0) && wanted.needsKeyframe(layer: 1))
+        for consumer in [network, recorder] {
+            #expect(consumer.takes(Self.unit(isKeyframe: true)) && consumer.takes(Self.unit(isKeyframe: false)))
+        }
+    }
+
+    /// A viewer that has vanished holds the layer; a recording goes on after a while.
+    @Test func aHoldHoldsOthersForSoLongAndNoLonger() {
+        let wanted = EncoderDemand(wake: {})
+        let network = wanted.addConsumer()
+        let held = StreamDemand(isWatched: true, bitRate: 300_000, isHeld: true)
+        network.set(held, layer: 0)
+        // It holds nobody but itself.
+        #expect(wanted.demand(layer: 0, at: Self.time(1)).isHeld && wanted.holdEnd(layer: 0) == nil)
+        #expect(wanted.demand(layer: 0, at: Self.time(100)).isHeld)
+        network.set(StreamDemand(isWatched: true), layer: 0)
+        let recorder = wanted.addConsumer()
+        recorder.set(StreamDemand(isWatched: true), layer: 0)
+
+        network.set(held, layer: 0)
+        #expect(wanted.demand(layer: 0, at: Self.time(200)).isHeld)
+        #expect(wanted.holdEnd(layer: 0) == Self.time(200) + EncoderDemand.longestHold)
+        let end = Self.time(200) + EncoderDemand.longestHold
+        #expect(wanted.demand(layer: 0, at: end - .milliseconds(1)).isHeld)
+        // A hold that ended in time costs nothing.
+        network.set(StreamDemand(isWatched: true), layer: 0)
+        #expect(!wanted.needsKeyframe(layer: 0) && network.takes(Self.unit(isKeyframe: false)))
+
+        network.set(held, layer: 0)
+        #expect(wanted.demand(layer: 0, at: Self.time(300)).isHeld)
+        #expect(wanted.demand(layer: 0, at: Self.time(302)) == StreamDemand(isWatched: true), "its rate counts no more")
+        #expect(wanted.holdEnd(layer: 0) == nil)
+        // What is made now is for the recorder alone, and so are the keyframes.
+        network.requestKeyframe(layer: 0)
+        #expect(!wanted.needsKeyframe(layer: 0), "whoever gets none asks for none")
+        for isKeyframe in [false, true] {
+            let unit = Self.unit(isKeyframe: isKeyframe)
+            #expect(!network.takes(unit) && recorder.takes(unit))
+        }
+        // The other layer knows nothing of it.
+        #expect(network.takes(Self.unit(isKeyframe: false, layer: 1)))
+
+        // The hold ends: the network takes up at a keyframe, which is made at once.
+        network.set(StreamDemand(isWatched: true, bitRate: 300_000), layer: 0)
+        #expect(wanted.demand(layer: 0, at: Self.time(303)).bitRate == 300_000)
+        #expect(wanted.needsKeyframe(layer: 0) && !network.takes(Self.unit(isKeyframe: false)))
+        wanted.keyframeMade(layer: 0)
+        #expect(network.takes(Self.unit(isKeyframe: true)) && network.takes(Self.unit(isKeyframe: false)))
+    }
+
+    @Test func whoLeavesWhileItIsPassedOverBeginsAnew() {
+        let wanted = EncoderDemand(wake: {})
+        let (network, recorder) = (wanted.addConsumer(), wanted.addConsumer())
+        recorder.set(StreamDemand(isWatched: true), layer: 0)
+        network.set(StreamDemand(isWatched: true, isHeld: true), layer: 0)
+        _ = wanted.demand(layer: 0, at: Self.time(1))
+        _ = wanted.demand(layer: 0, at: Self.time(3))
+        #expect(!network.takes(Self.unit(isKeyframe: true)))
+        network.set(StreamDemand(), layer: 0)
+        network.set(StreamDemand(isWatched: true), layer: 0)
+        network.requestKeyframe(layer: 0)
+        #expect(wanted.needsKeyframe(layer: 0) && network.takes(Self.unit(isKeyframe: true)))
+    }
+
+    // MARK: With the stage
+
+    /// Viewers come and go while the stage is being made: what counts is what was said last, not what was said before.
+    @Test func whatIsSaidLastCountsHoweverEarlyItIsSaid() async throws {
+        let size = PixelSize(width: 64, height: 64)
+        let settings = EncodeStage.Settings(encoder: "libx264", frameRate: 60, bitRate: 1_000_000)
+        for round in 0..<60 {
+            let isWatchedAtLast = round.isMultiple(of: 2)
+            let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
+            let wanted = EncoderDemand(wake: { slot.nudge() })
+            let consumer = wanted.addConsumer()
+            // Before there is a stage.
+            consumer.set(StreamDemand(isWatched: !isWatchedAtLast), layer: 0)
+            consumer.requestKeyframe(layer: 0)
+            let writer = StageThread("writer") {
+                for step in 0..<50 { consumer.set(StreamDemand(isWatched: step.isMultiple(of: 2)), layer: 0) }
+                consumer.set(StreamDemand(isWatched: isWatchedAtLast), layer: 0)
+            }
+            let collector = CollectingSink()
+            let active = Mutex(false)
+            let stage = EncodeStage(
+                settings, encoder: try VideoEncoder(settings.encoderSettings(for: size)), size: size, from: slot,
+                wanted: wanted, into: [collector],
+                handlers: EncodeStage.Handlers(
+                    onActivity: { isActive in active.withLock { $0 = isActive } }, onResize: { _ in },
+                    onFallback: { _, _ in }, onFailure: { Issue.record("\($0)") }))
+            writer.join()
+            try await eventually {
+                active.withLock { $0 } == isWatchedAtLast
+                    && stage.report(sinceStart: true).lanes[0].isWatched == isWatchedAtLast
+            }
+            if isWatchedAtLast {
+                slot.put(Picture(buffer: PixelBuffer(format: .bgrx, size: size), time: .now))
+                try await eventually { collector.units.first?.isKeyframe == true }
+            }
+            slot.close()
+            stage.join()
+            #expect(active.withLock { $0 } == isWatchedAtLast)
+        }
+    }
+
+    /// One sink's hold doesn't stop the other for long, and costs it no frame.
+    @Test func aSinkThatHoldsIsPassedOverAndTakesUpAtAKeyframe() async throws {
+        let size = PixelSize(width: 64, height: 64)
+        let settings = EncodeStage.Settings(encoder: "libx264", frameRate: 60, bitRate: 1_000_000)
+        let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
+        let wanted = EncoderDemand(wake: { slot.nudge() })
+        let (slow, recorder) = (SelectiveSink(wanted.addConsumer()), SelectiveSink(wanted.addConsumer()))
+        let stage = EncodeStage(
+            settings, encoder: try VideoEncoder(settings.encoderSettings(for: size)), size: size, from: slot,
+            wanted: wanted, into: [slow, recorder],
+            handlers: EncodeStage.Handlers(
+                onActivity: { _ in }, onResize: { _ in }, onFallback: { _, _ in },
+                onFailure: { Issue.record("\($0)") }))
+        defer {
+            slot.close()
+            stage.join()
+        }
+        func show(_ shade: UInt8) {
+            let buffer = PixelBuffer(format: .bgrx, size: size)
+            for y in 0..<size.height {
+                memset(buffer.planes[0].base + y * buffer.planes[0].stride, Int32(shade), size.width * 4)
+            }
+            slot.put(Picture(buffer: buffer, time: .now))
+        }
+        for sink in [slow, recorder] { sink.consumer.set(StreamDemand(isWatched: true), layer: 0) }
+        show(10)
+        try await eventually { slow.pictures == 1 && recorder.pictures == 1 }
+        slow.consumer.set(StreamDemand(isWatched: true, isHeld: true), layer: 0)
+        show(200)
+        // The stage wakes by itself when the hold has lasted for long enough.
+        try await eventually { recorder.pictures == 2 }
+        #expect(slow.pictures == 1 && slow.units.count(where: \.isKeyframe) == 1)
+        slow.consumer.set(StreamDemand(isWatched: true), layer: 0)
+        try await eventually { slow.units.count(where: \.isKeyframe) == 2 }
+        // Both can be decoded from beginning to end.
+        for sink in [slow, recorder] {
+            let decoder = try VideoDecoder()
+            for unit in sink.units { #expect(try decoder.decode(unit) != nil) }
+        }
+    }
+
+    private final class SelectiveSink: FrameSink {
+        let consumer: EncoderDemand.Consumer
+        private let kept = Mutex<[AccessUnit]>([])
+
+        init(_ consumer: EncoderDemand.Consumer) { self.consumer = consumer }
+
+        var units: [AccessUnit] { kept.withLock { $0 } }
+        /// Without those that were sent again, or better.
+        var pictures: Int { units.count { !$0.isRepeated } }
+        func open() {}
+        func push(_ unit: AccessUnit) { if consumer.takes(unit) { kept.withLock { $0.append(unit) } } }
+        func close() {}
+    }
+}

@@ -1,0 +1,126 @@
+import BeamIdentity
+import BeamNetwork
+import BeamProtocol
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BeamViewer
+
+/// The viewer's client is made once, by whoever learns that the host is there, while others go on.
+struct ViewerStateTests {
+    private let state = ViewerState(ViewerStatus(connectingTo: "desk"))
+
+    /// A real client, which looks for its host in vain. `onLocate` is called on its event loop.
+    private static func makeClient(onLocate: @escaping @Sendable () -> Void = {}) throws -> ViewerClient {
+        let identity = try LocalIdentity()
+        return ViewerClient(
+            identity: identity,
+            session: ViewerSession.Configuration(
+                trust: ViewerTrust(own: identity.deviceKey, name: "viewer", instance: 1), code: nil,
+                allowsUnencrypted: false, announcedVersion: 2),
+            handlers: ViewerClient.Handlers(
+                onEvent: { _ in }, onAccessUnit: { _ in },
+                locate: {
+                    onLocate()
+                    return []
+                }))
+    }
+
+    /// Waits for `semaphore`; a hang is a failure.
+    private static func wait(_ semaphore: DispatchSemaphore) -> Bool {
+        semaphore.wait(timeout: .now() + 60) == .success
+    }
+
+    @Test func nobodyWaitsWhileTheClientIsMade() throws {
+        let client = try Self.makeClient()
+        let state = state
+        state.setClientMaker {
+            // What other threads do meanwhile: the window draws, the store changes.
+            let done = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                state.update { $0.status.picking() }
+                _ = state.read { $0.status }
+                #expect(state.client == nil)
+                done.signal()
+            }
+            #expect(Self.wait(done), "the state is locked while the client is made")
+            return client
+        }
+        state.hostAppeared()
+        #expect(state.client === client)
+        state.stop()?.shutdown()
+    }
+
+    @Test func oneClientIsMadeWhoeverAsks() throws {
+        let made = Mutex(0)
+        let clients = try (0..<8).map { _ in try Self.makeClient() }
+        state.hostAppeared()
+        #expect(state.client == nil, "there is nothing to make one with")
+        let begin = DispatchSemaphore(value: 0)
+        let done = DispatchSemaphore(value: 0)
+        for _ in 0..<8 {
+            Thread.detachNewThread { [state] in
+                begin.wait()
+                state.hostAppeared()
+                done.signal()
+            }
+        }
+        for _ in 0..<8 { begin.signal() }
+        state.setClientMaker {
+            clients[
+                made.withLock { made in
+                    made += 1
+                    return made - 1
+                }]
+        }
+        for _ in 0..<8 { #expect(Self.wait(done)) }
+        #expect(made.withLock { $0 } == 1)
+        #expect(state.client === clients[0])
+        _ = state.stop()
+        #expect(state.client == nil)
+        for client in clients { client.shutdown() }
+    }
+
+    @Test func whatIsAskedMeanwhileIsDoneInOrder() throws {
+        let client = try Self.makeClient()
+        let order = Mutex<[Int]>([])
+        let state = state
+        state.tellClient { _ in order.withLock { $0.append(0) } }
+        state.setClientMaker {
+            for number in 1...3 {
+                state.tellClient { told in
+                    #expect(told === client && state.client == nil, "nobody may overtake")
+                    order.withLock { $0.append(number) }
+                }
+            }
+            return client
+        }
+        state.hostAppeared()
+        state.tellClient { _ in order.withLock { $0.append(4) } }
+        // Before there was a client, nobody was there to do it.
+        #expect(order.withLock { $0 } == [1, 2, 3, 4])
+        state.stop()?.shutdown()
+        state.tellClient { _ in order.withLock { $0.append(5) } }
+        #expect(order.withLock { $0.count } == 4)
+    }
+
+    @Test func aClientThatComesTooLateIsShutDown() throws {
+        let looks = Mutex(0)
+        let client = try Self.makeClient { looks.withLock { $0 += 1 } }
+        let state = state
+        state.setClientMaker {
+            #expect(state.stop() == nil)
+            return client
+        }
+        state.hostAppeared()
+        #expect(state.client == nil)
+        // One that runs would look for its host now.
+        let before = looks.withLock { $0 }
+        client.hostAppeared()
+        Thread.sleep(forTimeInterval: 0.3)
+        #expect(looks.withLock { $0 } == before)
+        state.hostAppeared()
+        #expect(state.client == nil)
+    }
+}

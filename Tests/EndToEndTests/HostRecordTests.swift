@@ -1,0 +1,158 @@
+import Foundation
+import Testing
+
+/// `share --record`: the recorder beside the viewers.
+extension EndToEnd {
+    @Suite(.needsProgram, .needsFFmpeg) struct HostRecordTests {
+        @Test(.needsXServer, arguments: ["mkv", "mp4"])
+        func aScreenIsRecordedWithoutAViewer(kind: String) throws {
+            let server = try XServer(width: 640, height: 360)
+            let painter = try Painter(server.display, framesPerSecond: 20)
+            defer { painter.freeze() }
+            let scratch = try ScratchDirectory()
+            let file = scratch.file("host.\(kind)")
+            let host = try Program.share(
+                ["--display", server.display, "--record", file, "--time-limit", "4"], ports: try Ports())
+            defer { host.end() }
+            #expect(try host.waitForEnd() == .exited(0))
+            let begun = try #require(host.events("recording").first)
+            #expect(begun.string("file") == file)
+            let summary = try #require(host.events("summary").first)
+            let recorded = Int(summary.number("recorded") ?? -1)
+            let video = try Tool.probe(file)
+            report("recorded \(kind) without a viewer", "\(video.pictureTypes.count) frames")
+            #expect(summary.number("viewers") == 0 && summary.number("recordingDropped") == 0)
+            #expect(recorded >= 20 && video.pictureTypes.count == recorded)
+            #expect(video.complaints == "" && video.codec == "h264")
+            #expect(video.width == 640 && video.height == 360)
+            // Nobody asks for any but the first.
+            #expect(video.pictureTypes.filter { $0 == "I" } == "I")
+            let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+        }
+
+        /// Who comes gets a keyframe, and the recording has every frame of both.
+        @Test func viewersComeAndGoWhileTheHostRecords() throws {
+            let scratch = try ScratchDirectory()
+            let ports = try Ports()
+            let file = scratch.file("host.mkv")
+            let host = try Program.share(
+                ["--source", "pattern", "--size", "640x360", "--max-fps", "30", "--record", file], ports: ports)
+            defer { host.end() }
+            try host.waitFor("recording")
+            for _ in 0..<2 {
+                let viewer = try Program.watch([ports.target])
+                defer { viewer.end() }
+                try viewer.waitFor("first-frame")
+                try viewer.waitFor("stats") { ($0.number("frames") ?? 0) > 20 }
+                viewer.interrupt()
+                #expect(try viewer.waitForEnd() == .exited(0))
+                // Nobody watches: the recording goes on.
+                let before = host.lineCount
+                let recorded = try host.waitFor("stats", from: before).number("recorded") ?? 0
+                try host.waitFor("stats", from: before) { ($0.number("recorded") ?? 0) > recorded + 20 }
+            }
+            host.interrupt()
+            #expect(try host.waitForEnd() == .exited(0))
+            let summary = try #require(host.events("summary").first)
+            let video = try Tool.probe(file)
+            report("recorded while viewers came and went", "\(video.pictureTypes.count) frames")
+            #expect(video.complaints == "")
+            #expect(video.pictureTypes.count == Int(summary.number("recorded") ?? -1))
+            #expect(video.pictureTypes.count { $0 == "I" } >= 3, "the recorder's, and one for each viewer")
+        }
+
+        /// A viewer that vanishes holds what is encoded until it is given up; the recording goes on long before.
+        @Test func aViewerThatVanishesDoesNotStopTheRecording() throws {
+            let scratch = try ScratchDirectory()
+            let ports = try Ports()
+            let file = scratch.file("host.mkv")
+            let host = try Program.share(
+                ["--source", "pattern", "--size", "640x360", "--max-fps", "30", "--record", file], ports: ports)
+            defer { host.end() }
+            try host.waitFor("recording")
+            let viewer = try Program.watch([ports.target])
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            try viewer.waitFor("stats") { ($0.number("frames") ?? 0) > 20 }
+            kill(viewer.pid, SIGSTOP)
+            let before = host.lineCount
+            // Two seconds' frames, before the silent viewer is given up.
+            let recorded = try host.waitFor("stats", from: before).number("recorded") ?? 0
+            try host.waitFor("stats", from: before) { ($0.number("recorded") ?? 0) > recorded + 60 }
+            #expect(host.events("viewer-left").isEmpty)
+            // It comes back, and sees what there is.
+            let seen = viewer.lineCount
+            kill(viewer.pid, SIGCONT)
+            try viewer.waitFor("stats", from: seen) { ($0.number("fps") ?? 0) > 10 }
+            host.interrupt()
+            #expect(try host.waitForEnd() == .exited(0))
+            let video = try Tool.probe(file)
+            report("recorded past a viewer that stood still", "\(video.pictureTypes.count) frames")
+            #expect(video.complaints == "")
+        }
+
+        @Test(.needsXServer) func anotherSizeGoesIntoTheNextFile() throws {
+            let server = try XServer(width: 800, height: 600)
+            let painter = try Painter(server.display, framesPerSecond: 20)
+            defer { painter.freeze() }
+            let connection = try XConnection(server.display)
+            let window = try #require(connection.visibleWindows().last?.id)
+            let scratch = try ScratchDirectory()
+            let host = try Program.share(
+                ["--display", server.display, "--window", "\(window)", "--record", scratch.file("host.mkv")],
+                ports: try Ports())
+            defer { host.end() }
+            try host.waitFor("recording")
+            connection.resize(window, width: 641, height: 361)
+            let next = try host.waitFor("recording") { $0.string("file") == scratch.file("host-2.mkv") }
+            try host.waitFor("stats") { ($0.number("t") ?? 0) > (next.number("t") ?? 0) + 1 }
+            host.interrupt()
+            #expect(try host.waitForEnd() == .exited(0))
+            let (first, second) = (
+                try Tool.probe(scratch.file("host.mkv")), try Tool.probe(scratch.file("host-2.mkv"))
+            )
+            #expect(first.complaints == "" && second.complaints == "")
+            #expect((second.width, second.height) == (641, 361) && (first.width, first.height) != (641, 361))
+            let count = first.pictureTypes.count + second.pictureTypes.count
+            #expect(count == Int(host.events("summary").first?.number("recorded") ?? -1))
+        }
+
+        /// The recording ends; the viewers see nothing of it; the exit status tells.
+        @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full"), "there is no /dev/full"))
+        func aFullDiskEndsTheRecordingOnly() throws {
+            let scratch = try ScratchDirectory()
+            let ports = try Ports()
+            let file = scratch.file("full.mkv")
+            try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: "/dev/full")
+            let host = try Program.share(
+                ["--source", "pattern", "--size", "320x180", "--max-fps", "30", "--record", file], ports: ports)
+            defer { host.end() }
+            let failed = try host.waitFor("recording-failed")
+            #expect(failed.string("reason")?.contains("no space left") == true)
+            let viewer = try Program.watch([ports.target])
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            try viewer.waitFor("stats") { ($0.number("frames") ?? 0) > 20 }
+            viewer.interrupt()
+            #expect(try viewer.waitForEnd() == .exited(0))
+            host.interrupt()
+            #expect(try host.waitForEnd() == .exited(1))
+            #expect(host.events.last?.name == "summary")
+            #expect(host.errorText.contains("Sharing goes on") && host.errorText.contains("isn't complete"))
+        }
+
+        /// Another try with the same name works.
+        @Test func aHostThatCannotStartLeavesNoFile() throws {
+            let scratch = try ScratchDirectory()
+            let taken = try Socket.listen()
+            let file = scratch.file("host.mkv")
+            let (ending, _, words) = try Program.run([
+                "share", "--source", "pattern", "--no-discovery", "--port", "\(taken.localEndpoint.port)",
+                "--record", file, "--time-limit", "5",
+            ])
+            #expect(ending == .exited(1), "\(words)")
+            #expect(!FileManager.default.fileExists(atPath: file))
+        }
+    }
+}
