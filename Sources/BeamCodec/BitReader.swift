@@ -4,6 +4,8 @@ struct BitReader {
     private var current: UInt8 = 0
     private var left = 0
     private var zeros = 0
+    /// How many bits have been read. Emulation prevention bytes don't count.
+    private(set) var position = 0
 
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes.makeIterator() }
 
@@ -19,6 +21,7 @@ struct BitReader {
             (current, left) = (byte, 8)
         }
         left -= 1
+        position += 1
         return UInt32(current >> UInt8(left)) & 1
     }
 

@@ -12,6 +12,12 @@ protocol EncoderBackend: AnyObject {
     /// The last frame's quantiser (H.264's QP, 0…51); nil where it isn't known.
     var lastQuantiser: Int? { get }
 
+    /// Whether it can make frames that nothing later refers to.
+    var supportsTemporalLayers: Bool { get }
+
+    /// Every other frame is one that nothing later refers to, from the next picture on.
+    var usesTemporalLayers: Bool { get set }
+
     /// Codes `picture` (of the settings' chroma and size), as a keyframe where asked. Nil only from an encoder that delays frames.
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit?
 
@@ -24,6 +30,12 @@ protocol EncoderBackend: AnyObject {
 
 extension EncoderBackend {
     var lastQuantiser: Int? { nil }
+    var supportsTemporalLayers: Bool { false }
+    var usesTemporalLayers: Bool {
+        get { false }
+        // Goes on without.
+        set {}
+    }
     var isRefined: Bool { true }
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? { nil }
 }

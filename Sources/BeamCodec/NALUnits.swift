@@ -1,4 +1,5 @@
 import BeamMedia
+import Glibc
 
 /// H.264's NAL units (ITU-T H.264 clause 7.3.1) in their two framings: Annex B, start codes before each, and AVCC
 /// (ISO/IEC 14496-15), a 4-byte big-endian length before each.
@@ -83,6 +84,51 @@ enum NALUnits {
             let unit = rest.dropFirst(4).prefix(length)
             if let header = unit.first, Kind(header: header)?.isPicture == true { return unit }
             rest = rest.dropFirst(4 + length)
+        }
+        return nil
+    }
+
+    /// Appends the unit's payload without its emulation prevention bytes (clause 7.4.1).
+    static func appendPayload(of unit: UnsafeBufferPointer<UInt8>, to payload: inout [UInt8]) {
+        var (from, at) = (0, 0)
+        while let zero = pairOfZeros(in: unit, from: at) {
+            if unit[zero + 2] == 3 {
+                payload.append(contentsOf: UnsafeBufferPointer(rebasing: unit[from..<zero + 2]))
+                from = zero + 3
+                at = from
+            } else {
+                at = zero + 1
+            }
+        }
+        payload.append(contentsOf: UnsafeBufferPointer(rebasing: unit[from...]))
+    }
+
+    /// Appends a payload, which doesn't end in a zero byte, with the emulation prevention bytes that it needs (clause 7.4.1).
+    static func append(payload: UnsafeBufferPointer<UInt8>, to unit: inout [UInt8]) {
+        var (from, at) = (0, 0)
+        while let zero = pairOfZeros(in: payload, from: at) {
+            if payload[zero + 2] <= 3 {
+                unit.append(contentsOf: UnsafeBufferPointer(rebasing: payload[from..<zero + 2]))
+                unit.append(3)
+                from = zero + 2
+                at = from
+            } else {
+                at = zero + 1
+            }
+        }
+        unit.append(contentsOf: UnsafeBufferPointer(rebasing: payload[from...]))
+    }
+
+    /// The place of the next two zero bytes that another byte follows.
+    private static func pairOfZeros(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+        guard let base = bytes.baseAddress else { return nil }
+        var at = start
+        // Compressed bytes are hardly ever zero.
+        while at + 2 < bytes.count, let zero = memchr(base + at, 0, bytes.count - at) {
+            let place = UnsafeRawPointer(zero) - UnsafeRawPointer(base)
+            guard place + 2 < bytes.count else { return nil }
+            if bytes[place + 1] == 0 { return place }
+            at = place + 1
         }
         return nil
     }

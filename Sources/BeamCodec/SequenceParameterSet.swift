@@ -10,6 +10,10 @@ struct SequenceParameterSet: Equatable {
     var chromaFormat: UInt32 = 1
     /// Of the deepest samples.
     var bitDepth: UInt32 = 8
+    /// Of `frame_num`, in bits.
+    var numberBits: UInt32
+    /// `pic_order_cnt_type`.
+    var orderType: UInt32
     /// `max_num_ref_frames`.
     var references: UInt32
     /// Whole macroblocks, before cropping.
@@ -19,6 +23,10 @@ struct SequenceParameterSet: Equatable {
     /// `max_num_reorder_frames` and `max_dec_frame_buffering` (clause E.2.1); nil where the set doesn't say.
     var reordered: UInt32?
     var buffered: UInt32?
+    /// Where `max_num_ref_frames` and `max_dec_frame_buffering` begin: in bits from the NAL unit's header on, without emulation
+    /// prevention bytes.
+    private(set) var referencesPlace: Int
+    private(set) var bufferedPlace: Int?
 
     /// The profiles whose sets say what the samples are like.
     static let highProfiles: Set<UInt8> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
@@ -46,7 +54,12 @@ struct SequenceParameterSet: Equatable {
             guard bits.bit() != nil, let hasMatrices = bits.flag() else { return nil }
             if hasMatrices, !Self.skipMatrices(&bits, count: format == 3 ? 12 : 8) { return nil }
         }
-        guard let numberBits = bits.unsigned(), numberBits <= 12, Self.skipOrder(&bits) else { return nil }
+        guard let numberBits = bits.unsigned(), numberBits <= 12, let orderType = Self.skipOrder(&bits) else {
+            return nil
+        }
+        self.numberBits = numberBits + 4
+        self.orderType = orderType
+        referencesPlace = bits.position
         guard let references = bits.unsigned(), references <= 16, bits.bit() != nil else { return nil }
         self.references = references
         guard let width = bits.unsigned(), let height = bits.unsigned(), let isProgressive = bits.bit(),
@@ -89,16 +102,16 @@ struct SequenceParameterSet: Equatable {
         return true
     }
 
-    /// pic_order_cnt_type and what belongs to it.
-    private static func skipOrder(_ bits: inout BitReader) -> Bool {
-        guard let type = bits.unsigned(), type <= 2 else { return false }
-        if type == 0 { return bits.unsigned().map { $0 <= 12 } ?? false }
-        guard type == 1 else { return true }
+    /// pic_order_cnt_type and what belongs to it; nil for what the standard doesn't allow.
+    private static func skipOrder(_ bits: inout BitReader) -> UInt32? {
+        guard let type = bits.unsigned(), type <= 2 else { return nil }
+        if type == 0 { return bits.unsigned().flatMap { $0 <= 12 ? type : nil } }
+        guard type == 1 else { return type }
         guard bits.bit() != nil, bits.unsigned() != nil, bits.unsigned() != nil, let cycle = bits.unsigned(),
             cycle <= 255
-        else { return false }
-        for _ in 0..<cycle where bits.unsigned() == nil { return false }
-        return true
+        else { return nil }
+        for _ in 0..<cycle where bits.unsigned() == nil { return nil }
+        return type
     }
 
     /// vui_parameters() (clause E.1.1), as far as bitstream_restriction.
@@ -125,9 +138,11 @@ struct SequenceParameterSet: Equatable {
         }
         guard isRestricted else { return true }
         guard bits.bit() != nil, bits.unsigned() != nil, bits.unsigned() != nil, bits.unsigned() != nil,
-            bits.unsigned() != nil, let reordered = bits.unsigned(), let buffered = bits.unsigned(), reordered <= 16,
-            buffered <= 16
+            bits.unsigned() != nil, let reordered = bits.unsigned()
         else { return false }
+        let place = bits.position
+        guard let buffered = bits.unsigned(), reordered <= 16, buffered <= 16 else { return false }
+        bufferedPlace = place
         self.reordered = reordered
         self.buffered = buffered
         return true

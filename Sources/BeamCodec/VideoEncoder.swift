@@ -72,6 +72,19 @@ public final class VideoEncoder {
 
     private var rate: (bitRate: Int, isPathBound: Bool)
 
+    /// Whether `usesTemporalLayers` has an effect: libx264 can do it, libavcodec's encoders have no common way to ask for it.
+    public var supportsTemporalLayers: Bool { backend.supportsTemporalLayers }
+
+    /// From the next picture on, every other frame is one that nothing later refers to (`AccessUnit.isDisposable`), without
+    /// reordering or delay. Takes effect without a keyframe, either way. Keyframes and `refine`'s frames are never disposable.
+    ///
+    /// Costs bits and time: what a disposable frame changed is coded once more in the frame after it, which refers two frames
+    /// back and for which the library looks at the whole picture. Encoders that can't do it go on without, and answer false.
+    public var usesTemporalLayers: Bool {
+        get { backend.usesTemporalLayers }
+        set { backend.usesTemporalLayers = newValue }
+    }
+
     /// The last frame's quantiser (H.264's QP, 0…51: six more double the step); nil for an encoder that doesn't tell.
     public var lastQuantiser: Int? { backend.lastQuantiser }
 

@@ -294,6 +294,7 @@ struct LaneEncoder {
 
     private mutating func coded(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
         encoder?.setRate(rate, isPathBound: isPathBound)
+        encoder?.usesTemporalLayers = demand.wantsTemporalLayers
         return try coded(picture) { encoder, picture throws(CodecError) in
             try encoder.encode(picture, keyframe: keyframe)
         }
@@ -313,6 +314,7 @@ struct LaneEncoder {
             settings.encoder = VideoEncoder.standardName
             let replacement = try VideoEncoder(settings.encoderSettings(for: picture.size))
             replacement.setRate(rate, isPathBound: isPathBound)
+            replacement.usesTemporalLayers = demand.wantsTemporalLayers
             self.encoder = replacement
             return try body(replacement, picture)
         }

@@ -39,6 +39,9 @@ public struct AccessUnit: Sendable, Equatable {
     public var isRepeated = false
     /// Which of the host's streams the frame belongs to (`StreamDemand`): 0, or 1 for the reduced one.
     public var lane = 0
+    /// Nothing later refers to this frame: whoever lacks it can decode all the others. Never set on a keyframe. Set by the
+    /// encoder (`StreamDemand.wantsTemporalLayers`); on a viewer what the host said.
+    public var isDisposable = false
     /// On a viewer: when the first of the frame's parts arrived, as `time` says when the last one did.
     public var firstArrival: MediaTime?
 

@@ -12,10 +12,17 @@ public struct StreamDemand: Sendable, Hashable {
     /// What was encoded hasn't left yet: nothing is encoded now, and when this ends, the newest picture is taken at once.
     public var isHeld: Bool
 
-    public init(isWatched: Bool = false, bitRate: Int? = nil, isHeld: Bool = false) {
+    /// Every other frame is to be one that nothing later refers to (`AccessUnit.isDisposable`), so that a slow viewer can do
+    /// with half of the frames. Costs bits and encoding time. An encoder that can't do this goes on as before.
+    public var wantsTemporalLayers: Bool
+
+    public init(
+        isWatched: Bool = false, bitRate: Int? = nil, isHeld: Bool = false, wantsTemporalLayers: Bool = false
+    ) {
         self.isWatched = isWatched
         self.bitRate = bitRate
         self.isHeld = isHeld
+        self.wantsTemporalLayers = wantsTemporalLayers
     }
 
     /// What one encoder makes for whoever makes this demand and for whoever makes `other`: the frames are the same for both, so the

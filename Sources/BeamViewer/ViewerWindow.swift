@@ -131,7 +131,8 @@ enum StatisticsOverlay {
             "Picture\t\(size.width) × \(size.height), \(renderer)",
             "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
-            "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), \(session.dropped) frames",
+            "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), \(session.dropped) frames"
+                + (session.skipped > 0 ? ", \(session.skipped) skipped" : ""),
         ] + network(session) + [
             "Stages\t\(stages(report))",
             "Arrival to window\t\(times(report.times[.arrivalToWindow]))",

@@ -12,6 +12,7 @@
     F(int, x264_encoder_encode, (x264_t *encoder, x264_nal_t **pp_nal, int *pi_nal, x264_picture_t *pic_in, \
       x264_picture_t *pic_out), (encoder, pp_nal, pi_nal, pic_in, pic_out)) \
     F(int, x264_encoder_headers, (x264_t *encoder, x264_nal_t **pp_nal, int *pi_nal), (encoder, pp_nal, pi_nal)) \
+    F(int, x264_encoder_invalidate_reference, (x264_t *encoder, int64_t pts), (encoder, pts)) \
     F(x264_t *, x264_encoder_open, (x264_param_t *param), (param)) \
     F(int, x264_param_apply_profile, (x264_param_t *param, const char *profile), (param, profile)) \
     F(int, x264_param_default_preset, (x264_param_t *param, const char *preset, const char *tune), (param, \

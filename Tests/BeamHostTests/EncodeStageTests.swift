@@ -196,4 +196,24 @@ import Testing
         #expect(PictureQuality.psnr(last.buffer, expected) > 30)
         #expect(bench.stage.report(sinceStart: true).leftOut == 1)
     }
+
+    /// Whoever gets half of the frames can decode them all; and back, without a keyframe.
+    @Test func temporalLayersAreMadeWhereTheyAreWanted() async throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        for (number, wantsLayers) in [true, true, true, true, true, false, false, false].enumerated() {
+            bench.stage.setDemand(StreamDemand(isWatched: true, wantsTemporalLayers: wantsLayers), lane: 0)
+            bench.put(number)
+            try await bench.pictures(0, number + 1)
+        }
+        let units = bench.frames(0)
+        #expect(units.filter(\.isKeyframe).count == 1)
+        #expect(units.contains { $0.isDisposable })
+        #expect(zip(units, units.dropFirst()).allSatisfy { !$0.isDisposable || !$1.isDisposable })
+        #expect(units.allSatisfy { !$0.isDisposable || !$0.isRepeated })
+        let unlayered = units.filter { !$0.isRepeated }.suffix(3)
+        #expect(unlayered.allSatisfy { !$0.isDisposable })
+        let decoder = try VideoDecoder()
+        for unit in units where !unit.isDisposable { #expect(try decoder.decode(unit) != nil) }
+    }
 }

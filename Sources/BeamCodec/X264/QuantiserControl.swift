@@ -138,9 +138,10 @@ struct QuantiserControl {
     /// - Parameters:
     ///   - changed: How many macroblocks the damage touches.
     ///   - lastQuantiser: The last frame's; a smaller one has the library look at the whole picture.
+    ///   - isDisposable: Nothing will refer to the frame: it makes nothing better that hasn't changed.
     ///   - histogram: How many macroblocks there are of each quality.
     mutating func change(
-        of changed: Int, at time: MediaTime, lastQuantiser: Int, histogram: () -> [Int]
+        of changed: Int, at time: MediaTime, lastQuantiser: Int, isDisposable: Bool = false, histogram: () -> [Int]
     ) -> Int {
         advance(to: time)
         let passed = lastChangeTime.map { max(0, (time - $0).inSeconds) } ?? Self.restSeconds
@@ -170,6 +171,8 @@ struct QuantiserControl {
         if quantiser < lastQuantiser {
             if isLarge {
                 lastLowered = time
+            } else if isDisposable {
+                quantiser = lastQuantiser
             } else if let lastLowered, (time - lastLowered).inSeconds < 0.3 {
                 // Now the frame's time counts.
                 quantiser = lastQuantiser
@@ -192,6 +195,14 @@ struct QuantiserControl {
         guard let known else { return { unknown.bits(at: $0) * (isNovel ? 0.7 : 0.25) * count } }
         guard isNovel else { return { known.bits(at: $0) * count } }
         return { max(known.bits(at: $0), unknown.bits(at: $0) * 0.7) * count }
+    }
+
+    /// Whether there is room for a frame of about so many bits that shows nothing new.
+    mutating func repeats(bits: Int, at time: MediaTime) -> Bool {
+        advance(to: time)
+        current = nil
+        // There will never be more room than with an empty bucket.
+        return Double(bits) <= room || level == 0
     }
 
     /// The quantiser with which to code the picture once more; nil when there is no room for it at this time.

@@ -6,7 +6,8 @@ import CX264
 ///
 /// libx264 runs with constant quantisers (its other rate controls keep a half-size copy of each picture and analyse that first)
 /// and is told which macroblocks stayed as they were. It believes that only of a frame whose quantiser is no less than the last
-/// one's; a smaller one makes it look at everything, which costs two to three times as much.
+/// one's; a smaller one makes it look at everything, which costs two to three times as much. So does a frame after a disposable
+/// one, which refers two frames back.
 final class X264Encoder: EncoderBackend {
     /// The encoder's name, as libavcodec has it: the standard one, best at this speed, and everywhere.
     static let standardName = "libx264"
@@ -21,6 +22,7 @@ final class X264Encoder: EncoderBackend {
     private var control: QuantiserControl
     private var input = x264_picture_t()
     private var partial: PartialPictures?
+    private var numbers: ReferenceNumbers?
     /// Damage of pictures that could not be encoded.
     private var pending = DamageRegion()
     /// How often a frame is coded once more because it is far too large.
@@ -28,6 +30,18 @@ final class X264Encoder: EncoderBackend {
     /// The last frame's; a smaller one has the library look at the whole picture.
     private var currentQuantiser = 0
     private var frameCount: Int64 = 0
+    /// The last frame, where nothing refers to it. The next one refers to the one before.
+    private var disposable: Disposable?
+    var usesTemporalLayers = false
+
+    private struct Disposable {
+        /// What differs from the reference.
+        var damage: DamageRegion
+        var bits: Int
+        /// `i_pts`.
+        var timestamp: Int64
+    }
+
     private var needsKeyframe = true
 
     init(_ settings: EncoderSettings) throws(CodecError) {
@@ -41,7 +55,7 @@ final class X264Encoder: EncoderBackend {
                 working: VideoEncoder.workingEncoders())
         }
         guard let handle = X264Handle(coded: coded, frameRate: settings.boundedFrameRate, chroma: chroma),
-            let parameterSets = handle.parameterSets?.inMainProfile
+            let parameterSets = handle.parameterSets
         else {
             throw .encoderDoesNotStart(
                 name: Self.standardName, size: settings.size,
@@ -49,7 +63,8 @@ final class X264Encoder: EncoderBackend {
                 working: VideoEncoder.workingEncoders())
         }
         self.handle = handle
-        self.parameterSets = parameterSets
+        numbers = ReferenceNumbers(parameterSets)
+        self.parameterSets = parameterSets.withOneReference.inMainProfile
         evenPictures = chroma == .subsampled ? EvenPictures(size) : nil
         macroblocks = MacroblockMap(coded)
         control = QuantiserControl(
@@ -64,17 +79,27 @@ final class X264Encoder: EncoderBackend {
 
     var lastQuantiser: Int? { currentQuantiser }
 
+    var supportsTemporalLayers: Bool { numbers != nil }
+
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
         var isKeyframe = keyframe || needsKeyframe
         pending.formUnion(picture.damage)
-        let changed = macroblocks.markDamaged(pending)
+        // What has changed since the picture that the frame refers to.
+        var damage = pending
+        if let disposable { damage.formUnion(disposable.damage) }
+        let changed = macroblocks.markDamaged(damage)
+        var isDisposable = usesTemporalLayers && numbers != nil && !isKeyframe && disposable == nil && changed > 0
         var quantiser =
             isKeyframe
             ? control.keyframe(at: picture.time)
-            : control.change(of: changed, at: picture.time, lastQuantiser: currentQuantiser) { macroblocks.histogram }
-        var unit = try code(picture, keyframe: isKeyframe, quantiser: quantiser)
+            : control.change(
+                of: changed, at: picture.time, lastQuantiser: currentQuantiser, isDisposable: isDisposable
+            ) { macroblocks.histogram }
+        let timestamp = frameCount
+        var unit = try code(picture, keyframe: isKeyframe, quantiser: quantiser, isDisposable: isDisposable)
         for _ in 0..<Self.secondThoughts where control.takesBack(bits: unit.bytes.count * 8, quantiser: quantiser) {
             isKeyframe = true
+            isDisposable = false
             quantiser = max(quantiser + 1, control.keyframe(at: picture.time))
             unit = try code(picture, keyframe: true, quantiser: quantiser)
         }
@@ -82,20 +107,42 @@ final class X264Encoder: EncoderBackend {
         needsKeyframe = false
         if isKeyframe {
             macroblocks.setQuality(quantiser)
+        } else if isDisposable {
+            // What the next frame refers to doesn't show this at all.
+            macroblocks.setQualityOfChanged(QuantiserControl.worst, lookedAtAll: false)
         } else {
-            macroblocks.setQualityOfChanged(quantiser, lookedAtAll: quantiser < currentQuantiser)
+            macroblocks.setQualityOfChanged(
+                quantiser, lookedAtAll: quantiser < currentQuantiser || disposable != nil)
         }
+        disposable =
+            isDisposable ? Disposable(damage: damage, bits: unit.bytes.count * 8, timestamp: timestamp) : nil
         currentQuantiser = quantiser
         control.coded(bits: unit.bytes.count * 8)
         return unit
     }
 
-    var isRefined: Bool { macroblocks.coarsest <= QuantiserControl.best }
+    var isRefined: Bool { disposable == nil && macroblocks.coarsest <= QuantiserControl.best }
 
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? {
         // What was left out is part of this picture, but nobody has seen it yet.
         guard !needsKeyframe, pending.isEmpty, !isRefined else { return nil }
+        if let disposable { return try settle(disposable, picture, budget) }
         return control.regime == .pathBound ? try refinePart(of: picture, budget) : try refineAll(of: picture, budget)
+    }
+
+    /// Codes the last picture once more, as well as before, so that others may refer to it. What makes it better can't refer to the
+    /// disposable frame, and without this would have to code the change in it anew, all at once and as well as the rest.
+    private func settle(
+        _ disposable: Disposable, _ picture: Picture, _ budget: Int?
+    ) throws(CodecError) -> AccessUnit? {
+        guard disposable.bits <= budget ?? .max, control.repeats(bits: disposable.bits, at: picture.time) else {
+            return nil
+        }
+        _ = macroblocks.markDamaged(disposable.damage)
+        let unit = try code(picture, keyframe: false, quantiser: currentQuantiser)
+        macroblocks.setQualityOfChanged(currentQuantiser, lookedAtAll: true)
+        self.disposable = nil
+        return refined(unit, currentQuantiser)
     }
 
     private func refineAll(of picture: Picture, _ budget: Int?) throws(CodecError) -> AccessUnit? {
@@ -140,15 +187,24 @@ final class X264Encoder: EncoderBackend {
     }
 
     /// Codes one frame; `macroblocks` says what to look at.
-    private func code(_ picture: Picture, keyframe: Bool, quantiser: Int) throws(CodecError) -> AccessUnit {
+    private func code(
+        _ picture: Picture, keyframe: Bool, quantiser: Int, isDisposable: Bool = false
+    ) throws(CodecError) -> AccessUnit {
+        if let disposable { handle.forget(since: disposable.timestamp) }
         let buffer =
             picture.size == handle.coded ? picture.buffer : evenPictures?.even(picture.buffer) ?? picture.buffer
-        let bytes = try withExtendedLifetime(buffer) { () throws(CodecError) -> [UInt8] in
+        var bytes = try withExtendedLifetime(buffer) { () throws(CodecError) -> [UInt8] in
             try submit(buffer, keyframe: keyframe, quantiser: quantiser)
         }
-        return AccessUnit(
+        if numbers?.renumber(&bytes, isKeyframe: keyframe, isDisposable: isDisposable) == false {
+            needsKeyframe = true
+            throw .encodingFailed(reason: "libx264's frame can't be read")
+        }
+        var unit = AccessUnit(
             bytes: bytes, isKeyframe: keyframe, parameterSets: keyframe ? parameterSets : nil, size: size,
             time: picture.time)
+        unit.isDisposable = isDisposable
+        return unit
     }
 
     private func submit(_ buffer: PixelBuffer, keyframe: Bool, quantiser: Int) throws(CodecError) -> [UInt8] {

@@ -36,7 +36,9 @@ final class X264Handle {
         parameters.b_sliced_threads = LibAV.sliceThreads > 1 ? 1 : 0
         parameters.i_keyint_max = X264_KEYINT_MAX_INFINITE
         parameters.i_scenecut_threshold = 0
+        // Frames refer one back; the second picture is kept for a frame after one that nothing refers to. It isn't searched.
         parameters.i_frame_reference = 1
+        parameters.i_dpb_size = CInt(ReferenceNumbers.keptPictures)
         parameters.b_repeat_headers = 0
         parameters.b_annexb = 0
         // With variable intervals the library would keep each frame back until it knows the next one's time.
@@ -82,6 +84,12 @@ final class X264Handle {
             }
         }
         return sets.sps.isEmpty || sets.pps.isEmpty ? nil : sets
+    }
+
+    /// From the next picture on nothing refers to the frames coded since `timestamp` (`i_pts`), which is included.
+    func forget(since timestamp: Int64) {
+        // Fails only with B-frames or intra refresh.
+        _ = x264_encoder_invalidate_reference(pointer, timestamp)
     }
 
     /// Codes `picture` and returns its slices in AVCC form; nil when the library fails.

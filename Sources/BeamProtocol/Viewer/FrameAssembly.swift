@@ -162,6 +162,7 @@ struct FrameAssembly: Sendable {
             time: lastSeen, number: sequence.value, captureTime: header.captureTime,
             stages: header.stages?.times, firstArrival: firstSeen)
         whole.lane = Int(header.lane)
+        whole.isDisposable = header.isDisposable
         unit = whole
         bytes = []
         parity = nil

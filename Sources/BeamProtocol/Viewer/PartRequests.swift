@@ -13,6 +13,8 @@ struct PartRequests: Sendable {
         var firstAskedAt: MediaTime?
         var askedAt: MediaTime?
         var askedBelow = 0
+        /// What is missing before this part is in the figures that the host gets.
+        var countedBelow = 0
     }
 
     /// Frames with gaps that are kept in mind: as many as may be put together at a time, and as many of which nothing has come
@@ -88,11 +90,17 @@ struct PartRequests: Sendable {
         timing.answered(after: now - (isEchoing(now: now) ? entry.firstAskedAt ?? last : last))
     }
 
-    /// A part has come by itself that was taken for lost. True if it had been asked for.
+    /// What is missing before part `below` was counted as missed.
+    mutating func counted(_ frame: SequenceNumber, below: Int) {
+        guard let index = entries.firstIndex(where: { $0.frame == frame }) else { return }
+        entries[index].countedBelow = max(below, entries[index].countedBelow)
+    }
+
+    /// A part has come by itself that was taken for lost. True if it had been counted as missed.
     mutating func cameLate(_ frame: SequenceNumber, part: Int, now: MediaTime) -> Bool {
         guard let entry = entry(frame), part < entry.below else { return false }
         timing.cameLate(by: now - entry.since, now: now)
-        return part < entry.askedBelow
+        return part < entry.countedBelow
     }
 
     /// Nothing before this frame is of interest.

@@ -11,6 +11,10 @@ extension Reassembler {
         let part = Int(header.part)
         guard !header.isSentAgain else {
             statistics.resent += 1
+            if let entry = requests.entry(header.sequence), entry.askedBelow == Self.allParts, entry.countedBelow == 0 {
+                // So it had been sent before, and all of it was lost.
+                count(missed: Int(header.frame.partCount), of: header.sequence, below: Self.allParts, now: now)
+            }
             arrivals.cameAgain(Feedback.Again(frame: header.sequence, part: header.part), now: now)
             return requests.answered(header.sequence, now: now)
         }
@@ -25,6 +29,27 @@ extension Reassembler {
         guard canAsk, requests.entry(frame.sequence)?.askedAt == nil else { return }
         statistics.missed += UInt64(frame.repaired)
         arrivals.missed(frame.repaired, now: now)
+    }
+
+    /// Parts of a frame ought to have come by now: all those before `below` have been counted.
+    private mutating func count(missed: Int, of frame: SequenceNumber, below: Int, now: MediaTime) {
+        requests.counted(frame, below: below)
+        guard missed > 0 else { return }
+        arrivals.missed(missed, now: now)
+        statistics.missed += UInt64(missed)
+    }
+
+    /// A disposable frame is given up. Only a part before another one that came was surely sent.
+    mutating func noteSkipped(_ frame: FrameAssembly) {
+        let below = max(0, frame.highestPart)
+        let missing = frame.missingCount(below: below)
+        guard missing > 0 else { return }
+        statistics.lost += UInt64(missing)
+        guard canAsk else { return }
+        let counted = min(below, requests.entry(frame.sequence)?.countedBelow ?? 0)
+        count(
+            missed: missing - frame.missingCount(below: counted), of: frame.sequence, below: below,
+            now: frame.lastSeen)
     }
 
     /// When something may be asked for next; nil while nothing is missing.
@@ -49,22 +74,22 @@ extension Reassembler {
             return due.count < Self.framesAtATime
         }
         return due.compactMap { frame, index in
-            let before = requests.entry(frame)?.askedBelow ?? 0
+            let before = requests.entry(frame)?.countedBelow ?? 0
             let start = requests.ask(frame, now: now)
             guard let index else {
                 // Nothing of it has come: it may have as many parts as the one after it.
-                if before == 0 {
-                    arrivals.missed(usualPartCount, now: now)
-                    statistics.missed += UInt64(usualPartCount)
+                if before == 0, isSurelySent(frame) {
+                    count(missed: usualPartCount, of: frame, below: Self.allParts, now: now)
                 }
                 return Feedback.Missing(frame: frame)
             }
             let below = requests.entry(frame)?.askedBelow ?? 0
             let parts = frames[index].missingParts(in: start..<max(start, below), limit: Feedback.Missing.mostRanges)
             if before < Self.allParts {
-                let fresh = frames[index].missingCount(below: below) - frames[index].missingCount(below: before)
-                if fresh > 0 { arrivals.missed(fresh, now: now) }
-                statistics.missed += UInt64(max(0, fresh))
+                // The host may have left out the rest of a disposable frame.
+                let sent = frames[index].header.isDisposable ? min(below, max(0, frames[index].highestPart)) : below
+                let fresh = frames[index].missingCount(below: sent) - frames[index].missingCount(below: before)
+                if sent > before { count(missed: fresh, of: frame, below: sent, now: now) }
             }
             return parts.isEmpty ? nil : Feedback.Missing(frame: frame, parts: parts)
         }
@@ -74,6 +99,29 @@ extension Reassembler {
     private static let framesAtATime = 12
 
     private var usualPartCount: Int { frames.first.map { Int($0.header.partCount) } ?? 1 }
+
+    /// Whether a frame of which nothing has come was sent. The host may leave out a disposable frame for a viewer that gets less
+    /// than others; that is no loss, and the host's estimate of the path must not take it for one. So such a frame counts as missed
+    /// only once it is known to have been sent: the frame after it needs it, or the host says that it was the last one sent, or
+    /// (in `note`) it comes again. Where the host makes no disposable frames, it sends every frame.
+    private func isSurelySent(_ frame: SequenceNumber) -> Bool {
+        if awaited?.number == frame { return true }
+        let index = frames.firstIndex { $0.sequence.distance(from: frame) > 0 }
+        return isNeeded(frame, followedBy: index ?? frames.count) == true
+    }
+
+    /// Whether others refer to a frame of which nothing has come; nil as long as that isn't known. `index` is the place of the next
+    /// frame that has begun.
+    private func isNeeded(_ frame: SequenceNumber, followedBy index: Int) -> Bool? {
+        guard hasLayers, index < frames.count else { return true }
+        let isAfterDisposable = frames[index].header.isAfterDisposable
+        switch frames[index].sequence.distance(from: frame) {
+        case 1: return !isAfterDisposable
+        // The one between is disposable, and no two in a row are (H.264 clause 8.2.1.3).
+        case 2 where isAfterDisposable: return true
+        default: return nil
+        }
+    }
 
     /// Calls `body` for each frame of which something is missing, with its place among those that have begun, and when that may
     /// be asked for; until it answers false.
@@ -89,11 +137,19 @@ extension Reassembler {
             if index < frames.count, frames[index].sequence == frame {
                 if let due = dueTime(ofBegun: index, now: now), !body(frame, index, due) { return }
                 index += 1
-            } else if !body(frame, nil, requests.missing(frame, below: Self.allParts, now: now)) {
+            } else if mayAsk(for: frame, followedBy: index),
+                !body(frame, nil, requests.missing(frame, below: Self.allParts, now: now))
+            {
                 return
             }
             frame = frame.next
         }
+    }
+
+    /// Whether to ask for a frame of which nothing has come; `index` is the place of the next one that has begun. Not for one that
+    /// isn't needed; and only once as long as that isn't known, because the frame after it is missing, too.
+    private func mayAsk(for frame: SequenceNumber, followedBy index: Int) -> Bool {
+        isNeeded(frame, followedBy: index) ?? (requests.entry(frame)?.askedAt == nil)
     }
 
     /// While a keyframe is looked for nothing else is of use: the newest one is to be completed.

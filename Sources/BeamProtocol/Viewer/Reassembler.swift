@@ -5,6 +5,11 @@ import BeamMedia
 ///
 /// While a frame is missing those after it wait for it: for a second at most, or, where it can be asked for, as long as
 /// that gets on. A complete newer keyframe ends the waiting at once. Once a frame is lost nothing is handed on until a keyframe.
+///
+/// A disposable frame, which nothing refers to, is waited for only until the frame after it is complete. Either frame's header
+/// tells that it is one, so that a viewer knows it also of a frame of which nothing has come: such a frame was skipped by
+/// the host, for this viewer, or lost. Where the two headers contradict each other the frame counts as needed. A host that
+/// tells neither truth makes the decoder fail, and a keyframe mends that.
 struct Reassembler: Sendable {
     struct Limits: Sendable {
         /// Frames in flight, and the memory reserved for them in bytes.
@@ -54,6 +59,8 @@ struct Reassembler: Sendable {
     private var restart: FrameAssembly?
     /// The newest frame that the host says it has sent, as long as nothing of it has come; and since when that is known.
     private(set) var awaited: (number: SequenceNumber, since: MediaTime)?
+    /// The host has made disposable frames: a frame of which nothing comes may have been left out.
+    private(set) var hasLayers = false
     /// The host sends again what it is asked for, and keyframes.
     let canAsk: Bool
     /// What is missing, and what was asked for.
@@ -72,8 +79,13 @@ struct Reassembler: Sendable {
 
     /// When to call `expire`. Asked for with each datagram: nothing is allocated.
     var deadline: MediaTime? {
-        var next = frames.first.map { end(of: $0) } ?? .distantFuture
-        if case .following = position {} else { next = frames.reduce(next) { min($0, end(of: $1)) } }
+        var next = MediaTime.distantFuture
+        if case .following = position {
+            let index = firstNeeded.index
+            if index < frames.count { next = end(of: frames[index]) }
+        } else {
+            next = frames.reduce(next) { min($0, end(of: $1)) }
+        }
         if let awaited { next = min(next, awaited.since + patience) }
         return next < .distantFuture ? next : nil
     }
@@ -82,7 +94,7 @@ struct Reassembler: Sendable {
     /// of it go on coming.
     private func end(of frame: FrameAssembly) -> MediaTime {
         guard canAsk else { return frame.firstSeen + patience }
-        guard frame.unit == nil, frame.sequence == position.number || frame.isStart else {
+        guard frame.unit == nil, frame.sequence == firstNeeded.number || frame.isStart else {
             return frame.firstSeen + patience
         }
         return min(frame.lastSeen + patience, frame.firstSeen + limits.patienceWithRequests)
@@ -226,6 +238,7 @@ struct Reassembler: Sendable {
         }
         let isLate = newest.map { sequence.distance(from: $0) < 0 } ?? false
         frames.insert(begin(isLate), at: index)
+        if header.isDisposable || header.isAfterDisposable { hasLayers = true }
         reserved += frames[index].reservation
         if !isLate { newest = sequence }
         if let number = awaited?.number, sequence.distance(from: number) >= 0 { awaited = nil }
@@ -318,12 +331,52 @@ struct Reassembler: Sendable {
 
     /// The next frame to decode, if it is there.
     mutating func nextFrame() -> AccessUnit? {
-        if case .following(let next) = position, frames.first?.sequence == next, let unit = takeFirst() { return unit }
+        if case .following(let next) = position {
+            if frames.first?.sequence == next, let unit = takeFirst() { return unit }
+            let needed = firstNeeded
+            if needed.number != next, needed.index < frames.count, frames[needed.index].unit != nil {
+                skip(to: needed)
+                return takeFirst()
+            }
+        }
         // The newest complete keyframe, if any: whoever decodes it needs nothing older.
         guard let index = frames.lastIndex(where: { $0.unit != nil && $0.isStart }) else { return nil }
         advance(to: frames[index].sequence)
         hasBegun = true
         return takeFirst()
+    }
+
+    /// The first frame from the position on that is complete or can't be done without, and its place in `frames`, where it is or
+    /// would be. Those before it, begun or not, are disposable, as the frame after each of them says.
+    private var firstNeeded: (number: SequenceNumber?, index: Int) {
+        guard case .following(var number) = position else { return (position.number, 0) }
+        var index = 0
+        while true {
+            var following = index
+            if index < frames.count, frames[index].sequence == number {
+                guard frames[index].unit == nil, frames[index].header.isDisposable else { break }
+                following += 1
+            }
+            guard following < frames.count, frames[following].sequence == number.next,
+                frames[following].header.isAfterDisposable
+            else { break }
+            (number, index) = (number.next, following)
+        }
+        return (number, index)
+    }
+
+    /// Gives up the disposable frames before `target`, without a word to anybody.
+    private mutating func skip(to target: (number: SequenceNumber?, index: Int)) {
+        guard case .following(let next) = position, let number = target.number else { return }
+        statistics.skipped += UInt64(max(0, number.distance(from: next)))
+        for frame in frames.prefix(target.index) {
+            reserved -= frame.reservation
+            statistics.reordered += frame.isReordered ? 1 : 0
+            noteSkipped(frame)
+        }
+        frames.removeFirst(target.index)
+        position = .following(next: number)
+        requests.forget(before: number)
     }
 
     /// The first frame, if it is complete.
@@ -356,7 +409,14 @@ struct Reassembler: Sendable {
 
     private func indexOfLate(now: MediaTime) -> Int? {
         // Those behind the one that all wait for have time.
-        if case .following = position { return frames.first.map { end(of: $0) <= now } == true ? 0 : nil }
+        if case .following = position {
+            let needed = firstNeeded
+            guard needed.index < frames.count else { return nil }
+            let frame = frames[needed.index]
+            // One that is complete is about to be handed on, once those before it have been given up.
+            let isReady = frame.unit != nil && frame.sequence == needed.number
+            return !isReady && end(of: frame) <= now ? needed.index : nil
+        }
         return frames.firstIndex { end(of: $0) <= now }
     }
 
@@ -373,7 +433,12 @@ struct Reassembler: Sendable {
     /// The frame at `index` will not be handed on, nor anything before it, nor anything after it up to a keyframe.
     private mutating func giveUp(_ index: Int) {
         let sequence = frames[index].sequence
-        if let next = position.number, sequence.distance(from: next) <= limits.restartDistance {
+        if case .following = position, frames[index].header.isDisposable,
+            let needed = firstNeeded.number, needed.distance(from: sequence) >= 0
+        {
+            // Nothing refers to it: the next one goes on.
+            skip(to: (sequence.next, index + 1))
+        } else if let next = position.number, sequence.distance(from: next) <= limits.restartDistance {
             advance(to: sequence.next)
             position = .searching(from: sequence.next)
         } else {
@@ -385,6 +450,8 @@ struct Reassembler: Sendable {
 
     /// Gives up everything before `sequence`, which the caller goes on from.
     private mutating func advance(to sequence: SequenceNumber) {
+        let needed = firstNeeded
+        if let number = needed.number, sequence.distance(from: number) >= 0 { skip(to: needed) }
         guard let next = position.number else { return }
         let count = frames.firstIndex { $0.sequence.distance(from: next) >= sequence.distance(from: next) }
         let passed = frames.prefix(count ?? frames.count)

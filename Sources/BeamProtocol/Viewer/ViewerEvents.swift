@@ -57,8 +57,11 @@ public struct ViewerStatistics: Sendable, Equatable {
     /// Frames handed to the decoder; keyframes among them.
     public var frames: UInt64 = 0
     public var keyframes: UInt64 = 0
-    /// Frames that arrived, whole or in part, and could not be shown.
+    /// Frames that arrived, whole or in part, and could not be shown. Without those in `skipped`.
     public var dropped: UInt64 = 0
+    /// Frames that nothing refers to and that didn't come, or not in time: the host left them out for this viewer, or they were
+    /// lost. The picture is none the worse for it (version 2).
+    public var skipped: UInt64 = 0
     /// Frames whose fragments arrived in another order than sent.
     public var reordered: UInt64 = 0
     /// Of the last ping on the control connection (version 2).

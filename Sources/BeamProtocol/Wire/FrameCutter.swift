@@ -9,9 +9,15 @@ struct FrameCutter {
     let config: [UInt8]
     private let unit: AccessUnit
 
-    init(_ unit: AccessUnit, as form: MediaForm) throws(FragmentationError) {
+    /// `isAfterDisposable`: the frame with the number before this one's is disposable. Version 1 can't say either.
+    init(_ unit: AccessUnit, as form: MediaForm, isAfterDisposable: Bool = false) throws(FragmentationError) {
         config = try Self.config(of: unit, form: form)
-        header = try Self.header(of: unit, configLength: config.count, form: form)
+        var header = try Self.header(of: unit, configLength: config.count, form: form)
+        if form == .version2 {
+            if unit.isDisposable, !unit.isKeyframe { header.layers.insert(.disposable) }
+            if isAfterDisposable { header.layers.insert(.afterDisposable) }
+        }
+        self.header = header
         self.form = form
         self.unit = unit
     }

@@ -9,13 +9,17 @@ import BeamMedia
 struct MediaHeader: Hashable, Sendable {
     static let magic: UInt32 = 0x424D_5256  // "BMRV"
 
-    /// Bit 0: keyframe. Bit 1: parameter sets stand in part 0. Bit 2, of the part and not of the frame: it was sent before. The
-    /// others are unknown, and let through.
+    /// Bit 0: keyframe. Bit 1: parameter sets stand in part 0. Version 2 only: bit 2, of the part and not of the frame: it was sent
+    /// before. Bit 3: nothing refers to this frame. Bit 4: nothing refers to the frame before this one (its number less 1).
+    /// The others are unknown, and let through.
     struct Flags: OptionSet, Hashable, Sendable {
         var rawValue: UInt16
         static let keyframe = Flags(rawValue: 1 << 0)
         static let parameterSets = Flags(rawValue: 1 << 1)
         static let sentAgain = Flags(rawValue: 1 << 2)
+        static let disposable = Flags(rawValue: 1 << 3)
+        static let afterDisposable = Flags(rawValue: 1 << 4)
+        static let layers: Flags = [.disposable, .afterDisposable]
     }
 
     /// `AccessUnit.StageTimes` in units of 10 µs; 65535 stands for that and everything longer.
@@ -44,6 +48,8 @@ struct MediaHeader: Hashable, Sendable {
     struct Frame: Hashable, Sendable {
         var partCount: UInt16
         var flags: Flags
+        /// Of `Flags.layers`, those that are set. Empty in version 1, where these bits mean nothing and stay in `flags`.
+        var layers: Flags = []
         var width: UInt16
         var height: UInt16
         /// When the screen looked like this, by the host's clock. Nil for a picture that is sent again, and in version 1,
@@ -56,6 +62,11 @@ struct MediaHeader: Hashable, Sendable {
 
         /// Decoding can start here: an IDR picture that brings its parameter sets.
         var isStart: Bool { flags.isSuperset(of: [.keyframe, .parameterSets]) }
+        /// Nothing refers to this frame: it may be left out. A keyframe is never that, whatever its flags say.
+        var isDisposable: Bool { layers.contains(.disposable) && !flags.contains(.keyframe) }
+        /// The frame before this one is disposable, so that this one doesn't need it. Tells a viewer that nothing of that has
+        /// reached.
+        var isAfterDisposable: Bool { layers.contains(.afterDisposable) }
         var size: PixelSize { PixelSize(width: Int(width), height: Int(height)) }
     }
 
@@ -86,7 +97,7 @@ struct MediaHeader: Hashable, Sendable {
             store(sequence.value, 0)
             store(part, 4)
             store(frame.partCount, 6)
-            let flags = isSentAgain ? frame.flags.union(.sentAgain) : frame.flags
+            let flags = frame.flags.union(frame.layers).union(isSentAgain ? .sentAgain : [])
             store(UInt8(truncatingIfNeeded: flags.rawValue), 8)
             store(frame.lane, 9)
             store(frame.width, 10)
@@ -158,8 +169,9 @@ struct MediaDatagram {
             let isNews = microseconds != 0
             let flags = MediaHeader.Flags(rawValue: UInt16(load.integer(8, UInt8.self)))
             let frame = MediaHeader.Frame(
-                partCount: load.integer(6), flags: flags.subtracting(.sentAgain), width: load.integer(10),
-                height: load.integer(12), captureTime: isNews ? captureTime : nil,
+                partCount: load.integer(6), flags: flags.subtracting(.layers.union(.sentAgain)),
+                layers: flags.intersection(.layers), width: load.integer(10), height: load.integer(12),
+                captureTime: isNews ? captureTime : nil,
                 stages: isNews ? MediaHeader.Stages(waited: load.integer(24), encode: load.integer(26)) : nil,
                 lane: load.integer(9))
             return MediaHeader(

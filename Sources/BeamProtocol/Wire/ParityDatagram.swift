@@ -66,8 +66,9 @@ struct ParityDatagram {
         let microseconds = integer(16, UInt64.self)
         guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
         let isNews = microseconds != 0
+        let flags = MediaHeader.Flags(rawValue: UInt16(integer(8, UInt8.self)))
         var frame = MediaHeader.Frame(
-            partCount: integer(6), flags: MediaHeader.Flags(rawValue: UInt16(integer(8, UInt8.self))),
+            partCount: integer(6), flags: flags.subtracting(.layers), layers: flags.intersection(.layers),
             width: integer(10), height: integer(12), captureTime: isNews ? captureTime : nil,
             stages: isNews ? MediaHeader.Stages(waited: integer(24), encode: integer(26)) : nil)
         frame.lane = integer(9)

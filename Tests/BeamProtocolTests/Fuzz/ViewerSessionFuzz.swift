@@ -108,11 +108,25 @@ private struct ViewerStory {
         let flags = MediaHeader.Flags(rawValue: isStart ? 3 : input.chance(20) ? UInt16(input.byte()) : 0)
         clock = input.integer(near: input.chance(100) ? now.microseconds : clock)
         return MediaHeader.Frame(
-            partCount: input.integer(near: 3), flags: flags.subtracting(.sentAgain),
+            partCount: input.integer(near: 3), flags: flags.subtracting(.sentAgain), layers: layerFlags,
             width: input.integer(near: 1366), height: input.integer(near: 768),
             captureTime: MediaTime(nanoseconds: Int64(truncatingIfNeeded: clock)),
             stages: MediaHeader.Stages(waited: input.integer(), encode: input.integer()),
             lane: input.chance(230) ? 0 : input.integer())
+    }
+
+    /// Told by the number, so that no input means anything else than before: of each 32 frames, 8 have disposable ones among them as
+    /// an encoder makes them, and 8 claim whatever they like.
+    private var layerFlags: MediaHeader.Flags {
+        switch sequence / 8 % 4 {
+        case 1: sequence % 2 == 1 ? .disposable : .afterDisposable
+        case 2:
+            [
+                sequence & 1 == 0 ? MediaHeader.Flags.disposable : [],
+                sequence & 2 == 0 ? MediaHeader.Flags.afterDisposable : [],
+            ]
+        default: []
+        }
     }
 
     /// A part of a frame that may make no sense.
@@ -145,7 +159,10 @@ private struct ViewerStory {
         var unit = TestFrame.make(
             sequence, reference: isKeyframe ? nil : sequence &- 1, bytes: 13 + input.choice(1 << 14), time: now)
         unit.captureTime = MediaTime(nanoseconds: input.integer(near: now.nanoseconds))
-        guard let datagrams = try? sealedDatagrams(unit, sequence, sealer) else { return }
+        unit.isDisposable = layerFlags.contains(.disposable)
+        let datagrams = try? sealedDatagrams(
+            unit, sequence, sealer, isAfterDisposable: layerFlags.contains(.afterDisposable))
+        guard let datagrams else { return }
         waiting = input.chance(40) ? datagrams.reversed() : datagrams
         if input.chance(200) { for datagram in waiting.dropFirst(input.choice(3)) { take(datagram) } }
     }

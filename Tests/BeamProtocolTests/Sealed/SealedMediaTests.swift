@@ -134,6 +134,58 @@ struct SealedMediaTests {
         #expect(flags.rawValue == 0x83)
     }
 
+    /// Flag 8: nothing refers to the frame; 16: nothing refers to the one before it.
+    @Test(arguments: [(false, false, 0x00), (true, false, 0x08), (false, true, 0x10), (true, true, 0x18)])
+    func layersAreTold(isDisposable: Bool, isAfterDisposable: Bool, flags: UInt8) throws {
+        var unit = Self.delta(6)
+        unit.isDisposable = isDisposable
+        unit.stages = AccessUnit.StageTimes(waited: .milliseconds(1), encode: .milliseconds(2))
+        let cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
+        for part in 0..<cutter.partCount {
+            for isSentAgain in [false, true] {
+                var bytes = [UInt8](repeating: 0xFF, count: cutter.length(ofPart: part))
+                bytes.withUnsafeMutableBytes {
+                    cutter.write(part: part, sequence: SequenceNumber(258), isSentAgain: isSentAgain, to: $0)
+                }
+                let plaintext = Array(bytes[MediaForm.version2.prefixLength...].dropLast(SealedHeader.tagLength))
+                #expect(
+                    plaintext[..<16] == [
+                        0x00, 0x00, 0x01, 0x02,  // frame 258
+                        0x00, UInt8(part), 0x00, 0x03,  // of 3 parts
+                        flags | (isSentAgain ? 0x04 : 0), 0x00,  // lane 0
+                        0x05, 0x56, 0x02, 0xFF, 0x00, 0x00,
+                    ])
+                try plaintext.withUnsafeBytes {
+                    let header = try MediaDatagram(version2: $0).header
+                    #expect(header.frame == cutter.header && header.isSentAgain == isSentAgain)
+                    #expect(header.frame.isDisposable == isDisposable)
+                    #expect(header.frame.isAfterDisposable == isAfterDisposable)
+                }
+            }
+        }
+        // Parity belongs to a frame with the same header.
+        var memory: [UInt8] = []
+        let sealer = DatagramSealer(key: .golden)
+        let length = try cutter.writeParity(share: 0.5, sequence: SequenceNumber(258), sealedBy: sealer, to: &memory)
+        try #require(length > 0)
+        var opener = DatagramOpener(key: .golden)
+        let (_, parity) = try opener.open(Array(memory.prefix(1200)))
+        let frame = try parity.withUnsafeBytes { try ParityDatagram($0).header.frame }
+        #expect(frame == cutter.header)
+    }
+
+    /// Whatever its flags say.
+    @Test func aKeyframeIsNotDisposable() throws {
+        var unit = Self.keyframe
+        unit.isDisposable = true
+        let header = try FrameCutter(unit, as: .version2).header
+        #expect(header.flags == [.keyframe, .parameterSets] && header.layers.isEmpty)
+        var bytes = SealedDatagramTests.mediaPlaintext
+        bytes[8] |= 0x18
+        let frame = try bytes.withUnsafeBytes { try MediaDatagram(version2: $0).header.frame }
+        #expect(!frame.isDisposable && frame.isAfterDisposable && frame.isStart)
+    }
+
     // MARK: Putting together
 
     @Test func framesComeOutAsTheyWentIn() throws {

@@ -19,6 +19,21 @@ func sealedDatagrams(_ unit: AccessUnit, _ sequence: UInt32, _ sealer: DatagramS
     return stride(from: 0, to: bytes.count, by: 1200).map { Array(bytes[$0..<min($0 + 1200, bytes.count)]) }
 }
 
+/// The same of a frame that may follow a disposable one.
+func sealedDatagrams(
+    _ unit: AccessUnit, _ sequence: UInt32, _ sealer: DatagramSealer, isAfterDisposable: Bool
+) throws -> [[UInt8]] {
+    let cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
+    return try (0..<cutter.partCount).map { part in
+        var datagram = [UInt8](repeating: 0, count: cutter.length(ofPart: part))
+        try datagram.withUnsafeMutableBytes {
+            cutter.write(part: part, sequence: SequenceNumber(sequence), to: $0)
+            try sealer.seal(.media, in: $0)
+        }
+        return datagram
+    }
+}
+
 extension DatagramOpener {
     /// What `bytes` held.
     mutating func open(

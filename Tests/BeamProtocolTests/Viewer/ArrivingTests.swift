@@ -261,6 +261,8 @@ struct ArrivingTests {
         #expect(requests.timing.silence >= requests.timing.tolerance)
         #expect(requests.cameLate(number(1), part: 4, now: .at(1.02)) == false, "that one wasn't missing")
         _ = requests.ask(number(1), now: .at(1.03))
+        #expect(requests.cameLate(number(1), part: 3, now: .at(1.04)) == false, "it hadn't been counted as missed")
+        requests.counted(number(1), below: 4)
         #expect(requests.cameLate(number(1), part: 3, now: .at(1.04)) == true)
         // A network that has stopped to reorder is believed in again.
         for second in 2...60 {

@@ -109,6 +109,20 @@ struct MediaDatagramTests {
         #expect(flags.rawValue == 0x8000)
     }
 
+    /// The bits that say so in version 2 are unknown ones here, and never sent.
+    @Test func version1KnowsNoDisposableFrames() throws {
+        var bytes = Self.smallFrame
+        bytes[13] |= 0x18
+        let frame = try bytes.withUnsafeBytes { try MediaDatagram($0).header.frame }
+        #expect(!frame.isDisposable && !frame.isAfterDisposable)
+        var unit = TestFrame.make(3, reference: 2)
+        let plain = try datagrams(unit, 3)
+        unit.isDisposable = true
+        #expect(try datagrams(unit, 3) == plain)
+        let header = try FrameCutter(unit, as: .version1, isAfterDisposable: true).header
+        #expect(header.flags.isEmpty && header.layers.isEmpty)
+    }
+
     @Test(
         arguments: [
             [], [1], [0, 1, 0, 1, 0x68], [1, 0, 0, 1, 0x67], [1, 1], [1, 1, 0, 1, 0x67],
