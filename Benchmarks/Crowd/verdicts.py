@@ -1,0 +1,182 @@
+"""What `Scripts/bench crowd` prints: figures beside what is aimed at, and whether it is reached."""
+
+import dataclasses
+
+import results
+from rows import words_of
+from scene import median
+
+YES, NO, UNKNOWN = "yes", "no", "not measured"
+
+
+@dataclasses.dataclass
+class Line:
+    what: str
+    aim: str
+    figure: str
+    reached: str
+
+
+def verdict(is_reached):
+    return YES if is_reached else NO
+
+
+def of(runs, name):
+    return median([run.get(name) for run in runs])
+
+
+def number(value, digits=1, unit=""):
+    return results.number(value, digits, unit)
+
+
+# --- Rows ------------------------------------------------------------------------------------------------------------
+
+
+def viewers(found):
+    runs = found["runs"]
+    by_count = {count: [run for run in runs if run["count"] == count] for count in sorted({run["count"] for run in runs})}
+    lines = []
+    for count, some in by_count.items():
+        title = f"{count} viewer{'s' if count > 1 else ''}"
+        aim = {1: None, 50: 1.5}.get(count, 3 if count > 50 else None)
+        note = ""
+        if count > 50 and count < 200:
+            note = f" (this program's limit; the aim is for 200)"
+        bits = some[0]["bit_rate"]
+        if count > 1 and 1 in by_count:
+            compared = [run["compared"] for run in some if "compared" in run] or by_count[1]
+            ratio = of(some, "host_cpu") / of(compared, "host_cpu")
+            lines.append(Line(f"{title}, {bits}: host's CPU, to one viewer's" + note,
+                              f"≤ {aim} ×" if aim else "", f"{ratio:.2f} × ({of(some, 'host_cpu'):.0%} of a core)",
+                              (UNKNOWN if count not in (50, 200) else verdict(ratio <= aim)) if aim else ""))
+        else:
+            lines.append(Line(f"{title}, {bits}: host's CPU", "", f"{of(some, 'host_cpu'):.0%} of a core", ""))
+        lowest = min(run["fps_lowest"] for run in some)
+        lines.append(Line(f"{title}: slowest viewer, frames a second", "≥ 29",
+                          f"{lowest:.1f} ({max(run['lost_most'] for run in some)} lost at the most)",
+                          verdict(lowest >= 29 and not any(run["without_picture"] for run in some))))
+        spreads = [run["spread"] for run in some if run["spread"]]
+        if count > 1 and spreads:
+            middle, late = median([one["median"] for one in spreads]), median([one["p95"] for one in spreads])
+            lines.append(Line(f"{title}: the last viewer served, behind the first (median, p95)",
+                              "< 3 ms" if count == 50 else "", f"{middle:.2f}, {late:.2f} ms",
+                              verdict(middle < 3) if count == 50 else ""))
+        reals = [one for run in some for one in run["real"]]
+        real = f"; real viewers {number(median([one['fps'] for one in reals]))} frames/s" if reals else ""
+        lines.append(Line(f"{title}: latency (median, p95)", "",
+                          f"{number(of(some, 'latency'))}, {number(of(some, 'latency_p95'))} ms; each "
+                          f"{number(of(some, 'mbit'))} Mbit/s, {of(some, 'rss') / 1024:.0f} MiB; the light viewers "
+                          f"took {of(some, 'crowd_cpu'):.0%} of a core{real}", ""))
+    if len(by_count) > 1:
+        slope = per_viewer(by_count)
+        lines.append(Line("memory of one more viewer (slope between the rows above)", "< 100 KiB", f"{slope:.0f} KiB",
+                          verdict(slope < 100)))
+    return lines
+
+
+def per_viewer(by_count):
+    """KiB for each viewer more, by least squares; from 50 on if there are two such rows, as what the first viewers need
+    is needed once.
+    """
+    points = [(count, of(runs, "rss")) for count, runs in by_count.items()]
+    points = [point for point in points if point[0] >= 50] if sum(count >= 50 for count, _ in points) > 1 else points
+    if points[-1][0] - points[0][0] < 40:
+        points = [(count, of(runs, "rss")) for count, runs in by_count.items()]
+    mean_count = sum(count for count, _ in points) / len(points)
+    mean_memory = sum(memory for _, memory in points) / len(points)
+    return (sum((count - mean_count) * (memory - mean_memory) for count, memory in points)
+            / sum((count - mean_count) ** 2 for count, _ in points))
+
+
+def joins(found):
+    runs = found["runs"]
+    title = "40 join within 1 s"
+    longest, joined = max(run["first_longest"] for run in runs), min(run["joined"] for run in runs)
+    missed = max(run["watching"]["lost_most"] for run in runs)
+    busiest = max(run["busiest"] for run in runs)
+    sizes = [(run["keyframe_largest"] or 0) / run["keyframe_usual"] for run in runs if run["keyframe_usual"]]
+    lines = [
+        Line(f"{title}: first picture (median, longest)", "≤ 500 ms",
+             f"{of(runs, 'first_median'):.0f}, {longest:.0f} ms; {joined} of 40 have one", verdict(longest <= 500
+                                                                                                  and joined == 40)),
+        Line(f"{title}: of that, until let in (median, longest)", "",
+             f"{number(of(runs, 'paired_median'), 0)}, {number(max(run['paired_longest'] or 0 for run in runs), 0)} ms", ""),
+        Line(f"{title}: frames missed by one of the 5 who watched", "0",
+             f"{missed}; longest gap {number(max(run['watching']['gap_longest'] for run in runs), 0)} ms",
+             verdict(missed == 0)),
+        Line(f"{title}: keyframes in the busiest second", "≤ 5", f"{busiest}", verdict(busiest <= 5)),
+    ]
+    if sizes:
+        lines.append(Line(f"{title}: the largest keyframe, to a usual one", "≤ 1.25 ×",
+                          f"{max(sizes):.2f} × (usual {of(runs, 'keyframe_usual') / 1000:.0f} kB, median here "
+                          f"{number((of(runs, 'keyframe_median') or 0) / 1000, 0)} kB)", verdict(max(sizes) <= 1.25)))
+    return lines
+
+
+# What is compared: its name, digits, unit, whether less is better, and what is noise in any case (a share, an amount).
+COMPARED = [
+    ("fps_lowest", "frames a second of the slowest", 1, "", False, 0.01, 0.3),
+    ("lost", "frames lost by all", 0, "", True, 0, 2),
+    ("latency", "latency, median", 1, " ms", True, 0.05, 0.5),
+    ("latency_p95", "latency, p95", 1, " ms", True, 0.05, 1),
+    ("bytes_a_frame", "bytes a frame", 0, "", False, 0.03, 0),
+    ("keyframes", "keyframes", 0, "", True, 0, 1),
+]
+
+
+def compared(title, without, with_):
+    """With something beside without it: reached where the difference of the medians is no worse than the noise, which is
+    how far the runs without it lie apart, and at least what is given above.
+    """
+    lines = []
+    for name, words, digits, unit, less_is_better, share, amount in COMPARED:
+        before, after = [run[name] for run in without], [run[name] for run in with_]
+        if None in before or None in after:
+            lines.append(Line(f"{title}: {words}", "as without", "none", NO))
+            continue
+        noise = max(max(before) - min(before), share * abs(median(before)), amount)
+        worse = (median(after) - median(before)) * (1 if less_is_better else -1)
+        lines.append(Line(f"{title}: {words}", "as without",
+                          f"{number(median(before), digits)} → {number(median(after), digits)}{unit} "
+                          f"(noise {number(noise, max(digits, 1))})", verdict(worse <= noise)))
+    return lines
+
+
+def misbehaving(found):
+    lines = compared("10 of 50 misbehave, the other 40", found["without"], found["with"])
+    silent = [peer["kinds"] for seen in found["peers"] for peer in seen if "trouble" in peer]
+    sent_away = sorted({peer["kinds"] for seen in found["peers"] for peer in seen if peer.get("host_said")})
+    lines.append(Line("10 of 50 misbehave: seen off by the host, with a reason", "",
+                      f"{', '.join(sent_away) or 'none'}"
+                      + (f"; without a result: {', '.join(silent)}" if silent else ""), ""))
+    return lines
+
+
+def networks(found):
+    lines = compared(f"clean viewer beside {', '.join(found['links'])}", found["alone"], found["beside"])
+    for index, name in enumerate(found["links"]):
+        some = [run["others"][index] for run in found["beside"]]
+        lines.append(Line(f"the one behind {name}", "", f"{number(of(some, 'fps_lowest'))} frames/s, latency "
+                          f"{number(of(some, 'latency'), 0)} / {number(of(some, 'latency_p95'), 0)} ms, "
+                          f"{number(of(some, 'mbit'), 2)} Mbit/s", ""))
+    return lines
+
+
+ROWS = {"viewers": viewers, "joins": joins, "misbehaving": misbehaving, "networks": networks}
+
+
+def all_lines(found):
+    return [line for name, lines in ROWS.items() if name in found for line in lines(found[name])]
+
+
+def show(found):
+    lines = all_lines(found)
+    print(results.table([[line.what, line.aim, line.figure, line.reached] for line in lines],
+                        ["", "aim", "measured", "reached"]))
+    judged = [line for line in lines if line.reached in (YES, NO, UNKNOWN)]
+    print(f"\n{sum(line.reached == YES for line in judged)} of {len(judged)} aims are reached.")
+    for name, seen in ((name, found[name]) for name in ("misbehaving",) if name in found):
+        print("\nWhat became of those who misbehaved:")
+        for number_, peers in enumerate(seen["peers"], 1):
+            for peer in peers:
+                print(f"  run {number_}, {peer['kinds']}: {words_of(peer)}")
