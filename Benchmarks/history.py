@@ -64,6 +64,9 @@ def crowd_figures(entry):
         spreads = [run["spread"]["median"] for run in some if run["spread"]]
         if spreads:
             yield f"{count} viewers last behind first", results.median(spreads), form(2, " ms")
+    runs = found.get("memory", {}).get("runs", [])
+    if runs:
+        yield "memory of one more viewer", middle(runs, "each"), form(0, " KiB")
     runs = found.get("joins", {}).get("runs", [])
     if runs:
         yield "40 join, first picture", middle(runs, "first_median"), form(0, " ms")

@@ -38,12 +38,12 @@ struct Content: ParsableCommand {
         try output.close()
     }
 
-    /// Bright, with dark lines of about a text's density.
+    /// Bright, with a column of dark lines. Random letters take more bits than a font's; so they cover a third.
     private func desktop() -> [UInt8] {
         var luma = [UInt8](repeating: 220, count: width * height)
         var random = Noise()
         for line in stride(from: 8, to: height - 12, by: 20) {
-            for column in stride(from: 8, to: width - 12, by: 10) where random.next() % 5 > 0 {
+            for column in stride(from: 8, to: width / 3, by: 10) where random.next() % 5 > 0 {
                 let letter = random.next()
                 for y in 0..<10 {
                     for x in 0..<7 where letter >> ((y / 2 * 7 + x) % 60) & 1 == 1 {

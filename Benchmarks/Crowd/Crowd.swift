@@ -16,8 +16,7 @@ struct Crowd {
     private static let grace = 0.5
 
     func run(begin: Double, seconds: Double) throws {
-        // Not before the host, which it shares a machine with.
-        let loop = NetworkLoop(raisesPriority: false)
+        let loop = NetworkLoop()
         defer { loop.shutdown() }
         let start = MediaTime.now
         Output.write(Moment(event: "started", time: start))

@@ -235,12 +235,23 @@ KINDS = {
 }
 
 
+def turns_of(text):
+    """Lists of kinds, of `a+b/c`; a ValueError where there is no such kind."""
+    turns = [kinds.split("+") for kinds in text.split("/")]
+    unknown = [kind for kinds in turns for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise ValueError(f"there is no misbehaviour {', '.join(unknown)}")
+    return turns
+
+
 # --- The viewer ------------------------------------------------------------------------------------------------------
 
 
 class Viewer:
-    def __init__(self, kinds, host, identity, source, name):
-        self.kinds = [KINDS[kind]() for kind in kinds]
+    def __init__(self, turns, host, identity, source, name):
+        # Each time that it comes, the next of these lists of kinds.
+        self.lists = [[KINDS[kind]() for kind in kinds] for kinds in turns]
+        self.kinds, self.visits = self.lists[0], 0
         self.host, self.identity, self.source, self.name = host, identity, source, name
         self.joins = self.turns = 0
         self.endings = collections.Counter()
@@ -252,6 +263,8 @@ class Viewer:
 
     def run(self, end):
         while time.monotonic() < end:
+            self.kinds = self.lists[self.visits % len(self.lists)]
+            self.visits += 1
             try:
                 self.visit(end)
             except (Refused, OSError, ssl.SSLError) as error:
@@ -429,7 +442,7 @@ def run():
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="A viewer that misbehaves.",
         epilog="kinds:\n" + "\n".join(f"  {name:<20}{kind.__doc__}" for name, kind in KINDS.items()))
-    parser.add_argument("kinds", help="one or several, joined by +")
+    parser.add_argument("kinds", help="one, or several at once, joined by +, or in turns, joined by /")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--key", required=True, help="the file with its private key")
     parser.add_argument("--source", required=True, help="the address that it sends from")
@@ -441,7 +454,7 @@ def run():
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, end)
-    viewer = Viewer(options.kinds.split("+"), ("127.0.0.1", options.port), KnownIdentity(options.key), options.source,
+    viewer = Viewer(turns_of(options.kinds), ("127.0.0.1", options.port), KnownIdentity(options.key), options.source,
                     options.name)
     # Those who measure and are measured come first.
     os.nice(5)

@@ -1,13 +1,14 @@
 """The rows of `Scripts/bench crowd`: what is played, and the figures that come of it."""
 
-from scene import SETTLE, Networks, Scene, median
+import time
 
-# 10 peers in which every kind of misbehaviour is present.
-MISBEHAVING = ["stop-tcp", "stop-udp", "sigstop", "flood-tcp", "flood-udp+garbage-udp", "keyframes+everything",
-               "lie-growing", "never-acknowledge+slow-message", "acknowledge-unsent+lie-random",
+from results import number
+from scene import SETTLE, Networks, Scene, median, memory_of
+
+# 10 peers in which every kind of misbehaviour is present. What the host ends at once takes turns.
+MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbage-tls", "flood-udp+garbage-udp+lie-past",
+               "keyframes+everything", "lie-growing", "never-acknowledge+slow-message", "acknowledge-unsent+lie-random",
                "connect-loop"]
-# In every other run these take the places of as many of the above, from the end.
-OTHERS = ["garbage-tls", "lie-constant", "lie-past"]
 # The clean viewer's neighbours.
 LINKS = {"300 kbit/s": "delay=5ms,rate=300k,queue=64k", "20 % loss": "delay=5ms,loss=20%",
          "200 ms round trip": "delay=100ms"}
@@ -15,6 +16,13 @@ LINKS = {"300 kbit/s": "delay=5ms,rate=300k,queue=64k", "20 % loss": "delay=5ms,
 
 def say_nothing(_):
     pass
+
+
+def shown(run):
+    """The first figures of a run, for somebody who waits for the rest."""
+    return (f"slowest {run['fps_lowest']:.1f} frames/s, latency {number(run['latency'])} / {number(run['latency_p95'])} "
+            f"ms, {run['lost']} frames lost; host {run['host_cpu']:.0%} of a core, light viewers {run['crowd_cpu']:.0%}, "
+            f"idle {run['idle']:.0%} of the machine")
 
 
 # --- Figures of a group of viewers -----------------------------------------------------------------------------------
@@ -69,8 +77,7 @@ def viewers(place, say=say_nothing):
     for repetition in range(options.reps):
         for count in counts if repetition % 2 == 0 else counts[::-1]:
             run = watched_by(place, count, options.bit_rate)
-            say(f"{count} viewers: host {run['host_cpu']:.0%} of a core, the viewers themselves {run['crowd_cpu']:.0%}, "
-                f"slowest {run['fps_lowest']:.1f} frames/s")
+            say(f"{count} viewers: {shown(run)}")
             if count > 100 and (run["crowd_cpu"] > 0.85 or run["idle"] < 0.03):
                 # The machine, not the host, is what comes to an end here.
                 say(f"The machine can't carry {count} viewers at {options.bit_rate}: once more at {options.few_bits}")
@@ -92,6 +99,33 @@ def watched_by(place, count, bit_rate):
     return {"count": count, "bit_rate": bit_rate, **keep(run)}
 
 
+# --- What one more takes ---------------------------------------------------------------------------------------------
+
+
+def memory(place, say=say_nothing):
+    """One host's own memory with 10 viewers, and after all the others have come: other hosts differ by more than that."""
+    few, many = 10, min(max(place.options.counts), place.most_viewers)
+    place.prepare(many)
+    found = []
+    if many <= few:
+        return {"runs": found}
+    for _ in range(place.options.reps):
+        # What grows with time and not with viewers has its time at first.
+        rest, within = 4 + 3 * SETTLE, many / 20
+        begin = rest + within + 2 * SETTLE
+        with Scene(place, many, place.options.few_bits if many > 100 else place.options.bit_rate) as scene:
+            crowd = scene.crowd([f"few:{few}:0:1", f"rest:{many - few}:{rest}:{within}"], begin, 2)
+            started = scene.moment(crowd, "started")
+            time.sleep(max(0, started + rest - 0.5 - time.monotonic()))
+            before = memory_of(scene.host.pid)
+            scene.measure(crowd)
+            after = memory_of(scene.host.pid)
+        each = (after["own"] - before["own"]) / (many - few)
+        found.append({"few": few, "many": many, "before": before, "after": after, "each": each})
+        say(f"{many - few} viewers more: {each:.0f} KiB each")
+    return {"runs": found}
+
+
 # --- 40 join at once -------------------------------------------------------------------------------------------------
 
 
@@ -105,8 +139,8 @@ def joins(place, say=say_nothing):
             run = scene.measure(crowd)
             run["begin_after"] = SETTLE - 0.2
             found.append(joined(run))
-        say(f"40 joined: first picture after {found[-1]['first_median']:.0f} ms, the last after "
-            f"{found[-1]['first_longest']:.0f} ms; {found[-1]['busiest']} keyframes in the busiest second")
+        say(f"{found[-1]['joined']} of 40 joined: first picture after {number(found[-1]['first_median'], 0)} ms, the last "
+            f"after {found[-1]['first_longest']:.0f} ms; {found[-1]['busiest']} keyframes in the busiest second")
     return {"runs": found}
 
 
@@ -138,14 +172,11 @@ def misbehaving(place, say=say_nothing):
     found = {"without": [], "with": [], "peers": []}
     place.prepare(60)
     for repetition in range(max(2, place.options.reps)):
-        peers = place.options.misbehave or (
-            MISBEHAVING if repetition % 2 == 0 else MISBEHAVING[:-len(OTHERS)] + OTHERS)
+        peers = place.options.misbehave or MISBEHAVING
         for has_peers in (False, True) if repetition % 2 == 0 else (True, False):
             run, seen = beside(place, peers if has_peers else [], len(peers))
             found["with" if has_peers else "without"].append(run)
-            say(f"{'with' if has_peers else 'without'} misbehaviour: slowest {run['fps_lowest']:.1f} frames/s, "
-                f"latency {run['latency']:.1f} / {run['latency_p95']:.1f} ms, {run['lost']} frames lost, host "
-                f"{run['host_cpu']:.0%}, idle {run['idle']:.0%}")
+            say(f"{'with' if has_peers else 'without'} misbehaviour: {shown(run)}")
             if has_peers:
                 found["peers"].append(seen)
                 for peer in seen:
@@ -198,8 +229,7 @@ def networks(place, say=say_nothing):
         for is_alone in (True, False) if repetition % 2 == 0 else (False, True):
             run = with_links(place, [] if is_alone else list(LINKS.values()))
             found["alone" if is_alone else "beside"].append(run)
-            say(f"clean {'alone' if is_alone else 'beside ' + ', '.join(LINKS)}: {run['fps_lowest']:.1f} frames/s, "
-                f"latency {run['latency']:.1f} / {run['latency_p95']:.1f} ms, {run['bytes_a_frame']:.0f} bytes a frame"
+            say(f"clean {'alone' if is_alone else 'beside'}: {shown(run)}"
                 + "".join(f"; {name} {other['fps_lowest']:.1f} frames/s"
                           for name, other in zip(LINKS, run["others"])))
     return found

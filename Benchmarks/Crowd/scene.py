@@ -19,6 +19,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 SETTLE = 5
 
 
+# Host and honest viewers come before those who misbehave, who in truth have machines of their own.
+FIRST, LAST = -10, 5
+
+
 class Trouble(Exception):
     is_for_people = True
 
@@ -94,9 +98,10 @@ class Scene:
     def __exit__(self, *_):
         self.stack.close()
 
-    def start(self, words, state):
+    def start(self, words, state, niceness=FIRST):
         program = Program([str(word) for word in words], state)
         self.stack.callback(program.end)
+        set_niceness(program.pid, niceness)
         return program
 
     def watch(self, count=None):
@@ -112,7 +117,7 @@ class Scene:
             key = self.place.population / "crowd" / f"{number}.pem"
             peer = self.start([sys.executable, "-B", HERE / "misbehaving.py", kinds, "--port", self.port, "--key", key,
                                "--source", f"127.0.{1 + number // 250}.{1 + number % 250}", "--name",
-                               f"crowd {number}", "--seconds", seconds], self.place.directory)
+                               f"crowd {number}", "--seconds", seconds], self.place.directory, niceness=LAST)
             peer.kinds, peer.number = kinds, number
             self.misbehaving.append(peer)
 
@@ -220,13 +225,22 @@ class Networks:
         self.stack.close()
 
 
+def set_niceness(session, niceness):
+    """Of a session: where the kernel schedules these as groups (sched(7), autogroup), a process's own niceness counts only
+    within its session.
+    """
+    with contextlib.suppress(OSError):
+        pathlib.Path(f"/proc/{session}/autogroup").write_text(str(niceness))
+
+
 def memory_of(pid):
-    """In KiB."""
-    found = {"rss": 0, "peak": 0}
+    """In KiB: all that it holds, of that its own (no files), and the most that it ever held."""
+    names = {"VmRSS": "rss", "RssAnon": "own", "VmHWM": "peak"}
+    found = dict.fromkeys(names.values(), 0)
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         name, _, value = line.partition(":")
-        if name in ("VmRSS", "VmHWM"):
-            found["rss" if name == "VmRSS" else "peak"] = int(value.split()[0])
+        if name in names:
+            found[names[name]] = int(value.split()[0])
     return found
 
 

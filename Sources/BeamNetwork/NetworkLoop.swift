@@ -7,11 +7,11 @@ public final class NetworkLoop: Sendable {
     let loop: any EventLoop
     private let group: MultiThreadedEventLoopGroup
 
-    /// Starts the thread. `raisesPriority`: as `ThreadPriority.raise` does it, for the one viewer that a person watches.
-    public init(raisesPriority: Bool = true) {
+    /// Starts the thread, with the priority that `ThreadPriority.raise` gets.
+    public init() {
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         loop = group.next()
-        if raisesPriority { loop.execute { ThreadPriority.raise() } }
+        loop.execute { ThreadPriority.raise() }
     }
 
     /// Ends the thread; returns when it has ended. Whatever runs on the loop has to be shut down before. Not from the loop
