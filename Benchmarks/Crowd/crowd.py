@@ -32,7 +32,8 @@ def parse(arguments):
     parser.add_argument("--rows", nargs="+", metavar="ROW", choices=NAMES, default=list(NAMES),
                         help="of " + ", ".join(NAMES) + " (all)")
     parser.add_argument("--counts", nargs="+", type=int, metavar="N", default=[1, 50, 200],
-                        help="viewers in the row viewers, the most in the row memory (1 50 200); a program without --max-viewers has 60 at the most")
+                        help="viewers in the row viewers, the most in the row memory (1 50 200); a program without "
+                        "--max-viewers has 60 at the most")
     parser.add_argument("--reps", type=int, default=2, help="runs of each (2); pairs where two are compared")
     parser.add_argument("--seconds", type=float, default=10, help="measured in each run (10)")
     parser.add_argument("--real", type=int, default=1, help="viewers in the row viewers that decode (1)")
@@ -80,7 +81,8 @@ def build_crowd():
         return str(pathlib.Path(program).resolve())
     command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "beamroom-crowd"]
     subprocess.run(command, cwd=results.ROOT, check=True, stdout=sys.stderr)
-    path = subprocess.run([*command[:5], "--show-bin-path"], cwd=results.ROOT, check=True, capture_output=True, text=True)
+    path = subprocess.run([*command[:5], "--show-bin-path"], cwd=results.ROOT, check=True, capture_output=True,
+                          text=True)
     return f"{path.stdout.strip()}/beamroom-crowd"
 
 
@@ -121,7 +123,7 @@ def inside(arguments):
 
 def measure(place):
     options = place.options
-    load, found = os.getloadavg()[0], {}
+    load, found, failed = os.getloadavg()[0], {}, 0
     if load > 1:
         glass.say(f"This machine is busy (load {load:.1f}): what is measured now is too slow.")
     if not place.has_limit_option and max(options.counts) > place.most_viewers \
@@ -131,17 +133,22 @@ def measure(place):
         if name == "networks" and not scene.has_relay():
             glass.say("The row networks is left out: it wants root, and /dev/net/tun.")
             continue
-        found[name] = getattr(rows, name)(place, glass.say)
-    entry = results.entry(reps=options.reps, seconds=options.seconds, bit_rate=options.bit_rate, content=options.content,
-                          load=load, rows=netlab.rounded(found))
-    print(f"{results.describe(entry['machine'])}; 1920x1080 at 30, {options.content}, {options.bit_rate}bit/s; medians of "
-          f"{options.reps}, {options.seconds:g} s each; commit {entry['commit']}\n")
+        try:
+            found[name] = getattr(rows, name)(place, glass.say)
+        except Trouble as trouble:
+            # The other rows are good all the same.
+            glass.say(f"The row {name} could not be measured: {trouble}")
+            failed = 1
+    entry = results.entry(reps=options.reps, seconds=options.seconds, bit_rate=options.bit_rate,
+                          content=options.content, load=load, rows=netlab.rounded(found))
+    print(f"{results.describe(entry['machine'])}; 1920x1080 at 30, {options.content}, {options.bit_rate}bit/s; medians "
+          f"of {options.reps}, {options.seconds:g} s each; commit {entry['commit']}\n")
     verdicts.show(found)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(entry, indent=1) + "\n")
     if not options.no_history:
         results.append("crowd", entry)
-    return 0
+    return failed
 
 
 # --- For the tests: no time is held against anything -----------------------------------------------------------------
@@ -150,7 +157,8 @@ def measure(place):
 def check(place):
     """8 honest viewers beside those that misbehave; exit status 1 if one of the honest had no picture or was lost."""
     place.prepare(8 + len(rows.MISBEHAVING))
-    run, seen = rows.beside(place, rows.MISBEHAVING, len(rows.MISBEHAVING), honest=8, size="640x360", bit_rate="1M", seconds=4, settle=1)
+    run, seen = rows.beside(place, rows.MISBEHAVING, len(rows.MISBEHAVING), honest=8, size="640x360", bit_rate="1M",
+                            seconds=4, settle=1)
     entry = {"honest": run, "peers": seen}
     print(json.dumps(entry))
     if place.options.json:

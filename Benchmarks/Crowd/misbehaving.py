@@ -1,7 +1,7 @@
 """A viewer that the host knows and that misbehaves. Scripts/bench crowd starts several, each a process of its own.
 
-It watches as an honest viewer does, but for what its kinds of misbehaviour say. A host that evicts it sees it again after
-a moment. At the end it writes as JSON how often it came and why it was sent away.
+It watches as an honest viewer does, but for what its kinds of misbehaviour say. A host that evicts it sees it again
+after a moment. At the end it writes as JSON how often it came and why it was sent away.
 """
 
 import argparse

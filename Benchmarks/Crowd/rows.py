@@ -6,9 +6,9 @@ from results import number
 from scene import SETTLE, Networks, Scene, median, memory_of
 
 # 10 peers in which every kind of misbehaviour is present. What the host ends at once takes turns.
-MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbage-tls", "flood-udp+garbage-udp+lie-past",
-               "keyframes+everything", "lie-growing", "never-acknowledge+slow-message", "acknowledge-unsent+lie-random",
-               "connect-loop"]
+MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbage-tls",
+               "flood-udp+garbage-udp+lie-past", "keyframes+everything", "lie-growing",
+               "never-acknowledge+slow-message", "acknowledge-unsent+lie-random", "connect-loop"]
 # The clean viewer's neighbours.
 LINKS = {"300 kbit/s": "delay=5ms,rate=300k,queue=64k", "20 % loss": "delay=5ms,loss=20%",
          "200 ms round trip": "delay=100ms"}
@@ -20,9 +20,9 @@ def say_nothing(_):
 
 def shown(run):
     """The first figures of a run, for somebody who waits for the rest."""
-    return (f"slowest {run['fps_lowest']:.1f} frames/s, latency {number(run['latency'])} / {number(run['latency_p95'])} "
-            f"ms, {run['lost']} frames lost; host {run['host_cpu']:.0%} of a core, light viewers {run['crowd_cpu']:.0%}, "
-            f"idle {run['idle']:.0%} of the machine")
+    return (f"slowest {run['fps_lowest']:.1f} frames/s, latency {number(run['latency'])} / "
+            f"{number(run['latency_p95'])} ms, {run['lost']} frames lost; host {run['host_cpu']:.0%} of a core, light "
+            f"viewers {run['crowd_cpu']:.0%}, idle {run['idle']:.0%} of the machine")
 
 
 # --- Figures of a group of viewers -----------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def watched_by(place, count, bit_rate):
 
 
 def memory(place, say=say_nothing):
-    """One host's own memory with 10 viewers, and after all the others have come: other hosts differ by more than that."""
+    """One host's own memory with 10 viewers, and after all the others have come: two hosts differ by more than that."""
     few, many = 10, min(max(place.options.counts), place.most_viewers)
     place.prepare(many)
     found = []
@@ -139,8 +139,8 @@ def joins(place, say=say_nothing):
             run = scene.measure(crowd)
             run["begin_after"] = SETTLE - 0.2
             found.append(joined(run))
-        say(f"{found[-1]['joined']} of 40 joined: first picture after {number(found[-1]['first_median'], 0)} ms, the last "
-            f"after {found[-1]['first_longest']:.0f} ms; {found[-1]['busiest']} keyframes in the busiest second")
+        say(f"{found[-1]['joined']} of 40 joined: first picture after {number(found[-1]['first_median'], 0)} ms, the "
+            f"last after {found[-1]['first_longest']:.0f} ms; {found[-1]['busiest']} keyframes in the busiest second")
     return {"runs": found}
 
 
@@ -240,8 +240,8 @@ def with_links(place, links):
     begin, seconds = SETTLE + 5, place.options.seconds
     with Scene(place, 4, place.options.bit_rate, bind=None) as scene, Networks(place, links) as ends:
         clean = scene.crowd(["clean:1"], begin, seconds)
-        others = [scene.crowd(["other:1"], begin, seconds, first=1 + number, at=at, target=target, more=["--one-address"])
-                  for number, (at, target) in enumerate(ends.ends)]
+        others = [scene.crowd(["other:1"], begin, seconds, first=number, at=at, target=target,
+                              more=["--one-address"]) for number, (at, target) in enumerate(ends.ends, 1)]
         run = scene.measure(clean)
         results = [Scene.result_of(other) for other in others]
     run["begin_after"] = begin

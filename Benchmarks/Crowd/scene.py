@@ -1,6 +1,7 @@
 """A host and its viewers as processes, for one run of `Scripts/bench crowd`, and what was seen of them."""
 
 import contextlib
+import itertools
 import os
 import pathlib
 import shlex
@@ -12,7 +13,7 @@ import time
 
 import between
 import laboratory
-from programs import Program, free_port
+from programs import Program
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Before measuring begins: the path's estimates, the rate control and the decoders have come to rest.
@@ -37,7 +38,8 @@ class Place:
         # 64 is the limit where it can't be set; some room is left for viewers that come back before they have left.
         self.most_viewers = 900 if self.has_limit_option else 60
         self.prepared = 0
-        # Keys that nobody has used.
+        # In a network of its own nobody else has a port; viewers' own are above 32768.
+        self.ports = itertools.count(20_000)
         self.log = open(self.directory / "log", "a+")
         self.relay = None
 
@@ -76,11 +78,11 @@ class Scene:
     def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1"):
         self.place, self.bind = place, bind
         self.stack = contextlib.ExitStack()
-        self.port = free_port()
-        self.words = [place.program, "share", *place.source(size), "--max-fps", "30", "-b", bit_rate, "--trusted-only", "--no-discovery", "--json",
-                      "--name", "desk", "--port", str(self.port), "--media-port", str(free_port()),
-                      "--time-limit", "300", *([] if bind is None else ["--bind", bind]),
-                      *shlex.split(place.options.host_options)]
+        self.port = next(place.ports)
+        self.words = [place.program, "share", *place.source(size), "--max-fps", "30", "-b", bit_rate, "--trusted-only",
+                      "--no-discovery", "--json", "--name", "desk", "--port", str(self.port), "--media-port",
+                      str(next(place.ports)), "--time-limit", "300",
+                      *([] if bind is None else ["--bind", bind]), *shlex.split(place.options.host_options)]
         if place.has_limit_option:
             self.words += ["--max-viewers", str(max(64, viewers + 20))]
         self.real, self.misbehaving = [], []
@@ -176,7 +178,8 @@ class Scene:
         lines = [event for event in viewer.named("stats", begin + 0.5) if event["at"] <= end + 0.5]
         latencies = [line["latencyMs"]["captureToPicture"] for line in lines
                      if "captureToPicture" in line.get("latencyMs", {})]
-        return {"fps": median([line["fps"] for line in lines]), "lowest": min((line["fps"] for line in lines), default=0),
+        return {"fps": median([line["fps"] for line in lines]),
+                "lowest": min((line["fps"] for line in lines), default=0),
                 "median": median([one["median"] for one in latencies]),
                 "p95": median([one["p95"] for one in latencies])}
 
@@ -226,8 +229,8 @@ class Networks:
 
 
 def set_niceness(session, niceness):
-    """Of a session: where the kernel schedules these as groups (sched(7), autogroup), a process's own niceness counts only
-    within its session.
+    """Of a session: where the kernel schedules these as groups (sched(7), autogroup), a process's own niceness counts
+    only within its session.
     """
     with contextlib.suppress(OSError):
         pathlib.Path(f"/proc/{session}/autogroup").write_text(str(niceness))

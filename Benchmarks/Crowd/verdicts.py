@@ -34,7 +34,8 @@ def number(value, digits=1, unit=""):
 
 def viewers(found):
     runs = found["runs"]
-    by_count = {count: [run for run in runs if run["count"] == count] for count in sorted({run["count"] for run in runs})}
+    by_count = {count: [run for run in runs if run["count"] == count]
+                for count in sorted({run["count"] for run in runs})}
     lines = []
     for count, some in by_count.items():
         title = f"{count} viewer{'s' if count > 1 else ''}"
@@ -49,7 +50,8 @@ def viewers(found):
             lines.append(Line(f"{title}, {bits}: host's CPU, to one viewer's" + note, f"≤ {aim} ×" if aim else "",
                               f"{ratio:.2f} × ({of(some, 'host_cpu'):.0%} of a core"
                               + (f", at {of(some, 'fps_median'):.0f} frames/s)" if slow else ")"),
-                              (UNKNOWN if count not in (50, 200) else verdict(ratio <= aim and not slow)) if aim else ""))
+                              "" if not aim else UNKNOWN if count not in (50, 200)
+                              else verdict(ratio <= aim and not slow)))
         else:
             lines.append(Line(f"{title}, {bits}: host's CPU", "", f"{of(some, 'host_cpu'):.0%} of a core", ""))
         lowest = min(run["fps_lowest"] for run in some)
@@ -95,7 +97,8 @@ def joins(found):
              f"{number(of(runs, 'first_median'), 0)}, {longest:.0f} ms; {joined} of 40 have one", verdict(longest <= 500
                                                                                                   and joined == 40)),
         Line(f"{title}: of that, until let in (median, longest)", "",
-             f"{number(of(runs, 'paired_median'), 0)}, {number(max(run['paired_longest'] or 0 for run in runs), 0)} ms", ""),
+             f"{number(of(runs, 'paired_median'), 0)}, "
+             f"{number(max(run['paired_longest'] or 0 for run in runs), 0)} ms", ""),
         Line(f"{title}: frames missed by one of the 5 who watched", "0",
              f"{missed}; longest gap {number(max(run['watching']['gap_longest'] for run in runs), 0)} ms",
              verdict(missed == 0)),
@@ -122,12 +125,15 @@ COMPARED = [
 
 def compared(title, without, with_):
     """With something beside without it: reached where the difference of the medians is no worse than the noise, which is
-    how far the runs without it lie apart, and at least what is given above.
+    how far the runs without it lie apart, and at least what is given above. Where those aren't at rest, as on a machine
+    that has other things to do, nothing can be said.
     """
+    is_at_rest = min(run["fps_lowest"] for run in without) >= 29
     lines = []
     for name, words, digits, unit, worse_way, share, amount in COMPARED:
         before, after = [run[name] for run in without], [run[name] for run in with_]
         if None in before or None in after:
+            # A run in which nobody had a frame has no latency.
             lines.append(Line(f"{title}: {words}", "as without", "none", NO))
             continue
         noise = max(max(before) - min(before), share * abs(median(before)), amount)
@@ -135,7 +141,8 @@ def compared(title, without, with_):
         worse = change * worse_way if worse_way else abs(change)
         lines.append(Line(f"{title}: {words}", "as without",
                           f"{number(median(before), digits)} → {number(median(after), digits)}{unit} "
-                          f"(noise {number(noise, max(digits, 1))})", verdict(worse <= noise)))
+                          f"(noise {number(noise, max(digits, 1))})",
+                          verdict(worse <= noise) if is_at_rest else UNKNOWN))
     return lines
 
 
@@ -178,7 +185,8 @@ def show(found):
     print(results.table([[line.what, line.aim, line.figure, line.reached] for line in lines],
                         ["", "aim", "measured", "reached"]))
     judged = [line for line in lines if line.reached in (YES, NO, UNKNOWN)]
-    print(f"\n{sum(line.reached == YES for line in judged)} of {len(judged)} aims are reached.")
+    print(f"\n{sum(line.reached == YES for line in judged)} of {len(judged)} aims are reached; "
+          f"{sum(line.reached == UNKNOWN for line in judged)} could not be measured.")
     for name, seen in ((name, found[name]) for name in ("misbehaving",) if name in found):
         print("\nWhat became of those who misbehaved:")
         for number_, peers in enumerate(seen["peers"], 1):
