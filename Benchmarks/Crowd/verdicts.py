@@ -124,8 +124,8 @@ COMPARED = [
 
 
 def compared(title, without, with_):
-    """With something beside without it: reached where the difference of the medians is no worse than the noise, which is
-    how far the runs without it lie apart, and at least what is given above. Where those aren't at rest, as on a machine
+    """With something beside without it: reached where the difference of the medians is no worse than the noise, which
+    is how far the runs without it lie apart, and at least what is given above. Where those aren't at rest, as on a machine
     that has other things to do, nothing can be said.
     """
     is_at_rest = min(run["fps_lowest"] for run in without) >= 29
