@@ -121,6 +121,15 @@ let package = Package(
                 "CAllocations", .product(name: "Benchmark", package: "swift-benchmark"),
             ],
             path: "Benchmarks/Micro", swiftSettings: strict),
+        // Many viewers that don't decode, in one process: Scripts/bench crowd.
+        .executableTarget(
+            name: "beamroom-crowd",
+            dependencies: [
+                "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Benchmarks/Crowd", exclude: ["crowd.py", "misbehaving.py", "rows.py", "scene.py", "verdicts.py"],
+            swiftSettings: strict),
         // Stands in front of the C library's allocator; for no other program.
         .target(
             name: "CAllocations", path: "Benchmarks/CAllocations",

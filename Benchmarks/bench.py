@@ -4,11 +4,11 @@ import importlib
 import pathlib
 import sys
 
-COMMANDS = ("micro", "glass", "flame", "history", "readme", "netlab")
+COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "netlab")
 
 if __name__ == "__main__":
     here = pathlib.Path(__file__).resolve().parent
-    sys.path += [str(here / "Glass"), str(here / "Netlab")]
+    sys.path += [str(here / "Glass"), str(here / "Netlab"), str(here / "Crowd")]
     if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
         sys.exit(f"one of {', '.join(COMMANDS)} is wanted")
     try:

@@ -47,6 +47,40 @@ def netlab_figures(entry):
                            lambda one, digits=digits, unit=unit: number(one, digits, unit))
 
 
+def crowd_figures(entry):
+    def form(digits, unit=""):
+        return lambda value: number(value, digits, unit)
+
+    def middle(runs, name):
+        return results.median([run.get(name) for run in runs])
+
+    found = entry["rows"]
+    runs = found.get("viewers", {}).get("runs", [])
+    for count in sorted({run["count"] for run in runs}):
+        some = [run for run in runs if run["count"] == count]
+        yield f"{count} viewers host's CPU", 100 * middle(some, "host_cpu"), form(0, " %")
+        yield f"{count} viewers slowest", middle(some, "fps_lowest"), form(1, " fps")
+        yield f"{count} viewers memory", middle(some, "rss") / 1024, form(0, " MiB")
+        spreads = [run["spread"]["median"] for run in some if run["spread"]]
+        if spreads:
+            yield f"{count} viewers last behind first", results.median(spreads), form(2, " ms")
+    runs = found.get("memory", {}).get("runs", [])
+    if runs:
+        yield "memory of one more viewer", middle(runs, "each"), form(0, " KiB")
+    runs = found.get("joins", {}).get("runs", [])
+    if runs:
+        yield "40 join, first picture", middle(runs, "first_median"), form(0, " ms")
+        yield "40 join, last picture", middle(runs, "first_longest"), form(0, " ms")
+        yield "40 join, keyframes in a second", middle(runs, "busiest"), form(0)
+    for row, sides in (("misbehaving", ("without", "with")), ("networks", ("alone", "beside"))):
+        for side in sides if row in found else ():
+            for name, digits, unit in (("fps_lowest", 1, " fps"), ("latency", 1, " ms"), ("latency_p95", 1, " ms"),
+                                       ("lost", 0, ""), ("bytes_a_frame", 0, " B"), ("keyframes", 0, "")):
+                value = middle(found[row][side], name)
+                if value is not None:
+                    yield f"{row} {side} {name}", value, form(digits, unit)
+
+
 def show(kind, figures, count, pattern):
     entries = results.read(kind)
     if not entries:
@@ -75,10 +109,11 @@ def show(kind, figures, count, pattern):
 
 def run(arguments):
     parser = argparse.ArgumentParser(prog="Scripts/bench history")
-    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab"), help="(all)")
+    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd"), help="(all)")
     parser.add_argument("--entries", type=int, default=5, help="the newest so many (5)")
     parser.add_argument("--match", default="", help="only figures whose names contain this")
     options = parser.parse_args(arguments)
-    for kind, figures in (("micro", micro_figures), ("glass", glass_figures), ("netlab", netlab_figures)):
+    for kind, figures in (("micro", micro_figures), ("glass", glass_figures), ("netlab", netlab_figures),
+                          ("crowd", crowd_figures)):
         if options.kind in (None, kind):
             show(kind, figures, options.entries, options.match)

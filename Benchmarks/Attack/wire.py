@@ -35,18 +35,21 @@ class Identity:
 
     def __init__(self, directory, name):
         self.key = ec.generate_private_key(ec.SECP256R1())
+        self.certificate_file = os.path.join(directory, f"{name}.crt")
+        self.key_file = os.path.join(directory, f"{name}.key")
+        with open(self.key_file, "wb") as file:
+            file.write(self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                                              serialization.NoEncryption()))
+        self.write_certificate()
+
+    def write_certificate(self):
         title = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "BeamRoom")])
         certificate = (
             x509.CertificateBuilder().subject_name(title).issuer_name(title).public_key(self.key.public_key())
             .serial_number(x509.random_serial_number()).not_valid_before(datetime.datetime(1970, 1, 1))
             .not_valid_after(datetime.datetime(9999, 12, 31, 23, 59, 59)).sign(self.key, hashes.SHA256()))
-        self.certificate_file = os.path.join(directory, f"{name}.crt")
-        self.key_file = os.path.join(directory, f"{name}.key")
         with open(self.certificate_file, "wb") as file:
             file.write(certificate.public_bytes(serialization.Encoding.PEM))
-        with open(self.key_file, "wb") as file:
-            file.write(self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
-                                              serialization.NoEncryption()))
         self.device = device_key(certificate)
 
 

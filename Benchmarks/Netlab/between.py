@@ -31,11 +31,11 @@ class Between:
 class Relay(Between):
     kind = "relay"
 
-    def __init__(self, laboratory, base, schedule, seed):
+    def __init__(self, laboratory, base, schedule, seed, number=0):
         super().__init__()
         # Ends by itself should everything else go wrong.
         self.command = [laboratory.relay, "/proc/self/ns/net", f"/proc/{laboratory.viewer_end}/ns/net",
-                        "--both", base, "--seed", str(seed), "--time-limit", "600"]
+                        "--both", base, "--seed", str(seed), "--time-limit", "600", "--number", str(number)]
         for after, settings in schedule:
             self.command += ["--at", f"{after}:{settings}"]
         self.log = laboratory.log

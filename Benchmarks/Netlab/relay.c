@@ -22,9 +22,11 @@
 static const char usage[] =
     "usage: netlab-relay NAMESPACE NAMESPACE [--both SETTINGS] [--forward SETTINGS] [--back SETTINGS]\n"
     "                    [--at SECONDS:[forward:|back:]SETTINGS]… [--seed 1] [--time-limit SECONDS]\n"
+    "                    [--number 0]\n"
     "\n"
     "Joins two network namespaces (files such as /proc/1/ns/net) with a TUN device “netlab” in each, 10.77.0.1 in\n"
-    "the first and 10.77.0.2 in the second. SETTINGS are separated by commas:\n"
+    "the first and 10.77.0.2 in the second. --number N makes them “netlabN”, 10.77.N.1 and 10.77.N.2, so that several relays\n"
+    "can lead to one namespace. SETTINGS are separated by commas:\n"
     "  delay=5ms       from one end to the other      loss=5%                 of packets\n"
     "  jitter=30ms     0 to so much more, drawn anew  burst=8                 packets lost at a time, on average\n"
     "  hold=10ms       every so long (0: each packet) duplicate=1%            of packets come twice\n"
@@ -85,10 +87,10 @@ static void add_change(const char *text) {
     read_settings(&ignored, change->text);
 }
 
-static void read_options(int count, char **arguments, struct settings *settings, uint64_t *limit) {
+static void read_options(int count, char **arguments, struct settings *settings, uint64_t *limit, int *number) {
     static const struct option known[] = {{"both", 1, 0, 'o'}, {"forward", 1, 0, 'f'},    {"back", 1, 0, 'b'},
                                           {"at", 1, 0, 'a'},   {"seed", 1, 0, 's'},       {"time-limit", 1, 0, 't'},
-                                          {"help", 0, 0, 'h'}, {0}};
+                                          {"number", 1, 0, 'n'}, {"help", 0, 0, 'h'}, {0}};
     uint64_t seed = 1;
     int option;
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) switch (option) {
@@ -98,6 +100,10 @@ static void read_options(int count, char **arguments, struct settings *settings,
             case 'a': add_change(optarg); break;
             case 's': seed = strtoull(optarg, NULL, 10); break;
             case 't': *limit = now() + (uint64_t)(atof(optarg) * SECOND); break;
+            case 'n':
+                *number = atoi(optarg);
+                if (*number < 0 || *number > 255) fail("it should be 0 to 255", optarg);
+                break;
             case 'h': fputs(usage, stdout); exit(0);
             default: fputs(usage, stderr); exit(64);
         }
@@ -241,9 +247,14 @@ int main(int count, char **arguments) {
 
     struct settings settings[2] = {clean, clean};
     uint64_t begin = now(), limit = NEVER;
-    read_options(count, arguments, settings, &limit);
-    tunnels[0] = open_tunnel(arguments[optind], "netlab", "10.77.0.1", "10.77.0.2");
-    tunnels[1] = open_tunnel(arguments[optind + 1], "netlab", "10.77.0.2", "10.77.0.1");
+    int number = 0;
+    read_options(count, arguments, settings, &limit, &number);
+    char name[16] = "netlab", first[16], second[16];
+    if (number) snprintf(name, sizeof name, "netlab%d", number);
+    snprintf(first, sizeof first, "10.77.%d.1", number);
+    snprintf(second, sizeof second, "10.77.%d.2", number);
+    tunnels[0] = open_tunnel(arguments[optind], name, first, second);
+    tunnels[1] = open_tunnel(arguments[optind + 1], name, second, first);
     for (int way = 0; way < 2; way++) link_change(&links[way], &settings[way], begin);
     hurry();
     // It may have gone before the kernel was asked to tell.

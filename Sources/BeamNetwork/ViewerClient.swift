@@ -2,7 +2,6 @@ import BeamIdentity
 import BeamMedia
 import BeamProtocol
 import NIOCore
-import NIOPosix
 import Synchronization
 
 /// Where a host's control plane may be reached.
@@ -42,25 +41,44 @@ public final class ViewerClient: Sendable {
         }
     }
 
-    private let group: MultiThreadedEventLoopGroup
+    /// How a viewer uses the network. The defaults suit the one viewer that a person watches; the rest is for many viewers
+    /// in one process, as benchmarks have them.
+    public struct Options: Sendable {
+        /// Shared with other viewers, and shut down by whoever made it; nil: a loop of its own.
+        public var loop: NetworkLoop?
+        /// The numeric address of this machine that everything is sent from; nil: the system chooses.
+        public var source: String?
+        /// A datagram's time is when the system received it (SIOCGSTAMPNS), not when this thread came to read it. The
+        /// thread may be busy with other viewers; that isn't the path's delay.
+        public var usesSystemTimes: Bool
+
+        public init(loop: NetworkLoop? = nil, source: String? = nil, usesSystemTimes: Bool = false) {
+            self.loop = loop
+            self.source = source
+            self.usesSystemTimes = usesSystemTimes
+        }
+    }
+
+    /// Nil if the loop is shared.
+    private let ownLoop: NetworkLoop?
     private let loop: any EventLoop
     private let driver: NIOLoopBoundBox<ViewerDriver>
     private let lastStatistics = Mutex(ViewerStatistics())
     private let isShutDown = Mutex(false)
 
     /// Starts to connect at once. `identity` is what the viewer proves to version 2 hosts: its key is `session.trust.own`.
-    public init(identity: LocalIdentity, session: ViewerSession.Configuration, handlers: Handlers) {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let loop = group.next()
-        self.group = group
+    public init(
+        identity: LocalIdentity, session: ViewerSession.Configuration, handlers: Handlers, options: Options = Options()
+    ) {
+        let network = options.loop ?? NetworkLoop()
+        ownLoop = options.loop == nil ? network : nil
+        let loop = network.loop
         self.loop = loop
         let driver = NIOLoopBoundBox.makeBoxSendingValue(
-            ViewerDriver(loop: loop, identity: identity, session: session, handlers: handlers), eventLoop: loop)
+            ViewerDriver(loop: loop, identity: identity, session: session, handlers: handlers, options: options),
+            eventLoop: loop)
         self.driver = driver
-        loop.execute {
-            ThreadPriority.raise()
-            driver.value.start()
-        }
+        loop.execute { driver.value.start() }
     }
 
     /// The host's code, as the person has typed it.
@@ -103,8 +121,8 @@ public final class ViewerClient: Sendable {
     public func shutdown() {
         _ = statistics
         guard !isShutDown.exchange(true) else { return }
-        // A failure to close is the system's; there is nothing left to be done about it.
+        // It fails only if the loop has ended, and everything on it has, too.
         try? loop.submit { [driver] in driver.value.shutdown() }.wait()
-        try? group.syncShutdownGracefully()
+        ownLoop?.shutdown()
     }
 }

@@ -2,6 +2,7 @@ import BeamClock
 import BeamIdentity
 import BeamMedia
 import BeamProtocol
+import CBeamSockets
 import NIOCore
 import NIOPosix
 
@@ -26,6 +27,12 @@ final class ViewerDriver {
     /// Made with the first media socket, and used for those after it.
     private var receiver: DatagramReceiver?
     private var mediaGeneration: UInt64 = 0
+    private let source: String?
+    private let usesSystemTimes: Bool
+    /// The media socket, as long as that is open, where the system's times are used.
+    private var timedSocket: CInt?
+    /// Of the last datagram: its session's time never goes back from one to the next.
+    private var lastArrival = MediaTime.distantPast
 
     /// What may wait to be sent to a host, in bytes: one that lets more wait isn't reading.
     private static let mostUnsent = 256 << 10
@@ -38,10 +45,12 @@ final class ViewerDriver {
 
     init(
         loop: any EventLoop, identity: LocalIdentity, session: ViewerSession.Configuration,
-        handlers: ViewerClient.Handlers
+        handlers: ViewerClient.Handlers, options: ViewerClient.Options
     ) {
         self.loop = loop
         self.handlers = handlers
+        source = options.source
+        usesSystemTimes = options.usesSystemTimes
         transport = Result { try SecureTransport(identity) }
         handshakeTimeout = session.allowsUnencrypted ? Self.patience : SecureControl.handshakeTimeout
         self.session = ViewerSession(configuration: session, random: SystemRandomNumberGenerator())
@@ -95,6 +104,9 @@ final class ViewerDriver {
             }
         for (option, value) in SocketOptions.control {
             bootstrap = bootstrap.channelOption(option, value: value)
+        }
+        if let source, let address = try? SocketAddress(ipAddress: source, port: 0) {
+            bootstrap = bootstrap.bind(to: address)
         }
         bootstrap.connect(host: endpoint.host, port: Int(endpoint.port)).whenComplete { result in
             switch result {
@@ -206,10 +218,17 @@ final class ViewerDriver {
         let generation = mediaGeneration
         let bound = NIOLoopBound(self, eventLoop: loop)
         guard let address = hostAddress?.with(port: port) else { return }
-        // A connected socket: the system drops what comes from anywhere else.
-        SocketOptions.makeBurstBootstrap(on: loop) { channel in
+        let bootstrap = SocketOptions.makeBurstBootstrap(on: loop) { channel in
             try channel.pipeline.syncOperations.addHandler(ViewerMediaHandler(bound.value, generation: generation))
-        }.connect(to: address).whenComplete { result in
+        }
+        // A connected socket: the system drops what comes from anywhere else.
+        let opened: EventLoopFuture<any Channel> =
+            if let source, let local = try? SocketAddress(ipAddress: source, port: 0) {
+                bootstrap.bind(to: local).flatMap { channel in channel.connect(to: address).map { channel } }
+            } else {
+                bootstrap.connect(to: address)
+            }
+        opened.whenComplete { result in
             switch result {
             case .success(let channel): bound.value.mediaOpened(channel, generation: generation)
             case .failure(let error): bound.value.mediaFailed(error, generation: generation)
@@ -222,6 +241,13 @@ final class ViewerDriver {
         media = channel
         receiver = receiver ?? DatagramReceiver()
         SocketOptions.enlargeBuffers(of: channel)
+        if usesSystemTimes {
+            timedSocket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+                of: NIOBSDSocket.Handle.self
+            ) { $0 }
+            // Asked for once, it is noted from then on.
+            _ = arrival()
+        }
         handle(.mediaOpened(localPort: UInt16(clamping: channel.localAddress?.port ?? 0)))
     }
 
@@ -238,8 +264,17 @@ final class ViewerDriver {
 
     private func closeMedia() {
         mediaGeneration += 1
+        timedSocket = nil
         media?.close(promise: nil)
         media = nil
+    }
+
+    /// When what was read last came.
+    private func arrival() -> MediaTime {
+        guard let timedSocket else { return .now }
+        let nanoseconds = beam_arrival_time(timedSocket)
+        lastArrival = max(lastArrival, nanoseconds > 0 ? MediaTime(nanoseconds: nanoseconds) : .now)
+        return lastArrival
     }
 
     private func sendMedia(_ bytes: [UInt8]) {
@@ -250,7 +285,7 @@ final class ViewerDriver {
     /// The first of a burst has come, or several that the system has put together.
     fileprivate func datagrams(_ data: ByteBuffer, segmentSize: Int?, generation: UInt64) {
         guard generation == mediaGeneration else { return }
-        let now = MediaTime.now
+        let now = arrival()
         data.withUnsafeReadableBytes { bytes in
             Segments.forEach(in: bytes, size: segmentSize ?? 0) { session.handleDatagram($0, now: now) }
         }
@@ -258,7 +293,8 @@ final class ViewerDriver {
 
     /// Reads what else has come, past NIO, which allocates for each read; then does what all of it asks for.
     fileprivate func datagramsRead(from channel: any Channel, generation: UInt64) {
-        if generation == mediaGeneration, let receiver {
+        // The system tells one time for all that such a read brings; where the time matters NIO reads one after the other.
+        if generation == mediaGeneration, timedSocket == nil, let receiver {
             let error = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                 of: NIOBSDSocket.Handle.self
             ) { socket in

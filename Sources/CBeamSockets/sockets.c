@@ -2,11 +2,14 @@
 #include "beam_sockets.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -74,6 +77,17 @@ beam_message beam_receiver_message(const beam_receiver *receiver, int index) {
         .length = receiver->headers[index].msg_len,
         .segment_size = receiver->segment_sizes[index],
     };
+}
+
+static int64_t in_nanoseconds(struct timespec time) { return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec; }
+
+int64_t beam_arrival_time(int socket) {
+    struct timespec arrival, wall, steady;
+    if (ioctl(socket, SIOCGSTAMPNS, &arrival) != 0) return 0;
+    // The system tells the wall clock's time; how long ago that is says the rest.
+    clock_gettime(CLOCK_REALTIME, &wall);
+    clock_gettime(CLOCK_MONOTONIC, &steady);
+    return in_nanoseconds(steady) - (in_nanoseconds(wall) - in_nanoseconds(arrival));
 }
 
 int beam_send_burst(

@@ -30,6 +30,10 @@ void beam_receiver_free(beam_receiver *_Nullable receiver);
 int beam_receive(beam_receiver *_Nonnull receiver, int socket);
 beam_message beam_receiver_message(const beam_receiver *_Nonnull receiver, int index);
 
+/// When the system received the datagram that was read last from this socket (SIOCGSTAMPNS, see socket(7)): nanoseconds of
+/// CLOCK_MONOTONIC, or 0 if that isn't known. The first call makes the system note it from then on.
+int64_t beam_arrival_time(int socket);
+
 /// Sends `length` bytes as datagrams of `segment_size` bytes each, the last of which may be shorter, in one call that
 /// leaves the cutting to the system (UDP_SEGMENT; at most 64 datagrams and 65507 bytes). `to` is a socket address.
 /// 0, or an errno.

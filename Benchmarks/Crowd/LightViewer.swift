@@ -1,0 +1,97 @@
+import BeamClock
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import Synchronization
+
+/// One viewer: a `ViewerClient`, and what it got instead of a decoder.
+final class LightViewer: Sendable {
+    /// A frame that was handed to the decoder, had there been one.
+    struct Frame {
+        var number: UInt32
+        var layer: UInt8
+        var isKeyframe: Bool
+        /// In bytes, without headers.
+        var length: Int
+        /// When its last datagram came.
+        var completed: MediaTime
+        /// When the screen looked like this, as well as this viewer knows that.
+        var captured: MediaTime?
+    }
+
+    struct State {
+        var paired: MediaTime?
+        var firstKeyframe: MediaTime?
+        var frames: [Frame] = []
+        /// Why it ended, if it did.
+        var ended: String?
+        /// What else happened to it: control connections lost and mended, stalls.
+        var troubles: [String] = []
+    }
+
+    /// Of `State.troubles`.
+    fileprivate static let mostTroubles = 20
+
+    let number: Int
+    let group: String
+    /// When it began to connect.
+    let start: MediaTime
+    private let state: State.Shared
+    private let client: ViewerClient
+
+    init(
+        number: Int, group: String, host: String, port: UInt16, population: Population, options: ViewerClient.Options
+    ) throws {
+        self.number = number
+        self.group = group
+        let (identity, trust) = try population.viewer(number)
+        let state = State.Shared()
+        self.state = state
+        start = .now
+        let endpoint = Endpoint(host: host, port: port)
+        client = ViewerClient(
+            identity: identity, session: ViewerSession.Configuration(trust: trust),
+            handlers: ViewerClient.Handlers(
+                onEvent: { event in state.value.withLock { $0.note(event) } },
+                onAccessUnit: { unit in state.value.withLock { $0.note(unit) } },
+                locate: { [endpoint] }),
+            options: options)
+    }
+
+    /// Leaves; answers what it got.
+    func end() -> (state: State, statistics: ViewerStatistics) {
+        client.shutdown()
+        return (state.value.withLock { $0 }, client.statistics)
+    }
+}
+
+extension LightViewer.State {
+    /// The network's thread writes, the main thread reads at the end.
+    final class Shared: Sendable {
+        let value = Mutex(LightViewer.State())
+    }
+
+    fileprivate mutating func note(_ unit: AccessUnit) {
+        if unit.isKeyframe, firstKeyframe == nil { firstKeyframe = unit.time }
+        frames.append(
+            LightViewer.Frame(
+                number: unit.number, layer: UInt8(clamping: unit.lane), isKeyframe: unit.isKeyframe,
+                length: unit.avcc.count, completed: unit.time, captured: unit.captureTime))
+    }
+
+    fileprivate mutating func note(_ event: ViewerEvent) {
+        switch event {
+        case .paired: paired = paired ?? .now
+        case .refused(let reason): ended = reason
+        case .controlLost(let reason): note("the control connection was lost: \(reason)")
+        case .retrying(_, let reason): note("retrying: \(reason)")
+        case .stalled: note("stalled")
+        case .mediaReconnecting: note("the media socket was replaced")
+        default: break
+        }
+    }
+
+    private mutating func note(_ trouble: String) {
+        if troubles.count < LightViewer.mostTroubles { troubles.append(trouble) }
+    }
+}

@@ -1,0 +1,250 @@
+"""The rows of `Scripts/bench crowd`: what is played, and the figures that come of it."""
+
+import time
+
+from results import number
+from scene import SETTLE, Networks, Scene, median, memory_of
+
+# 10 peers in which every kind of misbehaviour is present. What the host ends at once takes turns.
+MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbage-tls",
+               "flood-udp+garbage-udp+lie-past", "keyframes+everything", "lie-growing",
+               "never-acknowledge+slow-message", "acknowledge-unsent+lie-random", "connect-loop"]
+# The clean viewer's neighbours.
+LINKS = {"300 kbit/s": "delay=5ms,rate=300k,queue=64k", "20 % loss": "delay=5ms,loss=20%",
+         "200 ms round trip": "delay=100ms"}
+
+
+def say_nothing(_):
+    pass
+
+
+def shown(run):
+    """The first figures of a run, for somebody who waits for the rest."""
+    return (f"slowest {run['fps_lowest']:.1f} frames/s, latency {number(run['latency'])} / "
+            f"{number(run['latency_p95'])} ms, {run['lost']} frames lost; host {run['host_cpu']:.0%} of a core, light "
+            f"viewers {run['crowd_cpu']:.0%}, idle {run['idle']:.0%} of the machine")
+
+
+# --- Figures of a group of viewers -----------------------------------------------------------------------------------
+
+
+def group(run, *names):
+    return [viewer for viewer in run["crowd"]["viewers"] if not names or viewer["group"] in names]
+
+
+def figures(run, *names):
+    """What the viewers of these groups got, in one run."""
+    viewers = group(run, *names)
+    watching = [viewer for viewer in viewers if viewer["frames"]]
+    frames = sum(viewer["frames"] for viewer in viewers)
+    own_layers = {layer for viewer in viewers for layer in viewer["layers"]}
+    begin = run["begin_after"]
+    keyframes = [one for one in run["crowd"]["keyframes"]
+                 if begin <= one["at"] < begin + run["crowd"]["seconds"] and one["layer"] in own_layers]
+    return {
+        "viewers": len(viewers), "without_picture": sum(viewer["firstPictureMs"] is None for viewer in viewers),
+        "ended": [viewer["ended"] for viewer in viewers if viewer["ended"]],
+        "fps_lowest": min((viewer["fps"] for viewer in viewers), default=0),
+        "fps_median": median([viewer["fps"] for viewer in viewers]),
+        "lost_most": max((viewer["lost"] for viewer in viewers), default=0),
+        "lost": sum(viewer["lost"] for viewer in viewers),
+        "gap_longest": max((viewer["longestGapMs"] for viewer in viewers), default=None),
+        "latency": median([viewer["latencyMs"]["median"] for viewer in watching]),
+        "latency_p95": median([viewer["latencyMs"]["p95"] for viewer in watching]),
+        "latency_p95_worst": max((viewer["latencyMs"]["p95"] for viewer in watching), default=None),
+        "bytes_a_frame": sum(viewer["bytes"] for viewer in viewers) / frames if frames else None,
+        "mbit": median([viewer["bytes"] * 8e-6 / run["crowd"]["seconds"] for viewer in watching]),
+        "keyframes": len(keyframes), "layers": run["crowd"]["layers"],
+    }
+
+
+def keep(run, *names):
+    """The figures of a run and of the machine, without each viewer's."""
+    crowd = run["crowd"]
+    return {**figures(run, *names), "spread": crowd.get("spreadMs"), "host_cpu": run["host_cpu"],
+            "crowd_cpu": run["crowd_cpu"], "idle": run["idle"], "rss": run["rss"], "peak": run["peak"],
+            "load": run["load"], "real": run["real"]}
+
+
+# --- More and more viewers -------------------------------------------------------------------------------------------
+
+
+def viewers(place, say=say_nothing):
+    """One, 50 and 200 viewers, as far as the program lets them in."""
+    found, options = [], place.options
+    counts = sorted({min(count, place.most_viewers) for count in options.counts})
+    place.prepare(max(counts))
+    for repetition in range(options.reps):
+        for count in counts if repetition % 2 == 0 else counts[::-1]:
+            run = watched_by(place, count, options.bit_rate)
+            say(f"{count} viewers: {shown(run)}")
+            if count > 100 and (run["crowd_cpu"] > 0.85 or run["idle"] < 0.03):
+                # The machine, not the host, is what comes to an end here.
+                say(f"The machine can't carry {count} viewers at {options.bit_rate}: once more at {options.few_bits}")
+                run = watched_by(place, count, options.few_bits)
+                run["compared"] = watched_by(place, 1, options.few_bits)
+            found.append(run)
+    return {"runs": found, "limit": place.most_viewers if max(counts) < max(options.counts) else None}
+
+
+def watched_by(place, count, bit_rate):
+    real = min(place.options.real, count // 5)
+    with Scene(place, count, bit_rate) as scene:
+        scene.watch(real)
+        within = min(10.0, count / 20)
+        begin = within + SETTLE
+        crowd = scene.crowd([f"all:{count - real}:0:{within}"], begin, place.options.seconds)
+        run = scene.measure(crowd)
+    run["begin_after"] = begin
+    return {"count": count, "bit_rate": bit_rate, **keep(run)}
+
+
+# --- What one more takes ---------------------------------------------------------------------------------------------
+
+
+def memory(place, say=say_nothing):
+    """One host's own memory with 10 viewers, and after all the others have come: two hosts differ by more than that."""
+    few, many = 10, min(max(place.options.counts), place.most_viewers)
+    place.prepare(many)
+    found = []
+    if many <= few:
+        return {"runs": found}
+    for _ in range(place.options.reps):
+        # What grows with time and not with viewers has its time at first.
+        rest, within = 4 + 3 * SETTLE, many / 20
+        begin = rest + within + 2 * SETTLE
+        with Scene(place, many, place.options.few_bits if many > 100 else place.options.bit_rate) as scene:
+            crowd = scene.crowd([f"few:{few}:0:1", f"rest:{many - few}:{rest}:{within}"], begin, 2)
+            started = scene.moment(crowd, "started")
+            time.sleep(max(0, started + rest - 0.5 - time.monotonic()))
+            before = memory_of(scene.host.pid)
+            scene.measure(crowd)
+            after = memory_of(scene.host.pid)
+        each = (after["own"] - before["own"]) / (many - few)
+        found.append({"few": few, "many": many, "before": before, "after": after, "each": each})
+        say(f"{many - few} viewers more: {each:.0f} KiB each")
+    return {"runs": found}
+
+
+# --- 40 join at once -------------------------------------------------------------------------------------------------
+
+
+def joins(place, say=say_nothing):
+    """40 viewers join within a second while 5 watch."""
+    found = []
+    place.prepare(45)
+    for _ in range(place.options.reps):
+        with Scene(place, 45, place.options.bit_rate) as scene:
+            crowd = scene.crowd([f"watching:5:0:0.2", f"joining:40:{SETTLE}:1"], SETTLE - 0.2, 4)
+            run = scene.measure(crowd)
+            run["begin_after"] = SETTLE - 0.2
+            found.append(joined(run))
+        say(f"{found[-1]['joined']} of 40 joined: first picture after {number(found[-1]['first_median'], 0)} ms, the "
+            f"last after {found[-1]['first_longest']:.0f} ms; {found[-1]['busiest']} keyframes in the busiest second")
+    return {"runs": found}
+
+
+def joined(run):
+    joining = group(run, "joining")
+    times = [viewer["firstPictureMs"] for viewer in joining if viewer["firstPictureMs"] is not None]
+    paired = [viewer["pairedMs"] for viewer in joining if viewer["pairedMs"] is not None]
+    keyframes = run["crowd"]["keyframes"]
+    storm = [one for one in keyframes if one["at"] >= SETTLE - 0.2]
+    # The one that those had who came to a stream at rest.
+    usual = median([one["bytes"] for one in keyframes if one["at"] < SETTLE - 0.2])
+    return {
+        "joined": len(times), "first_median": median(times), "first_longest": max(times, default=float("inf")),
+        "paired_median": median(paired), "paired_longest": max(paired, default=None),
+        "busiest": max((sum(one["at"] <= other["at"] < one["at"] + 1 for other in storm) for one in storm), default=0),
+        "keyframes": len(storm), "keyframe_median": median([one["bytes"] for one in storm]),
+        "keyframe_largest": max((one["bytes"] for one in storm), default=None), "keyframe_usual": usual,
+        "watching": figures(run, "watching"), "refused": sorted({viewer["ended"] for viewer in joining
+                                                                 if viewer["ended"]}),
+        "host_cpu": run["host_cpu"], "crowd_cpu": run["crowd_cpu"], "idle": run["idle"], "load": run["load"],
+    }
+
+
+# --- 10 of 50 misbehave ----------------------------------------------------------------------------------------------
+
+
+def misbehaving(place, say=say_nothing):
+    """40 honest viewers beside 10 that misbehave, and beside 10 that don't, in turns."""
+    found = {"without": [], "with": [], "peers": []}
+    place.prepare(60)
+    for repetition in range(max(2, place.options.reps)):
+        peers = place.options.misbehave or MISBEHAVING
+        for has_peers in (False, True) if repetition % 2 == 0 else (True, False):
+            run, seen = beside(place, peers if has_peers else [], len(peers))
+            found["with" if has_peers else "without"].append(run)
+            say(f"{'with' if has_peers else 'without'} misbehaviour: {shown(run)}")
+            if has_peers:
+                found["peers"].append(seen)
+                for peer in seen:
+                    say(f"    {peer['kinds']}: {words_of(peer)}")
+    return found
+
+
+def beside(place, peers, others, honest=40, size="1920x1080", bit_rate=None, seconds=None, settle=SETTLE):
+    seconds = seconds or place.options.seconds
+    within = honest / 20
+    begin = within + settle + 1
+    groups = [f"honest:{honest}:0:{within}"] + ([] if peers else [f"others:{others}:{within}:0.5"])
+    with Scene(place, honest + others, bit_rate or place.options.bit_rate, size) as scene:
+        crowd = scene.crowd(groups, begin, seconds)
+        # They come when most of the honest ones watch.
+        crowd.wait_for("started")
+        scene.misbehave(peers, begin + seconds + 2, first=honest)
+        run = scene.measure(crowd)
+        seen = scene.end_misbehaving()
+        run["host_events"] = scene.told()
+    run["begin_after"] = begin
+    for peer in seen:
+        reasons = {}
+        for event in run["host_events"]:
+            if event["name"] == peer["name"] and event["reason"]:
+                reasons[event["reason"]] = reasons.get(event["reason"], 0) + 1
+        peer["host_said"] = reasons
+    return keep(run, "honest"), seen
+
+
+def words_of(peer):
+    if "trouble" in peer:
+        return f"came to no end: {peer['trouble']}"
+
+    def listed(counts):
+        return "; ".join(f"{count} × {reason}" for reason, count in counts.items())
+
+    return (f"let in {peer['joins']} times; the host: {listed(peer['host_said']) or 'nothing'}; it saw: "
+            f"{listed(peer['endings']) or 'nothing'}")
+
+
+# --- Different networks ----------------------------------------------------------------------------------------------
+
+
+def networks(place, say=say_nothing):
+    """A clean viewer alone, and beside three behind bad links, in turns."""
+    found = {"alone": [], "beside": [], "links": list(LINKS)}
+    place.prepare(4)
+    for repetition in range(max(2, place.options.reps)):
+        for is_alone in (True, False) if repetition % 2 == 0 else (False, True):
+            run = with_links(place, [] if is_alone else list(LINKS.values()))
+            found["alone" if is_alone else "beside"].append(run)
+            say(f"clean {'alone' if is_alone else 'beside'}: {shown(run)}"
+                + "".join(f"; {name} {other['fps_lowest']:.1f} frames/s"
+                          for name, other in zip(LINKS, run["others"])))
+    return found
+
+
+def with_links(place, links):
+    # Rates find themselves on a bad path within some seconds.
+    begin, seconds = SETTLE + 5, place.options.seconds
+    with Scene(place, 4, place.options.bit_rate, bind=None) as scene, Networks(place, links) as ends:
+        clean = scene.crowd(["clean:1"], begin, seconds)
+        others = [scene.crowd(["other:1"], begin, seconds, first=number, at=at, target=target,
+                              more=["--one-address"]) for number, (at, target) in enumerate(ends.ends, 1)]
+        run = scene.measure(clean)
+        results = [Scene.result_of(other) for other in others]
+    run["begin_after"] = begin
+    kept = keep(run)
+    kept["others"] = [figures({"crowd": result, "begin_after": begin}) for result in results]
+    return kept

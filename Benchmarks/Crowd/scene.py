@@ -1,0 +1,261 @@
+"""A host and its viewers as processes, for one run of `Scripts/bench crowd`, and what was seen of them."""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+import between
+import laboratory
+from programs import Program
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Before measuring begins: the path's estimates, the rate control and the decoders have come to rest.
+SETTLE = 5
+
+
+# Host and honest viewers come before those who misbehave, who in truth have machines of their own.
+FIRST, LAST = -10, 5
+
+
+class Trouble(Exception):
+    is_for_people = True
+
+
+class Place:
+    """Programs, and identities that host and viewers have been given."""
+
+    def __init__(self, program, crowd, directory, options):
+        self.program, self.crowd, self.directory, self.options = program, crowd, pathlib.Path(directory), options
+        help_ = subprocess.run([program, "share", "--help"], capture_output=True, text=True).stdout
+        self.has_limit_option = "--max-viewers" in help_
+        # 64 is the limit where it can't be set; some room is left for viewers that come back before they have left.
+        self.most_viewers = 900 if self.has_limit_option else 60
+        self.prepared = 0
+        # In a network of its own nobody else has a port; viewers' own are above 32768.
+        self.ports = itertools.count(20_000)
+        self.log = open(self.directory / "log", "a+")
+        self.relay = None
+
+    def prepare(self, count):
+        """Keys for so many light viewers, and for the real ones."""
+        if count > self.prepared:
+            subprocess.run([self.crowd, "prepare", str(self.directory / "population"), "--count", str(count),
+                            "--real", str(max(1, self.options.real))], check=True)
+            self.prepared = count
+
+    def source(self, size):
+        """What is shared."""
+        if self.options.content != "noise":
+            return ["--source", "pattern", "--content", self.options.content, "--size", size]
+        file = self.directory / f"noise-{size}.y4m"
+        if not file.exists():
+            width, height = size.split("x")
+            subprocess.run([self.crowd, "content", str(file), "--width", width, "--height", height], check=True)
+        return ["--source", str(file)]
+
+    @property
+    def population(self):
+        return self.directory / "population"
+
+
+class Namespace:
+    """One more viewer's end of a network; what `between` wants of a laboratory."""
+
+    def __init__(self, place, pid):
+        self.relay, self.log, self.viewer_end = place.relay, place.log, pid
+
+
+class Scene:
+    """One host, and whoever watches it."""
+
+    def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1"):
+        self.place, self.bind = place, bind
+        self.stack = contextlib.ExitStack()
+        self.port = next(place.ports)
+        self.words = [place.program, "share", *place.source(size), "--max-fps", "30", "-b", bit_rate, "--trusted-only",
+                      "--no-discovery", "--json", "--name", "desk", "--port", str(self.port), "--media-port",
+                      str(next(place.ports)), "--time-limit", "300",
+                      *([] if bind is None else ["--bind", bind]), *shlex.split(place.options.host_options)]
+        if place.has_limit_option:
+            self.words += ["--max-viewers", str(max(64, viewers + 20))]
+        self.real, self.misbehaving = [], []
+
+    def __enter__(self):
+        try:
+            self.host = self.start(self.words, self.place.population / "host")
+            if not self.host.wait_for("ready"):
+                raise Trouble(f"The host doesn't start: {self.host.error_text}")
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def start(self, words, state, niceness=FIRST):
+        program = Program([str(word) for word in words], state)
+        self.stack.callback(program.end)
+        set_niceness(program.pid, niceness)
+        return program
+
+    def watch(self, count=None):
+        """Real viewers, which decode."""
+        for number in range(self.place.options.real if count is None else count):
+            viewer = self.start([self.place.program, "watch", f"127.0.0.1:{self.port}", "--no-window", "--json",
+                                 "--time-limit", "300"], self.place.population / f"real-{number}")
+            self.real.append(viewer)
+
+    def misbehave(self, peers, seconds, first):
+        """Starts a process for each of `peers`, a list of kinds; with the keys from number `first` on."""
+        for number, kinds in enumerate(peers, first):
+            key = self.place.population / "crowd" / f"{number}.pem"
+            peer = self.start([sys.executable, "-B", HERE / "misbehaving.py", kinds, "--port", self.port, "--key", key,
+                               "--source", f"127.0.{1 + number // 250}.{1 + number % 250}", "--name",
+                               f"crowd {number}", "--seconds", seconds], self.place.directory, niceness=LAST)
+            peer.kinds, peer.number = kinds, number
+            self.misbehaving.append(peer)
+
+    def crowd(self, groups, begin, seconds, first=0, at=(), target="127.0.0.1", more=()):
+        """Light viewers, in `at` (words before the command that enter a network namespace)."""
+        words = [*at, self.place.crowd, "watch", f"{target}:{self.port}", "--directory", self.place.population,
+                 "--begin", begin, "--seconds", seconds, "--first", first, *more]
+        for group in groups:
+            words += ["--group", group]
+        return self.start(words, self.place.directory)
+
+    def measure(self, crowd):
+        """What was seen between the crowd's `begin` and `end`, its result included."""
+        begin = self.moment(crowd, "begin")
+        before = [self.sample(crowd), time.monotonic()]
+        self.moment(crowd, "end")
+        after = [self.sample(crowd), time.monotonic()]
+        found = self.result_of(crowd)
+        if self.host.fate:
+            raise Trouble(f"The host ended by {self.host.fate}: {self.host.error_text}")
+        span = after[1] - before[1]
+        return {
+            "crowd": found, "host_cpu": (after[0]["host"] - before[0]["host"]) / span,
+            "crowd_cpu": (after[0]["crowd"] - before[0]["crowd"]) / span,
+            "idle": (after[0]["idle"] - before[0]["idle"]) / span / os.cpu_count(),
+            "rss": after[0]["rss"], "peak": after[0]["peak"], "begin": begin,
+            "real": [self.real_figures(viewer, before[1], after[1]) for viewer in self.real],
+            "host_events": self.told(), "load": os.getloadavg()[0],
+        }
+
+    @staticmethod
+    def result_of(crowd):
+        found = crowd.wait_for("result", 60)
+        if found is None:
+            raise Trouble(f"The viewers came to no result: {crowd.error_text}")
+        for viewer in found["viewers"]:
+            # What there isn't is left out.
+            for name in ("pairedMs", "firstPictureMs", "latencyMs", "order", "ended"):
+                viewer.setdefault(name, None)
+        return found
+
+    def moment(self, crowd, name):
+        event = crowd.wait_for(name, 120)
+        if event is None:
+            raise Trouble(f"The viewers came to no {name}: {crowd.error_text}")
+        return event["time"]
+
+    def sample(self, crowd):
+        memory = memory_of(self.host.pid)
+        with open("/proc/stat") as file:
+            idle = int(file.readline().split()[4]) / os.sysconf("SC_CLK_TCK")
+        return {"host": self.host.processor(), "crowd": crowd.processor(), "idle": idle, **memory}
+
+    @staticmethod
+    def real_figures(viewer, begin, end):
+        lines = [event for event in viewer.named("stats", begin + 0.5) if event["at"] <= end + 0.5]
+        latencies = [line["latencyMs"]["captureToPicture"] for line in lines
+                     if "captureToPicture" in line.get("latencyMs", {})]
+        return {"fps": median([line["fps"] for line in lines]),
+                "lowest": min((line["fps"] for line in lines), default=0),
+                "median": median([one["median"] for one in latencies]),
+                "p95": median([one["p95"] for one in latencies])}
+
+    def told(self):
+        """What the host has said of those who left or were refused."""
+        left = [{"name": event.get("name"), "reason": event.get("reason")}
+                for event in self.host.events if event["event"] in ("viewer-left", "refused")]
+        return left
+
+    def end_misbehaving(self):
+        """Ends them; answers what each has seen."""
+        found = []
+        for peer in self.misbehaving:
+            # One that has stopped itself has to go on before it can end.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(peer.pid, signal.SIGCONT)
+            peer.process.terminate()
+        for peer in self.misbehaving:
+            said = peer.wait_for("misbehaved", 6)
+            found.append({"kinds": peer.kinds, "name": f"crowd {peer.number}",
+                          **({"joins": said["joins"], "endings": said["endings"]} if said
+                             else {"trouble": peer.error_text[-400:]})})
+        return found
+
+
+class Networks:
+    """Viewers behind links of their own, each in a network namespace, for one scene."""
+
+    def __init__(self, place, links):
+        self.place, self.links = place, links
+
+    def __enter__(self):
+        self.stack = contextlib.ExitStack()
+        try:
+            self.ends = []
+            for number, settings in enumerate(self.links, 1):
+                pid = self.stack.enter_context(between.namespace(self.place.log))
+                self.stack.enter_context(between.Relay(Namespace(self.place, pid), settings, [], number, number))
+                self.ends.append((["nsenter", f"--net=/proc/{pid}/ns/net", "--"], f"10.77.{number}.1"))
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+
+def set_niceness(session, niceness):
+    """Of a session: where the kernel schedules these as groups (sched(7), autogroup), a process's own niceness counts
+    only within its session.
+    """
+    with contextlib.suppress(OSError):
+        pathlib.Path(f"/proc/{session}/autogroup").write_text(str(niceness))
+
+
+def memory_of(pid):
+    """In KiB: all that it holds, of that its own (no files), and the most that it ever held."""
+    names = {"VmRSS": "rss", "RssAnon": "own", "VmHWM": "peak"}
+    found = dict.fromkeys(names.values(), 0)
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name in names:
+            found[names[name]] = int(value.split()[0])
+    return found
+
+
+def median(values):
+    values = [value for value in values if value is not None]
+    return statistics.median(values) if values else None
+
+
+def has_relay():
+    """Whether networks of their own can be made here."""
+    try:
+        with open(os.devnull, "w") as log, between.namespace(log):
+            return os.path.exists("/dev/net/tun")
+    except (OSError, laboratory.Trouble):
+        return False

@@ -1,0 +1,194 @@
+"""What `Scripts/bench crowd` prints: figures beside what is aimed at, and whether it is reached."""
+
+import dataclasses
+
+import results
+from rows import words_of
+from scene import median
+
+YES, NO, UNKNOWN = "yes", "no", "not measured"
+
+
+@dataclasses.dataclass
+class Line:
+    what: str
+    aim: str
+    figure: str
+    reached: str
+
+
+def verdict(is_reached):
+    return YES if is_reached else NO
+
+
+def of(runs, name):
+    return median([run.get(name) for run in runs])
+
+
+def number(value, digits=1, unit=""):
+    return results.number(value, digits, unit)
+
+
+# --- Rows ------------------------------------------------------------------------------------------------------------
+
+
+def viewers(found):
+    runs = found["runs"]
+    by_count = {count: [run for run in runs if run["count"] == count]
+                for count in sorted({run["count"] for run in runs})}
+    lines = []
+    for count, some in by_count.items():
+        title = f"{count} viewer{'s' if count > 1 else ''}"
+        aim = {1: None, 50: 1.5}.get(count, 3 if count > 50 else None)
+        note = " (the aim is for 200)" if 50 < count < 200 else ""
+        bits = some[0]["bit_rate"]
+        if count > 1 and 1 in by_count:
+            compared = [run["compared"] for run in some if "compared" in run] or by_count[1]
+            ratio = of(some, "host_cpu") / of(compared, "host_cpu")
+            # A host that sends fewer frames takes less; that isn't what is aimed at.
+            slow = min(run["fps_median"] for run in some) < 29
+            lines.append(Line(f"{title}, {bits}: host's CPU, to one viewer's" + note, f"≤ {aim} ×" if aim else "",
+                              f"{ratio:.2f} × ({of(some, 'host_cpu'):.0%} of a core"
+                              + (f", at {of(some, 'fps_median'):.0f} frames/s)" if slow else ")"),
+                              "" if not aim else UNKNOWN if count not in (50, 200)
+                              else verdict(ratio <= aim and not slow)))
+        else:
+            lines.append(Line(f"{title}, {bits}: host's CPU", "", f"{of(some, 'host_cpu'):.0%} of a core", ""))
+        lowest = min(run["fps_lowest"] for run in some)
+        lines.append(Line(f"{title}: slowest viewer, frames a second", "≥ 29",
+                          f"{lowest:.1f} ({max(run['lost_most'] for run in some)} lost at the most)",
+                          verdict(lowest >= 29 and not any(run["without_picture"] for run in some))))
+        spreads = [run["spread"] for run in some if run["spread"]]
+        if count > 1 and not spreads:
+            lines.append(Line(f"{title}: the last viewer served", "< 3 ms" if count == 50 else "",
+                              "no frame that 9 of 10 viewers got", NO if count == 50 else ""))
+        elif count > 1:
+            middle, late = median([one["median"] for one in spreads]), median([one["p95"] for one in spreads])
+            lines.append(Line(f"{title}: the last viewer served, behind the first (median, p95)",
+                              "< 3 ms" if count == 50 else "", f"{middle:.2f}, {late:.2f} ms",
+                              verdict(middle < 3) if count == 50 else ""))
+        reals = [one for run in some for one in run["real"]]
+        real = f"; real viewers {number(median([one['fps'] for one in reals]))} frames/s" if reals else ""
+        lines.append(Line(f"{title}: latency (median, p95)", "",
+                          f"{number(of(some, 'latency'))}, {number(of(some, 'latency_p95'))} ms; each "
+                          f"{number(of(some, 'mbit'))} Mbit/s, {of(some, 'rss') / 1024:.0f} MiB; the light viewers "
+                          f"took {of(some, 'crowd_cpu'):.0%} of a core{real}", ""))
+    return lines
+
+
+def memory(found):
+    runs = found["runs"]
+    if not runs:
+        return []
+    each = of(runs, "each")
+    return [Line(f"memory of one more viewer, from {runs[0]['few']} to {runs[0]['many']} of one host", "< 100 KiB",
+                 f"{each:.0f} KiB", verdict(each < 100))]
+
+
+def joins(found):
+    runs = found["runs"]
+    title = "40 join within 1 s"
+    longest, joined = max(run["first_longest"] for run in runs), min(run["joined"] for run in runs)
+    missed = max(run["watching"]["lost_most"] for run in runs)
+    busiest = max(run["busiest"] for run in runs)
+    sizes = [(run["keyframe_largest"] or 0) / run["keyframe_usual"] for run in runs if run["keyframe_usual"]]
+    lines = [
+        Line(f"{title}: first picture (median, longest)", "≤ 500 ms",
+             f"{number(of(runs, 'first_median'), 0)}, {longest:.0f} ms; {joined} of 40 have one", verdict(longest <= 500
+                                                                                                  and joined == 40)),
+        Line(f"{title}: of that, until let in (median, longest)", "",
+             f"{number(of(runs, 'paired_median'), 0)}, "
+             f"{number(max(run['paired_longest'] or 0 for run in runs), 0)} ms", ""),
+        Line(f"{title}: frames missed by one of the 5 who watched", "0",
+             f"{missed}; longest gap {number(max(run['watching']['gap_longest'] for run in runs), 0)} ms",
+             verdict(missed == 0)),
+        Line(f"{title}: keyframes in the busiest second", "≤ 5", f"{busiest}", verdict(busiest <= 5)),
+    ]
+    if sizes:
+        lines.append(Line(f"{title}: the largest keyframe, to a usual one", "≤ 1.25 ×",
+                          f"{max(sizes):.2f} × (usual {of(runs, 'keyframe_usual') / 1000:.0f} kB, median here "
+                          f"{number((of(runs, 'keyframe_median') or 0) / 1000, 0)} kB)", verdict(max(sizes) <= 1.25)))
+    return lines
+
+
+# What is compared: its name, digits, unit, which way is worse, and what is noise in any case (a share, an amount).
+MORE, LESS, OTHER = 1, -1, 0
+COMPARED = [
+    ("fps_lowest", "frames a second of the slowest", 1, "", LESS, 0.01, 0.3),
+    ("lost", "frames lost by all", 0, "", MORE, 0, 2),
+    ("latency", "latency, median", 1, " ms", MORE, 0.05, 0.5),
+    ("latency_p95", "latency, p95", 1, " ms", MORE, 0.05, 1),
+    ("bytes_a_frame", "bytes a frame", 0, "", OTHER, 0.03, 0),
+    ("keyframes", "keyframes", 0, "", MORE, 0, 1),
+]
+
+
+def compared(title, without, with_):
+    """With something beside without it: reached where the difference of the medians is no worse than the noise, which
+    is how far the runs without it lie apart, and at least what is given above. Where those aren't at rest, as on a machine
+    that has other things to do, nothing can be said.
+    """
+    is_at_rest = min(run["fps_lowest"] for run in without) >= 29
+    lines = []
+    for name, words, digits, unit, worse_way, share, amount in COMPARED:
+        before, after = [run[name] for run in without], [run[name] for run in with_]
+        if None in before or None in after:
+            # A run in which nobody had a frame has no latency.
+            lines.append(Line(f"{title}: {words}", "as without", "none", NO))
+            continue
+        noise = max(max(before) - min(before), share * abs(median(before)), amount)
+        change = median(after) - median(before)
+        worse = change * worse_way if worse_way else abs(change)
+        lines.append(Line(f"{title}: {words}", "as without",
+                          f"{number(median(before), digits)} → {number(median(after), digits)}{unit} "
+                          f"(noise {number(noise, max(digits, 1))})",
+                          verdict(worse <= noise) if is_at_rest else UNKNOWN))
+    return lines
+
+
+# What the host says of those that left by themselves, or came back.
+OWN_ENDINGS = {"it has ended", "another one of the same device has come"}
+
+
+def misbehaving(found):
+    lines = compared("10 of 50 misbehave, the other 40", found["without"], found["with"])
+    silent = [peer["kinds"] for seen in found["peers"] for peer in seen if "trouble" in peer]
+    evicted = sorted({peer["kinds"] for seen in found["peers"] for peer in seen
+                      if set(peer.get("host_said", ())) - OWN_ENDINGS})
+    told = sorted({peer["kinds"] for seen in found["peers"] for peer in seen
+                   if any(words.startswith("told: ") for words in peer.get("endings", ()))})
+    lines.append(Line("10 of 50 misbehave: evicted, by the host's words", "", f"{', '.join(evicted) or 'none'}"
+                      + (f"; without a result: {', '.join(silent)}" if silent else ""), ""))
+    lines.append(Line("10 of 50 misbehave: told why", "", f"{', '.join(told) or 'none'}", ""))
+    return lines
+
+
+def networks(found):
+    lines = compared(f"clean viewer beside {', '.join(found['links'])}", found["alone"], found["beside"])
+    for index, name in enumerate(found["links"]):
+        some = [run["others"][index] for run in found["beside"]]
+        lines.append(Line(f"the one behind {name}", "", f"{number(of(some, 'fps_lowest'))} frames/s, latency "
+                          f"{number(of(some, 'latency'), 0)} / {number(of(some, 'latency_p95'), 0)} ms, "
+                          f"{number(of(some, 'mbit'), 2)} Mbit/s", ""))
+    return lines
+
+
+ROWS = {"viewers": viewers, "memory": memory, "joins": joins, "misbehaving": misbehaving, "networks": networks}
+
+
+def all_lines(found):
+    return [line for name, lines in ROWS.items() if name in found for line in lines(found[name])]
+
+
+def show(found):
+    lines = all_lines(found)
+    print(results.table([[line.what, line.aim, line.figure, line.reached] for line in lines],
+                        ["", "aim", "measured", "reached"]))
+    judged = [line for line in lines if line.reached in (YES, NO, UNKNOWN)]
+    print(f"\n{sum(line.reached == YES for line in judged)} of {len(judged)} aims are reached; "
+          f"{sum(line.reached == UNKNOWN for line in judged)} could not be measured.")
+    for name, seen in ((name, found[name]) for name in ("misbehaving",) if name in found):
+        print("\nWhat became of those who misbehaved:")
+        for number_, peers in enumerate(seen["peers"], 1):
+            for peer in peers:
+                print(f"  run {number_}, {peer['kinds']}: {words_of(peer)}")
