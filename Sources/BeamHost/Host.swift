@@ -107,7 +107,8 @@ public final class Host: Sendable {
     public func report(sinceStart: Bool = false) -> HostReport {
         let encoded = encode.report(sinceStart: sinceStart)
         return HostReport(
-            session: server.statistics, captured: capture.captured, encoded: encoded.encoded,
+            time: .now, session: server.statistics, viewers: server.viewers, captured: capture.captured,
+            encoded: encoded.encoded,
             replaced: slot.replaced + encoded.leftOut, size: encoded.size, lanes: encoded.lanes,
             recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
     }

@@ -87,7 +87,10 @@ public struct HostDescription: Sendable {
 
 /// Totals since the start, and times since the last report.
 public struct HostReport: Sendable {
+    public var time: MediaTime
     public var session: HostStatistics
+    /// One for each viewer, in the order of their coming; empty once the host has ended.
+    public var viewers: [ViewerFigures]
     /// Pictures taken from the source, frames encoded, pictures replaced by newer ones before anybody looked.
     public var captured: UInt64
     public var encoded: UInt64

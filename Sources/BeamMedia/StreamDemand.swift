@@ -11,7 +11,6 @@ public struct StreamDemand: Sendable, Hashable {
     public var bitRate: Int?
     /// What was encoded hasn't left yet: nothing is encoded now, and when this ends, the newest picture is taken at once.
     public var isHeld: Bool
-
     /// Every other frame is to be one that nothing later refers to (`AccessUnit.isDisposable`), so that a slow viewer can do
     /// with half of the frames. Costs bits and encoding time. An encoder that can't do this goes on as before.
     public var wantsTemporalLayers: Bool

@@ -51,6 +51,7 @@ final class HostDriver {
     }
 
     var statistics: HostStatistics { session.statistics }
+    var viewers: [ViewerFigures] { session.viewerStatistics }
     var guests: [Guest] { session.guests }
 
     // MARK: Start and end

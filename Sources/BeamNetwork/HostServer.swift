@@ -141,6 +141,12 @@ public final class HostServer: Sendable {
         return lastStatistics.withLock { $0 }
     }
 
+    /// One for each viewer, at this moment; none once the server is shut down. Waits for the event loop.
+    public var viewers: [ViewerFigures] {
+        guard !isShutDown.withLock({ $0 }) else { return [] }
+        return (try? loop.submit { [driver] in driver.value.viewers }.wait()) ?? []
+    }
+
     /// Those who were let in, at this moment; none once the server is shut down. Waits for the event loop.
     public var guests: [Guest] {
         guard !isShutDown.withLock({ $0 }) else { return [] }

@@ -4,7 +4,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Sends bursts on a media socket: straight from where they lie, in one system call for each address, without a copy or
+/// Sends bursts on a media socket: straight from where they lie, in one system call each, without a copy or
 /// an allocation. What the system has no room for at the moment waits in NIO's queue. Confined to its event loop.
 final class MediaSender {
     private let channel: any Channel
@@ -22,11 +22,10 @@ final class MediaSender {
         isV6 = channel.localAddress?.isV6 ?? false
     }
 
-    /// Sends the burst to each of its addresses.
     func send(_ burst: MediaBurst) {
         burst.bytes.withUnsafeBytes { bytes in
             let datagrams = UnsafeRawBufferPointer(rebasing: bytes[burst.range])
-            for address in burst.addresses { send(datagrams, segmentSize: burst.segmentSize, to: address) }
+            send(datagrams, segmentSize: burst.segmentSize, to: burst.address)
         }
     }
 

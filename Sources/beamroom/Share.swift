@@ -63,6 +63,9 @@ struct Share: ParsableCommand {
         help: "Viewers: ask about each, take all, or take none. (default: ask, or none where there is no terminal)")
     var accept: HostSession.Acceptance?
 
+    @Option(help: ArgumentHelp("At most so many viewers at a time.", valueName: "number"))
+    var maxViewers = HostSession.Configuration.defaultViewers
+
     @OptionGroup var code: CodeOptions
     @Flag(help: "Let in only viewers that were paired before.")
     var trustedOnly = false
@@ -91,6 +94,10 @@ struct Share: ParsableCommand {
         guard (1...240).contains(maxFps) else { throw ValidationError("--max-fps takes a number from 1 to 240.") }
         if let maxSize, !(16...8192).contains(maxSize) {
             throw ValidationError("--max-size takes a number of pixels from 16 to 8192.")
+        }
+        guard (1...HostSession.Configuration.mostViewersPossible).contains(maxViewers) else {
+            throw ValidationError(
+                "--max-viewers takes a number from 1 to \(HostSession.Configuration.mostViewersPossible).")
         }
         if let name, name.isEmpty || name.utf8.count > 200 {
             throw ValidationError("--name takes 1 to 200 bytes.")
@@ -158,7 +165,7 @@ struct Share: ParsableCommand {
                         own: identity.deviceKey,
                         remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
                         code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
-                    allowsUnencrypted: common.allowUnencrypted)),
+                    allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers)),
             recordPath: record, isAnnounced: !noDiscovery)
     }
 

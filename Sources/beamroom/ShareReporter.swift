@@ -279,9 +279,16 @@ final class ShareReporter: Sendable {
         let frames = report.session.frames - (previous?.session.frames ?? 0)
         let bits = Double(report.session.bytes - (previous?.session.bytes ?? 0)) * 8
         let viewers = report.session.viewers
+        let seconds = previous.map { max(0.001, (report.time - $0.time).inSeconds) } ?? 1
+        let rates = report.viewers.map { viewer in
+            ViewerRate(viewer, since: previous?.viewers.first { $0.session == viewer.session }, seconds: seconds)
+        }
         context.console.live(
-            "\(frames) frames/s   \(Self.megabits(bits))/s   \(viewers) \(viewers == 1 ? "viewer" : "viewers")")
-        context.events.write("stats", fields(report, framesPerSecond: Double(frames), bitsPerSecond: bits))
+            "\(frames) frames/s   \(Self.megabits(bits))/s   \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
+                + (ViewerRate.worst(of: rates).map { "   \($0.words)" } ?? ""))
+        var fields = fields(report, framesPerSecond: Double(frames), bitsPerSecond: bits)
+        fields["viewerStats"] = .array(rates.map(\.fields))
+        context.events.write("stats", fields)
     }
 
     func summarise(_ host: Host) {

@@ -202,7 +202,7 @@ import Testing
         let bench = try Bench()
         defer { bench.end() }
         for (number, wantsLayers) in [true, true, true, true, true, false, false, false].enumerated() {
-            bench.stage.setDemand(StreamDemand(isWatched: true, wantsTemporalLayers: wantsLayers), lane: 0)
+            bench.consumer.set(StreamDemand(isWatched: true, wantsTemporalLayers: wantsLayers), layer: 0)
             bench.put(number)
             try await bench.pictures(0, number + 1)
         }

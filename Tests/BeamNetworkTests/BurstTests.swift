@@ -136,7 +136,7 @@ struct BurstTests {
                 sender.send(
                     MediaBurst(
                         bytes: bytes, range: start..<min(start + 24_000, 30_000), segmentSize: 1200,
-                        addresses: [address]))
+                        address: address))
             }
         }.wait()
         #expect(try receiver.receive(25) == datagrams(bytes))
@@ -155,7 +155,7 @@ struct BurstTests {
         let sender = try loop.submit {
             let sender = MediaSender(channel) { failures.append($0) }
             let bytes = [UInt8](repeating: 1, count: 2400)
-            sender.send(MediaBurst(bytes: bytes, range: 0..<2400, segmentSize: 1200, addresses: [nowhere]))
+            sender.send(MediaBurst(bytes: bytes, range: 0..<2400, segmentSize: 1200, address: nowhere))
             return NIOLoopBound(sender, eventLoop: loop)
         }.wait()
         #expect(failures.wait { $0 == nowhere } != nil)
@@ -163,7 +163,7 @@ struct BurstTests {
         // What is closed sends nothing, and blames nobody.
         try loop.submit {
             sender.value.send(
-                MediaBurst(bytes: [1], range: 0..<1, segmentSize: 1200, addresses: [nowhere, nowhere]))
+                MediaBurst(bytes: [1], range: 0..<1, segmentSize: 1200, address: nowhere))
         }.wait()
         #expect(failures.all.count == 1)
     }

@@ -6,7 +6,7 @@ public struct ConnectionID: Hashable, Sendable {
     public init(_ value: UInt64) { self.value = value }
 }
 
-/// Datagrams that leave in one go, the same to each address.
+/// Datagrams that leave in one go.
 public struct MediaBurst: Sendable {
     /// The datagrams one after the other are `bytes[range]`. The frame's bytes are shared by its bursts, not copied, and
     /// their memory serves another frame later: a burst that is kept makes that one take memory of its own.
@@ -14,16 +14,16 @@ public struct MediaBurst: Sendable {
     public var range: Range<Int>
     /// Each datagram but the burst's last is exactly this long (in bytes), the last at most.
     public var segmentSize: Int
-    public var addresses: [NetworkAddress]
+    public var address: NetworkAddress
 
-    public init(bytes: [UInt8], range: Range<Int>, segmentSize: Int, addresses: [NetworkAddress]) {
+    public init(bytes: [UInt8], range: Range<Int>, segmentSize: Int, address: NetworkAddress) {
         self.bytes = bytes
         self.range = range
         self.segmentSize = segmentSize
-        self.addresses = addresses
+        self.address = address
     }
 
-    /// Datagrams to each address.
+    /// How many datagrams those are.
     public var datagramCount: Int { (range.count + segmentSize - 1) / segmentSize }
 }
 
@@ -122,4 +122,53 @@ public struct HostStatistics: Sendable, Equatable {
     public var refusedDatagrams: UInt64 = 0
 
     public init() {}
+}
+
+/// One viewer's stream.
+public struct ViewerFigures: Sendable, Equatable {
+    /// What both sides call the session.
+    public var session: String
+    /// Fit to be shown (`PeerText`); nil for version 1, which has no names.
+    public var name: String?
+    public var address: IPAddress
+    public var isEncrypted: Bool
+    /// It gets the reduced layer.
+    public var isReduced: Bool
+    /// The stream goes to it.
+    public var isWatching: Bool
+    /// Since when it has been here.
+    public var since: MediaTime
+    /// Totals: frames begun, keyframes among them, frames left out because they were late, datagrams and bytes sent, and those of the
+    /// datagrams that were sent again.
+    public var frames: UInt64
+    public var keyframes: UInt64
+    public var skipped: UInt64
+    public var datagrams: UInt64
+    public var bytes: UInt64
+    public var retransmissions: UInt64
+    /// Of its datagrams, the share that is lost before recovery, about the last second; nil for version 1, which doesn't tell.
+    public var loss: Double?
+    /// Smoothed; nil before the first report.
+    public var roundTrip: Duration?
+    /// What its path carries, in bits a second, where that is less than the options ask for.
+    public var pathRate: Int?
+
+    init(_ member: Member, _ sender: Sender) {
+        session = member.session.description
+        name = member.peer.name
+        address = member.address
+        isEncrypted = member.peer.isSecure
+        isReduced = sender.layer == SimulcastLayer.reduced
+        isWatching = sender.destination.isSet
+        since = member.admitted
+        frames = sender.figures.frames
+        keyframes = sender.figures.keyframes
+        skipped = sender.figures.skipped
+        datagrams = sender.figures.datagrams
+        bytes = sender.figures.bytes
+        retransmissions = sender.figures.retransmissions
+        loss = sender.delivery?.path.loss
+        roundTrip = sender.delivery?.path.roundTrip
+        pathRate = sender.delivery.flatMap { $0.path.isBound ? $0.path.rate : nil }
+    }
 }

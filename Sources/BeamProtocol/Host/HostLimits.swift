@@ -14,14 +14,11 @@ enum HostLimits {
     /// Connections of known devices that haven't joined yet: in all, and of one device.
     static let knownConnections = 32
     static let knownPerDevice = 4
-    /// Viewers let in at a time; those without a connection included.
-    static let viewers = 64
-    /// Of those, the ones of one known device, and of one address in version 1, where nothing else tells viewers apart.
+    /// Viewers of one known device, and of one address in version 1, where nothing else tells viewers apart.
     static let viewersPerDevice = 8
-    /// Of those, the ones of devices that aren't known (`--accept all`, version 1), in all and of one address prefix: the rest is kept
-    /// free for devices that are known.
-    static let unknownViewers = 48
-    static let unknownViewersPerPrefix = 32
+    /// How long a viewer that was evicted has to stay away, and how many of those are remembered.
+    static let evictionTime = Duration.seconds(60)
+    static let evictions = 256
     /// Addresses that a known device was let in from in this run, the latest.
     static let favouredAddresses = 64
     /// How long a connection may go without having been let in.

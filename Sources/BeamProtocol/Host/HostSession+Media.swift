@@ -1,9 +1,7 @@
 import BeamMedia
 
-/// The host's media plane: whose hellos count, and which frames go to whom.
+/// What comes to the media socket: hellos, which say where a viewer's stream goes, and feedback.
 extension HostSession {
-    // MARK: Hellos
-
     /// A datagram has come to the media socket. Only a hello that is sealed with a viewer's own key counts, and in
     /// version 1 one from a paired viewer's address.
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime) {
@@ -22,12 +20,11 @@ extension HostSession {
         do throws(SealedDatagramError) {
             let datagram = try SealedDatagram(bytes, from: .viewer)
             let number = datagram.header.keyNumber
-            guard let index = viewers.firstIndex(where: { $0.secure?.opener.keyNumber == number }),
-                case .version2(var peer) = viewers[index].peer
+            guard let index = senders.index(ofKey: number),
+                // Opened where it stands: its replay window isn't copied.
+                let result = try senders[index].opener?.open(datagram, into: &opened)
             else { throw .unknownKey(number) }
-            let result = try peer.opener.open(datagram, into: &opened)
-            viewers[index].peer = .version2(peer)
-            viewers[index].lastSign = now
+            senders[index].lastSign = now
             switch result.kind {
             case .hello:
                 // An older one that comes late, or is brought by somebody else, moves nothing.
@@ -36,7 +33,7 @@ extension HostSession {
                 sealedHello(index, token: token, length: bytes.count, from: address, now: now)
             case .feedback:
                 // What is said of the stream comes from where the stream goes.
-                guard viewers[index].stream.destination?.address == address else { break }
+                guard senders[index].destination.address == address else { break }
                 take(opened.withUnsafeBytes { Feedback($0) }, isNewest: result.isNewest, from: index, now: now)
             case .media, .state, .parity:
                 break
@@ -46,235 +43,200 @@ extension HostSession {
         }
     }
 
+    // MARK: Version 1
+
     private mutating func plainHello(from address: NetworkAddress, now: MediaTime) {
-        var best: (index: Int, claim: ViewerStream.Claim)?
-        for index in viewers.indices where !viewers[index].isSecure && viewers[index].address == address.ip {
-            let claim = viewers[index].stream.claim(address, now: now)
+        var best: (index: Int, claim: MediaDestination.Claim)?
+        let candidates = plainSenders(at: address.ip)
+        for index in candidates {
+            let claim = senders[index].destination.claim(address, now: now)
             // Among equals the viewer that came last: the others may have left without a word.
             if claim > .none, claim >= best?.claim ?? .none { best = (index, claim) }
         }
         if let best {
             hello(best.index, from: address, now: now)
         } else {
-            for index in viewers.indices where !viewers[index].isSecure && viewers[index].address == address.ip {
-                viewers[index].stream.strayHello(from: address.port, now: now)
-            }
+            for index in candidates { senders[index].destination.strayHello(from: address.port, now: now) }
         }
     }
 
-    mutating func hello(_ index: Int, from address: NetworkAddress, now: MediaTime) {
-        viewers[index].lastSign = now
-        guard case .start(let address, let replaced) = viewers[index].stream.hello(from: address, now: now) else {
-            return
-        }
-        let lane = viewers[index].lane
-        if let replaced { lanes[lane].pacer.remove(replaced) }
-        deadlines.set(.streamSilence(viewers[index].id), at: now + HostLimits.streamSilence)
-        emit(.mediaStarted(session: viewers[index].session.description, to: address))
-        audienceChanged()
-        guard isBroadcasting else { return }
-        let waiting = lanes[lane].beforeProof.take()
-        for unit in waiting { handleFrame(unit, now: now) }
-        guard waiting.isEmpty else { return }
-        if replaced == nil || !viewers[index].isSecure {
-            perform(lanes[lane].keyframes.joined(now: now), lane: lane)
-        } else {
-            // Whoever moves to and fro has no more of them made than whoever asks for them.
-            perform(lanes[lane].keyframes.wanted(now: now), lane: lane)
-        }
+    private func plainSenders(at address: IPAddress) -> [Int] {
+        lobby.members.filter { !$0.peer.isSecure && $0.address == address }.compactMap { senders.index(of: $0.id) }
     }
 
     mutating func mediaSourceAnnounced(_ id: ViewerID, port: UInt16, now: MediaTime) {
-        guard let index = index(of: id) else { return }
-        let address = NetworkAddress(ip: viewers[index].address, port: port)
-        let saidHello = viewers[index].stream.announce(port, now: now)
-        let owner = viewers.firstIndex { !$0.isSecure && $0.stream.destination?.address == address }
+        guard let index = senders.index(of: id), let place = lobby.index(of: id) else { return }
+        let address = NetworkAddress(ip: lobby.members[place].address, port: port)
+        let saidHello = senders[index].destination.announce(port, now: now)
+        let owner = senders.indices.first {
+            senders[$0].form == .version1 && senders[$0].destination.address == address
+        }
         if let owner, owner != index {
             // A hello that came before its announcement was taken for another viewer's on the same machine.
-            var other = viewers[owner].stream
-            viewers[index].stream.exchangeDestination(with: &other)
-            viewers[owner].stream = other
-            for index in [index, owner] where viewers[index].stream.isWatching {
-                deadlines.set(.streamSilence(viewers[index].id), at: now + HostLimits.streamSilence)
-            }
+            var other = senders[owner]
+            senders[index].exchangeTarget(with: &other)
+            senders[owner] = other
+            for index in [index, owner] { senders.touch(index) }
         } else if owner == nil, saidHello {
             hello(index, from: address, now: now)
         }
     }
 
-    mutating func checkStream(_ id: ViewerID, now: MediaTime) {
-        guard let index = index(of: id), let destination = viewers[index].stream.destination else { return }
-        let deadline = destination.lastHello + HostLimits.streamSilence
-        guard deadline <= now else { return deadlines.set(.streamSilence(id), at: deadline) }
-        stopStream(index, reason: "it hasn't said hello for \(Int(clamping: HostLimits.streamSilence.inSeconds)) s")
+    // MARK: Version 2: an address is proved before the stream goes there (RFC 9000, 8)
+
+    /// The newest hello of a version 2 viewer: the stream goes where it comes from, once the viewer has proved to be there.
+    private mutating func sealedHello(
+        _ index: Int, token: UInt64?, length: Int, from address: NetworkAddress, now: MediaTime
+    ) {
+        senders.touch(index)
+        if senders[index].destination.address != address {
+            let verdict = senders[index].proof.hello(
+                length, token: token, from: address, now: now, random: &lobby.random)
+            if case .challenge(let token) = verdict { return challenge(index, token, at: address, now: now) }
+        }
+        hello(index, from: address, now: now)
+        sayState(to: index, now: now)
     }
 
-    mutating func sendFailed(_ address: NetworkAddress) {
-        guard let index = viewers.firstIndex(where: { $0.stream.destination?.address == address }) else { return }
+    /// Sends the token there. A viewer that gets no stream yet is about to: its keyframe is made meanwhile.
+    private mutating func challenge(_ index: Int, _ token: UInt64, at address: NetworkAddress, now: MediaTime) {
+        let layer = senders[index].layer
+        if stream.isOn, !senders[index].destination.isSet,
+            stream.layers[layer].joinPosition(within: AddressProof.lifetime, keyNumber: nil, now: now) == nil
+        {
+            requestKeyframe(layer: layer, isShared: isWatched(layer), now: now)
+        }
+        let state = StreamState(newest: nil, challenge: token)
+        guard let bytes = try? stream.sealer.seal(.state, state.plaintext), senders[index].proof.pay(bytes.count) else {
+            return
+        }
+        transmit(bytes, to: address)
+    }
+
+    // MARK: Where the stream goes
+
+    private mutating func hello(_ index: Int, from address: NetworkAddress, now: MediaTime) {
+        senders[index].lastSign = now
+        senders.touch(index)
+        guard case .start(let isMove) = senders[index].destination.hello(from: address, now: now) else { return }
+        senders[index].interrupt()
+        emit(.mediaStarted(session: senders[index].session.description, to: address))
+        audienceChanged()
+        guard stream.isOn else { return }
+        if isMove, senders[index].form == .version2 {
+            // Whoever moves to and fro has no more keyframes made than whoever asks for them.
+            wantKeyframe(index, now: now)
+        } else {
+            join(index, now: now)
+        }
+    }
+
+    mutating func sendFailed(_ address: NetworkAddress, now: MediaTime) {
+        guard let index = senders.indices.first(where: { senders[$0].destination.address == address }) else { return }
         stopStream(index, reason: "nothing can be sent to \(address)")
     }
 
-    private mutating func stopStream(_ index: Int, reason: String) {
-        guard let address = viewers[index].stream.stop() else { return }
-        lanes[viewers[index].lane].pacer.remove(address)
-        deadlines.cancel(.streamSilence(viewers[index].id))
-        emit(.mediaStopped(session: viewers[index].session.description, reason: reason))
+    mutating func stopStream(_ index: Int, reason: String) {
+        guard senders[index].stop() else { return }
+        senders.touch(index)
+        emit(.mediaStopped(session: senders[index].session.description, reason: reason))
         audienceChanged()
     }
 
     mutating func audienceChanged() {
-        let count = viewers.count { $0.stream.isWatching }
+        let count = senders.all.count { $0.destination.isSet }
         guard count != audience else { return }
         audience = count
         emit(.audience(count))
-        stopIdleLanes()
+        stopIdleLayers()
     }
 
-    mutating func stopIdleLanes() {
-        for lane in lanes.indices where !isWatched(lane) && !isExpected(lane) {
-            lanes[lane].beforeProof.removeAll()
-            lanes[lane].keyframes.stop()
-            armKeyframe(lane: lane)
+    // MARK: Feedback
+
+    /// Frames with gaps in one datagram; a viewer that lacks more says so in the next.
+    private static let mostMissing = 8
+
+    private mutating func take(_ feedback: Feedback, isNewest: Bool, from index: Int, now: MediaTime) {
+        guard stream.isOn, senders[index].destination.isSet else { return }
+        switch senders[index].conduct.feedbackCame(now: now) {
+        case .accept: break
+        case .ignore: return
+        case .evict(let reason): return evict(index, reason: reason, now: now)
         }
-    }
-
-    // MARK: Frames
-
-    /// The encoder has made a frame. It goes to every viewer of its lane that can decode it, as fast as the pace allows; its
-    /// number on the wire is the session's own.
-    public mutating func handleFrame(_ unit: AccessUnit, now: MediaTime) {
-        let lane = unit.lane
-        guard !isEnded, isBroadcasting, lanes.indices.contains(lane) else { return }
-        guard isWatched(lane) else { return handleEarlyFrame(unit, now: now) }
-        if unit.isKeyframe {
-            keyframeCame(lane: lane, now: now)
-        } else if let count = lanes[lane].droppedUntilKeyframe {
-            lanes[lane].droppedUntilKeyframe = count + 1
-            totals.dropped += 1
-            return
+        senders.touch(index)
+        let (id, layer) = (senders[index].id, senders[index].layer)
+        /// Still the same viewer, in the same layer.
+        func isUnchanged() -> Bool {
+            senders.indices.contains(index) && senders[index].id == id && senders[index].layer == layer
         }
-        let audience = MediaAudience(
-            version1: destinations(lane) { !$0.isSecure }, version2: destinations(lane) { $0.isSecure },
-            parity: destinations(lane) { $0.parityShare > 0 },
-            parityShare: viewers.reduce(0) { $1.lane == lane ? max($0, $1.parityShare) : $0 })
-        guard !audience.isEmpty else { return }
-        if sealer.datagramsSealed > HostLimits.datagramsPerKey { replaceMediaKey(now: now) }
-        switch lanes[lane].pacer.enqueue(unit, to: audience, now: now) {
-        case .queued(let superseded): dropped(superseded)
-        case .overflow(let count):
-            dropped(count)
-            restart(lane: lane, now: now)
-        }
-    }
-
-    private mutating func keyframeCame(lane: Int, now: MediaTime) {
-        let isPeriodic = viewers.contains { $0.lane == lane && !$0.isSecure && $0.stream.isWatching }
-        lanes[lane].keyframes.keyframeCame(now: now, isPeriodic: isPeriodic)
-        armKeyframe(lane: lane)
-        for index in viewers.indices where viewers[index].lane == lane && !viewers[index].isSilent {
-            viewers[index].stream.keyframeSent()
-        }
-        if let count = lanes[lane].droppedUntilKeyframe, count > 0 { emit(.framesDropped(count)) }
-        lanes[lane].droppedUntilKeyframe = nil
-    }
-
-    func isWatched(_ lane: Int) -> Bool { viewers.contains { $0.lane == lane && $0.stream.isWatching } }
-
-    func destinations(_ lane: Int, _ isIncluded: (PairedViewer) -> Bool) -> [NetworkAddress] {
-        viewers.compactMap { viewer in
-            guard viewer.lane == lane, isIncluded(viewer), let destination = viewer.stream.destination,
-                destination.isStreaming
-            else { return nil }
-            return destination.address
-        }
-    }
-
-    mutating func dropped(_ count: Int) {
-        guard count > 0 else { return }
-        totals.dropped += UInt64(count)
-        emit(.framesDropped(count))
-    }
-
-    /// The frames that come next would lack what they refer to: go on with a keyframe.
-    private mutating func restart(lane: Int, now: MediaTime) {
-        lanes[lane].droppedUntilKeyframe = 0
-        needKeyframe(lane: lane, now: now)
-    }
-
-    /// What may leave now, if anything; otherwise deadlines are set. What is to be mended comes first.
-    mutating func nextBurst(now: MediaTime) -> Output? {
-        if let output = nextRepair(now: now) { return output }
-        for lane in lanes.indices {
-            if let output = nextBurst(lane: lane, now: now) { return output }
-        }
-        return nil
-    }
-
-    private mutating func nextBurst(lane: Int, now: MediaTime) -> Output? {
-        lanes[lane].isBlocked = false
-        while true {
-            switch lanes[lane].pacer.step(now: now, room: room(lane)) {
-            case .send(let burst, let isKeyframe, let begins):
-                if begins {
-                    totals.frames += 1
-                    totals.keyframes += isKeyframe ? 1 : 0
-                    lanes[lane].tail.frameSent(now: now)
-                    armTail(lane: lane)
-                }
-                return transmit(burst, now: now)
-            case .unsendable(_, let isKeyframe):
-                dropped(1)
-                lanes[lane].droppedUntilKeyframe = lanes[lane].droppedUntilKeyframe ?? 0
-                // An encoder whose keyframes can't be sent isn't asked more often than it would be anyway.
-                if !isKeyframe { needKeyframe(lane: lane, now: now) }
-                if let output = outputs.popFirst() { return output }
-            case .wait(let time):
-                deadlines.set(.pacer(lane: lane), at: time)
-                return nil
-            case .blocked:
-                lanes[lane].isBlocked = true
-                return nil
-            case .idle:
-                return nil
+        // What is said of a layer that the viewer was taken out of has no meaning any more.
+        if feedback.lane == UInt8(layer) {
+            if let report = feedback.report, isNewest { take(report, from: index, now: now) }
+            for missing in feedback.missing.prefix(Self.mostMissing) {
+                guard isUnchanged() else { return }
+                perform(senders[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
             }
         }
+        guard let lost = feedback.keyframeAfter, isUnchanged() else { return }
+        senders[index].delivery?.path.gaveUp()
+        // One that has left since is on its way already.
+        if feedback.lane == UInt8(layer), let keyframe = senders[index].delivery?.log.newestKeyframe,
+            keyframe.distance(from: lost) > 0
+        {
+            return
+        }
+        totals.keyframesWanted += 1
+        wantKeyframe(index, now: now)
     }
 
-    /// Part of a frame, for the first time.
-    private mutating func transmit(_ burst: MediaBurst, now: MediaTime) -> Output {
+    private mutating func take(_ report: Feedback.Report, from index: Int, now: MediaTime) {
+        let wasSilent = senders[index].isSilent
+        let verdict = senders[index].take(report, now: now)
+        if case .evict(let reason) = verdict { return evict(index, reason: reason, now: now) }
+        if wasSilent, !senders[index].isSilent { heardAgain(index, now: now) }
+        chooseLayer(index, now: now)
+        abandonLatePicture(index, now: now)
+    }
+
+    /// The viewer's path carries something again.
+    private mutating func heardAgain(_ index: Int, now: MediaTime) {
+        guard senders[index].isOutdated(now: now) else { return }
+        senders[index].abandon()
+        senders[index].delivery?.layerChanged()
+        if stream.isOn { join(index, now: now) }
+    }
+
+    // MARK: What is said beside the frames
+
+    /// Tells a viewer that the host is there, how far its stream has come, and what its path carries.
+    mutating func sayState(to index: Int, now: MediaTime) {
+        guard senders[index].form == .version2, let address = senders[index].destination.address else { return }
+        let state = StreamState(
+            lane: UInt8(senders[index].layer), newest: senders[index].delivery?.log.newest,
+            rates: senders[index].delivery?.rates(now: now), wantsReport: senders[index].isSilent)
+        guard let bytes = try? stream.sealer.seal(.state, state.plaintext) else { return }
+        transmit(bytes, to: address)
+    }
+
+    /// A moment after the last frame: whoever has missed it learns so.
+    mutating func sayTail(to index: Int) {
+        guard senders[index].form == .version2, senders[index].cursor.isStreaming,
+            let address = senders[index].destination.address, let newest = senders[index].delivery?.log.newest
+        else { return }
+        let state = StreamState(lane: UInt8(senders[index].layer), newest: newest)
+        guard let bytes = try? stream.sealer.seal(.state, state.plaintext) else { return }
+        transmit(bytes, to: address)
+    }
+
+    private mutating func transmit(_ bytes: [UInt8], to address: NetworkAddress) {
+        let burst = MediaBurst(
+            bytes: bytes, range: 0..<bytes.count, segmentSize: MediaLimits.datagramLength, address: address)
         count(burst)
-        for index in viewers.indices {
-            guard viewers[index].delivery != nil, let address = viewers[index].stream.destination?.address,
-                burst.addresses.contains(address)
-            else { continue }
-            viewers[index].delivery?.sent(bytes: burst.range.count, now: now)
-            armPath(index)
-        }
-        return .transmit(burst)
+        outputs.append(.transmit(burst))
     }
 
     mutating func count(_ burst: MediaBurst) {
-        totals.datagrams += UInt64(burst.datagramCount * burst.addresses.count)
-        totals.bytes += UInt64(burst.range.count * burst.addresses.count)
-    }
-
-    // MARK: Keyframes
-
-    /// Somebody can't go on without one.
-    mutating func needKeyframe(lane: Int, now: MediaTime) {
-        perform(lanes[lane].keyframes.need(now: now), lane: lane)
-    }
-
-    mutating func perform(_ action: KeyframeSchedule.Action, lane: Int) {
-        if action == .request { outputs.append(.requestKeyframe(lane: lane)) }
-        armKeyframe(lane: lane)
-    }
-
-    mutating func armKeyframe(lane: Int) {
-        if let time = lanes[lane].keyframes.deadline {
-            deadlines.set(.keyframe(lane: lane), at: time)
-        } else {
-            deadlines.cancel(.keyframe(lane: lane))
-        }
+        totals.datagrams += UInt64(burst.datagramCount)
+        totals.bytes += UInt64(burst.range.count)
     }
 }

@@ -2,9 +2,16 @@ import BeamMedia
 
 /// A host's whole protocol, without I/O: what viewers say goes in, what to send to whom comes out.
 ///
+/// It routes between four parts, none of which reaches into another: the `Lobby` lets viewers in, the `HostStream` cuts and seals each
+/// frame once, a `Sender` for each viewer takes it from there at its own pace, and the estimators in `Path` judge what its path carries.
+///
 /// Call a `handle…` method for each thing that happens, then `pollOutput` until it answers `.wait`.
 public struct HostSession: Sendable {
     public struct Configuration: Sendable {
+        public static let defaultViewers = 64
+        /// What one network thread can serve, by far: `Scripts/bench crowd` measures 200.
+        public static let mostViewersPossible = 1000
+
         /// What becomes of a viewer that brings no code the host knows.
         public var acceptance: Acceptance
         /// What viewers call the host. (In version 1 it is added to the reply as `deviceName`, which others ignore.)
@@ -16,12 +23,15 @@ public struct HostSession: Sendable {
         public var pacing: Pacing
         /// What the encoder makes at most, in bits a second: no path has to carry more.
         public var bitRate: Int
-        /// Lane 0 is 4:4:4: viewers that can't decode it get lane 1.
+        /// The full layer is 4:4:4: viewers that can't decode it get the reduced one.
         public var usesFullChroma: Bool
+        /// Viewers that are let in at a time.
+        public var mostViewers: Int
 
         public init(
             acceptance: Acceptance, deviceName: String? = nil, trust: HostTrust, allowsUnencrypted: Bool = false,
-            pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false
+            pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false,
+            mostViewers: Int = defaultViewers
         ) {
             self.acceptance = acceptance
             self.deviceName = deviceName
@@ -30,6 +40,7 @@ public struct HostSession: Sendable {
             self.pacing = pacing
             self.bitRate = bitRate
             self.usesFullChroma = usesFullChroma
+            self.mostViewers = mostViewers
         }
     }
 
@@ -74,81 +85,35 @@ public struct HostSession: Sendable {
         /// Close after everything sent so far has left.
         case close(ConnectionID)
         case transmit(MediaBurst)
-        /// The lane's next encoded frame has to be a keyframe, also when the screen stands still.
+        /// The layer's next encoded frame has to be a keyframe, also when the screen stands still.
         case requestKeyframe(lane: Int)
-        /// What the lane's encoder is to make has changed.
+        /// What the layer's encoder is to make has changed.
         case demand(StreamDemand, lane: Int)
         case event(HostEvent)
         /// Nothing more to do until then, or until something happens.
         case wait(until: MediaTime)
     }
 
-    /// What the session wakes up for.
-    enum Purpose: Hashable, Sendable {
-        /// A connection hasn't been let in for too long.
-        case stranger(ConnectionID)
-        case heartbeat(ConnectionID)
-        /// A viewer may have left.
-        case viewerSilence(ViewerID)
-        /// The stream to a viewer may have to end.
-        case streamSilence(ViewerID)
-        case questions
-        /// Refused connections are summed up.
-        case refusals
-        /// An address hasn't been proved in time.
-        case proof(ViewerID)
-        /// The next media key is used, whoever may not have it yet.
-        case mediaKey
-        /// Another media key may be given out.
-        case nextMediaKey
-        case keyframe(lane: Int)
-        /// Nothing has left for a moment.
-        case tail(lane: Int)
-        case pacer(lane: Int)
-        /// Something can be sent to a viewer once more.
-        case repair(ViewerID)
-        /// A viewer may have been silent for too long, or is, and has to be asked whether it is there.
-        case path(ViewerID)
-        /// A viewer may have kept the others of its lane waiting for too long.
-        case lane(Int)
-    }
-
     let configuration: Configuration
-    var random: any RandomNumberGenerator & Sendable
     var outputs = OutputQueue<Output>()
-    var deadlines = Deadlines<Purpose>()
     var isEnded = false
 
-    var connections: [ConnectionID: HostConnection] = [:]
-    var ledger = ConnectionLedger()
-    var refusals = RefusalLog()
-    /// Where known devices were let in from, the latest last.
-    var favoured: [IPAddress] = []
-    /// In the order of their coming.
-    var viewers: [PairedViewer] = []
-    var lastViewer: UInt64 = 0
-    var desk = PairingDesk()
-    let trust: HostTrust
-    var book: TrustBook
-    var barred = BarredPeers()
-    var code: HostCode
-    var codeGuard = CodeGuard()
-    var comparisonGuard = ComparisonGuard()
-    var mediaKeys: MediaKeys
-    /// When the last media key was given out.
-    var lastKeyChange: MediaTime?
-    /// Of the viewers' own keys.
+    /// Who comes in.
+    var lobby: Lobby
+    /// What is sent.
+    var stream: HostStream
+    /// To whom, and how fast.
+    var senders = Senders()
+    /// Whose own keys were numbered last.
     var lastKeyNumber: UInt16 = 0
-    var mediaPort: UInt16?
-    var isBroadcasting = false
-
-    var lanes: [Lane]
-    /// Of the devices that were moved out of the full lane, the one that was moved last at the end.
-    var standings: [(device: DeviceKey, standing: LaneStanding)] = []
-    /// Seals what all lanes send.
-    var sealer: DatagramSealer
+    /// Layers whose demand may have changed.
+    var isDirty = [Bool](repeating: false, count: SimulcastLayer.count)
+    /// Frames that each layer has dropped since its last keyframe, because all of its viewers have fallen behind; nil while none has.
+    var dropped = [Int?](repeating: nil, count: SimulcastLayer.count)
+    /// Of devices that were moved out of the full layer, the one that was moved last at the end.
+    var standings: [(device: DeviceKey, standing: LayerStanding)] = []
     /// The datagrams that are sent again, one burst after the other in the same memory.
-    var repairMemory: [UInt8] = []
+    var resendMemory: [UInt8] = []
     /// What a viewer's datagram says, until the next one; its memory is used again.
     var opened: [UInt8] = []
     var audience = 0
@@ -156,129 +121,66 @@ public struct HostSession: Sendable {
 
     /// `random` makes keys, nonces and session IDs: pass the system's generator, but in tests.
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
-        var random = random
         self.configuration = configuration
-        trust = configuration.trust
-        book = TrustBook(remembered: configuration.trust.remembered)
-        code = configuration.trust.code
-        mediaKeys = MediaKeys(random: &random)
-        sealer = DatagramSealer(key: mediaKeys.current)
-        lanes = (0..<Lane.count).map { Lane($0, configuration.pacing) }
-        for lane in lanes.indices { lanes[lane].pacer.use(sealer) }
-        self.random = random
-    }
-
-    public var statistics: HostStatistics {
-        var statistics = totals
-        statistics.viewers = viewers.count
-        statistics.watching = audience
-        statistics.parity = lanes.reduce(0) { $0 + $1.pacer.parityDatagrams }
-        let bound = viewers.compactMap { $0.delivery?.path }.filter { $0.isBound && !$0.isSilent }
-        statistics.pathRate = bound.map(\.rate).min()
-        return statistics
+        lobby = Lobby(configuration: configuration, random: random)
+        stream = HostStream(configuration.pacing, random: &lobby.random)
     }
 
     /// Something happened. What is said of connections and questions that are gone is ignored.
     public mutating func handle(_ input: Input, now: MediaTime) {
         guard !isEnded else { return }
         switch input {
-        case .connectionOpened(let id, let address): connectionOpened(id, from: address, now: now)
-        case .connectionBytes(let id, let bytes): connectionBytes(id, bytes, now: now)
-        case .connectionSecured(let id, let device): connectionSecured(id, device: device, now: now)
-        case .connectionMessage(let id, let bytes): connectionMessage(id, bytes, now: now)
-        case .connectionClosed(let id, let trouble): connectionEnded(id, trouble: trouble, now: now)
-        case .remembered(let devices): rememberedChanged(devices, now: now)
-        case .rememberedUnreadable: book.becomeStale()
-        case .sendAway(let device): sendAway(device, now: now)
-        case .sendAwayAddress(let address): sendAway(address, now: now)
-        case .code(let next):
-            code.replace(next)
-            withdrawProofs(but: nil, now: now)
-            emit(.codeChanged(code.current))
-        case .decision(let id, let accept): decided(id, accept: accept, now: now)
-        case .mediaPort(let port): mediaPortChanged(port)
+        case .connectionOpened(let id, let address): lobby.connectionOpened(id, from: address, now: now)
+        case .connectionBytes(let id, let bytes): lobby.connectionBytes(id, bytes, now: now)
+        case .connectionSecured(let id, let device): lobby.connectionSecured(id, device: device, now: now)
+        case .connectionMessage(let id, let bytes): lobby.connectionMessage(id, bytes, now: now)
+        case .connectionClosed(let id, let trouble):
+            lobby.connectionEnded(id, trouble: trouble, now: now)
+            settleLobby(now: now)
+            checkMediaKey(now: now)
+        case .remembered(let devices): lobby.rememberedChanged(devices, now: now)
+        case .rememberedUnreadable: lobby.book.becomeStale()
+        case .sendAway(let device): lobby.sendAway(device, now: now)
+        case .sendAwayAddress(let address): lobby.sendAway(address, now: now)
+        case .code(let next): lobby.replaceCode(next, now: now)
+        case .decision(let id, let accept): lobby.decided(id, accept: accept, now: now)
+        case .mediaPort(let port): lobby.mediaPortChanged(port)
         case .broadcast(let isOn): broadcastChanged(isOn, now: now)
-        case .sendFailed(let address): sendFailed(address)
-        case .shutdown: shutdown()
+        case .sendFailed(let address): sendFailed(address, now: now)
+        case .shutdown: return shutdown()
         }
+        settleLobby(now: now)
     }
 
     /// The next thing to do; `.wait` when everything is done for now.
     public mutating func pollOutput(now: MediaTime) -> Output {
         while true {
             if let output = outputs.popFirst() { return output }
-            if let purpose = deadlines.popDue(now) {
-                deadlineReached(purpose, now: now)
-            } else if let output = nextBurst(now: now) {
-                return output
-            } else if changeDemands(now: now) {
-                continue
-            } else if deadlines.next > now {
-                return .wait(until: deadlines.next)
+            if isEnded { return .wait(until: .distantFuture) }
+            if let purpose = lobby.deadlines.popDue(now) {
+                lobby.deadlineReached(purpose, now: now)
+                settleLobby(now: now)
+            } else if let deadline = stream.deadline, deadline <= now {
+                streamDeadlineReached(now: now)
+            } else if let index = senders.takeDue(now) {
+                perform(senders[index].deadlineReached(now: now), of: index, now: now)
+            } else if let index = senders.nextReady() {
+                if let burst = serve(index, now: now) { return .transmit(burst) }
+            } else if !changeDemands(now: now) {
+                return .wait(until: min(lobby.deadlines.next, stream.deadline ?? .distantFuture, senders.nextWake))
             }
         }
     }
 
-    private mutating func deadlineReached(_ purpose: Purpose, now: MediaTime) {
-        switch purpose {
-        case .stranger(let id): strangerTimedOut(id, now: now)
-        case .heartbeat(let id): sendHeartbeat(id, now: now)
-        case .viewerSilence(let id): checkViewer(id, now: now)
-        case .streamSilence(let id): checkStream(id, now: now)
-        case .questions:
-            for id in desk.expire(now: now) { emit(.askWithdrawn(id)) }
-            armQuestions()
-        case .refusals:
-            sumUpRefusals(now: now)
-        case .proof(let id):
-            proofMissed(id)
-        case .mediaKey:
-            advanceMediaKey(now: now)
-        case .nextMediaKey:
-            replaceMediaKey(now: now)
-        case .keyframe(let lane):
-            perform(lanes[lane].keyframes.deadlineReached(now: now), lane: lane)
-        case .tail(let lane):
-            tailReached(lane: lane, now: now)
-        case .path(let id):
-            checkPath(id, now: now)
-        case .pacer, .repair, .lane:
-            break  // Whether something may leave is asked anyway.
-        }
-    }
-
     private mutating func shutdown() {
-        isBroadcasting = false
-        announce(.broadcast(false), .bye("The host has ended"))
-        for id in connections.keys.sorted(by: { $0.value < $1.value }) { outputs.append(.close(id)) }
-        connections = [:]
-        ledger.removeAll()
-        viewers = []
+        stream.isOn = false
+        lobby.shutdown()
+        settleLobby(now: .zero)
+        senders.removeAll()
         audience = 0
-        lanes = lanes.map { Lane($0.number, configuration.pacing) }
-        deadlines.cancelAll()
+        stream.stopLayers()
         isEnded = true
     }
 
-    // MARK: Shorthands
-
     mutating func emit(_ event: HostEvent) { outputs.append(.event(event)) }
-
-    mutating func send(_ message: ControlMessage, to id: ConnectionID) { outputs.append(.send(id, message.line)) }
-
-    mutating func send(_ message: SecureMessage, to id: ConnectionID) { outputs.append(.send(id, message.bytes)) }
-
-    /// To every viewer with a control connection, in its own version.
-    mutating func announce(_ line: ControlMessage, _ message: SecureMessage) {
-        for viewer in viewers {
-            guard let control = viewer.control else { continue }
-            if viewer.isSecure { send(message, to: control) } else { send(line, to: control) }
-        }
-    }
-
-    func index(of id: ViewerID) -> Int? { viewers.firstIndex { $0.id == id } }
-
-    mutating func armQuestions() {
-        if let time = desk.deadline { deadlines.set(.questions, at: time) } else { deadlines.cancel(.questions) }
-    }
 }

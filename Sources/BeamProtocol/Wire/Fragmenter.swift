@@ -34,25 +34,26 @@ enum Fragmenter {
     static func write(
         _ unit: AccessUnit, sequence: SequenceNumber, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
-        try write(unit, sequence: sequence, as: .version1, to: &memory) { _ in }
+        try write(try FrameCutter(unit, as: .version1), sequence: sequence, to: &memory) { _ in }
     }
 
     /// The same in version 2, sealed where they lie. The unit's time is told as the capture time, and stages that aren't
-    /// known as no time at all.
+    /// known as no time at all. `isAfterDisposable`: nothing refers to the frame before this one.
     static func write(
-        _ unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
+        _ unit: AccessUnit, sequence: SequenceNumber, isAfterDisposable: Bool = false,
+        sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
-        try write(unit, sequence: sequence, as: .version2, to: &memory) { datagram throws(SealingError) in
+        let cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
+        return try write(cutter, sequence: sequence, to: &memory) { datagram throws(SealingError) in
             try sealer.seal(.media, in: datagram)
         }
     }
 
     /// Calls `finish` for each datagram once it is written.
     private static func write(
-        _ unit: AccessUnit, sequence: SequenceNumber, as form: MediaForm, to memory: inout [UInt8],
+        _ cutter: FrameCutter, sequence: SequenceNumber, to memory: inout [UInt8],
         finish: (UnsafeMutableRawBufferPointer) throws(SealingError) -> Void
     ) throws(FragmentationError) -> Int {
-        let cutter = try FrameCutter(unit, as: form)
         let total = cutter.totalLength
         memory.grow(to: total)
         var failure: SealingError?
@@ -77,10 +78,10 @@ enum Fragmenter {
     /// Writes some parts of a version 2 frame once more, sealed afresh, one datagram in each `MediaLimits.datagramLength` bytes
     /// of `memory`, and says how many bytes those are.
     static func writeAgain(
-        _ parts: some Collection<Int>, of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer,
-        to memory: inout [UInt8]
+        _ parts: some Collection<Int>, of unit: AccessUnit, sequence: SequenceNumber, isAfterDisposable: Bool = false,
+        sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
-        let cutter = try FrameCutter(unit, as: .version2)
+        let cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
         memory.grow(to: parts.count * MediaLimits.datagramLength)
         var failure: SealingError?
         var end = 0

@@ -148,7 +148,7 @@ enum FuzzBodies {
                 switch session.pollOutput(now: now) {
                 case .wait(let time): return time
                 case .transmit(let burst):
-                    isWorkForNothing = isWorkForNothing || burst.addresses.isEmpty || burst.range.isEmpty
+                    isWorkForNothing = isWorkForNothing || burst.range.isEmpty
                     return nil
                 default: return nil
                 }

@@ -136,7 +136,8 @@ private struct HostStory {
     }
 
     private mutating func feedback() -> Feedback {
-        var feedback = Feedback(lane: input.chance(220) ? UInt8(session.viewers.first?.lane ?? 0) : input.integer())
+        var feedback = Feedback(
+            lane: input.chance(220) ? UInt8(session.senders.all.first?.layer ?? 0) : input.integer())
         if input.chance(40) { feedback.keyframeAfter = SequenceNumber(input.integer(near: newest)) }
         for _ in 0..<input.choice(4) {
             var missing = Feedback.Missing(frame: SequenceNumber(input.integer(near: newest)))
@@ -195,7 +196,7 @@ private struct HostStory {
             return .compareReveal(reveal.nonce)
         case 7: return .ping(input.integer())
         case 8: return .pong(input.integer(), clock: input.integer())
-        case 9: return .mediaKeyReady(input.integer(near: session.mediaKeys.current.number))
+        case 9: return .mediaKeyReady(input.integer(near: session.stream.keys.current.number))
         case 10: return .bye("end")
         case 11: return .codeShare(input.filler(32))
         case 12: return .codeConfirm(input.filler(64))
@@ -206,7 +207,9 @@ private struct HostStory {
     }
 
     private func context(_ id: ConnectionID) -> PairingContext? {
-        guard let nonce = nonces[id], case .version2(let dialog) = session.connections[id]?.dialog else { return nil }
+        guard let nonce = nonces[id], case .version2(let dialog) = session.lobby.connections[id]?.dialog else {
+            return nil
+        }
         return PairingContext(
             viewer: dialog.device, host: .host, nonce: nonce, viewerName: dialog.name, hostName: "BeamRoom")
     }
@@ -230,8 +233,8 @@ private struct HostStory {
                 return
             case .send(let id, let bytes): sent(bytes, to: id)
             case .transmit(let burst):
-                if burst.addresses.isEmpty || burst.range.isEmpty || burst.range.upperBound > burst.bytes.count {
-                    error = error ?? "a burst is empty, goes to nobody, or isn't there"
+                if burst.range.isEmpty || burst.range.upperBound > burst.bytes.count {
+                    error = error ?? "a burst is empty, or isn't there"
                 }
                 readChallenge(in: burst)
             default: break
@@ -268,19 +271,22 @@ private struct HostStory {
     }
 
     private mutating func check() {
-        newest = session.lanes[0].pacer.newest?.value ?? newest
+        newest = session.stream.layers[0].newest?.value ?? newest
         func bound(_ isHeld: Bool, _ what: String) { if !isHeld { error = error ?? what } }
-        let most = HostLimits.unknownConnections + HostLimits.knownConnections + HostLimits.viewers
-        bound(session.connections.count <= most, "too many connections")
-        bound(session.viewers.count <= HostLimits.viewers, "too many viewers")
+        let most = HostLimits.unknownConnections + HostLimits.knownConnections + session.configuration.mostViewers
+        bound(session.lobby.connections.count <= most, "too many connections")
+        bound(session.lobby.members.count <= session.configuration.mostViewers, "too many viewers")
+        bound(session.lobby.members.count == session.senders.count, "a viewer without a sender, or the other way round")
         bound(session.standings.count <= 64, "too many devices are remembered")
         let statistics = session.statistics
         bound(statistics.watching <= statistics.viewers, "more watch than were let in")
         bound(statistics.repairs <= statistics.datagrams, "more was sent again than was sent")
-        for lane in session.lanes { bound(lane.pacer.backlog <= 32 << 20, "too much waits to be sent") }
-        for delivery in session.viewers.compactMap(\.delivery) {
+        for layer in session.stream.layers {
+            bound(layer.bytes(from: layer.start) <= 32 << 20, "too much waits to be sent")
+        }
+        for delivery in session.senders.all.compactMap(\.delivery) {
             let path = delivery.path
-            bound(delivery.repairs.count <= 512, "too much is to be sent again")
+            bound(delivery.retransmissions.count <= 512, "too much is to be sent again")
             bound(path.allowed >= PathControl.leastRate && path.allowed <= path.highest, "a rate of \(path.allowed)")
             bound((0...1).contains(path.loss), "a loss of \(path.loss)")
             bound(path.delay.noise >= 0 && path.delay.noise <= 0.25, "jitter of \(path.delay.noise) s")

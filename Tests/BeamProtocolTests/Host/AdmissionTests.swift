@@ -19,7 +19,7 @@ struct AdmissionTests {
         let honest = host.join(100, from: address(9))
         #expect(honest != nil, "the known viewer is in")
         // It costs those places that hold most of them.
-        #expect(host.closed.count == 17 && host.session.ledger.count == 63)
+        #expect(host.closed.count == 17 && host.session.lobby.ledger.count == 63)
     }
 
     @Test func theOldestOfThoseThatHoldMostMakesRoom() {

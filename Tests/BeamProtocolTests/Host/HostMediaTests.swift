@@ -13,7 +13,7 @@ struct HostMediaTests {
     private func audience(_ host: inout HostBench) -> Set<NetworkAddress> {
         _ = host.takeBursts()
         host.frame(TestFrame.make(0))
-        return Set(host.takeBursts().flatMap(\.burst.addresses))
+        return Set(host.takeBursts().map(\.burst.address))
     }
 
     private func started(_ host: inout HostBench) -> [NetworkAddress] {
@@ -192,14 +192,34 @@ struct HostMediaTests {
         host.introduce(2, from: .v4(2))
         host.hello(1)
         host.frame(TestFrame.make(0))
+        // Too late to begin with that one.
+        host.advance(by: .milliseconds(300))
         host.hello(2, from: .v4(2))
         _ = host.takeBursts()
         host.frame(TestFrame.make(1, reference: 0))
-        #expect(host.takeBursts().map(\.burst.addresses) == [[address(1)]])
+        #expect(host.takeBursts().map(\.burst.address) == [address(1)])
         host.frame(TestFrame.make(2))
         host.frame(TestFrame.make(3, reference: 2))
         #expect(
-            host.takeBursts().map(\.burst.addresses) == Array(repeating: [address(1), address(2, .v4(2))], count: 2))
+            Set(host.takeBursts().map { [$0.burst.address.description, "\($0.burst.range)"] }).count == 4,
+            "two frames, to each of the two")
+    }
+
+    /// A keyframe that somebody else has just been sent serves whoever joins, with what followed it.
+    @Test func aJoinerBeginsWithAKeyframeThatIsYoung() {
+        var host = HostBench()
+        host.introduce(1)
+        host.introduce(2, from: .v4(2))
+        host.hello(1)
+        host.frame(TestFrame.make(0))
+        host.advance(by: .milliseconds(50))
+        host.frame(TestFrame.make(1, reference: 0))
+        host.advance(by: .milliseconds(50))
+        _ = host.takeBursts()
+        let requests = host.keyframeRequests.count
+        host.hello(2, from: .v4(2))
+        #expect(host.takeBursts().map(\.burst.address) == [address(2, .v4(2)), address(2, .v4(2))])
+        #expect(host.keyframeRequests.count == requests)
     }
 
     @Test func framesAreNumberedWithoutGaps() throws {

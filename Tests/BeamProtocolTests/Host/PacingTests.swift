@@ -186,7 +186,7 @@ struct PacingTests {
         host.handle(.sendFailed(address(1)))
         _ = host.takeBursts()
         host.advance(by: .seconds(1))
-        #expect(host.takeBursts().allSatisfy { $0.burst.addresses == [address(2, .v4(2))] })
+        #expect(host.takeBursts().allSatisfy { $0.burst.address == address(2, .v4(2)) })
         host.frame(TestFrame.make(2, bytes: 100_000))
         host.handle(.sendFailed(address(2, .v4(2))))
         _ = host.takeBursts()

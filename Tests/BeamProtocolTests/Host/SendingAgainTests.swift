@@ -5,17 +5,15 @@ import Testing
 
 /// What a host remembers of what it has sent, and what it sends once more.
 struct SendingAgainTests {
-    private func began(_ frames: inout SentFrames, _ number: UInt32, parts: Int = 4, at time: Double, bytes: Int = 4000)
-    {
-        let unit = TestFrame.make(number, reference: number &- 1, bytes: bytes)
+    private func began(_ frames: inout DepartureLog, _ number: UInt32, parts: Int = 4, at time: Double) {
         frames.began(
-            unit, number: SequenceNumber(number), partCount: parts, length: bytes + parts * 56, now: .at(time))
+            SequenceNumber(number), isKeyframe: false, partCount: parts, length: parts * 1200, now: .at(time))
     }
 
-    // MARK: SentFrames
+    // MARK: DepartureLog
 
     @Test func aPartLeftWithTheFirstBurstThatHoldsIt() throws {
-        var frames = SentFrames()
+        var frames = DepartureLog()
         began(&frames, 7, parts: 10, at: 1)
         #expect(frames.departure(of: SequenceNumber(7), part: 0) == nil, "nothing of it has left yet")
         frames.sent(upTo: 4, now: .at(1))
@@ -35,9 +33,9 @@ struct SendingAgainTests {
     }
 
     @Test func departuresAreARing() throws {
-        var limits = SentFrames.Limits()
+        var limits = DepartureLog.Limits()
         limits.departures = 5
-        var frames = SentFrames(limits)
+        var frames = DepartureLog(limits)
         for number: UInt32 in 0..<9 {
             began(&frames, number, at: Double(number))
             frames.sent(upTo: 2, now: .at(Double(number)))
@@ -56,44 +54,66 @@ struct SendingAgainTests {
     }
 
     @Test func framesGrowTooOldToBeSentAgain() {
-        var frames = SentFrames()
+        var frames = DepartureLog()
         for number: UInt32 in 0..<30 {
             began(&frames, number, at: Double(number) / 30)
             frames.sent(upTo: 4, now: .at(Double(number) / 30))
         }
         let now = MediaTime.at(29.0 / 30)
-        #expect(frames.repairable(SequenceNumber(29), now: now) != nil)
-        #expect(frames.repairable(SequenceNumber(6), now: now) != nil, "0.77 s")
-        #expect(frames.repairable(SequenceNumber(4), now: now) == nil, "0.83 s")
+        #expect(frames.resendable(SequenceNumber(29), now: now) != nil)
+        #expect(frames.resendable(SequenceNumber(6), now: now) != nil, "0.77 s")
+        #expect(frames.resendable(SequenceNumber(4), now: now) == nil, "0.83 s")
         // When it left is known all the same.
         #expect(frames.frame(SequenceNumber(0)) != nil)
         #expect(frames.departure(of: SequenceNumber(0), part: 0)?.time == .zero)
-        #expect(frames.repairable(SequenceNumber(29), now: now + .seconds(1)) == nil)
+        #expect(frames.resendable(SequenceNumber(29), now: now + .seconds(1)) == nil)
     }
 
     @Test func bytesAndFramesAreBounded() {
-        var limits = SentFrames.Limits()
+        var limits = SentUnits.Limits()
         limits.bytes = 20_000
-        limits.frames = 16
-        var frames = SentFrames(limits)
+        limits.frames = 4
+        var units = SentUnits(limits)
+        func add(_ number: UInt32, bytes: Int = 4000, at time: Double = 0) {
+            units.add(
+                TestFrame.make(number, reference: number &- 1, bytes: bytes), number: SequenceNumber(number),
+                pushed: .at(time))
+        }
         for number: UInt32 in 0..<100 {
+            add(number)
+            let held = (0...number).filter { units.unit(SequenceNumber($0)) != nil }
+            #expect(held == Array(held.first!...number), "the oldest go first")
+            #expect(held.count == min(4, Int(number) + 1))
+        }
+        // One that is larger than all that may be held can still be sent again.
+        add(100, bytes: 30_000)
+        #expect(units.unit(SequenceNumber(100)) != nil && units.unit(SequenceNumber(99)) == nil)
+        add(101, at: 5)
+        #expect(units.unit(SequenceNumber(100)) == nil, "too old")
+
+        var frames = DepartureLog()
+        for number: UInt32 in 0..<1000 { began(&frames, number, at: 0) }
+        #expect((0..<1000).count { frames.frame(SequenceNumber($0)) != nil } <= 256)
+        frames.forgetAll()
+        #expect(frames.resendable(SequenceNumber(999), now: .zero) == nil)
+        #expect(frames.frame(SequenceNumber(999)) != nil)
+    }
+
+    /// What was left out for this viewer is not missed by it.
+    @Test func skippedFramesAreKnown() {
+        var frames = DepartureLog()
+        for number: UInt32 in [3, 5, 6, 9] {
             began(&frames, number, at: 0)
             frames.sent(upTo: 4, now: .zero)
-            let held = (0...number).filter { frames.repairable(SequenceNumber($0), now: .zero) != nil }
-            #expect(held == Array(held.first!...number), "the oldest go first")
-            #expect(held.count <= 5)
-            #expect((0...number).count { frames.frame(SequenceNumber($0)) != nil } <= 16)
         }
-        // One that is larger than all that may be held can still be mended.
-        began(&frames, 100, at: 0, bytes: 30_000)
-        #expect(frames.repairable(SequenceNumber(100), now: .zero) != nil)
-        frames.forgetAll()
-        #expect(frames.repairable(SequenceNumber(100), now: .zero) == nil)
-        #expect(frames.frame(SequenceNumber(100)) != nil)
+        let skipped = (0...12).filter { frames.isSkipped(SequenceNumber($0)) }
+        #expect(skipped == [4, 7, 8])
+        #expect([3, 5, 6, 9].allSatisfy { frames.frame(SequenceNumber($0)) != nil })
+        #expect(frames.frame(SequenceNumber(7)) == nil && frames.departure(of: SequenceNumber(7), part: 0) == nil)
     }
 
     @Test func numbersGoRoundTheCircle() {
-        var frames = SentFrames()
+        var frames = DepartureLog()
         let numbers: [UInt32] = [.max - 1, .max, 0, 1]
         for (index, number) in numbers.enumerated() {
             began(&frames, number, at: Double(index) / 100)
@@ -103,26 +123,26 @@ struct SendingAgainTests {
             #expect(frames.frame(SequenceNumber(number))?.firstSent == .at(Double(index) / 100))
             #expect(frames.departure(of: SequenceNumber(number), part: 3)?.time == .at(Double(index) / 100))
         }
-        // A gap: the numbers mean something else.
-        began(&frames, 9, at: 1)
-        #expect(frames.frame(SequenceNumber(1)) == nil)
+        // Back again: the numbers mean something else.
+        began(&frames, 0, at: 1)
+        #expect(frames.frame(SequenceNumber(1)) == nil && frames.frame(SequenceNumber(0)) != nil)
     }
 
-    // MARK: RepairQueue
+    // MARK: RetransmissionQueue
 
     @Test func nothingIsSentTwiceForTwoRequests() {
-        var queue = RepairQueue()
+        var queue = RetransmissionQueue()
         #expect(queue.due == nil)
         #expect(queue.ask([5, 3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
         #expect(queue.ask([3], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
         #expect(queue.count == 2 && queue.due == .zero)
         #expect(queue.ask([3], of: SequenceNumber(2), pause: .milliseconds(20), now: .at(1)) == true)
         // Of one frame at a time; the last part, which may be short, comes last.
-        var next = queue.next(echoes: false, limit: 16, now: .at(1))
+        var next = queue.next(duplicating: false, limit: 16, now: .at(1))
         #expect(next?.frame == SequenceNumber(1) && next?.parts == [3, 5])
-        next = queue.next(echoes: false, limit: 16, now: .at(1))
+        next = queue.next(duplicating: false, limit: 16, now: .at(1))
         #expect(next?.frame == SequenceNumber(2) && next?.parts == [3])
-        #expect(queue.next(echoes: false, limit: 16, now: .at(1)) == nil)
+        #expect(queue.next(duplicating: false, limit: 16, now: .at(1)) == nil)
         // Until it may have arrived, and been missed again.
         #expect(queue.ask([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.019)) == true)
         #expect(queue.count == 0)
@@ -133,26 +153,26 @@ struct SendingAgainTests {
     }
 
     @Test func soManyWaitAndNoMore() {
-        var limits = RepairQueue.Limits()
+        var limits = RetransmissionQueue.Limits()
         limits.parts = 10
-        var queue = RepairQueue(limits)
+        var queue = RetransmissionQueue(limits)
         #expect(queue.ask(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true)
         #expect(queue.ask(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true, "those wait already")
         #expect(queue.ask([10], of: SequenceNumber(1), pause: .zero, now: .zero) == false)
-        #expect(queue.next(echoes: false, limit: 4, now: .zero)?.parts == [0, 1, 2, 3])
+        #expect(queue.next(duplicating: false, limit: 4, now: .zero)?.parts == [0, 1, 2, 3])
         #expect(queue.count == 6)
     }
 
-    @Test func anEchoFollowsAMomentLater() throws {
-        var queue = RepairQueue()
+    @Test func aDuplicateFollowsAMomentLater() throws {
+        var queue = RetransmissionQueue()
         #expect(queue.ask([4, 9], of: SequenceNumber(1), pause: .milliseconds(50), now: .at(1)) == true)
-        #expect(queue.next(echoes: true, limit: 16, now: .at(1))?.parts == [4, 9])
+        #expect(queue.next(duplicating: true, limit: 16, now: .at(1))?.parts == [4, 9])
         #expect(queue.count == 0)
         let due = try #require(queue.due)
         #expect(due > .at(1) && due < .at(1.02))
-        #expect(queue.next(echoes: true, limit: 16, now: .at(1.001)) == nil)
-        #expect(queue.next(echoes: true, limit: 16, now: due)?.parts == [4, 9])
-        #expect(queue.due == nil, "an echo has none of its own")
+        #expect(queue.next(duplicating: true, limit: 16, now: .at(1.001)) == nil)
+        #expect(queue.next(duplicating: true, limit: 16, now: due)?.parts == [4, 9])
+        #expect(queue.due == nil, "a duplicate has none of its own")
     }
 
     // MARK: Parts once more

@@ -64,7 +64,7 @@ struct PathControlUnitTests {
     @Test func aLaneHasNumbersOfItsOwn() {
         var control = PathControl(limit: 8_000_000)
         for (number, lane) in [(9_000, 0), (3, 1)] as [(UInt32, Int)] {
-            if lane == 1 { control.laneChanged() }
+            if lane == 1 { control.layerChanged() }
             var report = report(sent: at(5))
             report.arrivals.append(
                 PathControl.FrameArrival(

@@ -64,11 +64,11 @@ struct HostileDatagramTests {
         let wanted = Fuzzing.seeds(100_000)
         var attacker = Attacker(seed: wanted.lowerBound)
         var receiver = SealedReceiver()
-        var pacer = Pacer(Pacing(), firstNumber: SequenceNumber(UInt32.max - 5))
+        var bench = LayerBench()
+        let address = NetworkAddress(ip: .v4(1), port: 1)
+        bench.add(.version2, at: address)
         var keyNumber: UInt16 = 1
         receiver.keys.add(.made(1))
-        pacer.use(.made(1))
-        let audience = MediaAudience(version2: [NetworkAddress(ip: .v4(1), port: 1)])
         var decoder = TestFrame.Decoder()
         var hostile = 0
         var index: UInt32 = 0
@@ -78,19 +78,18 @@ struct HostileDatagramTests {
             if index % 50 == 49 {
                 keyNumber += 1
                 receiver.keys.add(.made(keyNumber))
-                pacer.use(.made(keyNumber))
+                bench.use(.made(keyNumber))
             }
             let isKeyframe = index % 200 == 0
-            _ = pacer.enqueue(
+            bench.now = receiver.now
+            let before = bench.bursts.count
+            bench.send(
                 TestFrame.make(
                     index, reference: isKeyframe ? nil : index - 1,
-                    bytes: Int.random(in: 500...12_000, using: &attacker.random)), to: audience, now: receiver.now)
-            var datagrams: [[UInt8]] = []
-            while case .send(let burst, _, _) = pacer.step(now: receiver.now) {
-                for start in stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: 1200) {
-                    datagrams.append(Array(burst.bytes[start..<min(start + 1200, burst.range.upperBound)]))
-                }
-            }
+                    bytes: Int.random(in: 500...12_000, using: &attacker.random)))
+            while bench.bursts.count == before || bench.senders[0].cursor.current != nil { bench.step() }
+            var datagrams = bench.datagrams(to: address, from: before)
+            bench.forgetBursts()
             // The network changes their order, too.
             if attacker.random.chance(0.2) { datagrams.shuffle(using: &attacker.random) }
             for datagram in datagrams {

@@ -246,18 +246,18 @@ struct SealedDatagramTests {
     // MARK: Nonces
 
     @Test func aCopyDoesNotCountForItself() throws {
-        let pacer = {
-            var pacer = Pacer(Pacing(), firstNumber: SequenceNumber(0))
-            pacer.use(.golden)
-            return pacer
+        let bench = {
+            var bench = LayerBench(key: .golden)
+            bench.add(.version2, at: NetworkAddress(ip: .v4(1), port: 1))
+            return bench
         }()
         var counters: [UInt64] = []
         for index: UInt32 in 0..<5 {
             // A copy of a session, as a test or a mistake might make it.
-            var copy = pacer
-            let audience = MediaAudience(version2: [NetworkAddress(ip: .v4(1), port: 1)])
-            _ = copy.enqueue(TestFrame.make(index, bytes: 3000), to: audience, now: .zero)
-            guard case .send(let burst, _, _) = copy.step(now: .zero) else { continue }
+            var copy = bench
+            copy.send(TestFrame.make(index, bytes: 3000))
+            copy.step()
+            guard let burst = copy.bursts.first?.burst else { continue }
             for start in stride(from: 0, to: burst.range.upperBound, by: 1200) {
                 let bytes = Array(burst.bytes[start..<min(start + 1200, burst.range.upperBound)])
                 counters.append(try bytes.withUnsafeBytes { try SealedDatagram($0, from: .host).header.counter })

@@ -3,54 +3,18 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Frames that go to viewers of both versions, at one pace.
+/// Frames that go to viewers of both versions: cut and sealed once, sent to each at its own pace.
 struct SealedPacingTests {
-    /// A pacer, and what leaves it.
-    struct Bench {
-        var pacer: Pacer
-        var now = MediaTime.zero
-        var bursts: [(time: MediaTime, burst: MediaBurst, begins: Bool)] = []
-        var errors: [FragmentationError] = []
-
-        init(_ pacing: Pacing = Pacing(), key: SealingKey? = .made(1)) {
-            pacer = Pacer(pacing, firstNumber: SequenceNumber(0))
-            if let key { pacer.use(key) }
-        }
-
-        mutating func send(_ unit: AccessUnit, _ audience: MediaAudience) {
-            _ = pacer.enqueue(unit, to: audience, now: now)
-        }
-
-        /// One step; false when there is nothing to do any more.
-        @discardableResult
-        mutating func step() -> Bool {
-            switch pacer.step(now: now) {
-            case .send(let burst, _, let begins): bursts.append((now, burst, begins))
-            case .unsendable(let error, _): errors.append(error)
-            case .blocked: return false
-            case .wait(let time): now = time
-            case .idle: return false
-            }
-            return true
-        }
-
-        mutating func drain() { while step() {} }
-
-        /// The datagrams that went to an address, in order.
-        func datagrams(to address: NetworkAddress) -> [[UInt8]] {
-            bursts.filter { $0.burst.addresses.contains(address) }.flatMap { entry in
-                let range = entry.burst.range
-                return stride(from: range.lowerBound, to: range.upperBound, by: 1200).map {
-                    Array(entry.burst.bytes[$0..<min($0 + 1200, range.upperBound)])
-                }
-            }
-        }
-    }
-
     private static let clear = (1...2).map { NetworkAddress(ip: .v4(1), port: $0) }
     private static let sealed = (1...3).map { NetworkAddress(ip: .v4(2), port: $0) }
-    private static let both = MediaAudience(version1: clear, version2: sealed)
     private static let slow = Pacing(bucketBytes: 12_000, bitsPerSecond: 8_000_000)
+
+    private func bench(_ pacing: Pacing = Pacing(), key: SealingKey = .made(1)) -> LayerBench {
+        var bench = LayerBench(pacing, key: key)
+        for address in Self.clear { bench.add(.version1, at: address) }
+        for address in Self.sealed { bench.add(.version2, at: address) }
+        return bench
+    }
 
     private func delta(_ index: UInt32, bytes: Int = 3000) -> AccessUnit {
         TestFrame.make(index, reference: index &- 1, bytes: bytes)
@@ -61,9 +25,9 @@ struct SealedPacingTests {
     }
 
     @Test func eachFormArrivesWhole() throws {
-        var bench = Bench()
-        bench.send(TestFrame.make(0, bytes: 50_000), Self.both)
-        for index: UInt32 in 1..<30 { bench.send(delta(index), Self.both) }
+        var bench = bench()
+        bench.send(TestFrame.make(0, bytes: 50_000))
+        for index: UInt32 in 1..<30 { bench.send(delta(index)) }
         bench.drain()
         for address in Self.clear {
             var viewer = ReassemblerTests.Bench()
@@ -76,50 +40,32 @@ struct SealedPacingTests {
             for part in bench.datagrams(to: address) { #expect(viewer.receive(part) == nil) }
             #expect(viewer.frames.map(\.number) == Array(0..<30))
         }
-        #expect(bench.bursts.count { $0.begins } == 30, "a frame begins once, not once for each form")
+        #expect(bench.bursts.count { $0.begins } == 5 * 30)
     }
 
-    /// However many watch, a frame is sealed once.
-    @Test func aFrameIsSealedOnceForAll() {
-        var bench = Bench()
-        bench.send(TestFrame.make(0, bytes: 11_400), Self.both)
+    /// However many watch, a frame is sealed once, and its bytes are not copied.
+    @Test func aFrameIsSealedOnceForAll() throws {
+        var bench = bench()
+        bench.send(TestFrame.make(0, bytes: 11_400))
         bench.drain()
-        #expect(bench.pacer.datagramsSealed == 10)
-        #expect(bench.bursts.map(\.burst.addresses) == [Self.clear, Self.sealed])
+        #expect(bench.sealer.datagramsSealed == 10)
+        #expect(bench.bursts.map(\.burst.address) == Self.clear + Self.sealed)
+        let places = bench.bursts.suffix(3).map { $0.burst.bytes.withUnsafeBytes { $0.baseAddress } }
+        #expect(Set(places).count == 1)
     }
 
-    @Test func theFormsLeaveInStep() {
-        var bench = Bench(Pacing(bucketBytes: 12_000, bitsPerSecond: 8_000_000, burstDatagrams: 4))
-        // 50 datagrams in the clear, and 52 sealed, the first ten at once: one burst more.
-        bench.send(TestFrame.make(0, bytes: 58_900), Self.both)
+    /// What one viewer's path can't take keeps nobody else waiting.
+    @Test func eachViewerHasAPaceOfItsOwn() {
+        var bench = LayerBench(Self.slow)
+        for address in Self.sealed { bench.add(.version2, at: address) }
+        bench.send(TestFrame.make(0, bytes: 100_000))
         bench.drain()
-        let clear = bench.bursts.filter { $0.burst.addresses == Self.clear }
-        let sealed = bench.bursts.filter { $0.burst.addresses == Self.sealed }
-        #expect(clear.count == 11 && sealed.count == 12)
-        #expect(zip(clear, sealed).allSatisfy { $0.time == $1.time })
-        #expect(
-            bench.bursts.dropLast().enumerated().allSatisfy { index, entry in
-                entry.burst.addresses == (index.isMultiple(of: 2) ? Self.clear : Self.sealed)
-            })
-    }
-
-    /// The bucket is a viewer's, so that two forms take no longer than the one that is sealed would by itself.
-    @Test func theBucketCountsWhatOneViewerGets() {
-        func times(_ audience: MediaAudience) -> [MediaTime] {
-            var bench = Bench(Self.slow)
-            bench.send(TestFrame.make(0, bytes: 100_000), audience)
-            bench.drain()
-            return bench.bursts.filter { $0.burst.addresses == Self.sealed }.map(\.time)
+        let times = Self.sealed.map { address in
+            bench.bursts.filter { $0.burst.address == address }.map(\.time)
         }
-        let both = times(Self.both)
-        #expect(both == times(MediaAudience(version2: Self.sealed)))
-        #expect(both.count == 9)
-
-        var bench = Bench(Self.slow)
-        bench.send(TestFrame.make(0, bytes: 100_000), Self.both)
-        bench.drain()
-        for addresses in [Self.clear, Self.sealed] {
-            let mine = bench.bursts.filter { $0.burst.addresses == addresses }
+        #expect(times.allSatisfy { $0 == times[0] && $0.count == 9 }, "in step where paths are alike")
+        for address in Self.sealed {
+            let mine = bench.bursts.filter { $0.burst.address == address }
             for first in mine.indices {
                 var sum = 0
                 for entry in mine[first...] {
@@ -131,69 +77,40 @@ struct SealedPacingTests {
         }
     }
 
-    /// Who watches in one form sees no gap where frames went out in the other alone.
-    @Test func eachFormNumbersItsOwnFrames() {
-        var bench = Bench()
-        let audiences = [
-            Self.both, MediaAudience(version1: Self.clear), MediaAudience(version2: Self.sealed), Self.both,
-            MediaAudience(version1: Self.clear), Self.both,
-        ]
-        for (index, audience) in audiences.enumerated() { bench.send(delta(UInt32(index), bytes: 50), audience) }
+    /// Frames of which nobody got anything leave no gap in the numbers.
+    @Test func framesThatNobodyGetsHaveNoNumber() {
+        var bench = bench(Self.slow)
+        bench.send(TestFrame.make(0, bytes: 100_000))
+        bench.step()
+        for index: UInt32 in 1...5 { bench.send(delta(index)) }
+        bench.send(TestFrame.make(6, bytes: 1000))
         bench.drain()
-        var keys = MediaKeyRing()
-        keys.add(.made(1))
-        var plaintext: [UInt8] = []
-        var numbers: [[UInt32]] = [[], []]
-        for part in bench.datagrams(to: Self.clear[0]) {
-            part.withUnsafeBytes { if let it = try? MediaDatagram($0) { numbers[0].append(it.header.sequence.value) } }
-        }
-        for part in bench.datagrams(to: Self.sealed[0]) {
-            _ = try? part.withUnsafeBytes { try keys.open($0, into: &plaintext, now: .zero) }
-            plaintext.withUnsafeBytes {
-                if let it = try? MediaDatagram(version2: $0) { numbers[1].append(it.header.sequence.value) }
-            }
-        }
-        #expect(numbers == [[0, 1, 2, 3, 4], [0, 1, 2, 3]])
+        var viewer = ReassemblerTests.Bench()
+        viewer.insert(bench.datagrams(to: Self.clear[0]))
+        #expect(viewer.numbers.first == 0)
+        #expect(bench.layer.newest == SequenceNumber(6) || bench.layer.newest == SequenceNumber(1))
     }
 
-    @Test func whoLeavesGetsNothingMore() {
-        var bench = Bench(Self.slow)
-        bench.send(TestFrame.make(0, bytes: 100_000), Self.both)
-        bench.send(delta(1), Self.both)
-        bench.step()  // a burst in the clear; the sealed one is due
-        for address in Self.sealed { bench.pacer.remove(address) }
-        let before = bench.bursts.count
+    @Test func whoeverLeavesGetsNothingMore() {
+        var bench = bench(Self.slow)
+        bench.send(TestFrame.make(0, bytes: 100_000))
+        bench.send(delta(1))
+        bench.step()
+        for index in 2..<5 { _ = bench.senders[index].stop() }
         bench.drain()
-        #expect(bench.bursts[before...].allSatisfy { $0.burst.addresses == Self.clear })
+        #expect(bench.bursts.allSatisfy { Self.clear.contains($0.burst.address) })
         #expect(bench.datagrams(to: Self.clear[0]).count == 88)
-
-        bench.send(TestFrame.make(2, bytes: 100_000), Self.both)
-        bench.step()
-        for address in Self.clear + Self.sealed { bench.pacer.remove(address) }
-        #expect(bench.step() == false)
     }
 
-    /// The forms that are left go on where they are, and the pace is theirs.
-    @Test func theRestOfAFrameGoesOnWithoutTheOtherForm() {
-        var bench = Bench(Self.slow)
-        bench.send(TestFrame.make(0, bytes: 60_000), Self.both)
-        bench.send(delta(1), Self.both)
-        while bench.bursts.count < 4 { bench.step() }
-        for address in Self.clear { bench.pacer.remove(address) }
-        bench.drain()
-        var viewer = SealedReceiver()
-        viewer.keys.add(.made(1))
-        for part in bench.datagrams(to: Self.sealed[0]) { viewer.receive(part) }
-        #expect(viewer.frames.count == 2)
-    }
-
-    /// A frame that has begun in one form is finished in both.
+    /// A frame that has begun is finished, whatever becomes of those behind it.
     @Test func whatHasBegunIsNotDropped() {
-        var bench = Bench(Self.slow)
-        bench.send(TestFrame.make(0, bytes: 100_000), Self.both)
-        bench.send(delta(1), Self.both)
-        bench.step()
-        #expect(bench.pacer.dropWaiting() == 1)
+        var bench = bench(Self.slow)
+        bench.send(TestFrame.make(0, bytes: 100_000))
+        bench.send(delta(1))
+        while bench.bursts.count < 5 { bench.step() }
+        bench.now = bench.now + .seconds(1)
+        bench.send(delta(2), patience: .milliseconds(500))
+        #expect(bench.senders.allSatisfy { $0.cursor.next == .keyframe && $0.cursor.current != nil })
         bench.drain()
         var viewer = SealedReceiver()
         viewer.keys.add(.made(1))
@@ -201,53 +118,73 @@ struct SealedPacingTests {
         #expect(viewer.frames.count == 1)
     }
 
-    @Test func withoutAKeyNothingIsSentToTheSealedAudience() {
-        var bench = Bench(key: nil)
-        bench.send(TestFrame.make(0), MediaAudience(version2: Self.sealed))
+    @Test func whatCannotBeSealedIsNotSent() {
+        var bench = bench()
+        var broken = TestFrame.make(0)
+        broken.parameterSets = nil
+        bench.send(broken)
         bench.drain()
-        #expect(bench.errors == [.noSealingKey] && bench.bursts.isEmpty)
-        bench.send(TestFrame.make(0), MediaAudience(version1: Self.clear))
-        bench.drain()
-        #expect(bench.bursts.count == 1)
+        #expect(bench.unsendable == 1 && bench.bursts.isEmpty)
     }
 
     /// Keys change while frames wait, are under way, are dropped: no nonce comes twice, and the numbers go on.
     @Test func noNonceComesTwice() throws {
-        var bench = Bench(Self.slow, key: .made(0))
+        var bench = bench(Self.slow, key: .made(0))
         var random = SeededGenerator(seed: 11)
         var key: UInt16 = 0
         for index: UInt32 in 0..<300 {
             let isKeyframe = random.chance(0.1)
             let unit = TestFrame.make(
                 index, reference: isKeyframe ? nil : index &- 1, bytes: Int.random(in: 100...20_000, using: &random))
-            bench.send(unit, random.chance(0.5) ? Self.both : MediaAudience(version2: Self.sealed))
-            for _ in 0..<Int.random(in: 0...4, using: &random) { bench.step() }
-            if random.chance(0.1) { _ = bench.pacer.dropWaiting() }
+            bench.send(unit, patience: random.chance(0.9) ? .seconds(60) : .zero)
+            for _ in 0..<Int.random(in: 0...20, using: &random) { bench.step() }
             if random.chance(0.1) {
                 key += 1
-                bench.pacer.use(.made(key))
-                #expect(bench.pacer.datagramsSealed == 0)
+                bench.use(.made(key))
+                #expect(bench.sealer.datagramsSealed == 0)
             }
         }
         bench.drain()
-        let headers = try headers(bench.datagrams(to: Self.sealed[0]))
-        #expect(Set(headers).count == headers.count)
-        #expect(Set((0...key).map { SealingKey.made($0) }).count == Int(key) + 1)
-        // In the order of their sealing, a key is never taken up again.
-        #expect(zip(headers, headers.dropFirst()).allSatisfy { $0.keyNumber <= $1.keyNumber })
+        for address in Self.sealed {
+            let headers = try headers(bench.datagrams(to: address))
+            #expect(Set(headers).count == headers.count)
+            // In the order of their sealing, a key is never taken up again.
+            #expect(zip(headers, headers.dropFirst()).allSatisfy { $0.keyNumber <= $1.keyNumber })
+        }
         #expect(key > 10)
     }
 
     /// A frame that is under way keeps the key that it was sealed with; the next has the new one.
     @Test func aKeyIsReplacedBetweenTwoFrames() throws {
-        var bench = Bench(Self.slow)
-        bench.send(TestFrame.make(0, bytes: 60_000), Self.both)
-        bench.send(delta(1), Self.both)
-        bench.step()
-        bench.pacer.use(.made(2))
+        var bench = bench(Self.slow)
+        bench.send(TestFrame.make(0, bytes: 60_000))
+        bench.send(delta(1))
+        while bench.bursts.count < 5 { bench.step() }
+        bench.use(.made(2))
         bench.drain()
         let headers = try headers(bench.datagrams(to: Self.sealed[0]))
         #expect(headers.map(\.keyNumber) == [UInt16](repeating: 1, count: 53) + [2, 2, 2])
         #expect(headers.map(\.counter) == Array(0..<53) + Array(0..<3))
+    }
+
+    /// A viewer that is behind gets an older frame after a newer one was cut for others: numbers stay in order for each.
+    @Test func whoeverIsBehindGetsAllOfIt() {
+        var bench = bench()
+        bench.send(TestFrame.make(0, bytes: 3000))
+        bench.drain()
+        let late = bench.senders.count - 1
+        bench.send(delta(1))
+        for index in bench.senders.indices where index != late {
+            while case .send = bench.senders[index].step(
+                &bench.layer, sealer: bench.sealer, parityShare: 0, now: bench.now)
+            {}
+        }
+        bench.send(delta(2))
+        #expect(bench.layer.contains(1), "the one that is behind still needs it")
+        bench.drain()
+        var viewer = SealedReceiver()
+        viewer.keys.add(.made(1))
+        for part in bench.datagrams(to: Self.sealed[2]) { viewer.receive(part) }
+        #expect(viewer.frames.map(\.number) == [0, 1, 2])
     }
 }

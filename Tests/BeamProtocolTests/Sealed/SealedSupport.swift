@@ -85,7 +85,88 @@ struct SealedReceiver {
     }
 }
 
-extension Pacer {
-    /// Seals with `key` from the next frame on.
-    mutating func use(_ key: SealingKey) { use(DatagramSealer(key: key)) }
+/// One layer and its senders, without a session around them; each viewer's path is unknown and unbounded.
+struct LayerBench {
+    var layer: SimulcastLayer
+    var senders: [Sender] = []
+    var sealer: DatagramSealer
+    var now = MediaTime.zero
+    var parityShare = 0.0
+    private(set) var bursts: [(time: MediaTime, burst: MediaBurst, begins: Bool)] = []
+    private(set) var unsendable = 0
+    private let pacing: Pacing
+    private var turn = 0
+
+    init(_ pacing: Pacing = Pacing(), key: SealingKey = .made(1)) {
+        self.pacing = pacing
+        layer = SimulcastLayer(0, limits: pacing)
+        sealer = DatagramSealer(key: key)
+    }
+
+    mutating func add(_ form: MediaForm, at address: NetworkAddress) {
+        var random = SeededGenerator(seed: UInt64(senders.count) + 1)
+        var sender = Sender(
+            ViewerID(value: UInt64(senders.count)), session: SessionID(random: &random), form: form, layer: 0,
+            limits: pacing, now: now)
+        _ = sender.destination.hello(from: address, now: now)
+        senders.append(sender)
+    }
+
+    mutating func use(_ key: SealingKey) { sealer = DatagramSealer(key: key) }
+
+    mutating func send(_ unit: AccessUnit, patience: Duration = .seconds(60)) {
+        layer.push(unit, now: now)
+        for index in senders.indices {
+            stay(index)
+            _ = senders[index].pushed(layer, patience: patience, now: now)
+        }
+        _ = layer.release(before: senders.compactMap(\.cursor.needed).min(), now: now)
+    }
+
+    /// The viewer is there: it says hello.
+    private mutating func stay(_ index: Int) {
+        senders[index].lastSign = now
+        if let address = senders[index].destination.address {
+            _ = senders[index].destination.hello(from: address, now: now)
+        }
+    }
+
+    /// The next burst, each sender in turn; if none may leave now, time goes on to when one may. False when nothing is left.
+    @discardableResult
+    mutating func step() -> Bool {
+        for _ in senders.indices {
+            let index = turn % senders.count
+            turn += 1
+            switch senders[index].step(&layer, sealer: sealer, parityShare: parityShare, now: now) {
+            case .send(let burst, let begins, _):
+                bursts.append((now, burst, begins))
+                return true
+            case .unsendable:
+                unsendable += 1
+                return true
+            case .fellBehind, .none: break
+            }
+        }
+        guard let due = senders.map(\.deadline).min(), due < now + .seconds(5) else { return false }
+        now = max(now, due)
+        for index in senders.indices {
+            stay(index)
+            _ = senders[index].deadlineReached(now: now)
+        }
+        return true
+    }
+
+    mutating func drain() { while step() {} }
+
+    mutating func forgetBursts() { bursts.removeAll(keepingCapacity: true) }
+
+    /// The datagrams that went to an address, in order.
+    func datagrams(to address: NetworkAddress, from first: Int = 0) -> [[UInt8]] {
+        bursts[first...].filter { $0.burst.address == address }.flatMap { entry in
+            let range = entry.burst.range
+            return stride(from: range.lowerBound, to: range.upperBound, by: 1200).map {
+                Array(entry.burst.bytes[$0..<min($0 + 1200, range.upperBound)])
+            }
+        }
+    }
 }

@@ -173,7 +173,7 @@ struct SecureSessionTests {
         host.say(1, .codeConfirm(try viewer.confirm(hostShare: share).confirmation))
         #expect(host.isClosed(1))
         #expect(!host.takeEvents().contains { if case .devicePaired = $0 { true } else { false } })
-        #expect(host.session.code.current?.description == "111111")
+        #expect(host.session.lobby.code.current?.description == "111111")
     }
 
     @Test func aHostThatTakesNobodyNewSaysSo() {
@@ -245,7 +245,7 @@ struct SecureSessionTests {
         #expect(
             simulation.viewers[0].longestPause(from: MediaTime(nanoseconds: 1_500_000_000), to: simulation.now)
                 .inSeconds < 0.1)
-        #expect(simulation.host?.mediaKeys.current.number == 1)
+        #expect(simulation.host?.stream.keys.current.number == 1)
     }
 
     @Test func forgettingTheHostEndsTheViewersSession() {
@@ -284,7 +284,7 @@ struct SecureSessionTests {
             #expect(viewer.session.statistics.lost == 0)
             #expect(viewer.session.statistics.malformed == 0)
         }
-        #expect((simulation.host?.mediaKeys.current.number ?? 0) >= 3)
+        #expect((simulation.host?.stream.keys.current.number ?? 0) >= 3)
     }
 
     @Test func aViewerWithoutAConnectionHoldsTheKeyUpForASecondOnly() {
@@ -298,7 +298,7 @@ struct SecureSessionTests {
         simulation.drive(for: .milliseconds(100))
         simulation.handleAtHost(.remembered([.viewer: "a"]))
         simulation.drive(for: .milliseconds(1100))
-        #expect(simulation.host?.mediaKeys.current.number == 1)
+        #expect(simulation.host?.stream.keys.current.number == 1)
         simulation.mendControl()
         simulation.drive(for: .seconds(3))
         #expect(simulation.viewer.decoder.errors == [])
@@ -314,7 +314,7 @@ struct SecureSessionTests {
         simulation.drive(for: .seconds(4))
         #expect(simulation.viewer.longestPause(from: simulation.now - .seconds(2), to: simulation.now).inSeconds < 0.2)
         #expect(simulation.viewer.decoder.errors == [])
-        let addresses = Set(simulation.bursts.suffix(20).flatMap(\.burst.addresses).map(\.ip))
+        let addresses = Set(simulation.bursts.suffix(20).map(\.burst.address.ip))
         #expect(addresses == [.v4(0xC0A8_0163)])
     }
 
@@ -348,13 +348,13 @@ struct SecureSessionTests {
         }
         host.advance(by: .milliseconds(300))
         host.frame(TestFrame.make(2, reference: 1))
-        let addresses = Set(host.bursts.flatMap(\.burst.addresses))
+        let addresses = Set(host.bursts.map(\.burst.address))
         #expect(addresses == [NetworkAddress(ip: HostBench.viewer, port: 40000)])
         // The same datagrams from the viewer itself: only the newest counts.
         host.hello(42000, bytes: try sealer.seal(.hello, SealedHello(time: .zero).plaintext))
         try host.answerChallenge(session, sealer, port: 42000)
         host.frame(TestFrame.make(3))
-        #expect(host.bursts.last?.burst.addresses == [NetworkAddress(ip: HostBench.viewer, port: 42000)])
+        #expect(host.bursts.last?.burst.address == NetworkAddress(ip: HostBench.viewer, port: 42000))
     }
 
     // MARK: Version 1

@@ -37,7 +37,7 @@ struct HostileNumbersTests {
     }
 
     private func report(in simulation: Simulation, microseconds: UInt64, age: UInt32) -> [UInt8] {
-        report(microseconds, age: age, frame: simulation.host?.lanes[0].pacer.newest?.value ?? 0)
+        report(microseconds, age: age, frame: simulation.host?.stream.layers[0].newest?.value ?? 0)
     }
 
     /// The three reports that ended the host's process, and more of their kind.
@@ -51,7 +51,7 @@ struct HostileNumbersTests {
         }
         // What the viewer itself says heals it all.
         simulation.drive(for: .seconds(3))
-        let path = try #require(simulation.host?.viewers[0].delivery?.path)
+        let path = try #require(simulation.host?.senders[0].delivery?.path)
         #expect(!path.isBound && !path.isSilent && path.congestion == nil)
         #expect(path.leastRoundTrip < .milliseconds(10) && path.delay.noise < 0.05)
         let (end, viewer) = (simulation.now, simulation.viewers[0])

@@ -124,7 +124,7 @@ struct SeveralViewersTests {
             // Version 1 has no lanes on the wire: all that it can be told is that they are lane 0's.
             if index != old { #expect(viewer.frames.allSatisfy { $0.lane == (index == plain ? 1 : 0) }) }
         }
-        let lanes = simulation.host?.viewers.map(\.lane)
+        let lanes = simulation.host?.senders.all.map(\.layer)
         #expect(lanes == [0, 1, 1])
         #expect(simulation.demands.contains { $0.lane == 1 && $0.demand.isWatched })
         // Lane 0 goes to none of the two that can't have it: its keyframe is the first viewer's own.

@@ -304,12 +304,10 @@ struct Simulation {
                 close(id)
             case .transmit(let burst):
                 bursts.append(
-                    (now, MediaBurst(bytes: [], range: burst.range, segmentSize: 1200, addresses: burst.addresses)))
+                    (now, MediaBurst(bytes: [], range: burst.range, segmentSize: 1200, address: burst.address)))
                 for start in stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: burst.segmentSize) {
                     let bytes = Array(burst.bytes[start..<min(start + burst.segmentSize, burst.range.upperBound)])
-                    for address in burst.addresses {
-                        carry(bytes, to: address)
-                    }
+                    carry(bytes, to: burst.address)
                 }
             case .requestKeyframe(let lane):
                 encoders[lane].needsKeyframe = true

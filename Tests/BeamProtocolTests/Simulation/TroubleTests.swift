@@ -136,7 +136,7 @@ struct TroubleTests {
             if tenth > 10 { simulation.datagram(Array("BRHI!".utf8), from: strangers[1]) }
             simulation.drive(for: .milliseconds(100))
         }
-        let addresses = Set(simulation.bursts.flatMap(\.burst.addresses))
+        let addresses = Set(simulation.bursts.map(\.burst.address))
         #expect(addresses.isDisjoint(with: strangers) && addresses.count == 1)
         #expect(simulation.viewer.longestPause(from: .at(1), to: .at(20)) < .milliseconds(50))
     }

@@ -63,7 +63,7 @@ struct HostBench {
     /// The token that the host has sent there last, sealed with its media key.
     func challenge(_ session: SecureMessage.Session, at address: NetworkAddress) -> UInt64? {
         let tokens = bursts.compactMap { _, burst -> UInt64? in
-            guard burst.addresses == [address] else { return nil }
+            guard burst.address == address else { return nil }
             var opener = DatagramOpener(key: session.mediaKey)
             guard let opened = try? opener.open(Array(burst.bytes[burst.range])), opened.opened.kind == .state else {
                 return nil

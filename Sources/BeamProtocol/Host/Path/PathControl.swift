@@ -19,7 +19,7 @@ import BeamMedia
 struct PathControl: Sendable {
     /// What the viewer tells about a frame that was sent to it, joined with what the host knows.
     struct FrameArrival: Sendable {
-        /// Counts up; of one lane.
+        /// Counts up; of one layer.
         var number: UInt32
         /// When the first and the last of its datagrams left that have left so far, on the host's clock. What was sent again
         /// doesn't count.
@@ -185,8 +185,8 @@ struct PathControl: Sendable {
             frame, isOver: frame.isComplete || !isNewest, current: allowed, jitter: delay.noise, now: now)
     }
 
-    /// From now on the viewer gets another lane: its frames are numbered by themselves.
-    mutating func laneChanged() { newestFrame = nil }
+    /// From now on the viewer gets another layer: its frames are numbered by themselves.
+    mutating func layerChanged() { newestFrame = nil }
 
     /// The viewer's clock isn't the one that it was, or what was told by it contradicts itself: nothing that rests on it counts
     /// any more. The rate stays; what comes from now on tells whether that is right.
@@ -227,14 +227,6 @@ struct PathControl: Sendable {
         fallSilent(since: since, now: now)
     }
 
-    /// From now on nothing more leaves than in silence, whatever has been heard.
-    mutating func silence(now: MediaTime) {
-        guard silence == nil else { return }
-        flight.giveUp()
-        hasGivenUp = true
-        fallSilent(since: now, now: now)
-    }
-
     private mutating func fallSilent(since: MediaTime, now: MediaTime) {
         silence = since
         validFrom = now
@@ -246,8 +238,8 @@ struct PathControl: Sendable {
     /// probe each 100 ms is to leave until a report comes.
     var isSilent: Bool { silence != nil }
 
-    /// Something was heard from there, ever.
-    var hasReported: Bool { lastReport != nil }
+    /// What the path carries has been seen: what the viewer reports is evidence, not hope.
+    var isProven: Bool { lastReport != nil && trains.rate != nil }
 
     /// The path is back, probably as it was.
     private mutating func resume(after silence: Duration, now: MediaTime) {

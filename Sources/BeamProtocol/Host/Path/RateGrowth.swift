@@ -75,13 +75,13 @@ extension PathControl {
         guard isBound, losses.share < trial.tolerated(now: now, isCareful: growth.isCareful) else { return }
         guard let queue = delay.queue(now: now)?.delay, queue < 0.012 + delay.noise / 2 else { return }
         let isFilled = latest >= 0.6 * allowed
-        let next: Double
+        let raised: Double
         if let train = trains.rate, trains.isFresh(now: now), !growth.distrustsTrains {
-            next = grown(towards: train, isFilled: isFilled, now: now)
+            raised = grown(towards: train, isFilled: isFilled, now: now)
         } else {
-            next = isFilled ? grownBlindly(now: now) : allowed
+            raised = isFilled ? grownBlindly(now: now) : allowed
         }
-        allowed = min(highest, next)
+        allowed = min(highest, raised)
     }
 
     /// Where trains tell how far it goes.

@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// Version 2's control plane at the host: messages inside TLS, between two keys.
-extension HostSession {
+extension Lobby {
     /// The other end has proved that it holds this key.
     mutating func connectionSecured(_ id: ConnectionID, device: DeviceKey, now: MediaTime) {
         guard case .undecided = connections[id]?.dialog else { return }
@@ -55,7 +55,9 @@ extension HostSession {
         guard hello.version >= SecureMessage.Hello.version else {
             return refuseViewer(id, .other, reason: "Incompatible viewer", now: now)
         }
-        if let (refusal, reason) = bar(to: dialog.device) { return refuseViewer(id, refusal, reason: reason, now: now) }
+        if let (refusal, reason) = bar(to: dialog.device, now: now) {
+            return refuseViewer(id, refusal, reason: reason, now: now)
+        }
         let isTrusted = book.trusts(dialog.device)
         let methods = methods(for: dialog.device)
         if !isTrusted, methods.isEmpty {
@@ -135,7 +137,7 @@ extension HostSession {
             guard let nonce = try dialog.compare(host: trust.own, name: name, length, random: &random) else { return }
             connections[id]?.dialog = .version2(dialog)
             // An honest viewer reveals at once. Time would let somebody try several viewers against one nonce.
-            deadlines.set(.stranger(id), at: now + HostLimits.revealTime)
+            deadlines.set(.unadmitted(id), at: now + HostLimits.revealTime)
             send(nonce, to: id)
         } catch {
             refuseConnection(id, reason: "\(error)", now: now)
@@ -144,7 +146,7 @@ extension HostSession {
 
     /// Both screens show these digits now.
     private mutating func revealed(_ digits: PairingCode, on id: ConnectionID, now: MediaTime) {
-        deadlines.set(.stranger(id), at: now + HostLimits.askingTime)
+        deadlines.set(.unadmitted(id), at: now + HostLimits.askingTime)
         desk.digitsShown(id)
         emit(.digitsShown(id, digits: digits, from: visitor(id)))
     }
@@ -165,7 +167,7 @@ extension HostSession {
         else { return }
         dialog.accepted()
         connections[id]?.dialog = .version2(dialog)
-        deadlines.set(.stranger(id), at: now + HostLimits.strangerTime)
+        deadlines.set(.unadmitted(id), at: now + HostLimits.strangerTime)
         paired(dialog, on: id)
     }
 
@@ -181,57 +183,52 @@ extension HostSession {
     private mutating func join(_ id: ConnectionID, now: MediaTime) {
         guard case .version2(let dialog) = connections[id]?.dialog else { return }
         // The list may have become unreadable since the welcome.
-        if let (refusal, reason) = bar(to: dialog.device) { return refuseViewer(id, refusal, reason: reason, now: now) }
+        if let (refusal, reason) = bar(to: dialog.device, now: now) {
+            return refuseViewer(id, refusal, reason: reason, now: now)
+        }
         // Without trust it is left unanswered: the welcome has said so.
         guard book.trusts(dialog.device) || methods(for: dialog.device).contains(.open) else { return }
-        let known = viewers.firstIndex {
-            $0.secure?.device == dialog.device && $0.secure?.instance == dialog.instance
+        let known = members.firstIndex {
+            $0.peer.device == dialog.device && $0.peer.instance == dialog.instance
         }
-        let key = SealingKey(number: freeKeyNumber(), random: &random)
-        let peer = SecurePeer(
-            device: dialog.device, instance: dialog.instance,
-            name: visitor(id).name ?? PeerText.unnamed, opener: DatagramOpener(key: key),
-            mediaKey: mediaKeys.current.number)
+        let peer = Member.Peer.version2(
+            device: dialog.device, instance: dialog.instance, name: visitor(id).name ?? PeerText.unnamed)
         let index: Int
         if let known {
             closeControl(of: known, now: now)
-            viewers[known].lastSign = now
-            viewers[known].peer = .version2(peer)
-            viewers[known].address = connections[id]?.address ?? viewers[known].address
+            members[known].peer = peer
+            members[known].address = connections[id]?.address ?? members[known].address
             index = known
-        } else if let added = addViewer(.version2(peer), on: id, now: now) {
+        } else if let added = addMember(peer, on: id, now: now) {
             index = added
         } else {
             return
         }
-        prepareDelivery(to: index, dialog.features)
+        members[index].decodesFullChroma = dialog.features.contains(.fullChroma)
         attach(index, to: id, now: now)
+        outputs.append(.admitted(members[index].id, isResumed: known != nil))
+    }
+
+    /// A viewer's way to the stream: what it seals with, and what the stream is sealed with now and next.
+    struct MediaAccess: Sendable {
+        var viewerKey: SealingKey
+        var mediaKey: SealingKey
+        var nextMediaKey: SealingKey?
+    }
+
+    /// Tells a viewer that has joined how to get the stream.
+    mutating func welcome(_ id: ViewerID, _ access: MediaAccess, isResumed: Bool) {
+        guard let index = index(of: id), let control = members[index].control else { return }
         send(
             .session(
                 SecureMessage.Session(
-                    id: viewers[index].session.bytes, mediaPort: mediaPort ?? 0, isBroadcasting: isBroadcasting,
-                    viewerKey: key, mediaKey: mediaKeys.current)),
-            to: id)
-        if let next = mediaKeys.next { send(.mediaKey(next.key), to: id) }
+                    id: members[index].session.bytes, mediaPort: mediaPort ?? 0, isBroadcasting: isBroadcasting,
+                    viewerKey: access.viewerKey, mediaKey: access.mediaKey)),
+            to: control)
+        if let next = access.nextMediaKey { send(.mediaKey(next), to: control) }
         emit(
             .viewerPaired(
-                session: viewers[index].session.description, from: visitor(index), isResumed: known != nil))
-    }
-
-    private mutating func prepareDelivery(to index: Int, _ features: SecureMessage.Hello.Features) {
-        let decodesFullChroma = features.contains(.fullChroma)
-        if viewers[index].delivery?.decodesFullChroma != decodesFullChroma {
-            viewers[index].delivery = ViewerDelivery(
-                decodesFullChroma: decodesFullChroma, limit: configuration.bitRate)
-            viewers[index].lane = configuration.usesFullChroma && !decodesFullChroma ? Lane.reduced : Lane.full
-            resumeStanding(index)
-        }
-    }
-
-    /// A number for a viewer's key that no other viewer's has.
-    private mutating func freeKeyNumber() -> UInt16 {
-        repeat { lastKeyNumber &+= 1 } while viewers.contains { $0.secure?.opener.keyNumber == lastKeyNumber }
-        return lastKeyNumber
+                session: members[index].session.description, from: visitor(index), isResumed: isResumed))
     }
 
     // MARK: A viewer's messages
@@ -242,11 +239,11 @@ extension HostSession {
     }
 
     private mutating func viewerMessage(_ viewer: ViewerID, _ bytes: [UInt8], on id: ConnectionID, now: MediaTime) {
-        signOfLife(viewer, now: now)
+        outputs.append(.heard(viewer))
         do {
             switch try SecureMessage(bytes) {
             case .ping(let value): send(.pong(value, clock: now.microseconds), to: id)
-            case .mediaKeyReady(let number): mediaKeyReady(number, from: viewer, now: now)
+            case .mediaKeyReady(let number): outputs.append(.mediaKeyReady(viewer, number: number))
             case .bye: left(viewer, reason: "it has ended", now: now)
             default: break
             }
@@ -261,46 +258,5 @@ extension HostSession {
             barred.forgotten.insert(device)
             evict(device, told: "This viewer was forgotten here", reason: "it was forgotten", now: now)
         }
-    }
-
-    // MARK: The media key
-
-    /// What leaves from now on is none of somebody's business who has just left.
-    mutating func replaceMediaKey(now: MediaTime) {
-        // Whoever comes and goes has no more messages sent to everybody than so many a second.
-        if let lastKeyChange, now - lastKeyChange < HostLimits.mediaKeyPause {
-            return deadlines.set(.nextMediaKey, at: lastKeyChange + HostLimits.mediaKeyPause)
-        }
-        guard let key = mediaKeys.replace(now: now, random: &random) else { return }
-        lastKeyChange = now
-        for id in viewers.filter(\.isSecure).compactMap(\.control) { send(.mediaKey(key), to: id) }
-        if let deadline = mediaKeys.deadline { deadlines.set(.mediaKey, at: deadline) }
-        mediaKeyTaken(now: now)
-    }
-
-    private mutating func mediaKeyReady(_ number: UInt16, from viewer: ViewerID, now: MediaTime) {
-        guard let index = index(of: viewer), case .version2(var peer) = viewers[index].peer,
-            number == mediaKeys.next?.key.number
-        else { return }
-        peer.mediaKey = number
-        viewers[index].peer = .version2(peer)
-        mediaKeyTaken(now: now)
-    }
-
-    /// Uses the next key if every viewer holds it.
-    mutating func mediaKeyTaken(now: MediaTime) {
-        guard let next = mediaKeys.next else { return }
-        let isAwaited = viewers.contains { viewer in
-            viewer.secure.map { $0.mediaKey != next.key.number } ?? false
-        }
-        if !isAwaited { advanceMediaKey(now: now) }
-    }
-
-    mutating func advanceMediaKey(now: MediaTime) {
-        let mustReplace = mediaKeys.advance()
-        deadlines.cancel(.mediaKey)
-        sealer = DatagramSealer(key: mediaKeys.current)
-        for lane in lanes.indices { lanes[lane].pacer.use(sealer) }
-        if mustReplace { replaceMediaKey(now: now) }
     }
 }

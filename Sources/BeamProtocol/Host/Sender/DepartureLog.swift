@@ -1,24 +1,19 @@
 import BeamMedia
 
-/// The version 2 frames of a lane that have begun to leave: what can be sent again, and when each part left.
-///
-/// Their bytes are the encoder's own, shared and not copied.
-struct SentFrames: Sendable {
+/// When the parts of each frame left for one viewer.
+struct DepartureLog: Sendable {
     struct Limits: Sendable {
-        /// How long a frame's bytes are kept: after that a keyframe is better than the frame and all that followed it.
+        /// How long a frame may be sent again: after that a keyframe is better than the frame and all that followed it.
         var age = Duration.milliseconds(800)
-        var bytes = 16 << 20
-        /// Frames whose departures are remembered, for reports that come late.
+        /// Frames and bursts that are remembered, for reports that come late.
         var frames = 256
-        var departures = 1024
+        var departures = 512
     }
 
     struct Frame: Sendable {
         let number: SequenceNumber
-        /// Nil once it is too old to be sent again.
-        fileprivate(set) var unit: AccessUnit?
         let partCount: Int
-        /// Of all parts, on the wire.
+        /// Of all parts, on the wire, in bytes.
         let length: Int
         let firstSent: MediaTime
         fileprivate(set) var lastSent: MediaTime
@@ -26,8 +21,6 @@ struct SentFrames: Sendable {
         fileprivate(set) var paritySent: MediaTime?
         /// Parts that have left.
         fileprivate(set) var sent = 0
-        /// Where the encoder's bytes count.
-        fileprivate var heldBytes: Int { unit?.range.count ?? 0 }
     }
 
     /// A burst of one frame's parts.
@@ -38,36 +31,40 @@ struct SentFrames: Sendable {
     }
 
     private let limits: Limits
-    /// In the order of their numbers, without gaps.
+    /// In the order of their numbers. What is missing between them was not sent to this viewer.
     private var frames: [Frame] = []
     /// A ring: the newest is before `nextDeparture`.
     private var departures: [Departure] = []
     private var nextDeparture = 0
-    private var heldBytes = 0
+    /// Frames before this one are not sent again.
+    private var resendableFrom: SequenceNumber?
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
-    /// Nothing that was sent is of use any more.
+    /// The newest frame of which something has left.
+    var newest: SequenceNumber? { frames.last?.number }
+    /// The newest keyframe of which something has left.
+    private(set) var newestKeyframe: SequenceNumber?
+
+    /// The viewer gets another layer, whose frames are numbered by themselves.
     mutating func removeAll() {
         frames.removeAll(keepingCapacity: true)
         departures.removeAll(keepingCapacity: true)
         nextDeparture = 0
-        heldBytes = 0
+        newestKeyframe = nil
+        resendableFrom = nil
     }
 
-    /// Nothing that was sent is to be sent again.
-    mutating func forgetAll() {
-        for index in frames.indices { frames[index].unit = nil }
-        heldBytes = 0
-    }
+    /// Nothing that was sent so far is to be sent again.
+    mutating func forgetAll() { resendableFrom = newest?.next }
 
     /// The frame's first parts leave.
-    mutating func began(_ unit: AccessUnit, number: SequenceNumber, partCount: Int, length: Int, now: MediaTime) {
-        if let last = frames.last, number != last.number.next { removeAll() }
-        frames.append(
-            Frame(number: number, unit: unit, partCount: partCount, length: length, firstSent: now, lastSent: now))
-        heldBytes += unit.range.count
-        forget(now: now)
+    mutating func began(_ number: SequenceNumber, isKeyframe: Bool, partCount: Int, length: Int, now: MediaTime) {
+        // The host counts anew, or a viewer was behind for half the circle of numbers.
+        if let newest, number.distance(from: newest) <= 0 { removeAll() }
+        if frames.count == limits.frames { frames.removeFirst(limits.frames / 4) }
+        frames.append(Frame(number: number, partCount: partCount, length: length, firstSent: now, lastSent: now))
+        if isKeyframe { newestKeyframe = number }
     }
 
     /// Parts of the newest frame, up to `end`, leave.
@@ -89,13 +86,20 @@ struct SentFrames: Sendable {
         if let index = frames.indices.last { frames[index].paritySent = now }
     }
 
-    /// Nil for one that was never sent, or so long ago that nobody remembers.
+    /// Nil for one that was not sent to this viewer, or so long ago that nobody remembers.
     func frame(_ number: SequenceNumber) -> Frame? { index(of: number).map { frames[$0] } }
 
     /// The same, but nil for one that it is too late to send again.
-    func repairable(_ number: SequenceNumber, now: MediaTime) -> Frame? {
-        guard let frame = frame(number), frame.unit != nil, now - frame.lastSent <= limits.age else { return nil }
+    func resendable(_ number: SequenceNumber, now: MediaTime) -> Frame? {
+        guard let frame = frame(number), now - frame.lastSent <= limits.age else { return nil }
+        if let resendableFrom, number.distance(from: resendableFrom) < 0 { return nil }
         return frame
+    }
+
+    /// The frame was left out for this viewer: it is between frames that were sent.
+    func isSkipped(_ number: SequenceNumber) -> Bool {
+        guard let first = frames.first?.number, let newest else { return false }
+        return number.distance(from: first) > 0 && number.distance(from: newest) < 0 && index(of: number) == nil
     }
 
     /// When that part left, and how many of the frame's parts had left then; nil if it hasn't, or nobody remembers.
@@ -114,23 +118,13 @@ struct SentFrames: Sendable {
         return found.map { ($0.time, $0.end) }
     }
 
+    /// Binary search: the numbers ascend.
     private func index(of number: SequenceNumber) -> Int? {
-        guard let first = frames.first else { return nil }
-        let index = number.distance(from: first.number)
-        return frames.indices.contains(index) ? index : nil
-    }
-
-    private mutating func forget(now: MediaTime) {
-        if frames.count > limits.frames {
-            let count = frames.count - limits.frames * 3 / 4
-            for frame in frames.prefix(count) { heldBytes -= frame.heldBytes }
-            frames.removeFirst(count)
+        var (low, high) = (0, frames.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if frames[middle].number.distance(from: number) < 0 { low = middle + 1 } else { high = middle }
         }
-        // Oldest first; the newest stays in any case.
-        for index in frames.indices.dropLast() where frames[index].unit != nil {
-            guard heldBytes > limits.bytes || now - frames[index].lastSent > limits.age else { return }
-            heldBytes -= frames[index].heldBytes
-            frames[index].unit = nil
-        }
+        return low < frames.count && frames[low].number == number ? low : nil
     }
 }

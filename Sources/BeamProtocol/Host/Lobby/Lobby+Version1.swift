@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// Version 1's control plane at the host: lines of JSON, in the clear.
-extension HostSession {
+extension Lobby {
     mutating func connectionBytes(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
         guard var dialog = lineDialog(id) else { return }
         guard configuration.allowsUnencrypted else {
@@ -41,13 +41,13 @@ extension HostSession {
         case .introduce(let handshake):
             introduce(handshake, on: id, now: now)
         case .replyAgain(let viewer):
-            signOfLife(viewer, now: now)
+            outputs.append(.heard(viewer))
             sendReply(to: viewer, on: id, message: "Already paired")
         case .mediaSource(let viewer, let port):
-            signOfLife(viewer, now: now)
-            mediaSourceAnnounced(viewer, port: port, now: now)
+            outputs.append(.heard(viewer))
+            outputs.append(.mediaSource(viewer, port: port))
         case .alive(let viewer):
-            signOfLife(viewer, now: now)
+            outputs.append(.heard(viewer))
         case .refuse(let reason):
             refuseConnection(id, reason: reason, now: now)
         }
@@ -66,7 +66,7 @@ extension HostSession {
         guard !barred.addresses.contains(address) else {
             return refuseViewer(id, .declined, reason: Self.sentAway, now: now)
         }
-        let known = viewers.firstIndex { viewer in
+        let known = members.firstIndex { viewer in
             guard case .version1(code) = viewer.peer else { return false }
             return viewer.address == address
         }
@@ -79,24 +79,24 @@ extension HostSession {
     }
 
     mutating func admitVersion1(_ id: ConnectionID, code: PairingCode, now: MediaTime) {
-        guard let index = addViewer(.version1(code), on: id, now: now) else { return }
+        guard let index = addMember(.version1(code), on: id, now: now) else { return }
         attachVersion1(index, to: id, isResumed: false, now: now)
     }
 
     /// A viewer that lost its connection is back.
     private mutating func resumeVersion1(_ index: Int, on id: ConnectionID, now: MediaTime) {
         closeControl(of: index, now: now)
-        viewers[index].lastSign = now
         attachVersion1(index, to: id, isResumed: true, now: now)
     }
 
     private mutating func attachVersion1(_ index: Int, to id: ConnectionID, isResumed: Bool, now: MediaTime) {
         attach(index, to: id, now: now)
+        outputs.append(.admitted(members[index].id, isResumed: isResumed))
         deadlines.set(.heartbeat(id), at: now + HostLimits.firstHeartbeat)
-        sendReply(to: viewers[index].id, on: id, message: nil)
+        sendReply(to: members[index].id, on: id, message: nil)
         emit(
             .viewerPaired(
-                session: viewers[index].session.description, from: visitor(index), isResumed: isResumed))
+                session: members[index].session.description, from: visitor(index), isResumed: isResumed))
     }
 
     /// The reply, then the media port, then whether the screen is shared.
@@ -105,7 +105,7 @@ extension HostSession {
         send(
             .reply(
                 ControlMessage.Reply(
-                    isAccepted: true, session: viewers[index].session.description, mediaPort: mediaPort,
+                    isAccepted: true, session: members[index].session.description, mediaPort: mediaPort,
                     message: message,
                     deviceName: configuration.deviceName.map { $0.prefix(utf8: SecureMessage.longestText) })),
             to: id)

@@ -1,19 +1,18 @@
 import BeamMedia
 
-/// How the stream gets to one version 2 viewer: what its path carries, and what has to be sent to it again.
-struct ViewerDelivery: Sendable {
+/// How the stream gets to one version 2 viewer: what its path carries, when each part left, and what has to be sent again.
+struct Delivery: Sendable {
     /// It may be sent 4:4:4 pictures.
     let decodesFullChroma: Bool
     var path: PathControl
-    var repairs = RepairQueue()
+    var retransmissions = RetransmissionQueue()
+    var log = DepartureLog()
     var parity = ParityPlan()
-    /// Lets repairs leave no faster than the path takes them.
-    private var repairBucket: TokenBucket
-    private var repairRate = 0
+    /// Lets retransmissions leave no faster than the path takes them.
+    private var resendBucket: TokenBucket
+    private var resendRate = 0
     /// When nothing had come from the viewer for too long.
     var silentSince: MediaTime?
-    /// Which lane suits it.
-    var standing = LaneStanding()
     /// Totals in the last report.
     private var lastTotals: (expected: UInt32, missed: UInt32)?
     /// Parts that the viewer had of the frames it has told of.
@@ -23,30 +22,25 @@ struct ViewerDelivery: Sendable {
     private var lastProbe: MediaTime?
     private var clock = ReportClock()
     private var meter = RateMeter()
-    /// What the viewer may say: 400 datagrams a second, which the bucket takes for bytes.
-    private var feedbacks = TokenBucket(capacity: 100, bitsPerSecond: 400 * 8)
-
     private static let remembered = 64
-    /// Datagrams that leave in one go: a slow path takes one or two at a time.
-    private static let repairBursts = 2...16
-    private static let repairBurstTime = 0.01
+    /// Retransmissions that leave in one go: a slow path takes one or two at a time.
+    private static let resendBursts = 2...16
+    private static let resendBurstTime = 0.01
 
     init(decodesFullChroma: Bool, limit: Int) {
         self.decodesFullChroma = decodesFullChroma
         // Parity, and what is sent again, come on top.
         path = PathControl(limit: limit + limit / 2)
-        repairBucket = TokenBucket(
-            capacity: Self.repairBursts.upperBound * MediaLimits.datagramLength, bitsPerSecond: limit)
+        resendBucket = TokenBucket(
+            capacity: Self.resendBursts.upperBound * MediaLimits.datagramLength, bitsPerSecond: limit)
     }
 
-    /// Whether the viewer has said no more than an honest one ever does: each word of it takes time.
-    mutating func admitsFeedback(now: MediaTime) -> Bool { feedbacks.take(1, now: now) == nil }
-
-    /// It follows another lane from now on: nothing of the old one matters.
-    mutating func changedLane() {
-        repairs.removeAll()
+    /// It gets another layer from now on: nothing of the old one matters.
+    mutating func layerChanged() {
+        retransmissions.removeAll()
+        log.removeAll()
         reported.removeAll(keepingCapacity: true)
-        path.laneChanged()
+        path.layerChanged()
     }
 
     /// Something leaves for the viewer: parts of a frame, parity, or parts that it has asked for.
@@ -57,50 +51,51 @@ struct ViewerDelivery: Sendable {
 
     /// What is sent again leaves twice: asking a third time would take too long. Where the path is full that would only be in the
     /// way of everything else.
-    var wantsEchoes: Bool {
+    var wantsDuplicates: Bool {
         !path.isBound && path.loss > 0.02 && path.roundTrip.map { $0 > Self.longTrip } ?? false
     }
 
     private static let longTrip = Duration.milliseconds(20)
 
     /// How long to wait before what was sent again is sent once more.
-    var repairPause: Duration { path.roundTrip.map { max(.milliseconds(2), $0 * 3 / 4) } ?? .milliseconds(30) }
+    var resendPause: Duration { path.roundTrip.map { max(.milliseconds(2), $0 * 3 / 4) } ?? .milliseconds(30) }
 
     /// How long what is to be sent again takes the path.
-    var repairTime: Duration {
-        guard repairs.count > 0, path.isBound else { return .zero }
-        return .seconds(clamping: Double(repairs.count * MediaLimits.datagramLength) * 8 / Double(max(1, path.rate)))
+    var resendTime: Duration {
+        guard retransmissions.count > 0, path.isBound else { return .zero }
+        return .seconds(
+            clamping: Double(retransmissions.count * MediaLimits.datagramLength) * 8 / Double(max(1, path.rate)))
     }
 
     /// In the long run no more than the path carries, or the options ask for: whoever asks for everything again gets that, and
     /// nobody else pays for it.
-    private var repairPace: Int { path.rate }
+    private var resendPace: Int { path.rate }
 
     /// Parts that are sent again in one go.
-    var repairBurst: Int {
-        let datagrams = Int(clamping: Double(repairPace) * Self.repairBurstTime / 8) / MediaLimits.datagramLength
-        return min(max(datagrams, Self.repairBursts.lowerBound), Self.repairBursts.upperBound)
+    var resendBurst: Int {
+        let datagrams = Int(clamping: Double(resendPace) * Self.resendBurstTime / 8) / MediaLimits.datagramLength
+        return min(max(datagrams, Self.resendBursts.lowerBound), Self.resendBursts.upperBound)
     }
 
-    /// What was paid for a repair that wasn't sent.
-    mutating func returnRepair(_ bytes: Int) { repairBucket.putBack(bytes) }
+    /// What was paid for a retransmission that wasn't sent.
+    mutating func returnResend(_ bytes: Int) { resendBucket.putBack(bytes) }
 
-    /// Pays for a repair of so many bytes, or says when it can be paid for.
-    mutating func payRepair(_ bytes: Int, now: MediaTime) -> MediaTime? {
-        let rate = repairPace
-        if rate != repairRate {
-            repairRate = rate
-            repairBucket.change(
-                capacity: repairBurst * MediaLimits.datagramLength, bitsPerSecond: rate, now: now)
+    /// Pays for retransmissions of so many bytes, or says when it can be paid for.
+    mutating func payResend(_ bytes: Int, now: MediaTime) -> MediaTime? {
+        let rate = resendPace
+        if rate != resendRate {
+            resendRate = rate
+            resendBucket.change(
+                capacity: resendBurst * MediaLimits.datagramLength, bitsPerSecond: rate, now: now)
         }
-        return repairBucket.take(bytes, now: now)
+        return resendBucket.take(bytes, now: now)
     }
 
     /// The viewer was asked whether it is there.
     mutating func probed(now: MediaTime) { lastProbe = now }
 
     /// What the viewer says of how frames have arrived. A report whose clock has leaped counts as none.
-    mutating func take(_ report: Feedback.Report, of sent: SentFrames, now: MediaTime) {
+    mutating func take(_ report: Feedback.Report, now: MediaTime) {
         if clock.judge(report.time, now: now) == .leaped {
             lastTotals = nil
             return path.forgetClock(now: now)
@@ -109,8 +104,8 @@ struct ViewerDelivery: Sendable {
         var newest: (sent: MediaTime, age: Duration)?
         self.report.newestRest = 0
         for arrival in report.arrivals {
-            guard let frame = sent.frame(arrival.frame), Int(arrival.received) <= frame.sent,
-                let departure = sent.departure(of: arrival.frame, part: Int(arrival.highest)),
+            guard let frame = log.frame(arrival.frame), Int(arrival.received) <= frame.sent,
+                let departure = log.departure(of: arrival.frame, part: Int(arrival.highest)),
                 // What arrived longer ago than it left can't be true.
                 ReportClock.isPossible(age: .microseconds(Int64(arrival.firstAge)), sent: frame.firstSent, now: now),
                 ReportClock.isPossible(age: .microseconds(Int64(arrival.lastAge)), sent: departure.time, now: now)
@@ -136,7 +131,7 @@ struct ViewerDelivery: Sendable {
         if let again = report.again {
             let departure =
                 again.part == Feedback.Again.parity
-                ? sent.frame(again.frame)?.paritySent : repairs.departure(of: Int(again.part), of: again.frame)
+                ? log.frame(again.frame)?.paritySent : retransmissions.departure(of: Int(again.part), of: again.frame)
             if let departure { path.heard(sentBefore: departure, now: now) }
         }
         guard let newest else { return }

@@ -1,12 +1,12 @@
 import BeamMedia
 
 /// What a viewer has asked for again and hasn't been sent yet.
-struct RepairQueue: Sendable {
+struct RetransmissionQueue: Sendable {
     struct Limits: Sendable {
         /// Parts that may wait; who lacks more needs a keyframe.
         var parts = 512
-        /// From a part to its echo.
-        var echo = Duration.milliseconds(10)
+        /// From a part to its duplicate: longer than most bursts of losses on Wi-Fi.
+        var duplicate = Duration.milliseconds(10)
     }
 
     private struct Part: Hashable, Sendable {
@@ -19,7 +19,7 @@ struct RepairQueue: Sendable {
     /// The same, to be looked up: a viewer may ask for much, and often.
     private var isWaiting: Set<Part> = []
     /// Parts that leave a second time, each then.
-    private var echoes: [(part: Part, due: MediaTime)] = []
+    private var duplicates: [(part: Part, due: MediaTime)] = []
     /// What has left lately: asked for again before it can have arrived, it isn't sent again. A ring.
     private var recent: [Part] = []
     private var nextRecent = 0
@@ -29,16 +29,16 @@ struct RepairQueue: Sendable {
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
     /// When something is to leave; nil while nothing waits.
-    var due: MediaTime? { waiting.isEmpty ? echoes.first?.due : .zero }
+    var due: MediaTime? { waiting.isEmpty ? duplicates.first?.due : .zero }
     /// Parts that were asked for and haven't left.
     var count: Int { waiting.count }
     /// Parts that may leave now.
-    var nextCount: Int { waiting.isEmpty ? echoes.count : waiting.count }
+    var nextCount: Int { waiting.isEmpty ? duplicates.count : waiting.count }
 
     mutating func removeAll() {
         waiting.removeAll(keepingCapacity: true)
         isWaiting.removeAll(keepingCapacity: true)
-        echoes.removeAll(keepingCapacity: true)
+        duplicates.removeAll(keepingCapacity: true)
     }
 
     /// Takes in what is asked for. `pause`: how long what was sent again may take to arrive. False if more would wait than may.
@@ -60,10 +60,10 @@ struct RepairQueue: Sendable {
     }
 
     /// The frame whose parts are due next, and those, `limit` at most, the lowest first: a frame's last part may be short, and only
-    /// a burst's last datagram may be. `echoes`: on a path that loses much, and takes long, they leave twice, the
+    /// a burst's last datagram may be. `duplicates`: on a path that loses much, and takes long, they leave twice, the
     /// second time a moment later, when a burst of losses may be over.
     mutating func next(
-        echoes wantsEchoes: Bool, limit: Int, now: MediaTime
+        duplicating: Bool, limit: Int, now: MediaTime
     ) -> (frame: SequenceNumber, parts: [Int])? {
         var parts: [Int] = []
         if let first = waiting.first {
@@ -71,21 +71,21 @@ struct RepairQueue: Sendable {
                 guard part.frame == first.frame, parts.count < limit else { break }
                 parts.append(part.part)
                 remember(part, now: now)
-                if wantsEchoes, echoes.count < limits.parts { echoes.append((part, now + limits.echo)) }
+                if duplicating, duplicates.count < limits.parts { duplicates.append((part, now + limits.duplicate)) }
             }
             for part in waiting.prefix(parts.count) { isWaiting.remove(part) }
             waiting.removeFirst(parts.count)
             return (first.frame, parts.sorted())
         }
-        guard let first = echoes.first, first.due <= now else { return nil }
-        for (part, due) in echoes {
+        guard let first = duplicates.first, first.due <= now else { return nil }
+        for (part, due) in duplicates {
             guard part.frame == first.part.frame, due <= now, parts.count < limit, !parts.contains(part.part) else {
                 break
             }
             parts.append(part.part)
             remember(part, now: now)
         }
-        echoes.removeFirst(parts.count)
+        duplicates.removeFirst(parts.count)
         return (first.part.frame, parts.sorted())
     }
 

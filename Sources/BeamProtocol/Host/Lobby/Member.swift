@@ -5,14 +5,28 @@ struct ViewerID: Hashable, Sendable {
     var value: UInt64
 }
 
-/// A viewer that was let in: it outlives its control connection as long as it says hello on the media plane.
-struct PairedViewer: Sendable {
+/// A viewer that was let in, as the lobby knows it. It outlives its control connection as long as it says hello on the media plane.
+struct Member: Sendable {
     /// Who it is, by the version that it speaks.
     enum Peer: Sendable {
         /// Known by its address and the code that it showed.
         case version1(PairingCode)
-        /// Known by its key.
-        case version2(SecurePeer)
+        /// Known by its key. `instance` tells the device's runs apart.
+        case version2(device: DeviceKey, instance: UInt64, name: String)
+
+        var isSecure: Bool { device != nil }
+
+        var device: DeviceKey? {
+            if case .version2(let device, _, _) = self { device } else { nil }
+        }
+
+        var instance: UInt64? {
+            if case .version2(_, let instance, _) = self { instance } else { nil }
+        }
+
+        var name: String? {
+            if case .version2(_, _, let name) = self { name } else { nil }
+        }
     }
 
     let id: ViewerID
@@ -21,36 +35,15 @@ struct PairedViewer: Sendable {
     /// Where its control connection comes from.
     var address: IPAddress
     var peer: Peer
+    let admitted: MediaTime
     var control: ConnectionID?
-    /// The last line, message or hello.
-    var lastSign: MediaTime
-    var stream = ViewerStream()
-    /// Version 2: whether it is where its hellos come from.
-    var proof = AddressProof()
-    /// Which of the host's streams it gets.
-    var lane = Lane.full
-    /// Version 2: how the stream gets to it.
-    var delivery: ViewerDelivery?
+    /// When it lost its control connection, if it did.
+    var controlLost: MediaTime?
+    /// Version 2: it may be sent 4:4:4 pictures.
+    var decodesFullChroma = false
 
-    /// When it has left, unless it gives a sign of life before.
-    var silenceDeadline: MediaTime { lastSign + HostLimits.viewerSilence }
-
-    var isSecure: Bool { secure != nil }
-
-    var secure: SecurePeer? {
-        if case .version2(let peer) = peer { peer } else { nil }
-    }
-}
-
-/// A version 2 viewer: its key, and what opens its datagrams.
-struct SecurePeer: Sendable {
-    let device: DeviceKey
-    /// Tells its runs apart.
-    let instance: UInt64
-    var name: String
-    var opener: DatagramOpener
-    /// The media key that it has said it holds.
-    var mediaKey: UInt16
+    /// Since when it has had no connection: the longest first.
+    var silence: MediaTime { controlLost ?? admitted }
 }
 
 /// A session's name: a version 4 UUID (RFC 9562, 5.4).

@@ -1,12 +1,10 @@
 import BeamMedia
 
-/// The stream to one paired viewer: where it goes, and whose hellos may move it.
-struct ViewerStream: Sendable {
-    struct Destination: Hashable, Sendable {
+/// Where one viewer's stream goes, and whose hellos may move it.
+struct MediaDestination: Sendable {
+    struct Target: Hashable, Sendable {
         var address: NetworkAddress
         var lastHello: MediaTime
-        /// It has been given a keyframe, so that what follows makes sense to it.
-        var isStreaming: Bool
     }
 
     private struct Port: Sendable {
@@ -14,7 +12,7 @@ struct ViewerStream: Sendable {
         var at: MediaTime
     }
 
-    /// How good a stream's claim to a hello from its viewer's address is, the best last.
+    /// How good a viewer's claim to a hello from its address is, the best last.
     enum Claim: Hashable, Sendable, Comparable {
         case none
         /// The stream goes elsewhere on the same machine, and nothing has come from there for so long.
@@ -29,37 +27,39 @@ struct ViewerStream: Sendable {
 
     enum Action: Hashable, Sendable {
         case none
-        /// The stream goes there from the next keyframe on; not to `replaced` any more.
-        case start(NetworkAddress, replaced: NetworkAddress?)
+        /// The stream goes there from the next keyframe on, and no longer to where it went if it `isMove`.
+        case start(isMove: Bool)
     }
 
-    private(set) var destination: Destination?
+    private(set) var target: Target?
     private var announced: Port?
     /// The last hello from the viewer's address that was nobody's.
     private var stray: Port?
 
-    var isWatching: Bool { destination != nil }
+    /// The stream goes somewhere.
+    var isSet: Bool { target != nil }
+    var address: NetworkAddress? { target?.address }
 
     func claim(_ address: NetworkAddress, now: MediaTime) -> Claim {
-        if destination?.address == address { return .bound }
+        if target?.address == address { return .bound }
         if announced?.number == address.port { return .announced }
-        guard let destination else {
+        guard let target else {
             let isAwaited = announced.map { now - $0.at < HostLimits.announcementTime } ?? false
             return isAwaited ? .none : .idle
         }
-        let silence = now - destination.lastHello
+        let silence = now - target.lastHello
         return silence > HostLimits.moveSilence ? .silent(silence) : .none
     }
 
-    /// A hello from there, to which this stream has the best claim.
+    /// A hello from there, to which this viewer has the best claim.
     mutating func hello(from address: NetworkAddress, now: MediaTime) -> Action {
-        if destination?.address == address {
-            destination?.lastHello = now
+        if target?.address == address {
+            target?.lastHello = now
             return .none
         }
-        let replaced = destination?.address
-        destination = Destination(address: address, lastHello: now, isStreaming: false)
-        return .start(address, replaced: replaced)
+        let isMove = target != nil
+        target = Target(address: address, lastHello: now)
+        return .start(isMove: isMove)
     }
 
     /// A hello from `port` of the viewer's address was nobody's, as yet.
@@ -72,18 +72,12 @@ struct ViewerStream: Sendable {
         return now - stray.at < HostLimits.moveSilence
     }
 
-    /// The destinations of two viewers on one machine were mistaken for each other.
-    mutating func exchangeDestination(with other: inout ViewerStream) { swap(&destination, &other.destination) }
+    /// The targets of two viewers on one machine were mistaken for each other.
+    mutating func exchangeTarget(with other: inout MediaDestination) { swap(&target, &other.target) }
 
-    /// A keyframe is on its way to it.
-    mutating func keyframeSent() { destination?.isStreaming = true }
-
-    /// It needs a keyframe to go on.
-    mutating func interrupt() { destination?.isStreaming = false }
-
-    /// The stream goes nowhere until the next hello. Answers where it went.
-    mutating func stop() -> NetworkAddress? {
-        defer { destination = nil }
-        return destination?.address
+    /// The stream goes nowhere until the next hello. False if it went nowhere before.
+    mutating func stop() -> Bool {
+        defer { target = nil }
+        return target != nil
     }
 }

@@ -1,10 +1,10 @@
 import BeamMedia
 
-/// The host's control connections: who may open one, and for how long it may stay a stranger's.
-extension HostSession {
+/// The host's control connections: who may open one, and for how long it may stay without having been let in.
+extension Lobby {
     /// Whether an address has had a viewer of a known device, so that what comes from there goes before what is unknown.
-    public func favours(_ address: IPAddress) -> Bool {
-        favoured.contains(address) || viewers.contains { $0.address == address && isKnown($0.peer) }
+    func favours(_ address: IPAddress) -> Bool {
+        favoured.contains(address) || members.contains { $0.address == address && isKnown($0.peer) }
     }
 
     mutating func connectionOpened(_ id: ConnectionID, from address: IPAddress, now: MediaTime) {
@@ -17,7 +17,7 @@ extension HostSession {
                 refuseConnection(evicted, reason: "it waited, and others came", now: now)
             }
             connections[id] = HostConnection(from: address)
-            deadlines.set(.stranger(id), at: now + HostLimits.strangerTime)
+            deadlines.set(.unadmitted(id), at: now + HostLimits.strangerTime)
         }
     }
 
@@ -57,9 +57,9 @@ extension HostSession {
     mutating func connectionClosed(_ id: ConnectionID, now: MediaTime) {
         guard let connection = forget(id, now: now) else { return }
         if let viewer = connection.viewer, let index = index(of: viewer) {
-            viewers[index].control = nil
-            emit(.controlLost(session: viewers[index].session.description))
-            mediaKeyTaken(now: now)
+            members[index].control = nil
+            members[index].controlLost = now
+            emit(.controlLost(session: members[index].session.description))
         }
     }
 
@@ -75,7 +75,7 @@ extension HostSession {
         noteFailedComparison(id, now: now)
         guard let connection = connections.removeValue(forKey: id) else { return nil }
         ledger.remove(id)
-        deadlines.cancel(.stranger(id))
+        deadlines.cancel(.unadmitted(id))
         deadlines.cancel(.heartbeat(id))
         if connection.isAsking {
             if let void = desk.connectionEnded(id, now: now) { emit(.askWithdrawn(void)) }
@@ -84,7 +84,7 @@ extension HostSession {
         return connection
     }
 
-    mutating func strangerTimedOut(_ id: ConnectionID, now: MediaTime) {
+    mutating func unadmittedTimedOut(_ id: ConnectionID, now: MediaTime) {
         guard let connection = connections[id], connection.isStranger else { return }
         if connection.isRevealing {
             let reason = "it didn't show its digits within \(Int(clamping: HostLimits.revealTime.inSeconds)) s"
@@ -129,7 +129,7 @@ extension HostSession {
         connections[id]?.isAsking = true
         ledger.asks(id)
         guard let connection = connections[id], connection.questionTime != HostLimits.strangerTime else { return }
-        deadlines.set(.stranger(id), at: now + connection.questionTime)
+        deadlines.set(.unadmitted(id), at: now + connection.questionTime)
     }
 
     mutating func decided(_ question: ConnectionID, accept: Bool, now: MediaTime) {

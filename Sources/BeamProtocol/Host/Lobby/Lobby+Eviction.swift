@@ -1,16 +1,20 @@
 import BeamMedia
 
 /// Who is sent away, and kept out.
-extension HostSession {
+extension Lobby {
     static let sentAway = "This viewer was sent away here. It may come again when the host has been started anew"
 
     /// What keeps a device out, whatever else it brings; nil if nothing does.
-    func bar(to device: DeviceKey) -> (SecureMessage.Refusal, reason: String)? {
+    mutating func bar(to device: DeviceKey, now: MediaTime) -> (SecureMessage.Refusal, reason: String)? {
         if barred.devices.contains(device) { return (.forgotten, Self.sentAway) }
+        if let end = barred.evicted[device] {
+            if end > now { return (.busy, "This viewer was sent away a moment ago, for what it did") }
+            barred.evicted[device] = nil
+        }
         // The list that knows it is out of date: the device may have been forgotten in the change that can't be read. Its
         // word can't be taken for that, so it waits (`busy` makes a viewer come again). Who watches already stays: it was
         // known when the list could last be read, and a damaged file alone is no reason to end everybody's session.
-        let isWatching = viewers.contains { $0.secure?.device == device }
+        let isWatching = members.contains { $0.peer.device == device }
         if book.isUncertain(device), !isWatching {
             return (.busy, "This host can't read its list of paired viewers at the moment")
         }
@@ -27,7 +31,7 @@ extension HostSession {
     /// The same for version 1, whose viewers are known by nothing but their address.
     mutating func sendAway(_ address: IPAddress, now: MediaTime) {
         barred.addresses.insert(address)
-        for viewer in viewers where !viewer.isSecure && viewer.address == address {
+        for viewer in members where !viewer.peer.isSecure && viewer.address == address {
             left(viewer.id, reason: "it was sent away", now: now)
         }
         for (id, connection) in connections where connection.address == address {
@@ -36,9 +40,25 @@ extension HostSession {
         }
     }
 
+    /// A viewer has exceeded what any honest one needs. It may come again after a minute.
+    mutating func evict(_ id: ViewerID, reason: String, now: MediaTime) {
+        guard let index = index(of: id) else { return }
+        if let device = members[index].peer.device {
+            if barred.evicted.count >= HostLimits.evictions, let first = barred.evicted.min(by: { $0.value < $1.value })
+            {
+                barred.evicted[first.key] = nil
+            }
+            barred.evicted[device] = now + HostLimits.evictionTime
+        }
+        if let control = members[index].control, members[index].peer.isSecure {
+            send(.refused(.other, "This viewer was sent away: \(reason)"), to: control)
+        }
+        left(id, reason: "it was sent away: \(reason)", now: now)
+    }
+
     /// Ends all that a device has here. Its leaving replaces the media key.
     mutating func evict(_ device: DeviceKey, told: String, reason: String, now: MediaTime) {
-        for viewer in viewers where viewer.secure?.device == device {
+        for viewer in members where viewer.peer.device == device {
             if let control = viewer.control { send(.refused(.forgotten, told), to: control) }
             left(viewer.id, reason: reason, now: now)
         }
@@ -50,11 +70,11 @@ extension HostSession {
     }
 
     /// Those who were let in, in the order of their coming.
-    public var guests: [Guest] {
-        viewers.map { viewer in
+    var guests: [Guest] {
+        members.map { viewer in
             Guest(
-                identity: viewer.secure.map { .device($0.device) } ?? .address(viewer.address),
-                name: viewer.secure?.name)
+                identity: viewer.peer.device.map { .device($0) } ?? .address(viewer.address),
+                name: viewer.peer.name)
         }
     }
 }
@@ -81,6 +101,8 @@ public struct Guest: Sendable, Hashable {
 struct BarredPeers: Sendable {
     var devices: Set<DeviceKey> = []
     var addresses: Set<IPAddress> = []
+    /// These have exceeded what any honest viewer needs, and may come again then.
+    var evicted: [DeviceKey: MediaTime] = [:]
     /// These may be paired again.
     var forgotten: Set<DeviceKey> = []
 }

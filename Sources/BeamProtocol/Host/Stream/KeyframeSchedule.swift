@@ -1,13 +1,14 @@
 import BeamMedia
 
-/// When the encoder is asked for a keyframe: at once where somebody can't go on without one, and, as long as there are
-/// viewers of version 1, which can't ask, so often that they are at most two seconds apart.
+/// When a layer's encoder is asked for a keyframe. Everybody in the layer pays for each of them, so one serves all who need one, and
+/// at most five a second are made while somebody watches who needs none. As long as there are viewers of version 1, which can't ask,
+/// keyframes are at most two seconds apart.
 struct KeyframeSchedule: Sendable {
-    /// From one keyframe to the request for the next: 2 s, less what a capture and an encoder take.
+    /// From one keyframe to the request for the next: 2 s (WIRE-V1), less what a capture and an encoder take.
     static let interval = Duration.milliseconds(1900)
-    /// How long the encoder has, before it is asked again.
+    /// How long the encoder has, before it is asked again: some frames' time at the lowest rates.
     static let patience = Duration.milliseconds(250)
-    /// From one keyframe to the next that somebody asks for: everybody else pays for it, too.
+    /// From one keyframe to the next where somebody watches who needs none.
     static let pause = Duration.milliseconds(200)
 
     private enum State: Hashable, Sendable {
@@ -21,8 +22,6 @@ struct KeyframeSchedule: Sendable {
 
     enum Action: Hashable, Sendable { case none, request }
 
-    /// Keyframes at once for those that join: 10, then five a second, which the bucket takes for bytes.
-    private var joins = TokenBucket(capacity: 10, bitsPerSecond: 5 * 8)
     private var state = State.idle
     private var last: MediaTime?
 
@@ -34,20 +33,18 @@ struct KeyframeSchedule: Sendable {
         }
     }
 
-    /// Somebody needs one now. One request at a time: what comes of it serves all.
+    /// The encoder has been asked for one.
+    var isRequested: Bool { if case .requested = state { true } else { false } }
+
+    /// Nobody who watches can go on without one.
     mutating func need(now: MediaTime) -> Action {
         if case .requested = state { return .none }
         state = .requested(again: now + Self.patience)
         return .request
     }
 
-    /// Somebody joins, and needs one now. Whoever joins and leaves without end has no more of them made than whoever asks for them.
-    mutating func joined(now: MediaTime) -> Action {
-        joins.take(1, now: now) == nil ? need(now: now) : wanted(now: now)
-    }
-
-    /// Somebody has lost something, and asks for one.
-    mutating func wanted(now: MediaTime) -> Action {
+    /// Somebody needs one, and others watch who don't.
+    mutating func want(now: MediaTime) -> Action {
         guard let last, now - last < Self.pause else { return need(now: now) }
         switch state {
         case .requested: break

@@ -1,0 +1,399 @@
+import BeamMedia
+
+/// How frames get from the layers to the senders, when keyframes are asked for, and who gets which layer.
+extension HostSession {
+    // MARK: Frames
+
+    /// The encoder has made a frame. It goes to every viewer of its layer that can decode it, as fast as each one's path allows; its
+    /// number on the wire is the session's own.
+    public mutating func handleFrame(_ unit: AccessUnit, now: MediaTime) {
+        let layer = unit.lane
+        guard !isEnded, stream.isOn, stream.layers.indices.contains(layer) else { return }
+        guard isWatched(layer) || isExpected(layer) else { return }
+        if unit.isKeyframe {
+            keyframeCame(layer, now: now)
+        } else if isNeededByNobody(layer) {
+            return countDropped(in: layer)
+        }
+        if stream.isKeyWornOut { replaceMediaKey(now: now) }
+        stream.layers[layer].push(unit, now: now)
+        let reachable = reachableCount(layer)
+        var hasFallenBehind = false
+        for index in senders.indices where senders[index].layer == layer {
+            let patience =
+                canMove(index, reachable: reachable) ? Self.patienceInCompany : configuration.pacing.queueTime
+            if senders[index].pushed(stream.layers[layer], patience: patience, now: now) == .fellBehind {
+                hasFallenBehind = true
+                fellBehind(index, now: now)
+            }
+            senders.touch(index)
+        }
+        release(layer, hasFallenBehind: hasFallenBehind, now: now)
+    }
+
+    /// How long frames may wait for a viewer that can move to the reduced layer: longer than most interruptions of a good path,
+    /// shorter than what a person takes for a picture that hangs.
+    private static let patienceInCompany = Duration.milliseconds(200)
+
+    /// All of the layer's viewers wait for a keyframe.
+    private func isNeededByNobody(_ layer: Int) -> Bool {
+        guard !isExpected(layer) || stream.layers[layer].keyframePosition == nil else { return false }
+        return !senders.all.contains { $0.layer == layer && $0.destination.isSet && $0.cursor.next != .keyframe }
+    }
+
+    /// Lets go of frames that nobody needs any more, and tells of those that nobody got.
+    private mutating func release(_ layer: Int, hasFallenBehind: Bool, now: MediaTime) {
+        var (needed, next) = (Int?.none, Int?.none)
+        for sender in senders.all where sender.layer == layer && sender.destination.isSet {
+            if let own = sender.cursor.needed { needed = min(needed ?? own, own) }
+            if case .frame(let own) = sender.cursor.next { next = min(next ?? own, own) }
+        }
+        if needed == nil, isExpected(layer) { needed = stream.layers[layer].keyframePosition }
+        var count = 0
+        if hasFallenBehind, isNeededByNobody(layer) {
+            // Whatever is in the middle of a frame sends that to its end.
+            let current = senders.all.compactMap { $0.layer == layer ? $0.cursor.current?.position : nil }.max()
+            count += stream.layers[layer].dropUnsent(from: current.map { $0 + 1 } ?? 0)
+            dropped[layer] = dropped[layer] ?? 0
+        }
+        if let next { count += stream.layers[layer].drop(before: next) }
+        count += stream.layers[layer].release(before: needed, now: now)
+        tellDropped(count)
+    }
+
+    /// A frame of which nobody can make anything. At the beginning, and while nobody watches, that is no loss.
+    private mutating func countDropped(in layer: Int) {
+        guard let count = dropped[layer] else { return }
+        totals.dropped += 1
+        dropped[layer] = count + 1
+    }
+
+    private mutating func tellDropped(_ count: Int) {
+        guard count > 0 else { return }
+        totals.dropped += UInt64(count)
+        emit(.framesDropped(count))
+    }
+
+    func isWatched(_ layer: Int) -> Bool { senders.all.contains { $0.layer == layer && $0.destination.isSet } }
+
+    /// Somebody is about to get a layer: it is proving its address.
+    func isExpected(_ layer: Int) -> Bool {
+        senders.all.contains { $0.layer == layer && !$0.destination.isSet && $0.proof.expiry != nil }
+    }
+
+    // MARK: One sender's turn
+
+    /// What leaves for that viewer now, if anything does.
+    mutating func serve(_ index: Int, now: MediaTime) -> MediaBurst? {
+        guard stream.isOn else {
+            rest(index, now: now)
+            return nil
+        }
+        let layer = senders[index].layer
+        // What is missing comes first.
+        let again = senders[index].nextRetransmission(
+            stream.layers[layer], sealer: stream.sealer, memory: &resendMemory, now: now)
+        if let again {
+            totals.repairs += UInt64(again.datagramCount)
+            count(again)
+            return again
+        }
+        let step = senders[index].step(
+            &stream.layers[layer], sealer: stream.sealer, parityShare: stream.parityShare[layer], now: now)
+        switch step {
+        case .send(let burst, let begins, _):
+            if begins { began(index, layer) }
+            count(burst)
+            return burst
+        case .unsendable(let position):
+            unsendable(position, layer, now: now)
+        case .fellBehind:
+            fellBehind(index, now: now)
+        case .none:
+            rest(index, now: now)
+        }
+        return nil
+    }
+
+    private mutating func rest(_ index: Int, now: MediaTime) {
+        let layer = senders[index].layer
+        if senders.note(senders[index].contribution(stream.layers[layer], now: now), at: index) {
+            isDirty[layer] = true
+        }
+        senders.rest(index, now: now)
+    }
+
+    /// A frame leaves for the first of its viewers, or for one more.
+    private mutating func began(_ index: Int, _ layer: Int) {
+        guard let position = senders[index].lastBegun, stream.layers[layer].begin(position) else { return }
+        totals.frames += 1
+        if stream.layers[layer][position].unit.isKeyframe { totals.keyframes += 1 }
+    }
+
+    /// Nobody gets that frame: those who are in step with it need a keyframe.
+    private mutating func unsendable(_ position: Int, _ layer: Int, now: MediaTime) {
+        tellDropped(1)
+        dropped[layer] = dropped[layer] ?? 0
+        let isKeyframe = stream.layers[layer].contains(position) && stream.layers[layer][position].unit.isKeyframe
+        for index in senders.indices where senders[index].layer == layer {
+            guard case .frame(let next) = senders[index].cursor.next, next <= position else { continue }
+            senders[index].interrupt()
+        }
+        // An encoder whose keyframes can't be sent isn't asked more often than it would be anyway.
+        if !isKeyframe { requestKeyframe(layer: layer, isShared: false, now: now) }
+    }
+
+    mutating func perform(_ due: Sender.Due, of index: Int, now: MediaTime) {
+        switch due {
+        case .none: break
+        case .left:
+            let id = senders[index].id
+            lobby.lost(id, now: now)
+            settleLobby(now: now)
+            assert(senders.index(of: id) == nil, "each sender is a member's")
+        case .stopped:
+            let seconds = Int(clamping: HostLimits.streamSilence.inSeconds)
+            stopStream(index, reason: "it hasn't said hello for \(seconds) s")
+        case .proofMissed: stopIdleLayers()
+        case .fellSilent: fellSilent(index, now: now)
+        case .probe:
+            senders[index].probed(now: now)
+            sayState(to: index, now: now)
+        case .evict(let reason): evict(index, reason: reason, now: now)
+        case .tail: sayTail(to: index)
+        case .needsKeyframe: wantKeyframe(index, now: now)
+        }
+    }
+
+    /// Nothing gets there. It goes on when it is heard again.
+    private mutating func fellSilent(_ index: Int, now: MediaTime) {
+        senders[index].fellSilent(now: now)
+        senders[index].probed(now: now)
+        sayState(to: index, now: now)
+    }
+
+    mutating func perform(_ verdict: Sender.Verdict, of index: Int, now: MediaTime) {
+        switch verdict {
+        case .none: abandonLatePicture(index, now: now)
+        case .needsKeyframe: wantKeyframe(index, now: now)
+        case .evict(let reason): evict(index, reason: reason, now: now)
+        }
+    }
+
+    /// The viewer has exceeded what any honest one needs.
+    mutating func evict(_ index: Int, reason: String, now: MediaTime) {
+        lobby.evict(senders[index].id, reason: reason, now: now)
+        settleLobby(now: now)
+    }
+
+    // MARK: Keyframes
+
+    private mutating func keyframeCame(_ layer: Int, now: MediaTime) {
+        let isPeriodic = senders.all.contains { $0.layer == layer && $0.form == .version1 && $0.destination.isSet }
+        stream.layers[layer].keyframes.keyframeCame(now: now, isPeriodic: isPeriodic)
+        if let count = dropped[layer], count > 0 { emit(.framesDropped(count)) }
+        dropped[layer] = nil
+    }
+
+    /// A viewer joins the layer, and begins with the newest keyframe if it can.
+    mutating func join(_ index: Int, now: MediaTime) {
+        let layer = senders[index].layer
+        senders.touch(index)
+        let isFirst = !senders.indices.contains {
+            $0 != index && senders[$0].layer == layer && senders[$0].destination.isSet
+        }
+        let position = stream.layers[layer].joinPosition(
+            within: isFirst ? AddressProof.lifetime : SimulcastLayer.joinTime, keyNumber: senders[index].mediaKey,
+            now: now)
+        if let position { return senders[index].begin(at: position) }
+        senders[index].waitForKeyframe(now: now)
+        requestKeyframe(layer: layer, isShared: isShared(index), now: now)
+    }
+
+    /// A viewer that had the stream needs a keyframe to go on.
+    mutating func wantKeyframe(_ index: Int, now: MediaTime) {
+        let isShared = isShared(index)
+        senders.touch(index)
+        senders[index].waitForKeyframe(now: now)
+        switch senders[index].conduct.keyframeWanted(isShared: isShared, now: now) {
+        case .accept: requestKeyframe(layer: senders[index].layer, isShared: isShared, now: now)
+        case .ignore: break
+        case .evict(let reason): evict(index, reason: reason, now: now)
+        }
+    }
+
+    /// Others in its layer watch, and need no keyframe.
+    private func isShared(_ index: Int) -> Bool {
+        let layer = senders[index].layer
+        return senders.indices.contains {
+            $0 != index && senders[$0].layer == layer && senders[$0].isReachable && senders[$0].cursor.isStreaming
+        }
+    }
+
+    mutating func requestKeyframe(layer: Int, isShared: Bool, now: MediaTime) {
+        let action =
+            isShared
+            ? stream.layers[layer].keyframes.want(now: now) : stream.layers[layer].keyframes.need(now: now)
+        perform(action, layer: layer)
+    }
+
+    private mutating func perform(_ action: KeyframeSchedule.Action, layer: Int) {
+        guard action == .request else { return }
+        isDirty[layer] = true
+        outputs.append(.requestKeyframe(lane: layer))
+    }
+
+    mutating func streamDeadlineReached(now: MediaTime) {
+        perform(stream.keyDeadlineReached(now: now, random: &lobby.random), now: now)
+        for layer in stream.layers.indices {
+            perform(stream.layers[layer].keyframes.deadlineReached(now: now), layer: layer)
+            if stream.layers[layer].demand.wantsTemporalLayers, stream.layers[layer].temporalUntil <= now {
+                isDirty[layer] = true
+                stream.layers[layer].temporalUntil = .distantFuture
+            }
+        }
+    }
+
+    // MARK: Falling behind
+
+    /// What waited for a viewer is gone: it goes on with a keyframe, and where others watch, in the reduced layer.
+    mutating func fellBehind(_ index: Int, now: MediaTime) {
+        if senders[index].isSilent { return senders[index].interrupt() }
+        if canMove(index) { return move(index, to: SimulcastLayer.reduced, now: now) }
+        wantKeyframe(index, now: now)
+    }
+
+    /// What takes longer than this to arrive is outdated.
+    private static let longestPicture = Duration.milliseconds(700)
+
+    /// A path that turns out to be slow may have a picture before it that was made for a fast one: a smaller one made now is there
+    /// sooner.
+    mutating func abandonLatePicture(_ index: Int, now: MediaTime) {
+        guard let delivery = senders[index].delivery, delivery.path.isBound, stream.isOn, senders[index].isReachable
+        else { return }
+        let layer = senders[index].layer
+        let isAlone = !canMove(index)
+        let rest = senders[index].backlogTime(stream.layers[layer], now: now) + delivery.resendTime
+        guard rest > (isAlone ? Self.longestPicture : Self.longestPicture / 2) else { return }
+        guard isAlone else { return move(index, to: SimulcastLayer.reduced, now: now) }
+        senders[index].abandon()
+        release(layer, hasFallenBehind: true, now: now)
+        wantKeyframe(index, now: now)
+    }
+
+    // MARK: Layers
+
+    /// A path that carries less than this part of what the layer is made with leaves it: half of the frames would still be too much.
+    private static let slow = LayerRate.halfOfFrames
+    /// A viewer comes back when its path carries this part of what the full layer is made with.
+    private static let fastEnough = 0.7
+    /// Devices that are remembered as having been moved out of the full layer.
+    private static let mostStandings = 64
+
+    /// It is in the full layer, and others watch that.
+    private func canMove(_ index: Int, reachable: Int) -> Bool {
+        guard senders[index].form == .version2, senders[index].layer == SimulcastLayer.full else { return false }
+        return reachable > (senders[index].isReachable ? 1 : 0)
+    }
+
+    private func canMove(_ index: Int) -> Bool {
+        canMove(index, reachable: reachableCount(SimulcastLayer.full))
+    }
+
+    /// How many get that layer whose paths aren't silent.
+    private func reachableCount(_ layer: Int) -> Int { senders.all.count { $0.layer == layer && $0.isReachable } }
+
+    /// By what the viewer's path carries, or is said to carry.
+    mutating func chooseLayer(_ index: Int, now: MediaTime) {
+        guard let delivery = senders[index].delivery, !delivery.path.isSilent else { return }
+        if configuration.usesFullChroma, !delivery.decodesFullChroma { return }
+        var best: Int?
+        for other in senders.indices
+        where other != index && senders[other].layer == SimulcastLayer.full && senders[other].isReachable {
+            // Version 1 has no path: it takes all there is.
+            best = max(best ?? 0, senders[other].delivery?.path.rate ?? configuration.bitRate)
+        }
+        let (rate, isBound) = (Double(delivery.path.rate), delivery.path.isBound)
+        if senders[index].layer == SimulcastLayer.full {
+            let isSlow = best.map { isBound && rate < Double($0) * Self.slow } ?? false
+            if senders[index].standing.isFarSlower(isSlow, now: now) {
+                move(index, to: SimulcastLayer.reduced, now: now)
+            }
+        } else {
+            let isFast = best.map { !isBound || rate > Double($0) * Self.fastEnough } ?? true
+            let mayReturn = senders[index].standing.isFastEnough(isFast, now: now)
+            if mayReturn || best == nil { move(index, to: SimulcastLayer.full, now: now) }
+        }
+    }
+
+    private mutating func move(_ index: Int, to layer: Int, now: MediaTime) {
+        isDirty[senders[index].layer] = true
+        isDirty[layer] = true
+        senders[index].move(to: layer, now: now)
+        senders.touch(index)
+        remember(index)
+        if stream.isOn, senders[index].destination.isSet { join(index, now: now) }
+        emit(.laneChanged(session: senders[index].session.description, isReduced: layer == SimulcastLayer.reduced))
+    }
+
+    /// A device that leaves and comes again doesn't begin anew.
+    private mutating func remember(_ index: Int) {
+        guard let place = lobby.index(of: senders[index].id), let device = lobby.members[place].peer.device else {
+            return
+        }
+        standings.removeAll { $0.device == device }
+        if standings.count >= Self.mostStandings {
+            // Guests may have as many keys as they like.
+            standings.remove(at: standings.firstIndex { !lobby.book.trusts($0.device) } ?? 0)
+        }
+        standings.append((device, senders[index].standing))
+    }
+
+    // MARK: Demand
+
+    /// Tells what has changed for the encoders; false if nothing has.
+    mutating func changeDemands(now: MediaTime) -> Bool {
+        var hasChanged = false
+        for layer in isDirty.indices where isDirty[layer] {
+            isDirty[layer] = false
+            let contributions = zip(senders.all, senders.contributions).lazy.filter { $0.0.layer == layer }.map(\.1)
+            let isTemporal =
+                stream.layers[layer].temporalUntil > now && stream.layers[layer].temporalUntil < .distantFuture
+            let made = LayerDemand(
+                contributions, isReduced: layer == SimulcastLayer.reduced,
+                isRequested: stream.layers[layer].keyframes.isRequested, last: stream.layers[layer].demand,
+                isTemporal: isTemporal, scratch: &stream.scratch)
+            if made.hasSlowViewer { stream.layers[layer].temporalUntil = now + LayerDemand.temporalTime }
+            stream.parityShare[layer] = made.parityShare
+            let demand = stream.isOn ? made.demand : StreamDemand()
+            guard demand != stream.layers[layer].demand else { continue }
+            stream.layers[layer].demand = demand
+            outputs.append(.demand(demand, lane: layer))
+            hasChanged = true
+        }
+        return hasChanged
+    }
+
+    mutating func stopIdleLayers() {
+        for layer in stream.layers.indices where !isWatched(layer) && !isExpected(layer) {
+            stream.layers[layer].removeAll()
+            stream.layers[layer].keyframes.stop()
+            isDirty[layer] = true
+        }
+    }
+
+    mutating func broadcastChanged(_ isOn: Bool, now: MediaTime) {
+        guard isOn != stream.isOn else { return }
+        stream.isOn = isOn
+        lobby.broadcastChanged(isOn)
+        stream.stopLayers()
+        for index in senders.indices {
+            senders[index].interrupt()
+            senders.touch(index)
+        }
+        for layer in isDirty.indices {
+            isDirty[layer] = true
+            if isOn, isWatched(layer) { requestKeyframe(layer: layer, isShared: false, now: now) }
+        }
+    }
+}

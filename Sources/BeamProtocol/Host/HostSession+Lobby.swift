@@ -1,0 +1,124 @@
+import BeamMedia
+
+/// What the lobby has decided, and what follows from it for the stream.
+extension HostSession {
+    mutating func settleLobby(now: MediaTime) {
+        while let output = lobby.outputs.popFirst() {
+            switch output {
+            case .send(let id, let bytes): outputs.append(.send(id, bytes))
+            case .close(let id): outputs.append(.close(id))
+            case .event(let event): outputs.append(.event(event))
+            case .admitted(let id, let isResumed): admitted(id, isResumed: isResumed, now: now)
+            case .left(let id, let wasSecure): left(id, wasSecure: wasSecure, now: now)
+            case .heard(let id):
+                if let index = senders.index(of: id) { senders[index].lastSign = now }
+            case .mediaSource(let id, let port): mediaSourceAnnounced(id, port: port, now: now)
+            case .mediaKeyReady(let id, let number):
+                guard let index = senders.index(of: id), number == stream.keys.next?.key.number else { break }
+                senders[index].mediaKey = number
+                checkMediaKey(now: now)
+            }
+        }
+    }
+
+    private mutating func admitted(_ id: ViewerID, isResumed: Bool, now: MediaTime) {
+        guard let place = lobby.index(of: id) else { return }
+        let member = lobby.members[place]
+        let index: Int
+        if let known = senders.index(of: id) {
+            index = known
+        } else {
+            let isPlain = !member.peer.isSecure
+            senders.append(
+                Sender(
+                    id, session: member.session, form: isPlain ? .version1 : .version2,
+                    layer: isPlain && configuration.usesFullChroma ? SimulcastLayer.reduced : SimulcastLayer.full,
+                    limits: configuration.pacing, now: now))
+            index = senders.count - 1
+        }
+        senders[index].lastSign = now
+        senders.touch(index)
+        guard member.peer.isSecure else { return }
+        let key = SealingKey(number: freeKeyNumber(), random: &lobby.random)
+        senders.setOpener(DatagramOpener(key: key), at: index)
+        senders[index].mediaKey = stream.keys.current.number
+        prepareDelivery(to: index, member)
+        lobby.welcome(
+            id,
+            Lobby.MediaAccess(
+                viewerKey: key, mediaKey: stream.keys.current, nextMediaKey: stream.keys.next?.key),
+            isResumed: isResumed)
+    }
+
+    private mutating func prepareDelivery(to index: Int, _ member: Member) {
+        guard senders[index].delivery?.decodesFullChroma != member.decodesFullChroma else { return }
+        senders[index].delivery = Delivery(
+            decodesFullChroma: member.decodesFullChroma, limit: configuration.bitRate)
+        let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma
+        senders[index].start(in: needsReduced ? SimulcastLayer.reduced : SimulcastLayer.full)
+        guard let standing = standings.first(where: { $0.device == member.peer.device })?.standing else { return }
+        senders[index].standing = standing
+        if standing.isOut { senders[index].start(in: SimulcastLayer.reduced) }
+    }
+
+    /// A number for a viewer's key that no other viewer's has.
+    private mutating func freeKeyNumber() -> UInt16 {
+        repeat { lastKeyNumber &+= 1 } while senders.index(ofKey: lastKeyNumber) != nil
+        return lastKeyNumber
+    }
+
+    private mutating func left(_ id: ViewerID, wasSecure: Bool, now: MediaTime) {
+        guard let index = senders.index(of: id) else { return }
+        isDirty[senders[index].layer] = true
+        senders.remove(index)
+        audienceChanged()
+        stopIdleLayers()
+        if wasSecure { replaceMediaKey(now: now) }
+    }
+
+    // MARK: The media key
+
+    mutating func replaceMediaKey(now: MediaTime) {
+        perform(stream.replaceKey(now: now, random: &lobby.random), now: now)
+    }
+
+    /// Uses the next key if every viewer holds it.
+    mutating func checkMediaKey(now: MediaTime) {
+        guard let next = stream.keys.next?.key.number else { return }
+        let isAwaited = senders.all.contains { $0.mediaKey != nil && $0.mediaKey != next }
+        if !isAwaited { perform(stream.advanceKey(now: now, random: &lobby.random), now: now) }
+    }
+
+    mutating func perform(_ change: HostStream.KeyChange, now: MediaTime) {
+        guard case .announce(let key) = change else { return }
+        lobby.announce(key)
+        settleLobby(now: now)
+        checkMediaKey(now: now)
+    }
+
+    // MARK: For people
+
+    /// Whether an address has had a viewer of a known device, so that what comes from there goes before what is unknown.
+    public func favours(_ address: IPAddress) -> Bool { lobby.favours(address) }
+
+    /// Those who were let in, in the order of their coming.
+    public var guests: [Guest] { lobby.guests }
+
+    public var statistics: HostStatistics {
+        var statistics = totals
+        statistics.viewers = senders.count
+        statistics.watching = audience
+        statistics.parity = stream.layers.reduce(0) { $0 + $1.parityDatagrams }
+        let bound = senders.all.lazy.compactMap { $0.delivery?.path }.filter { $0.isBound && !$0.isSilent }
+        statistics.pathRate = bound.map(\.rate).min()
+        return statistics
+    }
+
+    /// One for each viewer, in the order of their coming.
+    public var viewerStatistics: [ViewerFigures] {
+        lobby.members.compactMap { member in
+            guard let index = senders.index(of: member.id) else { return nil }
+            return ViewerFigures(member, senders[index])
+        }
+    }
+}

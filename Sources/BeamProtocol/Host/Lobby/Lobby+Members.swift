@@ -1,0 +1,141 @@
+import BeamMedia
+
+/// The viewers that were let in: how they come and how they leave.
+extension Lobby {
+    /// One more, if there is room; otherwise the connection is refused, and the answer is nil.
+    mutating func addMember(_ peer: Member.Peer, on id: ConnectionID, now: MediaTime) -> Int? {
+        guard let address = connections[id]?.address else { return nil }
+        if let reason = makeRoom(for: peer, from: address, now: now) {
+            refuseViewer(id, .busy, reason: reason, now: now)
+            return nil
+        }
+        lastMember += 1
+        members.append(
+            Member(
+                id: ViewerID(value: lastMember), session: SessionID(random: &random), address: address, peer: peer,
+                admitted: now))
+        return members.count - 1
+    }
+
+    /// Why there is no room for one more such viewer; nil if there is. One of the same device that has lost its connection goes first.
+    private mutating func makeRoom(
+        for peer: Member.Peer, from address: IPAddress, now: MediaTime
+    ) -> String? {
+        let own = members.filter { isSameDevice($0, peer, address) }
+        if own.count >= HostLimits.viewersPerDevice {
+            guard let lost = own.filter({ $0.control == nil }).min(by: { $0.silence < $1.silence }) else {
+                return "Too many viewers of this device"
+            }
+            left(lost.id, reason: "another one of the same device has come", now: now)
+        }
+        if !isKnown(peer) {
+            let unknown = members.filter { !isKnown($0.peer) }
+            let prefix = AddressPrefix(address)
+            guard unknown.count < limits.unknownViewers,
+                unknown.count(where: { AddressPrefix($0.address) == prefix }) < limits.unknownViewersPerPrefix
+            else { return "Too many viewers" }
+        }
+        return members.count < limits.viewers ? nil : "This host takes \(limits.viewers) viewers at most"
+    }
+
+    private func isSameDevice(_ viewer: Member, _ peer: Member.Peer, _ address: IPAddress) -> Bool {
+        switch peer {
+        case .version1: !viewer.peer.isSecure && viewer.address == address
+        case .version2(let device, _, _): viewer.peer.device == device
+        }
+    }
+
+    /// Its device was paired, or was let in by the person.
+    func isKnown(_ peer: Member.Peer) -> Bool {
+        peer.device.map { book.trusts($0) } ?? false
+    }
+
+    /// That connection is the viewer's from now on.
+    mutating func attach(_ index: Int, to id: ConnectionID, now: MediaTime) {
+        members[index].control = id
+        members[index].controlLost = nil
+        connections[id]?.viewer = members[index].id
+        connections[id]?.isAsking = false
+        ledger.remove(id)
+        if isKnown(members[index].peer) { favour(members[index].address) }
+        deadlines.cancel(.unadmitted(id))
+    }
+
+    private mutating func favour(_ address: IPAddress) {
+        favoured.removeAll { $0 == address }
+        if favoured.count >= HostLimits.favouredAddresses { favoured.removeFirst() }
+        favoured.append(address)
+    }
+
+    /// A viewer's earlier connection, if it still has one, gives way to a new one.
+    mutating func closeControl(of index: Int, now: MediaTime) {
+        guard let previous = members[index].control else { return }
+        outputs.append(.close(previous))
+        _ = forget(previous, now: now)
+        members[index].control = nil
+    }
+
+    func visitor(_ index: Int) -> Visitor {
+        Visitor(address: members[index].address, name: members[index].peer.name)
+    }
+
+    /// A version 2 device at `address`: by the name that it is remembered by, if it is.
+    func visitor(_ address: IPAddress, _ device: DeviceKey, callsItself name: String) -> Visitor {
+        let name = PeerText.name(name)
+        guard let known = book.name(of: device) else {
+            return Visitor(address: address, name: name, isNamesake: book.isTaken(name, butBy: device))
+        }
+        return Visitor(
+            address: address, name: known, newName: DeviceNames.isVariant(known, of: name, device) ? nil : name)
+    }
+
+    // MARK: Leaving
+
+    /// Nothing has come from the viewer for too long.
+    mutating func lost(_ id: ViewerID, now: MediaTime) {
+        guard let index = index(of: id) else { return }
+        let seconds = Int(clamping: HostLimits.viewerSilence.inSeconds)
+        left(
+            id,
+            reason: members[index].control == nil
+                ? "its connection has ended" : "nothing came from it for \(seconds) s", now: now)
+    }
+
+    /// A viewer is gone, for whatever reason.
+    mutating func left(_ id: ViewerID, reason: String, now: MediaTime) {
+        guard let index = index(of: id) else { return }
+        let visitor = visitor(index)
+        closeControl(of: index, now: now)
+        let member = members.remove(at: index)
+        emit(.viewerLeft(session: member.session.description, from: visitor, reason: reason))
+        outputs.append(.left(id, wasSecure: member.peer.isSecure))
+    }
+
+    // MARK: What is announced
+
+    mutating func mediaPortChanged(_ port: UInt16) {
+        guard port != 0, port != mediaPort else { return }
+        mediaPort = port
+        announce(.mediaPort(port), .mediaPort(port))
+    }
+
+    mutating func broadcastChanged(_ isOn: Bool) {
+        isBroadcasting = isOn
+        announce(.broadcast(isOn), .broadcast(isOn))
+    }
+
+    /// To every viewer with a control connection, in its own version.
+    mutating func announce(_ line: ControlMessage, _ message: SecureMessage) {
+        for member in members {
+            guard let control = member.control else { continue }
+            if member.peer.isSecure { send(message, to: control) } else { send(line, to: control) }
+        }
+    }
+
+    /// The next media key, to every viewer of version 2.
+    mutating func announce(_ key: SealingKey) {
+        for member in members where member.peer.isSecure {
+            if let control = member.control { send(.mediaKey(key), to: control) }
+        }
+    }
+}
