@@ -188,3 +188,39 @@ struct SealedPacingTests {
         #expect(viewer.frames.map(\.number) == [0, 1, 2])
     }
 }
+
+/// Parity that a viewer needs less of while it is being sent.
+struct ParityShareTests {
+    @Test func aShareMayFallWhileParityLeaves() throws {
+        let address = NetworkAddress(ip: .v4(1), port: 1)
+        var bench = LayerBench(Pacing(bucketBytes: 2400, bitsPerSecond: 2_000_000, burstDatagrams: 2))
+        bench.add(.version2, at: address)
+        bench.senders[0].delivery = Delivery(decodesFullChroma: true, limit: 8_000_000)
+        func plan(loss: Double) {
+            bench.senders[0].delivery?.parity.plan(loss: loss, roundTrip: .milliseconds(100))
+            bench.parityShare = max(bench.parityShare, bench.senders[0].parityShare)
+        }
+        for index: UInt32 in 0..<4 {
+            plan(loss: 0.3)
+            bench.send(TestFrame.make(index, reference: index == 0 ? nil : index - 1, bytes: 40_000))
+            let parts = bench.layer.bytes(from: bench.layer.end - 1) / 1144 + 1
+            let before = bench.bursts.count
+            /// All that has left has arrived.
+            func step() -> Bool {
+                let now = bench.now
+                bench.senders[0].delivery?.path.heard(sentBefore: now, now: now)
+                return bench.step()
+            }
+            while bench.bursts[before...].reduce(0, { $0 + $1.burst.datagramCount }) < parts + 4, step() {}
+            #expect(bench.senders[0].cursor.current?.paritySent ?? 0 > 0, "in the middle of its parity")
+            // Less than what has left already.
+            plan(loss: index.isMultiple(of: 2) ? 0 : 0.01)
+            while bench.senders[0].cursor.current != nil, step() {}
+            #expect(bench.senders[0].cursor.current == nil, "the frame is over")
+        }
+        var viewer = SealedReceiver()
+        viewer.keys.add(.made(1))
+        for part in bench.datagrams(to: address) { viewer.receive(part) }
+        #expect(viewer.frames.count == 4)
+    }
+}

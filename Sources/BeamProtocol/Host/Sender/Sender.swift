@@ -193,8 +193,9 @@ struct Sender: Sendable {
         let (start, end) =
             isParity
             ? (current.paritySent, parityLength(of: layer[position])) : (current.sent, cut.length)
-        let range = start..<min(start + limit, end)
+        // The path may need less parity by now than has left already.
         guard start < end else { return nil }
+        let range = start..<min(start + limit, end)
         if let time = bucket.take(range.count, now: now) {
             paidAt = time
             return nil
