@@ -29,8 +29,10 @@ final class Scratch: Sendable {
 
     func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o600) throws {
         if mkdir(state, 0o700) != 0, errno != EEXIST { throw POSIXError(.EIO) }
-        try Data(bytes).write(to: URL(filePath: file(name)))
-        guard chmod(file(name), mode) == 0 else { throw POSIXError(.EIO) }
+        // Beside it, then renamed: whoever watches the file sees it with its mode, or not at all.
+        let fresh = file(name + ".fresh")
+        try Data(bytes).write(to: URL(filePath: fresh))
+        guard chmod(fresh, mode) == 0, rename(fresh, file(name)) == 0 else { throw POSIXError(.EIO) }
     }
 }
 
