@@ -38,21 +38,25 @@ extension HostSession {
     /// All of the layer's viewers wait for a keyframe.
     private func isNeededByNobody(_ layer: Int) -> Bool {
         guard !isExpected(layer) || stream.layers[layer].keyframePosition == nil else { return false }
-        return !senders.all.contains { $0.layer == layer && $0.destination.isSet && $0.cursor.next != .keyframe }
+        return !senders.indices.contains {
+            senders[$0].layer == layer && senders[$0].destination.isSet && senders[$0].cursor.next != .keyframe
+        }
     }
 
     /// Lets go of frames that nobody needs any more, and tells of those that nobody got.
     private mutating func release(_ layer: Int, hasFallenBehind: Bool, now: MediaTime) {
         var (needed, next) = (Int?.none, Int?.none)
-        for sender in senders.all where sender.layer == layer && sender.destination.isSet {
-            if let own = sender.cursor.needed { needed = min(needed ?? own, own) }
-            if case .frame(let own) = sender.cursor.next { next = min(next ?? own, own) }
+        for index in senders.indices where senders[index].layer == layer && senders[index].destination.isSet {
+            if let own = senders[index].cursor.needed { needed = min(needed ?? own, own) }
+            if case .frame(let own) = senders[index].cursor.next { next = min(next ?? own, own) }
         }
         if needed == nil, isExpected(layer) { needed = stream.layers[layer].keyframePosition }
         var count = 0
         if hasFallenBehind, isNeededByNobody(layer) {
             // Whatever is in the middle of a frame sends that to its end.
-            let current = senders.all.compactMap { $0.layer == layer ? $0.cursor.current?.position : nil }.max()
+            let current = senders.indices.compactMap {
+                senders[$0].layer == layer ? senders[$0].cursor.current?.position : nil
+            }.max()
             count += stream.layers[layer].dropUnsent(from: current.map { $0 + 1 } ?? 0)
             dropped[layer] = dropped[layer] ?? 0
         }
@@ -74,11 +78,15 @@ extension HostSession {
         emit(.framesDropped(count))
     }
 
-    func isWatched(_ layer: Int) -> Bool { senders.all.contains { $0.layer == layer && $0.destination.isSet } }
+    func isWatched(_ layer: Int) -> Bool {
+        senders.indices.contains { senders[$0].layer == layer && senders[$0].destination.isSet }
+    }
 
     /// Somebody is about to get a layer: it is proving its address.
     func isExpected(_ layer: Int) -> Bool {
-        senders.all.contains { $0.layer == layer && !$0.destination.isSet && $0.proof.expiry != nil }
+        senders.indices.contains {
+            senders[$0].layer == layer && !senders[$0].destination.isSet && senders[$0].proof.expiry != nil
+        }
     }
 
     // MARK: One sender's turn
@@ -101,7 +109,7 @@ extension HostSession {
         let step = senders[index].step(
             &stream.layers[layer], sealer: stream.sealer, parityShare: stream.parityShare[layer], now: now)
         switch step {
-        case .send(let burst, let begins, _):
+        case .send(let burst, let begins):
             if begins { began(index, layer) }
             count(burst)
             return burst
@@ -147,10 +155,8 @@ extension HostSession {
         switch due {
         case .none: break
         case .left:
-            let id = senders[index].id
-            lobby.lost(id, now: now)
+            lobby.lost(senders[index].id, now: now)
             settleLobby(now: now)
-            assert(senders.index(of: id) == nil, "each sender is a member's")
         case .stopped:
             let seconds = Int(clamping: HostLimits.streamSilence.inSeconds)
             stopStream(index, reason: "it hasn't said hello for \(seconds) s")
@@ -159,7 +165,7 @@ extension HostSession {
         case .probe:
             senders[index].probed(now: now)
             sayState(to: index, now: now)
-        case .evict(let reason): evict(index, reason: reason, now: now)
+        case .evict(let reason): evict(index, reason: reason)
         case .tail: sayTail(to: index)
         case .needsKeyframe: wantKeyframe(index, now: now)
         }
@@ -176,20 +182,23 @@ extension HostSession {
         switch verdict {
         case .none: abandonLatePicture(index, now: now)
         case .needsKeyframe: wantKeyframe(index, now: now)
-        case .evict(let reason): evict(index, reason: reason, now: now)
+        case .evict(let reason): evict(index, reason: reason)
         }
     }
 
     /// The viewer has exceeded what any honest one needs.
-    mutating func evict(_ index: Int, reason: String, now: MediaTime) {
-        lobby.evict(senders[index].id, reason: reason, now: now)
-        settleLobby(now: now)
+    mutating func evict(_ index: Int, reason: String) {
+        let id = senders[index].id
+        guard !evictions.contains(where: { $0.id == id }) else { return }
+        evictions.append((id, reason))
     }
 
     // MARK: Keyframes
 
     private mutating func keyframeCame(_ layer: Int, now: MediaTime) {
-        let isPeriodic = senders.all.contains { $0.layer == layer && $0.form == .version1 && $0.destination.isSet }
+        let isPeriodic = senders.indices.contains {
+            senders[$0].layer == layer && senders[$0].form == .version1 && senders[$0].destination.isSet
+        }
         stream.layers[layer].keyframes.keyframeCame(now: now, isPeriodic: isPeriodic)
         if let count = dropped[layer], count > 0 { emit(.framesDropped(count)) }
         dropped[layer] = nil
@@ -210,15 +219,16 @@ extension HostSession {
         requestKeyframe(layer: layer, isShared: isShared(index), now: now)
     }
 
-    /// A viewer that had the stream needs a keyframe to go on.
+    /// A viewer that had the stream needs a keyframe to go on. The others in its layer pay for no more of them than its budget has: if
+    /// that is used up, the viewer goes on in the reduced layer.
     mutating func wantKeyframe(_ index: Int, now: MediaTime) {
         let isShared = isShared(index)
         senders.touch(index)
         senders[index].waitForKeyframe(now: now)
-        switch senders[index].conduct.keyframeWanted(isShared: isShared, now: now) {
-        case .accept: requestKeyframe(layer: senders[index].layer, isShared: isShared, now: now)
-        case .ignore: break
-        case .evict(let reason): evict(index, reason: reason, now: now)
+        if !isShared || senders[index].conduct.payKeyframe(now: now) {
+            requestKeyframe(layer: senders[index].layer, isShared: isShared, now: now)
+        } else if canMove(index) {
+            move(index, to: SimulcastLayer.reduced, now: now)
         }
     }
 
@@ -283,9 +293,9 @@ extension HostSession {
 
     // MARK: Layers
 
-    /// A path that carries less than this part of what the layer is made with leaves it: half of the frames would still be too much.
+    /// A viewer whose path carries less than this part of what the layer takes leaves it: half of the frames would still be too much.
     private static let slow = LayerRate.halfOfFrames
-    /// A viewer comes back when its path carries this part of what the full layer is made with.
+    /// It comes back when its path carries this part of what the full layer has taken at most in the last minute.
     private static let fastEnough = 0.7
     /// Devices that are remembered as having been moved out of the full layer.
     private static let mostStandings = 64
@@ -301,28 +311,37 @@ extension HostSession {
     }
 
     /// How many get that layer whose paths aren't silent.
-    private func reachableCount(_ layer: Int) -> Int { senders.all.count { $0.layer == layer && $0.isReachable } }
+    private func reachableCount(_ layer: Int) -> Int {
+        senders.indices.count { senders[$0].layer == layer && senders[$0].isReachable }
+    }
 
     /// By what the viewer's path carries, or is said to carry.
     mutating func chooseLayer(_ index: Int, now: MediaTime) {
         guard let delivery = senders[index].delivery, !delivery.path.isSilent else { return }
         if configuration.usesFullChroma, !delivery.decodesFullChroma { return }
-        var best: Int?
+        var (isAlone, best) = (true, Int?.none)
         for other in senders.indices
         where other != index && senders[other].layer == SimulcastLayer.full && senders[other].isReachable {
-            // Version 1 has no path: it takes all there is.
-            best = max(best ?? 0, senders[other].delivery?.path.rate ?? configuration.bitRate)
+            isAlone = false
+            guard let path = senders[other].delivery?.path else {
+                // Version 1 doesn't tell: it takes all there is.
+                best = max(best ?? 0, configuration.bitRate)
+                continue
+            }
+            if path.isBound || path.isProven { best = max(best ?? 0, path.rate) }
         }
         let (rate, isBound) = (Double(delivery.path.rate), delivery.path.isBound)
         if senders[index].layer == SimulcastLayer.full {
-            let isSlow = best.map { isBound && rate < Double($0) * Self.slow } ?? false
+            let use = stream.layers[SimulcastLayer.full].use.current(now: now)
+            let isSlow = best.map { isBound && rate < min(Double($0), use) * Self.slow } ?? false
             if senders[index].standing.isFarSlower(isSlow, now: now) {
                 move(index, to: SimulcastLayer.reduced, now: now)
             }
         } else {
-            let isFast = best.map { !isBound || rate > Double($0) * Self.fastEnough } ?? true
+            let use = stream.layers[SimulcastLayer.full].use.most(now: now)
+            let isFast = best.map { !isBound || rate > min(Double($0), use) * Self.fastEnough } ?? true
             let mayReturn = senders[index].standing.isFastEnough(isFast, now: now)
-            if mayReturn || best == nil { move(index, to: SimulcastLayer.full, now: now) }
+            if mayReturn || isAlone { move(index, to: SimulcastLayer.full, now: now) }
         }
     }
 
@@ -356,11 +375,12 @@ extension HostSession {
         var hasChanged = false
         for layer in isDirty.indices where isDirty[layer] {
             isDirty[layer] = false
-            let contributions = zip(senders.all, senders.contributions).lazy.filter { $0.0.layer == layer }.map(\.1)
+            let contributions = senders.contributions.lazy.filter { $0.layer == layer }
             let isTemporal =
                 stream.layers[layer].temporalUntil > now && stream.layers[layer].temporalUntil < .distantFuture
             let made = LayerDemand(
                 contributions, isReduced: layer == SimulcastLayer.reduced,
+                use: stream.layers[layer].use.current(now: now),
                 isRequested: stream.layers[layer].keyframes.isRequested, last: stream.layers[layer].demand,
                 isTemporal: isTemporal, scratch: &stream.scratch)
             if made.hasSlowViewer { stream.layers[layer].temporalUntil = now + LayerDemand.temporalTime }

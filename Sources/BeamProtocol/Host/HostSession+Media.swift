@@ -104,7 +104,11 @@ extension HostSession {
         if stream.isOn, !senders[index].destination.isSet,
             stream.layers[layer].joinPosition(within: AddressProof.lifetime, keyNumber: nil, now: now) == nil
         {
-            requestKeyframe(layer: layer, isShared: isWatched(layer), now: now)
+            // Whoever never proves to be there has no more keyframes made than whoever asks for them.
+            let isShared = isWatched(layer)
+            if !isShared || senders[index].conduct.payKeyframe(now: now) {
+                requestKeyframe(layer: layer, isShared: isShared, now: now)
+            }
         }
         let state = StreamState(newest: nil, challenge: token)
         guard let bytes = try? stream.sealer.seal(.state, state.plaintext), senders[index].proof.pay(bytes.count) else {
@@ -144,7 +148,7 @@ extension HostSession {
     }
 
     mutating func audienceChanged() {
-        let count = senders.all.count { $0.destination.isSet }
+        let count = senders.indices.count { senders[$0].destination.isSet }
         guard count != audience else { return }
         audience = count
         emit(.audience(count))
@@ -161,23 +165,23 @@ extension HostSession {
         switch senders[index].conduct.feedbackCame(now: now) {
         case .accept: break
         case .ignore: return
-        case .evict(let reason): return evict(index, reason: reason, now: now)
+        case .evict(let reason): return evict(index, reason: reason)
         }
         senders.touch(index)
-        let (id, layer) = (senders[index].id, senders[index].layer)
-        /// Still the same viewer, in the same layer.
-        func isUnchanged() -> Bool {
-            senders.indices.contains(index) && senders[index].id == id && senders[index].layer == layer
-        }
+        let layer = senders[index].layer
         // What is said of a layer that the viewer was taken out of has no meaning any more.
         if feedback.lane == UInt8(layer) {
             if let report = feedback.report, isNewest { take(report, from: index, now: now) }
             for missing in feedback.missing.prefix(Self.mostMissing) {
-                guard isUnchanged() else { return }
+                // What was said before it may have had the viewer moved.
+                guard senders[index].layer == layer else { return }
                 perform(senders[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
             }
         }
-        guard let lost = feedback.keyframeAfter, isUnchanged() else { return }
+        guard let lost = feedback.keyframeAfter, senders[index].layer == layer else { return }
+        if case .evict(let reason) = senders[index].conduct.keyframeRequested(now: now) {
+            return evict(index, reason: reason)
+        }
         senders[index].delivery?.path.gaveUp()
         // One that has left since is on its way already.
         if feedback.lane == UInt8(layer), let keyframe = senders[index].delivery?.log.newestKeyframe,
@@ -192,7 +196,7 @@ extension HostSession {
     private mutating func take(_ report: Feedback.Report, from index: Int, now: MediaTime) {
         let wasSilent = senders[index].isSilent
         let verdict = senders[index].take(report, now: now)
-        if case .evict(let reason) = verdict { return evict(index, reason: reason, now: now) }
+        if case .evict(let reason) = verdict { return evict(index, reason: reason) }
         if wasSilent, !senders[index].isSilent { heardAgain(index, now: now) }
         chooseLayer(index, now: now)
         abandonLatePicture(index, now: now)

@@ -104,6 +104,9 @@ public struct HostSession: Sendable {
     var stream: HostStream
     /// To whom, and how fast.
     var senders = Senders()
+    /// Viewers that have exceeded what any honest one needs, and why. They are evicted when what they said has been dealt with: nobody is
+    /// taken off the list of senders while somebody goes through it.
+    var evictions: [(id: ViewerID, reason: String)] = []
     /// Whose own keys were numbered last.
     var lastKeyNumber: UInt16 = 0
     /// Layers whose demand may have changed.
@@ -157,7 +160,10 @@ public struct HostSession: Sendable {
         while true {
             if let output = outputs.popFirst() { return output }
             if isEnded { return .wait(until: .distantFuture) }
-            if let purpose = lobby.deadlines.popDue(now) {
+            if let eviction = evictions.popLast() {
+                lobby.evict(eviction.id, reason: eviction.reason, now: now)
+                settleLobby(now: now)
+            } else if let purpose = lobby.deadlines.popDue(now) {
                 lobby.deadlineReached(purpose, now: now)
                 settleLobby(now: now)
             } else if let deadline = stream.deadline, deadline <= now {
@@ -177,6 +183,7 @@ public struct HostSession: Sendable {
         lobby.shutdown()
         settleLobby(now: .zero)
         senders.removeAll()
+        evictions.removeAll()
         audience = 0
         stream.stopLayers()
         isEnded = true

@@ -138,7 +138,7 @@ struct LayerBench {
             let index = turn % senders.count
             turn += 1
             switch senders[index].step(&layer, sealer: sealer, parityShare: parityShare, now: now) {
-            case .send(let burst, let begins, _):
+            case .send(let burst, let begins):
                 bursts.append((now, burst, begins))
                 return true
             case .unsendable:

@@ -5,9 +5,9 @@ import Testing
 
 /// A viewer that was let in, and lies: to get more than its share, or to spoil what the others see.
 ///
-/// What bounds it: the host looks at 400 datagrams a second of what one viewer says; what it asks for again is paid for at the rate
-/// of its own path, which is never above what the options allow; and who holds the others back has a lane of his own after some seconds,
-/// or is silent, and sent nothing. Five keyframes a second remain that anybody may ask for.
+/// What bounds it: it has a sender of its own. The host looks at 400 datagrams a second of what one viewer says; what it asks for again
+/// is paid for at the rate of its own path, which is never above what the options allow; keyframes have a budget (`Conduct`). Whoever
+/// exceeds what any honest viewer needs is evicted.
 struct LiarTests {
     enum Lie: CaseIterable {
         /// Times, counts and numbers without sense.
@@ -24,30 +24,19 @@ struct LiarTests {
         case sloth
         /// A keyframe, always.
         case keyframes
+        /// Frames have arrived that the host hasn't made yet.
+        case boast
     }
 
-    private static let lan = Weather(delay: .milliseconds(1))
     private static let seconds = 3
 
-    /// One that tells the truth, and one whose own words are lost, and who says these instead, a thousand times a second.
-    private func simulation(_ lie: Lie, seed: UInt64) -> Simulation {
-        var simulation = Simulation(seed: seed)
-        simulation.source.frameBytes = 12_000
-        simulation.source.keyframeBytes = 60_000
-        let remembered = [DeviceKey.made(1): "honest", DeviceKey.made(2): "liar"]
-        simulation.startHost(acceptance: .none, trust: HostTrust(own: .host, remembered: remembered, code: .none))
-        simulation.join(Self.lan)
-        simulation.join(Self.lan)
-        simulation.drive(for: .seconds(2))
-        simulation.setWeather(1, Self.lan, back: Weather(isMuted: true))
-        return simulation
-    }
+    private static let source = Simulation.Source(frameBytes: 12_000, keyframeBytes: 60_000)
 
     private func say(_ lie: Lie, _ random: inout SeededGenerator, in simulation: Simulation) -> Feedback {
         let newest =
             simulation.host?.stream.layers[simulation.host?.senders.all.last?.layer ?? 0].newest ?? SequenceNumber(0)
         let lane = UInt8(simulation.host?.senders.all.last?.layer ?? 0)
-        let back = { (frames: Int) in SequenceNumber(newest.value &- UInt32(frames)) }
+        let back = { (frames: Int) in SequenceNumber(newest.value &- UInt32(truncatingIfNeeded: frames)) }
         func report(_ received: UInt16, _ arrivals: Range<Int>, time: MediaTime, lost: Double = 0) -> Feedback.Report {
             let expected = UInt32(simulation.now.nanoseconds / 1_000_000)
             return Feedback.Report(
@@ -93,32 +82,42 @@ struct LiarTests {
         case .sloth:
             let isTime = simulation.now.nanoseconds / 1_000_000 % 290 == 0
             return isTime ? Feedback(lane: lane, report: report(11, 1..<3, time: simulation.now)) : Feedback()
+        case .boast: return Feedback(lane: lane, report: report(11, -20 ..< -1, time: simulation.now))
         case .keyframes:
             return Feedback(lane: lane, keyframeAfter: newest, report: report(11, 0..<3, time: simulation.now))
         }
     }
 
     @Test(arguments: Lie.allCases) func aLiarHarmsNobody(lie: Lie) throws {
-        var simulation = simulation(lie, seed: 3)
+        var simulation = Simulation.honestAndLiar(seed: 3, Self.source)
         var random = SeededGenerator(seed: 17)
         let from = (simulation.viewers[1].sent.bytes, simulation.now)
         for millisecond in 0..<Self.seconds * 1000 {
-            let liar = simulation.viewers[1]
-            if let port = liar.localPort, let sealer = liar.session.sealing?.hellos {
-                let address = NetworkAddress(ip: liar.address, port: port)
-                let feedback = say(lie, &random, in: simulation)
-                if !feedback.isEmpty {
-                    simulation.datagram(try sealer.seal(.feedback, feedback.plaintext), from: address)
-                }
-                if millisecond % 1000 == 0 {
-                    simulation.datagram(
-                        try sealer.seal(.hello, SealedHello(time: simulation.now).plaintext), from: address)
-                }
-            }
+            try simulation.liarSays(say(lie, &random, in: simulation), hello: millisecond % 1000 == 0)
             simulation.drive(for: .milliseconds(1))
         }
         let (honest, end) = (simulation.viewers[0], simulation.now)
         let host = try #require(simulation.host)
+        // Those who went too far are gone, and know why; so does the person at the host.
+        let left = simulation.hostEvents.compactMap { entry -> String? in
+            if case .viewerLeft(_, _, let reason) = entry.event { reason } else { nil }
+        }
+        let told = simulation.viewers[1].events.compactMap { entry -> String? in
+            if case .refused(let reason) = entry.event { reason } else { nil }
+        }
+        let reason: String? =
+            switch lie {
+            case .boast: "it acknowledged what was never sent"
+            case .greed: "it asked for everything again"
+            case .keyframes: "it asked for keyframes without end"
+            case .nonsense, .flattery, .poverty, .greedOnANarrowPath, .sloth: nil
+            }
+        if let reason {
+            #expect(left.count == 1 && left[0].contains(reason), "\(left)")
+            #expect(told.count == 1 && told[0].contains(reason), "\(told)")
+        } else {
+            #expect(left.isEmpty && told.isEmpty, "\(left)")
+        }
         // The honest one gets all there is.
         #expect(host.senders.all.first?.layer == SimulcastLayer.full)
         #expect(honest.decoder.errors.isEmpty, "\(honest.decoder.errors.prefix(3))")
@@ -126,8 +125,7 @@ struct LiarTests {
         #expect(shown.count >= 29 && honest.longestPause(from: end - .seconds(1), to: end) < .milliseconds(50))
         #expect(shown.compactMap(\.age).allSatisfy { $0 < .milliseconds(20) })
         #expect(host.stream.layers[SimulcastLayer.full].demand == StreamDemand(isWatched: true))
-        // Until it is known for what it is, it may hold the others up, but not for long.
-        #expect(honest.longestPause(from: from.1, to: end) < .seconds(1))
+        #expect(honest.longestPause(from: from.1, to: end) < .milliseconds(80))
         // What it is sent is at most its path's rate in repairs, and the frames.
         let rate = Double(simulation.viewers[1].sent.bytes - from.0) * 8 / (end - from.1).inSeconds
         #expect(rate < 30e6 + 6e6, "\(Int(rate / 1000)) kbit/s")

@@ -51,6 +51,9 @@ struct Simulation {
     private struct Encoder {
         var frameIndex: UInt32 = 0
         var needsKeyframe = false
+        /// The last frame that the next one may refer to, and whether the last one was another.
+        var reference: UInt32 = 0
+        var wasDisposable = false
         var demand = StreamDemand()
         /// A picture has come that couldn't be encoded.
         var hasMissed = false
@@ -267,7 +270,12 @@ struct Simulation {
             let share = isKeyframe ? source.keyframeShare : 1 / Double(source.framesPerSecond)
             bytes = min(bytes, max(200, Int(Double(rate) / 8 * share)))
         }
-        var unit = TestFrame.make(index, reference: isKeyframe ? nil : index - 1, bytes: bytes, time: now)
+        let isDisposable = demand.wantsTemporalLayers && !isKeyframe && !encoders[lane].wasDisposable
+        var unit = TestFrame.make(
+            index, reference: isKeyframe ? nil : encoders[lane].reference, bytes: bytes, time: now)
+        unit.isDisposable = isDisposable
+        encoders[lane].wasDisposable = isDisposable
+        if !isDisposable { encoders[lane].reference = index }
         unit.lane = lane
         schedule(.encoded(unit), at: now + source.encodes, generation: generation)
     }

@@ -83,4 +83,30 @@ extension Simulation {
         setWeather(index, weather, back: back)
         return index
     }
+
+    /// An honest viewer, and a liar whose own feedback is lost: the test says something else in its name (`liarSays`). Both have
+    /// watched for two seconds.
+    static func honestAndLiar(seed: UInt64, _ source: Source) -> Simulation {
+        var simulation = Simulation(seed: seed)
+        simulation.source = source
+        let remembered = [DeviceKey.made(1): "honest", DeviceKey.made(2): "liar"]
+        simulation.startHost(acceptance: .none, trust: HostTrust(own: .host, remembered: remembered, code: .none))
+        let lan = Weather(delay: .milliseconds(1))
+        simulation.join(lan)
+        simulation.join(lan)
+        simulation.drive(for: .seconds(2))
+        simulation.setWeather(1, lan, back: Weather(isMuted: true))
+        return simulation
+    }
+
+    /// What the liar says now, sealed with its own key; with a hello if `hello`.
+    mutating func liarSays(_ feedback: Feedback?, hello: Bool) throws {
+        let liar = viewers[1]
+        guard let port = liar.localPort, let sealer = liar.session.sealing?.hellos else { return }
+        let address = NetworkAddress(ip: liar.address, port: port)
+        if let feedback, !feedback.isEmpty {
+            datagram(try sealer.seal(.feedback, feedback.plaintext), from: address)
+        }
+        if hello { datagram(try sealer.seal(.hello, SealedHello(time: now).plaintext), from: address) }
+    }
 }

@@ -26,20 +26,8 @@ struct SlowViewerTests {
     private static let lan = Weather(delay: .milliseconds(1))
     private static let seconds = 6
 
-    private func simulation(_ attack: Attack) -> Simulation {
-        var simulation = Simulation(seed: 11)
-        simulation.source.framesPerSecond = 60
-        simulation.source.frameBytes = 48_000
-        simulation.source.keyframeBytes = 120_000
-        simulation.source.encodes = .milliseconds(3)
-        let remembered = [DeviceKey.made(1): "honest", DeviceKey.made(2): "liar"]
-        simulation.startHost(acceptance: .none, trust: HostTrust(own: .host, remembered: remembered, code: .none))
-        simulation.join(Self.lan)
-        simulation.join(Self.lan)
-        simulation.drive(for: .seconds(2))
-        simulation.setWeather(1, Self.lan, back: Weather(isMuted: true))
-        return simulation
-    }
+    private static let fast = Simulation.Source(
+        framesPerSecond: 60, frameBytes: 48_000, keyframeBytes: 120_000, encodes: .milliseconds(3))
 
     /// What has arrived is told as it is, but for the lie.
     private func lie(_ attack: Attack, _ millisecond: Int, in simulation: Simulation) -> Feedback? {
@@ -84,20 +72,11 @@ struct SlowViewerTests {
     }
 
     @Test(arguments: Attack.allCases) func theOthersLoseNothing(attack: Attack) throws {
-        var simulation = simulation(attack)
+        var simulation = Simulation.honestAndLiar(seed: 11, Self.fast)
         let begin = simulation.now
         for millisecond in 0..<Self.seconds * 1000 {
-            let liar = simulation.viewers[1]
-            if let port = liar.localPort, let sealer = liar.session.sealing?.hellos {
-                let address = NetworkAddress(ip: liar.address, port: port)
-                if millisecond % 5 == 0, let feedback = lie(attack, millisecond, in: simulation) {
-                    simulation.datagram(try sealer.seal(.feedback, feedback.plaintext), from: address)
-                }
-                if millisecond % 1000 == 0 {
-                    simulation.datagram(
-                        try sealer.seal(.hello, SealedHello(time: simulation.now).plaintext), from: address)
-                }
-            }
+            let feedback = millisecond % 5 == 0 ? lie(attack, millisecond, in: simulation) : nil
+            try simulation.liarSays(feedback, hello: millisecond % 1000 == 0)
             simulation.drive(for: .milliseconds(1))
         }
         let (honest, end) = (simulation.viewers[0], simulation.now)
@@ -117,10 +96,7 @@ struct SlowViewerTests {
     /// report, or after it.
     @Test(arguments: [false, true]) func silentGuestsTakeNothing(report: Bool) {
         var simulation = Simulation(seed: 12)
-        simulation.source.framesPerSecond = 60
-        simulation.source.frameBytes = 48_000
-        simulation.source.keyframeBytes = 120_000
-        simulation.source.encodes = .milliseconds(3)
+        simulation.source = Self.fast
         simulation.startHost(trust: HostTrust(own: .host, remembered: [.made(1): "honest"], code: .none))
         simulation.join(Self.lan)
         simulation.drive(for: .seconds(2))
@@ -146,6 +122,66 @@ struct SlowViewerTests {
         }
         #expect(rates.allSatisfy { $0 >= 58 }, "\(rates)")
         #expect(simulation.host?.senders.all.first?.layer == SimulcastLayer.full)
+    }
+
+    /// A path that carries most of the stream but not all of it: its viewer gets fewer frames, and nobody else gets fewer or worse ones.
+    @Test(arguments: 1...3) func aSlowViewerLeavesFramesOut(seed: UInt64) {
+        var simulation = Simulation(seed: seed)
+        simulation.source = Simulation.Source(framesPerSecond: 30, frameBytes: 20_000, keyframeBytes: 60_000)
+        let remembered = (1...3).map { (DeviceKey.made(UInt8($0)), "viewer \($0)") }
+        simulation.startHost(
+            trust: HostTrust(own: .host, remembered: Dictionary(uniqueKeysWithValues: remembered), code: .none))
+        simulation.join(Self.lan)
+        simulation.join(Self.lan)
+        simulation.drive(for: .seconds(1))
+        // 4.8 Mbit/s of frames, and 3.9 for everything.
+        let slow = simulation.join(Weather(delay: .milliseconds(5), bitsPerSecond: 3_900_000, queueBytes: 40_000))
+        simulation.drive(for: .seconds(10))
+        let (begin, end) = (simulation.now - .seconds(5), simulation.now)
+        func shown(_ index: Int) -> Int { simulation.viewers[index].frames.count { $0.time > begin } }
+        #expect(simulation.viewers.allSatisfy { $0.decoder.errors.isEmpty })
+        for index in 0..<2 {
+            #expect(shown(index) >= 149)
+            #expect(simulation.viewers[index].longestPause(from: begin, to: end) < .milliseconds(60))
+        }
+        #expect(simulation.viewers[slow].longestPause(from: begin, to: end) < .milliseconds(250))
+        let sender = simulation.host?.senders.all.last
+        #expect(sender?.layer == SimulcastLayer.full)
+        #expect((75...149).contains(shown(slow)), "\(shown(slow)) frames")
+        #expect(sender?.figures.skipped ?? 0 > 0)
+        #expect(simulation.demands.contains { $0.demand.wantsTemporalLayers })
+        #expect(simulation.host?.stream.layers[SimulcastLayer.full].demand.bitRate == nil, "the others' rate")
+    }
+
+    /// What the desktop takes counts, not what it might: a slow path that carries that is as good as any.
+    @Test func aSlowPathThatCarriesAllOfItChangesNothing() {
+        var simulation = Simulation(seed: 4)
+        simulation.source = Simulation.Source(framesPerSecond: 30, frameBytes: 3000, keyframeBytes: 60_000)
+        let remembered = [DeviceKey.made(1): "fast", DeviceKey.made(2): "slow"]
+        simulation.startHost(trust: HostTrust(own: .host, remembered: remembered, code: .none))
+        simulation.join(Self.lan)
+        simulation.drive(for: .seconds(1))
+        // 0.7 Mbit/s of frames.
+        let slow = simulation.join(Weather(delay: .milliseconds(5), bitsPerSecond: 2_000_000, queueBytes: 40_000))
+        simulation.drive(for: .seconds(10))
+        #expect(simulation.host?.senders.all.map(\.layer) == [SimulcastLayer.full, SimulcastLayer.full])
+        #expect(simulation.host?.senders.all.last?.delivery?.path.isBound == true)
+        let from = simulation.now - .seconds(5)
+        #expect(simulation.viewers.allSatisfy { viewer in viewer.frames.count { $0.time > from } >= 149 })
+        #expect(!simulation.demands.contains { $0.demand.wantsTemporalLayers && $0.time > from })
+        #expect(simulation.viewers[slow].decoder.errors.isEmpty)
+    }
+
+    @Test func aLayersUseIsOfTheLastMinute() {
+        var use = LayerUse()
+        #expect(use.current(now: .at(1000)) == 0 && use.most(now: .at(1000)) == 0)
+        for tenth in 0..<10 { use.count(1000, now: .at(1001 + Double(tenth) / 10)) }
+        #expect(use.current(now: .at(1001.9)) == 80_000 && use.current(now: .at(1002.5)) == 80_000)
+        use.count(500, now: .at(1002.6))
+        #expect(use.current(now: .at(1002.9)) == 80_000 && use.current(now: .at(1003)) == 4000)
+        #expect(use.current(now: .at(1004.1)) == 0)
+        #expect(use.most(now: .at(1061.9)) == 80_000)
+        #expect(use.most(now: .at(1062.1)) == 4000 && use.most(now: .at(1090)) == 0)
     }
 
     /// A viewer that comes back in vain has to wait twice as long for the next time.

@@ -24,9 +24,10 @@ struct Conduct: Sendable {
     /// Keyframes that are made because of one viewer while others watch: so many at once, then one each 2 s.
     private static let keyframes = 3
     private static let keyframeInterval = 2
-    /// Of those, so many within a minute: with its whole budget used up all the time, it is 33.
-    private static let mostKeyframes = 30
-    private static let keyframeMemory = Duration.seconds(60)
+    /// Keyframe requests: so many at once, and a second. An honest viewer repeats its request each 100 ms until a keyframe comes
+    /// (`KeyframeWish.repetition`).
+    private static let keyframeRequests = 300
+    private static let keyframeRequestRate = 20
     /// Parts that a viewer asks for again, in relation to those sent to it: at 50 % loss, with each duplicate lost as well, 2.
     private static let mostAskedShare = 3
     /// Fewer than these say nothing.
@@ -39,10 +40,8 @@ struct Conduct: Sendable {
     private var feedback = TokenBucket(capacity: 100, bitsPerSecond: feedbackRate * 8)
     private var excess = TokenBucket(capacity: excessFeedback, bitsPerSecond: excessFeedbackRate * 8)
     private var falsehoods = TokenBucket(capacity: falseStatements, bitsPerSecond: falseStatementRate * 8)
-    private var keyframeBudget = TokenBucket(
-        capacity: keyframes * keyframeInterval, bitsPerSecond: 8)
-    private var keyframesSince: MediaTime?
-    private var keyframeCount = 0
+    private var keyframeBudget = TokenBucket(capacity: keyframes * keyframeInterval, bitsPerSecond: 8)
+    private var requestBudget = TokenBucket(capacity: keyframeRequests, bitsPerSecond: keyframeRequestRate * 8)
     private var askedSince: MediaTime?
     private var asked = 0
     private var sent = 0
@@ -63,20 +62,14 @@ struct Conduct: Sendable {
         return .accept
     }
 
-    /// It needs a keyframe. `isShared`: others in its layer watch who don't.
-    mutating func keyframeWanted(isShared: Bool, now: MediaTime) -> Verdict {
-        guard isShared else { return .accept }
-        guard keyframeBudget.take(Self.keyframeInterval, now: now) == nil else { return .ignore }
-        if let since = keyframesSince, now - since <= Self.keyframeMemory {
-            keyframeCount += 1
-        } else {
-            keyframesSince = now
-            keyframeCount = 1
-        }
-        guard keyframeCount < Self.mostKeyframes else {
-            return .evict(reason: "it asked for keyframes without end")
-        }
-        return .accept
+    /// A keyframe is to be made for it, while others in its layer watch who need none. False if that would be too many.
+    mutating func payKeyframe(now: MediaTime) -> Bool {
+        keyframeBudget.take(Self.keyframeInterval, now: now) == nil
+    }
+
+    /// It has asked for a keyframe.
+    mutating func keyframeRequested(now: MediaTime) -> Verdict {
+        requestBudget.take(1, now: now) == nil ? .accept : .evict(reason: "it asked for keyframes without end")
     }
 
     /// Parts have left for it, for the first time.

@@ -88,8 +88,8 @@ extension Sender {
             backlog(layer) > 0 && (isBlocked || backlogTime(layer, now: now) > Self.longestBacklog)
         let isResending = delivery.map { $0.resendTime > Self.longestResend } ?? false
         return Senders.Contribution(
-            path: layerPath, isReachable: isReachable, isStreaming: cursor.isStreaming,
-            isBusy: isBacklogged || isResending, parityShare: parityShare, isSecure: form == .version2,
-            destinationIsSet: destination.isSet, isExpected: !destination.isSet && proof.expiry != nil)
+            layer: self.layer, path: layerPath, isReachable: isReachable, isStreaming: cursor.isStreaming,
+            isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
+            isWatching: destination.isSet, isExpected: !destination.isSet && proof.expiry != nil)
     }
 }

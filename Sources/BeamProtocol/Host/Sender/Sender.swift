@@ -110,7 +110,7 @@ struct Sender: Sendable {
     /// What leaves next.
     enum Step: Sendable {
         /// `begins`: it is a frame's first burst to this viewer.
-        case send(MediaBurst, begins: Bool, isParity: Bool)
+        case send(MediaBurst, begins: Bool)
         /// The frame at that position can't be cut or sealed.
         case unsendable(position: Int)
         /// The next frame is gone, or can't be sent: it needs a keyframe.
@@ -215,7 +215,7 @@ struct Sender: Sendable {
         let memory = isParity ? layer[position].parity?.memory ?? [] : cut.memory
         let burst = MediaBurst(
             bytes: memory, range: range, segmentSize: MediaLimits.datagramLength, address: address)
-        return .send(burst, begins: begins, isParity: isParity)
+        return .send(burst, begins: begins)
     }
 
     /// Of the frame's parity this viewer gets as much as its own path needs.

@@ -4,17 +4,19 @@ import BeamMedia
 struct Senders: Sendable {
     /// What a sender says to its layer. The layer's demand is made of all of these.
     struct Contribution: Hashable, Sendable {
+        var layer = SimulcastLayer.full
         var path = LayerRate.Path.unknown
-        /// The stream goes to it, and its path isn't silent.
+        /// It is watching, and its path isn't silent.
         var isReachable = false
         /// It has all that it needs to go on.
         var isStreaming = false
-        /// What was encoded hasn't left for it yet.
+        /// What was encoded hasn't left for it yet, or it is still to be sent something again.
         var isBusy = false
         var parityShare = 0.0
-        /// Its path is known, so that it can be told whether it follows.
-        var isSecure = false
-        var destinationIsSet = false
+        /// It tells how frames arrive (version 2), and can leave some out.
+        var reports = false
+        /// The stream goes to it.
+        var isWatching = false
         /// It is proving its address, and gets the layer then.
         var isExpected = false
     }
@@ -36,8 +38,9 @@ struct Senders: Sendable {
     var indices: Range<Int> { all.indices }
     var nextWake: MediaTime { wakes.reduce(.distantFuture) { min($0, $1) } }
 
+    /// A sender is large: it is read where it stands, not copied.
     subscript(index: Int) -> Sender {
-        get { all[index] }
+        _read { yield all[index] }
         _modify { yield &all[index] }
     }
 

@@ -6,6 +6,8 @@ struct LayerDemand: Sendable {
     private static let leastChange = 0.02
     /// Temporal layers stay on for so long after the last one that couldn't follow.
     static let temporalTime = Duration.seconds(5)
+    /// So many times the bits are needed while every other frame is one that nothing refers to: scrolled text took 1.39 times as many.
+    private static let temporalCost = 1.4
 
     let demand: StreamDemand
     /// Somebody can't follow at that rate.
@@ -15,31 +17,34 @@ struct LayerDemand: Sendable {
 
     /// - Parameters:
     ///   - senders: of this layer only.
+    ///   - use: what the layer's frames take of a path now, in bits a second.
     ///   - isRequested: a keyframe is about to come.
     ///   - scratch: working memory that is used again.
     init(
-        _ senders: some Sequence<Senders.Contribution>, isReduced: Bool, isRequested: Bool, last: StreamDemand,
-        isTemporal: Bool, scratch: inout [Int]
+        _ senders: some Sequence<Senders.Contribution>, isReduced: Bool, use: Double, isRequested: Bool,
+        last: StreamDemand, isTemporal: Bool, scratch: inout [Int]
     ) {
         var (isWatched, isExpected, isFree, isAnyStreaming) = (false, false, false, false)
         var (awaiting, followers, parity) = (false, 0, 0.0)
         for sender in senders {
-            isWatched = isWatched || sender.destinationIsSet
+            isWatched = isWatched || sender.isWatching
             isExpected = isExpected || sender.isExpected
             guard sender.isReachable else { continue }
             parity = max(parity, sender.parityShare)
-            if sender.isSecure { followers += 1 }
+            if sender.reports { followers += 1 }
             if sender.isStreaming { isAnyStreaming = true }
             guard !sender.isBusy else { continue }
             if sender.isStreaming { isFree = true } else { awaiting = true }
         }
         let rate = LayerRate.choose(
             senders.lazy.filter(\.isReachable).map(\.path), isReduced: isReduced, scratch: &scratch)
+        // Temporal layers cost bits themselves.
+        let needed = min(rate.map(Double.init) ?? use, isTemporal ? use / Self.temporalCost : use)
         hasSlowViewer =
             followers > 1
             && senders.contains { sender in
                 guard sender.isReachable, case .bound(let own) = sender.path else { return false }
-                return rate.map { Double(own) < LayerRate.alike * Double($0) } ?? true
+                return Double(own) < LayerRate.alike * needed
             }
         parityShare = parity
         var demand = StreamDemand(isWatched: isWatched || isExpected)

@@ -24,6 +24,8 @@ struct SimulcastLayer: Sendable {
     var temporalUntil = MediaTime(nanoseconds: .min)
     /// What can be sent again.
     private(set) var sent = SentUnits()
+    /// What its frames take of a path.
+    var use = LayerUse()
     /// Parity of the datagrams sent, for each viewer that it went to.
     var parityDatagrams: UInt64 = 0
 
@@ -70,6 +72,7 @@ struct SimulcastLayer: Sendable {
 
     mutating func push(_ unit: AccessUnit, now: MediaTime) {
         totalBytes += unit.range.count
+        use.count(unit.range.count, now: now)
         if unit.isKeyframe { keyframePosition = end }
         frames.append(LayerFrame(unit: unit, pushed: now, endByte: totalBytes))
     }

@@ -1,0 +1,132 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// What a viewer may say and ask for: an honest one on the worst network stays far below, and whoever floods is evicted.
+struct ConductTests {
+    /// Calls `body` so many times a second for so long. Answers when it told to evict, in seconds.
+    private func evicted(
+        _ perSecond: Int, seconds: Int, _ body: (inout Conduct, MediaTime) -> Conduct.Verdict
+    ) -> Double? {
+        var conduct = Conduct()
+        for step in 0..<perSecond * seconds {
+            let now = MediaTime.at(1 + Double(step) / Double(perSecond))
+            if case .evict = body(&conduct, now) { return now.seconds - 1 }
+        }
+        return nil
+    }
+
+    @Test func reportsAreManyAtMost() {
+        let feedback = { (conduct: inout Conduct, now: MediaTime) in conduct.feedbackCame(now: now) }
+        // A report each 8 ms, and as many requests.
+        #expect(evicted(250, seconds: 600, feedback) == nil)
+        #expect(evicted(800, seconds: 600, feedback) == nil, "more than is read is no crime yet")
+        #expect(evicted(5000, seconds: 10, feedback).map { $0 < 2 } == true)
+    }
+
+    @Test func whatIsReadIsBounded() {
+        var conduct = Conduct()
+        let read = (0..<2000).count { conduct.feedbackCame(now: .at(1 + Double($0) / 1000)) == .accept }
+        #expect((800...910).contains(read), "400 a second and 100 at once: \(read) in 2 s")
+    }
+
+    @Test func requestsForKeyframesAreRepeatedNoFasterThanAViewerDoes() {
+        let request = { (conduct: inout Conduct, now: MediaTime) in conduct.keyframeRequested(now: now) }
+        #expect(evicted(10, seconds: 3600, request) == nil, "an hour without one")
+        #expect(evicted(400, seconds: 10, request).map { $0 < 1 } == true)
+    }
+
+    @Test func keyframesThatOthersPayForHaveABudget() {
+        var conduct = Conduct()
+        let paid = (0..<6000).count { conduct.payKeyframe(now: .at(1 + Double($0) / 100)) }
+        #expect((30...34).contains(paid), "three, and one each 2 s: \(paid) in a minute")
+    }
+
+    @Test func whoeverAsksForEverythingAgainIsEvicted() {
+        // Half of everything is lost, and half of what is sent again.
+        let unlucky = evicted(100, seconds: 600) { conduct, now in
+            conduct.partsSent(10, now: now)
+            return conduct.partsAsked(10, now: now)
+        }
+        #expect(unlucky == nil)
+        let greedy = evicted(100, seconds: 60) { conduct, now in
+            conduct.partsSent(10, now: now)
+            return conduct.partsAsked(1000, now: now)
+        }
+        #expect(greedy.map { $0 < 1 } == true)
+        // Whatever is asked for in one go, the sum stays small.
+        #expect(evicted(100, seconds: 1) { conduct, now in conduct.partsAsked(.max, now: now) } != nil)
+    }
+
+    @Test func fewThingsThatCannotBeTrueAreForgiven() {
+        #expect(evicted(1, seconds: 600) { conduct, now in conduct.stated(falsehoods: 5, now: now) } == nil)
+        #expect(evicted(100, seconds: 5) { conduct, now in conduct.stated(falsehoods: 30, now: now) } != nil)
+        #expect(evicted(1, seconds: 600) { conduct, now in conduct.stated(falsehoods: 0, now: now) } == nil)
+    }
+
+    /// A viewer that was evicted stays away for a minute, whatever connection it comes on; then it is let in again.
+    @Test func anEvictedViewerMayComeAgainAfterAMinute() throws {
+        var host = HostBench(
+            .none, trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none))
+        let first = host.join(1)
+        let joined = try #require(first)
+        host.hello(40_000, bytes: try joined.sealer.seal(.hello, SealedHello(time: .zero).plaintext))
+        try host.answerChallenge(joined.session, joined.sealer, port: 40_000)
+        host.frame(TestFrame.make(0))
+        _ = host.takeEvents()
+        _ = host.takeMessages(1)
+        let feedback = Feedback(keyframeAfter: SequenceNumber(5))
+        for _ in 0..<2000 {
+            host.hello(40_000, bytes: try joined.sealer.seal(.feedback, feedback.plaintext))
+            host.advance(by: .milliseconds(2))
+        }
+        let reason = "it was sent away: it asked for keyframes without end"
+        #expect(
+            host.takeEvents().contains { if case .viewerLeft(_, _, reason) = $0 { true } else { false } })
+        #expect(host.isClosed(1) && host.session.statistics.viewers == 0)
+        let told = host.takeMessages(1).compactMap { if case .refused(_, let text) = $0 { text } else { nil } }
+        #expect(told == ["This viewer was sent away: it asked for keyframes without end"])
+        let second = host.join(2, instance: 2)
+        #expect(second == nil)
+        host.advance(by: .seconds(55))
+        let third = host.join(3, instance: 3)
+        #expect(third == nil)
+        host.advance(by: .seconds(10))
+        let fourth = host.join(4, instance: 4)
+        #expect(fourth != nil)
+    }
+
+    /// Many viewers of one host are evicted at the same time: none of them is taken off the list while it is gone through.
+    @Test func manyAreEvictedAtOnce() throws {
+        let devices = (1...20).map { DeviceKey.made(UInt8($0)) }
+        var host = HostBench(
+            .none,
+            trust: HostTrust(
+                own: .host, remembered: Dictionary(uniqueKeysWithValues: devices.map { ($0, "viewer") }), code: .none))
+        var sealers: [DatagramSealer] = []
+        for (index, device) in devices.enumerated() {
+            let port = UInt16(40_000 + index)
+            let session = host.join(UInt64(index + 1), device: device, instance: 1)
+            let joined = try #require(session)
+            host.hello(port, bytes: try joined.sealer.seal(.hello, SealedHello(time: .zero).plaintext))
+            try host.answerChallenge(joined.session, joined.sealer, port: port)
+            sealers.append(joined.sealer)
+        }
+        host.frame(TestFrame.make(0))
+        let feedback = Feedback(keyframeAfter: SequenceNumber(5)).plaintext
+        for round: UInt32 in 1...400 where host.session.statistics.viewers > 0 {
+            for (index, sealer) in sealers.enumerated() {
+                let bytes = try sealer.seal(.feedback, feedback)
+                // All of them before the host gets to say anything.
+                bytes.withUnsafeBytes {
+                    host.session.handleDatagram(
+                        $0, from: NetworkAddress(ip: HostBench.viewer, port: UInt16(40_000 + index)), now: host.now)
+                }
+            }
+            host.frame(TestFrame.make(round, reference: round - 1))
+            host.advance(by: .milliseconds(2))
+        }
+        #expect(host.session.statistics.viewers == 0)
+    }
+}
