@@ -145,7 +145,7 @@ let package = Package(
         test("BeamViewerTests", "BeamViewer", "BeamProtocol", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia"),
-        test("EndToEndTests", "CXCB"),
+        test("EndToEndTests", "BeamMedia", "CXCB"),
     ]
 )
 
