@@ -93,7 +93,7 @@ final class TestViewer: Sendable {
     /// In version 1 unless an identity is given.
     init(
         _ locate: @escaping @Sendable () -> [Endpoint], code: String? = "482913", identity: LocalIdentity? = nil,
-        knowing known: [DeviceKey: String] = [:]
+        knowing known: [DeviceKey: String] = [:], on loop: NetworkLoop? = nil
     ) throws {
         let events = self.events
         let frames = self.frames
@@ -105,7 +105,8 @@ final class TestViewer: Sendable {
                 code: code.flatMap(PairingCode.init), allowsUnencrypted: identity == nil,
                 announcedVersion: identity == nil ? 1 : 2),
             handlers: ViewerClient.Handlers(
-                onEvent: { events.append($0) }, onAccessUnit: { frames.append($0) }, locate: locate))
+                onEvent: { events.append($0) }, onAccessUnit: { frames.append($0) }, locate: locate),
+            options: ViewerClient.Options(loop: loop))
     }
 }
 
