@@ -83,11 +83,11 @@ let package = Package(
         // Owners of libav's handles, for the codec and for recorded files.
         library("BeamLibAV", "BeamMedia", "CAVCodec", "CLateLibraries"),
         // Kernels that every pixel goes through, in C for its vector instructions.
-        library("BeamPixels", "BeamMedia", "CBeamPixels"),
+        library("BeamPixels", "BeamMedia", "CBeamPixels", "CYUV", "CLateLibraries"),
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // Stands before the system libraries that are loaded when they are first needed, and not at the start.
         .target(
-            name: "CLateLibraries", dependencies: ["CAVCodec", "CX264"],
+            name: "CLateLibraries", dependencies: ["CAVCodec", "CX264", "CYUV"],
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         // What Swift can't see of the system's sockets.
         .target(name: "CBeamSockets", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
@@ -106,6 +106,7 @@ let package = Package(
         system("CAVCodec", pkgConfig: nil, apt: "libavcodec-dev", "libavformat-dev", "libswscale-dev"),
         // Their pkg-config files ask for flags that the package manager refuses; what they need stands in the module maps.
         system("CX264", pkgConfig: nil, apt: "libx264-dev"),
+        system("CYUV", pkgConfig: nil, apt: "libyuv-dev"),
         system("CSDL2", pkgConfig: nil, apt: "libsdl2-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
@@ -154,7 +155,7 @@ let package = Package(
         test("BeamViewerTests", "BeamViewer", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia"),
-        test("EndToEndTests", "CXCB"),
+        test("EndToEndTests", "BeamMedia", "CXCB"),
     ]
 )
 

@@ -42,6 +42,55 @@ func conversionSuite() -> BenchmarkSuite {
     }
 }
 
+/// Comparing pictures as `beamroom measure` does, and what a graphics device's pictures need; 1080p.
+func planeSuite() -> BenchmarkSuite {
+    BenchmarkSuite(name: "planes") { suite in
+        let size = MovingText.size
+        let kept = Kept {
+            let text = MovingText()
+            let screen = PixelBuffer(format: .bgrx, size: size)
+            return [0, 3].map { number in
+                let planar = PixelBuffer(format: .i420, size: size)
+                _ = text.draw(number, into: screen)
+                PixelConversion.bgrxToI420(screen, into: planar, rects: DamageRegion(PixelRect(size)))
+                return planar
+            }
+        }
+        suite.benchmark("squared error") { state in
+            let pictures = try kept.value
+            try state.measureAllocating {
+                guard PictureQuality.psnr(pictures[0], pictures[1]) < .infinity else {
+                    throw BenchmarkFailure("different pictures are equal")
+                }
+                return 0
+            }
+        }
+        suite.benchmark("similarity") { state in
+            let pictures = try kept.value
+            try state.measureAllocating {
+                guard PictureQuality.ssim(pictures[0], pictures[1]) < 1 else {
+                    throw BenchmarkFailure("different pictures are equal")
+                }
+                return 0
+            }
+        }
+        // Its own format doesn't matter: 4 bytes a pixel hold two pairs.
+        let chroma = Kept {
+            (
+                pairs: PixelBuffer(format: .bgrx, size: PixelSize(width: size.width / 4, height: size.height / 2)),
+                planar: PixelBuffer(format: .i420, size: size)
+            )
+        }
+        suite.benchmark("separate chroma") { state in
+            let (pairs, planar) = try chroma.value
+            try state.measureAllocating {
+                PixelConversion.separateChroma(pairs.planes[0], into: planar)
+                return 0
+            }
+        }
+    }
+}
+
 /// The encoder and the decoder that are used when nobody says otherwise, 1080p60 at 10 Mbit/s.
 func codecSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "codec") { suite in

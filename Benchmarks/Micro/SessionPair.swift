@@ -159,15 +159,9 @@ enum MadeUpFrame {
     static func make(bytes count: Int, isKeyframe: Bool = false, time: MediaTime = .zero)
         -> AccessUnit
     {
-        let length = UInt32(count - 4)
-        let header = [
-            UInt8(length >> 24), UInt8(length >> 16 & 255), UInt8(length >> 8 & 255), UInt8(length & 255),
-        ]
-        let bytes =
-            header
-            + (4..<count).map {
-                $0 == 4 ? (isKeyframe ? 0x65 : 0x41) : UInt8(truncatingIfNeeded: $0 &* 167)
-            }
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: UInt32(count - 4))
+        bytes += (4..<count).map { $0 == 4 ? (isKeyframe ? 0x65 : 0x41) : UInt8(truncatingIfNeeded: $0 &* 167) }
         return AccessUnit(
             bytes: bytes, isKeyframe: isKeyframe,
             parameterSets: isKeyframe

@@ -4,7 +4,7 @@ import Benchmark
 BenchmarkColumn.registerAllocations()
 Benchmark.main(
     [
-        sessionSuite(), paritySuite(), loopbackSuite(), conversionSuite(), codecSuite(),
+        sessionSuite(), paritySuite(), loopbackSuite(), conversionSuite(), planeSuite(), codecSuite(),
     ],
     customDefaults: defaultSettings + [
         // Buffers have found their sizes by then.

@@ -50,7 +50,8 @@ final class DecoderInput {
     }
 
     private static func putStartCode(_ bytes: UnsafeMutableRawPointer, at offset: Int) {
-        bytes.storeBytes(of: UInt32(1).bigEndian, toByteOffset: offset, as: UInt32.self)
+        var writer = BigEndianWriter(UnsafeMutableRawBufferPointer(start: bytes + offset, count: 4))
+        writer.write(UInt32(1))
     }
 
     /// Start codes in the place of the lengths, which are as long.
@@ -59,10 +60,13 @@ final class DecoderInput {
     {
         var offset = start
         while offset < end {
-            guard end - offset > 4 else { throw .damagedFrame(reason: "a NAL unit's length is cut off") }
-            let length = Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
-            guard length > 0, length <= end - offset - 4 else {
-                throw .damagedFrame(reason: "a NAL unit of \(length) bytes where \(end - offset - 4) are left")
+            var reader = BigEndianReader(UnsafeRawBufferPointer(start: bytes + offset, count: end - offset))
+            guard let count: UInt32 = reader.integer(), !reader.rest.isEmpty else {
+                throw .damagedFrame(reason: "a NAL unit's length is cut off")
+            }
+            let length = Int(count)
+            guard length > 0, length <= reader.rest.count else {
+                throw .damagedFrame(reason: "a NAL unit of \(length) bytes where \(reader.rest.count) are left")
             }
             putStartCode(bytes, at: offset)
             offset += 4 + length

@@ -78,14 +78,21 @@ enum NALUnits {
 
     /// The first NAL unit with a part of the picture, in bytes whose framing is sound.
     static func firstPicture(avcc bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        var rest = bytes
-        while rest.count > 4 {
-            let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-            let unit = rest.dropFirst(4).prefix(length)
-            if let header = unit.first, Kind(header: header)?.isPicture == true { return unit }
-            rest = rest.dropFirst(4 + length)
+        avcc(bytes).first { unit in unit.first.map { Kind(header: $0)?.isPicture == true } ?? false }
+    }
+
+    /// The NAL units of an access unit in AVCC form; the last one as far as it is there.
+    static func avcc(_ bytes: ArraySlice<UInt8>) -> some Sequence<ArraySlice<UInt8>> {
+        sequence(state: bytes) { rest in
+            let length = rest.withUnsafeBytes { bytes -> UInt32? in
+                var reader = BigEndianReader(bytes)
+                return reader.integer()
+            }
+            guard let length else { return nil }
+            rest = rest.dropFirst(4)
+            defer { rest = rest.dropFirst(Int(length)) }
+            return rest.prefix(Int(length))
         }
-        return nil
     }
 
     /// Appends the unit's payload without its emulation prevention bytes (clause 7.4.1).
@@ -134,7 +141,7 @@ enum NALUnits {
     }
 
     static func appendLength(_ length: Int, to bytes: inout [UInt8]) {
-        withUnsafeBytes(of: UInt32(truncatingIfNeeded: length).bigEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(bigEndian: UInt32(truncatingIfNeeded: length))
     }
 
     /// An `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15 clause 5.3.3.1) with 4-byte lengths; nil without usable sets.
@@ -144,8 +151,9 @@ enum NALUnits {
         var record: [UInt8] = [1, first[1], first[2], first[3], 0xff, 0xe0 | UInt8(sets.sps.count)]
         func append(_ units: [[UInt8]]) -> Bool {
             for unit in units {
-                guard unit.count <= Int(UInt16.max) else { return false }
-                record += [UInt8(unit.count >> 8), UInt8(unit.count & 0xff)] + unit
+                guard let length = UInt16(exactly: unit.count) else { return false }
+                record.append(bigEndian: length)
+                record += unit
             }
             return true
         }

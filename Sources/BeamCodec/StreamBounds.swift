@@ -28,14 +28,12 @@ public struct StreamBounds: Sendable, Hashable {
             for set in sets.sps { try check(set: set[...]) }
             for set in sets.sps + sets.pps { try Self.checkFraming(set[...]) }
         }
-        var rest = unit.avcc
-        while rest.count > 4 {
-            let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-            let nalUnit = rest.dropFirst(4).prefix(length)
+        for nalUnit in NALUnits.avcc(unit.avcc) {
             // libavcodec would follow it from there on.
-            if let header = nalUnit.first, header & 0x1f == 7 { try check(set: nalUnit) }
+            if let header = nalUnit.first, NALUnits.Kind(header: header) == .sequenceParameterSet {
+                try check(set: nalUnit)
+            }
             try Self.checkFraming(nalUnit)
-            rest = rest.dropFirst(4 + length)
         }
     }
 

@@ -2,8 +2,6 @@ import BeamIdentity
 import BeamMedia
 import BeamProtocol
 import NIOCore
-import NIOPosix
-import Synchronization
 
 /// A host on the network: a TCP control port and a UDP media port, driven by a `HostSession` on one event loop.
 ///
@@ -54,32 +52,21 @@ public final class HostServer: Sendable {
     public let controlPort: UInt16
     public let mediaPort: UInt16
 
-    private let group: MultiThreadedEventLoopGroup
-    private let loop: any EventLoop
-    private let driver: NIOLoopBound<HostDriver>
-    private let lastStatistics = Mutex(HostStatistics())
-    private let isShutDown = Mutex(false)
+    private let handle: LoopHandle<HostDriver>
 
     /// Binds both ports; the host can be reached when this returns.
     public init(_ options: Options, handlers: Handlers) throws(NetworkError) {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let loop = group.next()
         do {
-            let started = try loop.submit {
-                ThreadPriority.raise()
-                DescriptorLimit.raise()
-                let driver = try HostDriver(loop: loop, options: options, handlers: handlers)
-                let bound = NIOLoopBound(driver, eventLoop: loop)
-                return driver.start(options).map { ports in (driver: bound, ports: ports) }
-            }.flatMap { $0 }.wait()
-            self.group = group
-            self.loop = loop
-            driver = started.driver
-            controlPort = started.ports.control
-            mediaPort = started.ports.media
+            handle = try LoopHandle(on: nil, statistics: HostStatistics()) { loop in
+                try HostDriver(loop: loop, options: options, handlers: handlers)
+            }
+            do {
+                (controlPort, mediaPort) = try handle.start { $0.start(options) }
+            } catch {
+                handle.end()
+                throw error
+            }
         } catch {
-            // The group has no channels left; its end cannot fail in a way that matters more than `error`.
-            try? group.syncShutdownGracefully()
             throw error as? NetworkError
                 ?? NetworkError(binding: options.bindAddress ?? "any address", port: Int(options.controlPort), error)
         }
@@ -87,27 +74,27 @@ public final class HostServer: Sendable {
 
     /// Hands the next encoded frame to the network.
     public func submit(_ unit: AccessUnit) {
-        perform { $0.submit(unit) }
+        handle.perform { $0.submit(unit) }
     }
 
     /// The person's answer to `HostEvent.viewerAsks`.
     public func decide(_ connection: ConnectionID, accept: Bool) {
-        perform { $0.handle(.decision(connection, accept: accept)) }
+        handle.perform { $0.handle(.decision(connection, accept: accept)) }
     }
 
     /// The viewers that the store remembers now; who is missing was forgotten, and is sent away.
     public func setRemembered(_ devices: [DeviceKey: String]) {
-        perform { $0.handle(.remembered(devices)) }
+        handle.perform { $0.handle(.remembered(devices)) }
     }
 
     /// What the store remembers has changed and can't be read: nobody who isn't connected is taken as known meanwhile.
     public func setRememberedUnreadable() {
-        perform { $0.handle(.rememberedUnreadable) }
+        handle.perform { $0.handle(.rememberedUnreadable) }
     }
 
     /// This viewer is out, and stays out until the host ends.
     public func sendAway(_ viewer: Guest.Identity) {
-        perform {
+        handle.perform {
             switch viewer {
             case .device(let key): $0.handle(.sendAway(key))
             case .address(let address): $0.handle(.sendAwayAddress(address))
@@ -117,58 +104,25 @@ public final class HostServer: Sendable {
 
     /// Another code for viewers that aren't known.
     public func setCode(_ code: PairingCode) {
-        perform { $0.handle(.code(code)) }
+        handle.perform { $0.handle(.code(code)) }
     }
 
     /// Tells the viewers whether the screen is being shared.
     public func setBroadcast(_ isOn: Bool) {
-        perform { $0.handle(.broadcast(isOn)) }
+        handle.perform { $0.handle(.broadcast(isOn)) }
     }
 
-    /// On the event loop, as long as it runs.
-    private func perform(_ action: @escaping @Sendable (HostDriver) -> Void) {
-        guard !isShutDown.withLock({ $0 }) else { return }
-        loop.execute { [driver] in action(driver.value) }
-    }
-
-    /// Totals at this moment, or at the end once the server is shut down.
-    public var statistics: HostStatistics {
-        if !isShutDown.withLock({ $0 }),
-            let fresh = try? loop.submit({ [driver] in driver.value.statistics }).wait()
-        {
-            lastStatistics.withLock { $0 = fresh }
-        }
-        return lastStatistics.withLock { $0 }
-    }
+    /// Totals at this moment, or at the end once the server is shut down. Waits for the event loop.
+    public var statistics: HostStatistics { handle.statistics }
 
     /// One for each viewer, at this moment; none once the server is shut down. Waits for the event loop.
-    public var viewers: [ViewerFigures] {
-        guard !isShutDown.withLock({ $0 }) else { return [] }
-        return (try? loop.submit { [driver] in driver.value.viewers }.wait()) ?? []
-    }
+    public var viewers: [ViewerFigures] { handle.ask { $0.viewers } ?? [] }
 
     /// Those who were let in, at this moment; none once the server is shut down. Waits for the event loop.
-    public var guests: [Guest] {
-        guard !isShutDown.withLock({ $0 }) else { return [] }
-        return (try? loop.submit { [driver] in driver.value.guests }.wait()) ?? []
-    }
+    public var guests: [Guest] { handle.ask { $0.guests } ?? [] }
 
     /// Broadcast off, viewers told, connections closed; returns when that is done, after 2 s at the latest.
-    public func shutdown() {
-        _ = statistics
-        guard !isShutDown.exchange(true) else { return }
-        // A failure to close is the system's; there is nothing left to be done about it.
-        try? loop.submit { [driver] in driver.value.shutdown() }.flatMap { $0 }.wait()
-        try? group.syncShutdownGracefully()
-    }
+    public func shutdown() { handle.end() }
 }
 
-extension Mutex where Value == Bool {
-    /// Stores `value` and returns what was there.
-    borrowing func exchange(_ value: Bool) -> Bool {
-        withLock { stored in
-            defer { stored = value }
-            return stored
-        }
-    }
-}
+extension HostDriver: LoopDriver {}

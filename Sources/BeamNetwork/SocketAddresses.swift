@@ -1,3 +1,4 @@
+import BeamMedia
 import BeamProtocol
 import Glibc
 import NIOCore
@@ -70,8 +71,9 @@ extension IPAddress {
         address.sin6_port = port.bigEndian
         address.sin6_scope_id = scope
         withUnsafeMutableBytes(of: &address.sin6_addr) { bytes in
-            bytes.storeBytes(of: high.bigEndian, toByteOffset: 0, as: UInt64.self)
-            bytes.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+            var writer = BigEndianWriter(bytes)
+            writer.write(high)
+            writer.write(low)
         }
         return address
     }

@@ -2,7 +2,6 @@ import BeamIdentity
 import BeamMedia
 import BeamProtocol
 import NIOCore
-import Synchronization
 
 /// Where a host's control plane may be reached.
 public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
@@ -44,7 +43,7 @@ public final class ViewerClient: Sendable {
     /// How a viewer uses the network. The defaults suit the one viewer that a person watches; the rest is for many viewers
     /// in one process, as benchmarks have them.
     public struct Options: Sendable {
-        /// Shared with other viewers, and shut down by whoever made it; nil: a loop of its own.
+        /// Shared with other viewers, and ended by whoever made it; nil: a loop of its own.
         public var loop: NetworkLoop?
         /// The numeric address of this machine that everything is sent from; nil: the system chooses.
         public var source: String?
@@ -59,70 +58,43 @@ public final class ViewerClient: Sendable {
         }
     }
 
-    /// Nil if the loop is shared.
-    private let ownLoop: NetworkLoop?
-    private let loop: any EventLoop
-    private let driver: NIOLoopBoundBox<ViewerDriver>
-    private let lastStatistics = Mutex(ViewerStatistics())
-    private let isShutDown = Mutex(false)
+    private let handle: LoopHandle<ViewerDriver>
 
     /// Starts to connect at once. `identity` is what the viewer proves to version 2 hosts: its key is `session.trust.own`.
     public init(
         identity: LocalIdentity, session: ViewerSession.Configuration, handlers: Handlers, options: Options = Options()
     ) {
-        let network = options.loop ?? NetworkLoop()
-        ownLoop = options.loop == nil ? network : nil
-        let loop = network.loop
-        self.loop = loop
-        let driver = NIOLoopBoundBox.makeBoxSendingValue(
-            ViewerDriver(loop: loop, identity: identity, session: session, handlers: handlers, options: options),
-            eventLoop: loop)
-        self.driver = driver
-        loop.execute { driver.value.start() }
+        handle = LoopHandle(on: options.loop, statistics: ViewerStatistics()) { loop in
+            ViewerDriver(loop: loop, identity: identity, session: session, handlers: handlers, options: options)
+        }
+        handle.perform { $0.start() }
     }
 
     /// The host's code, as the person has typed it.
     public func enter(_ code: PairingCode) {
-        perform { $0.handle(.code(code)) }
+        handle.perform { $0.handle(.code(code)) }
     }
 
     /// The hosts that the store remembers now; a session with one that was forgotten ends.
     public func setRemembered(_ hosts: [DeviceKey: String]) {
-        perform { $0.handle(.remembered(hosts)) }
+        handle.perform { $0.handle(.remembered(hosts)) }
     }
 
     /// Discovery has seen the host: don't wait for the next try.
     public func hostAppeared() {
-        perform { $0.handle(.hostAppeared) }
+        handle.perform { $0.handle(.hostAppeared) }
     }
 
     /// What was delivered could not be decoded, or was thrown away: go on with the next keyframe.
     public func decoderFailed() {
-        perform { $0.handle(.decoderFailed) }
+        handle.perform { $0.handle(.decoderFailed) }
     }
 
-    /// On the event loop, as long as it runs.
-    private func perform(_ action: @escaping @Sendable (ViewerDriver) -> Void) {
-        guard !isShutDown.withLock({ $0 }) else { return }
-        loop.execute { [driver] in action(driver.value) }
-    }
-
-    /// Totals at this moment, or at the end once the client is shut down.
-    public var statistics: ViewerStatistics {
-        if !isShutDown.withLock({ $0 }),
-            let fresh = try? loop.submit({ [driver] in driver.value.statistics }).wait()
-        {
-            lastStatistics.withLock { $0 = fresh }
-        }
-        return lastStatistics.withLock { $0 }
-    }
+    /// Totals at this moment, or at the end once the client is shut down. Waits for the event loop.
+    public var statistics: ViewerStatistics { handle.statistics }
 
     /// Closes everything; returns when it is closed.
-    public func shutdown() {
-        _ = statistics
-        guard !isShutDown.exchange(true) else { return }
-        // It fails only if the loop has ended, and everything on it has, too.
-        try? loop.submit { [driver] in driver.value.shutdown() }.wait()
-        ownLoop?.shutdown()
-    }
+    public func shutdown() { handle.end() }
 }
+
+extension ViewerDriver: LoopDriver {}

@@ -67,11 +67,12 @@ final class ViewerDriver {
         pump()
     }
 
-    func shutdown() {
+    func shutdown() -> EventLoopFuture<Void> {
         handle(.shutdown)
         timer.cancel()
         closeControl()
         closeMedia()
+        return loop.makeSucceededVoidFuture()
     }
 
     // MARK: Control connection

@@ -27,8 +27,7 @@ public struct PictureChange {
         let (a, b) = (older.planes.map(\.constant), newer.planes.map(\.constant))
         let changed = Int(
             beam_changed_tiles(
-                a, b, beam_size(width: Int32(size.width), height: Int32(size.height)), newer.format == .i420 ? 1 : 0,
-                &tiles, kernel.raw))
+                a, b, size.raw, newer.format == .i420 ? 1 : 0, &tiles, kernel.raw))
         guard changed > 0 else { return DamageRegion() }
         // In one piece, even the whole is quicker to convert and to show than half of it in many.
         if changed * 2 >= tiles.count { return DamageRegion(PixelRect(size)) }

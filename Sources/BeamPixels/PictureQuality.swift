@@ -1,5 +1,6 @@
 import BeamMedia
 import CBeamPixels
+import CYUV
 import Glibc
 
 /// How close one picture is to another, plane by plane.
@@ -9,10 +10,11 @@ public enum PictureQuality {
     /// Both buffers have the same format and size.
     public static func psnr(_ a: PixelBuffer, _ b: PixelBuffer, plane: Int = 0) -> Double {
         let size = commonPlaneSize(a, b, plane)
-        let difference = beam_squared_difference(a.planes[plane].constant, b.planes[plane].constant, size)
-        guard difference > 0 else { return .infinity }
-        let mean = Double(difference) / (Double(size.width) * Double(size.height))
-        return 10 * log10(255 * 255 / mean)
+        let (a, b) = (a.planes[plane], b.planes[plane])
+        let error = ComputeSumSquareErrorPlane(
+            a.samples, Int32(a.stride), b.samples, Int32(b.stride), Int32(size.width), Int32(size.height))
+        guard error > 0 else { return .infinity }
+        return 10 * log10(255 * 255 * Double(size.area) / Double(error))
     }
 
     /// Mean structural similarity of plane `plane` (0 is luma): 1 for equal planes. Uniform windows of 8 × 8 samples, 4
@@ -21,7 +23,7 @@ public enum PictureQuality {
     /// Both buffers have the same format and size.
     public static func ssim(_ a: PixelBuffer, _ b: PixelBuffer, plane: Int = 0) -> Double {
         let size = commonPlaneSize(a, b, plane)
-        return beam_structural_similarity(a.planes[plane].constant, b.planes[plane].constant, size)
+        return beam_structural_similarity(a.planes[plane].constant, b.planes[plane].constant, size.raw)
     }
 
     /// The sums of absolute differences of two planes of `size` samples, of 8 bits, in each block of 16 × 16 samples, row by row.
@@ -29,16 +31,15 @@ public enum PictureQuality {
     public static func blockDifferences(_ a: Plane, _ b: Plane, _ size: PixelSize) -> [UInt32] {
         let count = ((size.width + 15) / 16) * ((size.height + 15) / 16)
         return [UInt32](unsafeUninitializedCapacity: count) { sums, initialized in
-            let size = beam_size(width: Int32(size.width), height: Int32(size.height))
-            if let base = sums.baseAddress { beam_block_differences(a.constant, b.constant, size, base) }
+            if let base = sums.baseAddress { beam_block_differences(a.constant, b.constant, size.raw, base) }
             initialized = count
         }
     }
 
     /// The size of the plane in bytes, which both have.
-    private static func commonPlaneSize(_ a: PixelBuffer, _ b: PixelBuffer, _ plane: Int) -> beam_size {
+    private static func commonPlaneSize(_ a: PixelBuffer, _ b: PixelBuffer, _ plane: Int) -> PixelSize {
         precondition(a.format == b.format && a.size == b.size && !PixelRect(a.size).isEmpty)
         let (rowBytes, rows) = a.format.plane(plane, of: a.size)
-        return beam_size(width: Int32(rowBytes), height: Int32(rows))
+        return PixelSize(width: rowBytes, height: rows)
     }
 }

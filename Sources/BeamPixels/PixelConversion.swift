@@ -102,7 +102,7 @@ public enum PixelConversion {
         if source.format == .i444 {
             beam_i444_to_bgrx(y, u, v, output, raw, &coefficients, kernel.raw)
         } else {
-            let size = beam_size(width: Int32(source.size.width), height: Int32(source.size.height))
+            let size = source.size.raw
             beam_i420_to_bgrx(y, u, v, size, output, raw, &coefficients, kernel.raw)
         }
     }
@@ -135,9 +135,12 @@ public enum PixelConversion {
     }
 }
 
+extension PixelSize {
+    var raw: beam_size { beam_size(width: Int32(width), height: Int32(height)) }
+}
+
 extension Plane {
-    var raw: beam_plane { beam_plane(base: base.assumingMemoryBound(to: UInt8.self), stride: stride) }
-    var constant: beam_const_plane {
-        beam_const_plane(base: UnsafePointer(base.assumingMemoryBound(to: UInt8.self)), stride: stride)
-    }
+    var samples: UnsafeMutablePointer<UInt8> { base.assumingMemoryBound(to: UInt8.self) }
+    var raw: beam_plane { beam_plane(base: samples, stride: stride) }
+    var constant: beam_const_plane { beam_const_plane(base: UnsafePointer(samples), stride: stride) }
 }

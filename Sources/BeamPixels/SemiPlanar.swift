@@ -1,5 +1,5 @@
 import BeamMedia
-import CBeamPixels
+import CYUV
 
 extension PixelConversion {
     /// Separates `chroma`, interleaved as in NV12 (Cb, Cr, Cb, Cr, …), into the chroma planes of `destination` (i420), whose
@@ -7,8 +7,9 @@ extension PixelConversion {
     public static func separateChroma(_ chroma: Plane, into destination: PixelBuffer) {
         precondition(destination.format == .i420)
         let (columns, rows) = destination.format.plane(1, of: destination.size)
-        beam_separate_chroma(
-            chroma.constant, destination.planes[1].raw, destination.planes[2].raw,
-            beam_size(width: Int32(columns), height: Int32(rows)))
+        let (u, v) = (destination.planes[1], destination.planes[2])
+        SplitUVPlane(
+            chroma.samples, Int32(chroma.stride), u.samples, Int32(u.stride), v.samples, Int32(v.stride),
+            Int32(columns), Int32(rows))
     }
 }

@@ -1,3 +1,5 @@
+import BeamMedia
+
 /// An IPv4 or IPv6 address as the protocol compares it. IPv4-mapped IPv6 addresses (RFC 4291, 2.5.5.2) are IPv4 ones.
 public enum IPAddress: Hashable, Sendable {
     /// In host byte order: 127.0.0.1 is 0x7F00_0001.
@@ -8,9 +10,10 @@ public enum IPAddress: Hashable, Sendable {
     /// From 16 bytes in network order; an IPv4-mapped address becomes `.v4`.
     public init(v6Bytes bytes: [UInt8], scope: UInt32) {
         precondition(bytes.count == 16)
-        func half(_ part: ArraySlice<UInt8>) -> UInt64 { part.reduce(0) { $0 << 8 | UInt64($1) } }
-        let high = half(bytes[0..<8])
-        let low = half(bytes[8..<16])
+        let (high, low) = bytes.withUnsafeBytes { bytes -> (UInt64, UInt64) in
+            var reader = BigEndianReader(bytes)
+            return (reader.integer() ?? 0, reader.integer() ?? 0)
+        }
         if high == 0, low >> 32 == 0xFFFF {
             self = .v4(UInt32(truncatingIfNeeded: low))
         } else {

@@ -45,12 +45,7 @@ enum DevicesFile {
                     name: device.name, key: device.key.hex, roles: device.roles.map(\.rawValue).sorted(),
                     pairedAt: device.pairedAt.formatted(.iso8601), places: device.places.isEmpty ? nil : device.places)
             })
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(form) else {
-            preconditionFailure("strings and integers always have a JSON form")
-        }
-        return Array(data) + [0x0A]
+        return StoredForm.bytes(form)
     }
 
     static func decode(_ bytes: [UInt8]) throws(Failure) -> [RememberedDevice] {

@@ -34,12 +34,7 @@ enum GuestsFile {
                 case .address(let address): Entry(name: guest.shownName, address: address.description)
                 }
             })
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(form) else {
-            preconditionFailure("strings and integers always have a JSON form")
-        }
-        return Array(data) + [0x0A]
+        return StoredForm.bytes(form)
     }
 
     /// Nil for what isn't such a file.

@@ -31,24 +31,6 @@ void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size si
     }
 }
 
-uint64_t beam_squared_difference(beam_const_plane a, beam_const_plane b, beam_size size) {
-    uint64_t total = 0;
-    for (int y = 0; y < size.height; y++) {
-        const uint8_t *p = a.base + y * a.stride, *q = b.base + y * b.stride;
-        // A row of 65,536 samples fits 32 bits; longer ones go in pieces.
-        for (int start = 0; start < size.width; start += 65536) {
-            int end = size.width - start < 65536 ? size.width : start + 65536;
-            uint32_t sum = 0;
-            for (int x = start; x < end; x++) {
-                int difference = p[x] - q[x];
-                sum += (uint32_t)(difference * difference);
-            }
-            total += sum;
-        }
-    }
-    return total;
-}
-
 static double window_similarity(const uint8_t *p, ptrdiff_t p_stride, const uint8_t *q, ptrdiff_t q_stride, int width, int height) {
     int32_t p_sum = 0, q_sum = 0, p_squares = 0, q_squares = 0, products = 0;
     for (int y = 0; y < height; y++) {

@@ -8,27 +8,7 @@ import Glibc
 /// Nothing waits for the reader (see `QueuedOutput`). A reader that falls behind by more than `limit` misses the oldest
 /// events; `dropped` stands in their place, with their `count`.
 final class EventWriter: Sendable {
-    /// A JSON value (RFC 8259).
-    enum Value: Encodable, Sendable {
-        case string(String)
-        case integer(Int)
-        case number(Double)
-        case bool(Bool)
-        case object([String: Value])
-        case array([Value])
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.singleValueContainer()
-            switch self {
-            case .string(let value): try container.encode(value)
-            case .integer(let value): try container.encode(value)
-            case .number(let value): try container.encode(value)
-            case .bool(let value): try container.encode(value)
-            case .object(let value): try container.encode(value)
-            case .array(let value): try container.encode(value)
-            }
-        }
-    }
+    typealias Value = JSONValue
 
     private let start: MediaTime
     /// Nil: nothing is written.
@@ -70,11 +50,11 @@ final class EventWriter: Sendable {
     var millisecondsSinceStart: Double { (MediaTime.now - start).inMilliseconds }
 }
 
-extension EventWriter.Value {
+extension JSONValue {
     /// Three decimals are enough for anything that is measured here.
     static func milliseconds(_ value: Double) -> Self { .number((value * 1000).rounded() / 1000) }
 
-    static func count(_ value: UInt64) -> Self { .integer(Int(clamping: value)) }
+    static func count(_ value: UInt64) -> Self { .number(Double(value)) }
 
     /// Each stage's median, 95th percentile and maximum in milliseconds; nil where no stage has any.
     static func latencies(_ stages: [String: LatencyHistogram.Summary?]) -> Self? {

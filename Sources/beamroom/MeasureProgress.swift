@@ -1,4 +1,5 @@
 import BeamMeasure
+import BeamMedia
 import Foundation
 import Glibc
 import Synchronization
@@ -106,7 +107,7 @@ extension EventWriter {
         guard
             let fields = try? JSONDecoder().decode([String: JSONValue].self, from: Data(ResultsFile.line(record).utf8))
         else { return }
-        write("result", fields.mapValues { Value($0) })
+        write("result", fields.filter { $0.value != .null })
     }
 
     /// Each cell's ratios, or differences.
@@ -127,21 +128,6 @@ extension EventWriter {
                     "cell": .string(cell.cell), "against": .string(comparison?.path ?? ""),
                     "figures": .object(Dictionary(changes, uniquingKeysWith: { first, _ in first })),
                 ])
-        }
-    }
-}
-
-extension EventWriter.Value {
-    fileprivate init?(_ value: JSONValue) {
-        switch value {
-        case .null: return nil
-        case .bool(let value): self = .bool(value)
-        case .number(let value):
-            // Counts stay counts.
-            self = Int(exactly: value).map { .integer($0) } ?? .number(value)
-        case .string(let value): self = .string(value)
-        case .array(let values): self = .array(values.compactMap { Self($0) })
-        case .object(let fields): self = .object(fields.compactMapValues { Self($0) })
         }
     }
 }

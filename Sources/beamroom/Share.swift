@@ -128,7 +128,7 @@ struct Share: ParsableCommand {
     }
 
     private var acceptance: HostSession.Acceptance {
-        accept ?? (isatty(STDIN_FILENO) == 1 && !trustedOnly ? .ask : .none)
+        accept ?? (TerminalQuestions.hasKeyboard && !trustedOnly ? .ask : .none)
     }
 
     /// A code that nobody sees is of no use, and a log is no place for one.

@@ -138,7 +138,7 @@ struct Watch: ParsableCommand {
             showsStatistics: stats)
         let trust = ViewerOptions.Trust(
             store: try TrustStore(), deviceName: MachineName.current, code: try code.read(),
-            asksForCode: auto == nil && (!noWindow || WatchReporter.canAsk), pairs: auto == nil,
+            asksForCode: auto == nil && (!noWindow || TerminalQuestions.hasPerson), pairs: auto == nil,
             remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted, isNewHost: newHost)
         var options = ViewerOptions(
             target: target, trust: trust, window: noWindow ? nil : window, decoder: videoDecoder,

@@ -2,20 +2,12 @@ import BeamMedia
 import BeamProtocol
 import BeamViewer
 import Foundation
-import Glibc
 import Synchronization
 
 /// Tells the person at the viewer, and whoever reads the JSON events, what happens.
 final class WatchReporter: Sendable {
-    /// What the person at the terminal is being asked.
-    private enum Question {
-        case host([HostChoice])
-        case code
-    }
-
     private struct State {
         var viewer: Viewer?
-        var question: Question?
         var isSearching = false
         var lastReason: String?
         var hasPicture = false
@@ -24,15 +16,13 @@ final class WatchReporter: Sendable {
     private let context: CommandContext
     private let hasWindow: Bool
     private let state = Mutex(State())
-    private let input = TerminalInput()
+    private let terminal: TerminalQuestions
 
     init(_ context: CommandContext, hasWindow: Bool) {
         self.context = context
+        terminal = TerminalQuestions(context.console)
         self.hasWindow = hasWindow
     }
-
-    /// Somebody sits at a terminal.
-    static var canAsk: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 }
 
     /// Where the person's answers go.
     func connect(to viewer: Viewer) { state.withLock { $0.viewer = viewer } }
@@ -88,11 +78,7 @@ final class WatchReporter: Sendable {
         case .codeNeeded(let host, let wasWrong):
             events.write("code-needed", ["name": .string(host), "wasWrong": .bool(wasWrong)])
             if wasWrong { console.say("That wasn't the code.") }
-            if Self.canAsk {
-                ask(
-                    .code,
-                    words: "“\(host)” shows six digits. Type them here\(hasWindow ? ", or in the window" : ""):")
-            }
+            askForCode(host, isRepeated: wasWrong)
         case .hostPaired(_, let name, let isToBeRemembered):
             console.say(
                 "Paired with “\(name)”\(isToBeRemembered ? "; next time it needs no code" : " for this session").")
@@ -144,7 +130,7 @@ final class WatchReporter: Sendable {
 
     private func offer(_ choices: [HostChoice]) {
         state.withLock { $0.isSearching = false }
-        guard Self.canAsk else {
+        guard TerminalQuestions.hasPerson else {
             if !hasWindow {
                 let names = choices.map { "“\(PeerText.name($0.name))”" }.joined(separator: ", ")
                 context.latch.end(.failed("Several hosts are there: \(names). Say which: `beamroom watch NAME`."))
@@ -155,43 +141,25 @@ final class WatchReporter: Sendable {
         for (index, choice) in choices.enumerated() {
             context.console.say("  \(index + 1)  “\(PeerText.name(choice.name))”  (\(choice.addresses.first ?? ""))")
         }
-        ask(.host(choices), words: "Which one? Its number:")
+        terminal.ask(
+            TerminalQuestions.Question(words: "Which one? Its number:") { [self] line in
+                guard let number = Int(line.trimmingCharacters(in: .whitespaces)), choices.indices.contains(number - 1)
+                else { return .unclear("Please type one of the numbers.") }
+                return .answer { [self] in state.withLock { $0.viewer }?.choose(choices[number - 1]) }
+            })
     }
 
-    private func ask(_ question: Question, words: String) {
-        // What was typed before the words stand there is no answer to them.
-        context.console.say(words) { [self] in
-            input.discardTyped()
-            state.withLock { $0.question = question }
-        }
-        input.start(onLine: { [self] in answer($0) }, onEnd: {})
-    }
-
-    private func answer(_ line: String) {
-        let (question, viewer) = state.withLock { state in (state.question, state.viewer) }
-        guard let question, let viewer else { return }
-        let complaint: String?
-        switch question {
-        case .host(let choices): complaint = choose(line, choices, viewer)
-        case .code: complaint = enter(line, viewer)
-        }
-        if let complaint { context.console.say(complaint) }
-    }
-
-    private func choose(_ line: String, _ choices: [HostChoice], _ viewer: Viewer) -> String? {
-        guard let number = Int(line.trimmingCharacters(in: .whitespaces)), choices.indices.contains(number - 1) else {
-            return "Please type one of the numbers."
-        }
-        state.withLock { $0.question = nil }
-        viewer.choose(choices[number - 1])
-        return nil
-    }
-
-    private func enter(_ line: String, _ viewer: Viewer) -> String? {
-        guard let code = PairingCode(line.filter { $0 != " " }) else { return "Please type the six digits." }
-        state.withLock { $0.question = nil }
-        viewer.enter(code)
-        return nil
+    private func askForCode(_ host: String, isRepeated: Bool) {
+        guard TerminalQuestions.hasPerson else { return }
+        terminal.ask(
+            TerminalQuestions.Question(
+                words: "“\(host)” shows six digits. Type them here\(hasWindow ? ", or in the window" : ""):"
+            ) { [self] line in
+                guard let code = PairingCode(line.filter { $0 != " " }) else {
+                    return .unclear("Please type the six digits.")
+                }
+                return .answer { [self] in state.withLock { $0.viewer }?.enter(code) }
+            }, isRepeated: isRepeated)
     }
 
     // MARK: Figures

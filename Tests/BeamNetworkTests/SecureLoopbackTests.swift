@@ -28,6 +28,39 @@ struct SecureLoopbackTests {
             })
     }
 
+    @Test func viewersShareALoopThatOutlivesEachOfThem() throws {
+        let hostIdentity = try LocalIdentity()
+        let identities = try (0..<3).map { _ in try LocalIdentity() }
+        let host = try TestHost(
+            acceptance: .none, identity: hostIdentity,
+            remembered: Dictionary(uniqueKeysWithValues: identities.map { ($0.deviceKey, "viewer") }),
+            allowsUnencrypted: false)
+        defer { host.server.shutdown() }
+        let endpoint = host.endpoint()
+        let loop = NetworkLoop()
+        defer { loop.shutdown() }
+        func join(_ number: Int) throws -> TestViewer {
+            let viewer = try TestViewer(
+                { [endpoint] }, code: nil, identity: identities[number], knowing: [hostIdentity.deviceKey: "host"],
+                options: ViewerClient.Options(loop: loop))
+            _ = try #require(viewer.frames.wait { $0.isKeyframe }, "viewer \(number) has no picture")
+            return viewer
+        }
+        let first = try join(0)
+        let second = try join(1)
+        defer { second.client.shutdown() }
+
+        first.client.shutdown()
+        #expect(first.client.statistics.frames > 0, "totals stay when it has ended")
+        let received = first.frames.all.count
+        // The loop goes on for the one that is left, and for the one that comes.
+        let third = try join(2)
+        defer { third.client.shutdown() }
+        host.server.submit(TestFrame.delta(bytes: 3000))
+        for viewer in [second, third] { #expect(viewer.frames.wait { !$0.isKeyframe } != nil) }
+        #expect(first.frames.all.count == received)
+    }
+
     @Test func aWrongCodeIsRefused() throws {
         let host = try TestHost(acceptance: .none, code: Self.code, allowsUnencrypted: false)
         defer { host.server.shutdown() }

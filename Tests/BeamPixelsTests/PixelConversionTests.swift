@@ -302,6 +302,34 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
         #expect(PictureQuality.psnr(a, noise, plane: 2) < 12)
     }
 
+    /// The windows reach the last row and column, whatever remains of the sides when they are divided by 4.
+    @Test(arguments: [(8, 8), (16, 12), (37, 21), (64, 48)]) func changesAtTheEdgesCount(_ width: Int, _ height: Int) {
+        let size = PixelSize(width: width, height: height)
+        // The last windows begin at multiples of 4.
+        let (right, bottom) = ((width - 8) / 4 * 4 + 7, (height - 8) / 4 * 4 + 7)
+        let a = PixelBuffer.noise(.i420, size, seed: 11)
+        for (x, y) in [(right, 0), (0, bottom), (right, bottom)] {
+            let b = PixelBuffer.noise(.i420, size, seed: 11)
+            let sample = b.planes[0].base + y * b.planes[0].stride + x
+            sample.storeBytes(of: sample.load(as: UInt8.self) ^ 0x80, as: UInt8.self)
+            #expect(PictureQuality.ssim(a, b) < 1 - 1e-6, "\(x), \(y)")
+            #expect(PictureQuality.psnr(a, b) < .infinity)
+        }
+    }
+
+    @Test func meansAreThoseOfTheSamplesUnderThem() {
+        let size = PixelSize(width: 64, height: 36)
+        let buffer = PixelBuffer.noise(.i420, size, seed: 12)
+        let means = PlaneScaling.means(of: buffer.planes[0], size, to: PixelSize(width: 16, height: 6))
+        for y in 0..<6 {
+            for x in 0..<16 {
+                var sum = 0
+                for row in 0..<6 { for column in 0..<4 { sum += Int(buffer[plane: 0, 4 * x + column, 6 * y + row]) } }
+                #expect(abs(Double(means[16 * y + x]) - Double(sum) / 24) <= 1, "\(x), \(y)")
+            }
+        }
+    }
+
     @Test(arguments: [(1, 1), (5, 9), (8, 8)]) func smallPictures(_ width: Int, _ height: Int) {
         let size = PixelSize(width: width, height: height)
         let a = PixelBuffer.noise(.i420, size, seed: 10)

@@ -1,3 +1,4 @@
+import BeamMedia
 import Foundation
 import Testing
 

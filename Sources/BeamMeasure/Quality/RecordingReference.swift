@@ -84,26 +84,7 @@ enum Thumbnail {
     static let rows = 18
 
     static func of(_ buffer: PixelBuffer) -> [UInt8] {
-        let (size, plane) = (buffer.size, buffer.planes[0])
-        var means: [UInt8] = []
-        means.reserveCapacity(columns * rows)
-        for row in 0..<rows {
-            let (top, bottom) = (size.height * row / rows, size.height * (row + 1) / rows)
-            for column in 0..<columns {
-                let (left, right) = (size.width * column / columns, size.width * (column + 1) / columns)
-                var (sum, count) = (0, 0)
-                // Each third sample of each third row says enough.
-                for y in stride(from: top, to: max(top + 1, bottom), by: 3) {
-                    let samples = plane.base + min(y, size.height - 1) * plane.stride
-                    for x in stride(from: left, to: max(left + 1, right), by: 3) {
-                        sum += Int(samples.load(fromByteOffset: min(x, size.width - 1), as: UInt8.self))
-                        count += 1
-                    }
-                }
-                means.append(UInt8(sum / count))
-            }
-        }
-        return means
+        PlaneScaling.means(of: buffer.planes[0], buffer.size, to: PixelSize(width: columns, height: rows))
     }
 }
 

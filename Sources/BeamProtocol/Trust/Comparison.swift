@@ -1,3 +1,4 @@
+import BeamMedia
 import Crypto
 
 /// Pairing by comparing digits: commit, then reveal.
@@ -23,7 +24,12 @@ private enum Comparison {
     ) -> PairingCode {
         let names = CPace.concatenated(Array(context.viewerName.utf8), Array(context.hostName.utf8))
         let hash = hash("compare", context, viewerNonce, hostNonce, names + [UInt8(length.rawValue)])
-        return PairingCode(number: hash.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, length)
+        let number = hash.withUnsafeBytes { bytes -> UInt64? in
+            var reader = BigEndianReader(bytes)
+            return reader.integer()
+        }
+        guard let number else { preconditionFailure("SHA-256 makes 32 bytes") }
+        return PairingCode(number: number, length)
     }
 
     static func nonce(_ random: inout some RandomNumberGenerator) -> [UInt8] {

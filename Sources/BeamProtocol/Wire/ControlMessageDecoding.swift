@@ -23,7 +23,7 @@ extension ControlMessage {
             self = .unknown
             return
         }
-        let members: [String: JSONValue]?
+        let members: [String: JSONScanner.Member]?
         do throws(JSONScanner.Malformed) {
             members = try JSONScanner.object(line)
         } catch {
@@ -59,7 +59,7 @@ extension ControlMessage {
 
     /// A line's members, by type. Nil stands for a key that is absent, or null.
     private struct Fields {
-        var members: [String: JSONValue]
+        var members: [String: JSONScanner.Member]
 
         func bool(_ key: String) throws(ControlMessageError) -> Bool? {
             switch members[key] {

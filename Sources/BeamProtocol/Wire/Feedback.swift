@@ -2,11 +2,6 @@ import BeamMedia
 
 /// What a viewer says of the stream (sealed, kind 0xB3): what it lacks, and how what it got has arrived.
 struct Feedback: Hashable, Sendable {
-    private static let keyframe: UInt8 = 1
-    private static let missing: UInt8 = 2
-    private static let totals: UInt8 = 3
-    private static let arrivals: UInt8 = 4
-
     /// Parts of a frame that haven't come, although what was sent after them has.
     struct Missing: Hashable, Sendable {
         /// Ranges of one frame at a time; what doesn't fit is asked for later.
@@ -77,17 +72,16 @@ struct Feedback: Hashable, Sendable {
     init(_ plaintext: UnsafeRawBufferPointer) {
         var feedback = Feedback()
         var arrivals: [Arrival] = []
-        SealedItems.read(plaintext) { kind, value in
-            var reader = ItemReader(value)
+        SealedItems.read(plaintext) { (kind: Item, fields) in
             switch kind {
-            case Self.keyframe:
-                guard let frame: UInt32 = reader.integer(), let lane: UInt8 = reader.integer() else { return }
+            case .keyframe:
+                guard let frame: UInt32 = fields.integer(), let lane: UInt8 = fields.integer() else { return }
                 feedback.keyframeAfter = SequenceNumber(frame)
                 feedback.lane = lane
-            case Self.missing:
-                guard let frame: UInt32 = reader.integer(), let lane: UInt8 = reader.integer() else { return }
+            case .missing:
+                guard let frame: UInt32 = fields.integer(), let lane: UInt8 = fields.integer() else { return }
                 var missing = Missing(frame: SequenceNumber(frame))
-                while let first: UInt16 = reader.integer(), let count: UInt16 = reader.integer() {
+                while let first: UInt16 = fields.integer(), let count: UInt16 = fields.integer() {
                     // Each part once, so that looking at a request takes no longer than the frame has parts.
                     guard count > 0, missing.parts.count < Missing.mostRanges,
                         Int(first) >= missing.parts.last?.upperBound ?? 0
@@ -96,20 +90,18 @@ struct Feedback: Hashable, Sendable {
                 }
                 feedback.lane = lane
                 feedback.missing.append(missing)
-            case Self.totals:
-                guard let microseconds: UInt64 = reader.integer(), let expected: UInt32 = reader.integer(),
-                    let missed: UInt32 = reader.integer(), let lane: UInt8 = reader.integer(),
+            case .totals:
+                guard let microseconds: UInt64 = fields.integer(), let expected: UInt32 = fields.integer(),
+                    let missed: UInt32 = fields.integer(), let lane: UInt8 = fields.integer(),
                     let time = MediaTime(microseconds: microseconds)
                 else { return }
                 feedback.lane = lane
                 feedback.report = Report(time: time, expected: expected, missed: missed)
-                if let frame: UInt32 = reader.integer(), let part: UInt16 = reader.integer() {
+                if let frame: UInt32 = fields.integer(), let part: UInt16 = fields.integer() {
                     feedback.report?.again = Again(frame: SequenceNumber(frame), part: part)
                 }
-            case Self.arrivals:
-                while arrivals.count < Report.mostArrivals, let arrival = Arrival(&reader) { arrivals.append(arrival) }
-            default:
-                break
+            case .arrivals:
+                while arrivals.count < Report.mostArrivals, let arrival = Arrival(&fields) { arrivals.append(arrival) }
             }
         }
         feedback.report?.arrivals = arrivals
@@ -119,69 +111,64 @@ struct Feedback: Hashable, Sendable {
     var plaintext: [UInt8] {
         var bytes: [UInt8] = []
         if let keyframeAfter {
-            SealedItems.append(Self.keyframe, to: &bytes) {
-                $0.append(integer: keyframeAfter.value)
+            SealedItems.append(Item.keyframe, to: &bytes) {
+                $0.append(bigEndian: keyframeAfter.value)
                 $0.append(lane)
             }
         }
         for missing in missing {
-            SealedItems.append(Self.missing, to: &bytes) {
-                $0.append(integer: missing.frame.value)
+            SealedItems.append(Item.missing, to: &bytes) {
+                $0.append(bigEndian: missing.frame.value)
                 $0.append(lane)
                 for range in missing.parts.prefix(Missing.mostRanges) {
-                    $0.append(integer: UInt16(clamping: range.lowerBound))
-                    $0.append(integer: UInt16(clamping: range.count))
+                    $0.append(bigEndian: UInt16(clamping: range.lowerBound))
+                    $0.append(bigEndian: UInt16(clamping: range.count))
                 }
             }
         }
         guard let report else { return bytes }
-        SealedItems.append(Self.totals, to: &bytes) {
-            $0.append(integer: report.time.microseconds)
-            $0.append(integer: report.expected)
-            $0.append(integer: report.missed)
+        SealedItems.append(Item.totals, to: &bytes) {
+            $0.append(bigEndian: report.time.microseconds)
+            $0.append(bigEndian: report.expected)
+            $0.append(bigEndian: report.missed)
             $0.append(lane)
             if let again = report.again {
-                $0.append(integer: again.frame.value)
-                $0.append(integer: again.part)
+                $0.append(bigEndian: again.frame.value)
+                $0.append(bigEndian: again.part)
             }
         }
         var rest = report.arrivals.prefix(Report.mostArrivals)
         while !rest.isEmpty {
             let some = rest.prefix(SealedItems.longest / Arrival.length)
             rest = rest.dropFirst(some.count)
-            SealedItems.append(Self.arrivals, to: &bytes) { for arrival in some { arrival.write(to: &$0) } }
+            SealedItems.append(Item.arrivals, to: &bytes) { for arrival in some { arrival.write(to: &$0) } }
         }
         return bytes
     }
 }
 
 extension Feedback.Arrival {
-    fileprivate init?(_ reader: inout ItemReader) {
-        guard let frame: UInt32 = reader.integer(), let received: UInt16 = reader.integer(),
-            let highest: UInt16 = reader.integer(), let first: UInt32 = reader.integer(),
-            let last: UInt32 = reader.integer(), received > 0, last <= first, first <= Self.longestAge
+    fileprivate init?(_ fields: inout BigEndianReader) {
+        guard let frame: UInt32 = fields.integer(), let received: UInt16 = fields.integer(),
+            let highest: UInt16 = fields.integer(), let first: UInt32 = fields.integer(),
+            let last: UInt32 = fields.integer(), received > 0, last <= first, first <= Self.longestAge
         else { return nil }
         self.init(
             frame: SequenceNumber(frame), received: received, highest: highest, firstAge: first, lastAge: last)
     }
 
     fileprivate func write(to bytes: inout [UInt8]) {
-        bytes.append(integer: frame.value)
-        bytes.append(integer: received)
-        bytes.append(integer: highest)
-        bytes.append(integer: firstAge)
-        bytes.append(integer: lastAge)
+        bytes.append(bigEndian: frame.value)
+        bytes.append(bigEndian: received)
+        bytes.append(bigEndian: highest)
+        bytes.append(bigEndian: firstAge)
+        bytes.append(bigEndian: lastAge)
     }
 }
 
 /// What a host says beside the frames (sealed, kind 0xB4): that it is there, how far the stream has come, and what it makes of
 /// the path. Without it nobody would miss the last frame before the screen came to rest.
 struct StreamState: Hashable, Sendable {
-    private static let newest: UInt8 = 1
-    private static let rates: UInt8 = 2
-    private static let question: UInt8 = 3
-    private static let challenge: UInt8 = 4
-
     /// What the host takes the viewer's path to carry, and what it uses of that, in kbit/s.
     struct Rates: Hashable, Sendable {
         var estimated: UInt32
@@ -213,22 +200,19 @@ struct StreamState: Hashable, Sendable {
     /// What doesn't make sense isn't there.
     init(_ plaintext: UnsafeRawBufferPointer) {
         var state = StreamState(newest: nil)
-        SealedItems.read(plaintext) { kind, value in
-            var reader = ItemReader(value)
+        SealedItems.read(plaintext) { (kind: Item, fields) in
             switch kind {
-            case Self.newest:
-                guard let number: UInt32 = reader.integer(), let lane: UInt8 = reader.integer() else { return }
+            case .newest:
+                guard let number: UInt32 = fields.integer(), let lane: UInt8 = fields.integer() else { return }
                 state.newest = SequenceNumber(number)
                 state.lane = lane
-            case Self.rates:
-                guard let estimated: UInt32 = reader.integer(), let used: UInt32 = reader.integer() else { return }
-                state.rates = Rates(estimated: estimated, used: used, isPathBound: reader.integer() == UInt8(1))
-            case Self.question:
+            case .rates:
+                guard let estimated: UInt32 = fields.integer(), let used: UInt32 = fields.integer() else { return }
+                state.rates = Rates(estimated: estimated, used: used, isPathBound: fields.integer() == UInt8(1))
+            case .reportRequest:
                 state.wantsReport = true
-            case Self.challenge:
-                state.challenge = reader.integer() ?? state.challenge
-            default:
-                break
+            case .challenge:
+                state.challenge = fields.integer() ?? state.challenge
             }
         }
         self = state
@@ -237,20 +221,20 @@ struct StreamState: Hashable, Sendable {
     var plaintext: [UInt8] {
         var bytes: [UInt8] = []
         if let newest {
-            SealedItems.append(Self.newest, to: &bytes) {
-                $0.append(integer: newest.value)
+            SealedItems.append(Item.newest, to: &bytes) {
+                $0.append(bigEndian: newest.value)
                 $0.append(lane)
             }
         }
         if let rates {
-            SealedItems.append(Self.rates, to: &bytes) {
-                $0.append(integer: rates.estimated)
-                $0.append(integer: rates.used)
+            SealedItems.append(Item.rates, to: &bytes) {
+                $0.append(bigEndian: rates.estimated)
+                $0.append(bigEndian: rates.used)
                 $0.append(rates.isPathBound ? 1 : 0)
             }
         }
-        if wantsReport { SealedItems.append(Self.question, to: &bytes) { _ in } }
-        if let challenge { SealedItems.append(Self.challenge, to: &bytes) { $0.append(integer: challenge) } }
+        if wantsReport { SealedItems.append(Item.reportRequest, to: &bytes) { _ in } }
+        if let challenge { SealedItems.append(Item.challenge, to: &bytes) { $0.append(bigEndian: challenge) } }
         return bytes
     }
 }

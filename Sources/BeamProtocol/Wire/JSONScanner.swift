@@ -1,18 +1,19 @@
-/// A value in a line's JSON object. What is nested is read over.
-enum JSONValue: Hashable, Sendable {
-    case null
-    case bool(Bool)
-    /// Nil for a number that isn't whole, or that `Int` cannot hold.
-    case number(Int?)
-    case string(String)
-    case nested
-}
-
-/// Reads JSON (RFC 8259) that a stranger has sent: one pass, bounded depth, no object model.
+/// Reads JSON (RFC 8259) from an unauthenticated peer: one pass, bounded depth, no object model.
 ///
 /// The protocol's messages are flat objects of a few keys. Foundation's decoder, which would do more than is needed,
 /// traps on 513 opening brackets (in Swift 6.3), and a host has to survive those.
 struct JSONScanner {
+    /// What a member of the object holds.
+    enum Member: Hashable, Sendable {
+        case null
+        case bool(Bool)
+        /// Nil for a number that isn't whole, or that `Int` cannot hold.
+        case number(Int?)
+        case string(String)
+        /// An array or object, which was checked and left out.
+        case nested
+    }
+
     /// Not JSON, or nested too deep.
     struct Malformed: Error {}
 
@@ -21,13 +22,13 @@ struct JSONScanner {
     static let depthLimit = 32
 
     /// The members of the object that `text` is, of members of one name the last; nil if it is another JSON value.
-    static func object(_ text: ArraySlice<UInt8>) throws(Malformed) -> [String: JSONValue]? {
+    static func object(_ text: ArraySlice<UInt8>) throws(Malformed) -> [String: Member]? {
         guard String(validating: text, as: UTF8.self) != nil else { throw Malformed() }
         var scanner = JSONScanner(bytes: text)
         scanner.skipSpace()
-        var members: [String: JSONValue]?
+        var members: [String: Member]?
         if scanner.bytes.first == UInt8(ascii: "{") {
-            var found: [String: JSONValue] = [:]
+            var found: [String: Member] = [:]
             try scanner.object(depth: 1) { found[$0] = $1 }
             members = found
         } else {
@@ -40,7 +41,7 @@ struct JSONScanner {
 
     // MARK: Values
 
-    private mutating func value(depth: Int) throws(Malformed) -> JSONValue {
+    private mutating func value(depth: Int) throws(Malformed) -> Member {
         guard let first = bytes.first else { throw Malformed() }
         switch first {
         case UInt8(ascii: "{"):
@@ -58,7 +59,7 @@ struct JSONScanner {
     }
 
     private mutating func object(
-        depth: Int, member: (String, JSONValue) -> Void
+        depth: Int, member: (String, Member) -> Void
     ) throws(Malformed) {
         guard depth <= Self.depthLimit else { throw Malformed() }
         try take("{")
@@ -89,7 +90,7 @@ struct JSONScanner {
         try take("]")
     }
 
-    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Malformed) -> JSONValue {
+    private mutating func word(_ word: StaticString, _ value: Member) throws(Malformed) -> Member {
         let expected = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
         guard bytes.starts(with: expected) else { throw Malformed() }
         bytes.removeFirst(expected.count)

@@ -80,32 +80,76 @@ struct MediaHeader: Hashable, Sendable {
 
     /// Writes the header at the start of `bytes`, which has room for it.
     func write(to bytes: UnsafeMutableRawBufferPointer, as form: MediaForm) {
-        func store(_ value: some FixedWidthInteger, _ offset: Int) {
-            bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: type(of: value))
-        }
+        var writer = BigEndianWriter(bytes)
         switch form {
         case .version1:
-            store(Self.magic, 0)
-            store(sequence.value, 4)
-            store(part, 8)
-            store(frame.partCount, 10)
-            store(frame.flags.rawValue, 12)
-            store(frame.width, 14)
-            store(frame.height, 16)
-            store(configLength, 18)
+            writer.write(Self.magic)
+            writer.write(sequence.value)
+            writer.write(part)
+            writer.write(frame.partCount)
+            writer.write(frame.flags.rawValue)
+            writer.write(frame.width)
+            writer.write(frame.height)
+            writer.write(configLength)
         case .version2:
-            store(sequence.value, 0)
-            store(part, 4)
-            store(frame.partCount, 6)
+            writer.write(sequence.value)
+            writer.write(part)
+            writer.write(frame.partCount)
             let flags = frame.flags.union(frame.layers).union(isSentAgain ? .sentAgain : [])
-            store(UInt8(truncatingIfNeeded: flags.rawValue), 8)
-            store(frame.lane, 9)
-            store(frame.width, 10)
-            store(frame.height, 12)
-            store(configLength, 14)
-            store((frame.captureTime ?? .zero).microseconds, 16)
-            store(frame.stages?.waited ?? 0, 24)
-            store(frame.stages?.encode ?? 0, 26)
+            writer.write(UInt8(truncatingIfNeeded: flags.rawValue))
+            writer.write(frame.lane)
+            writer.write(frame.width)
+            writer.write(frame.height)
+            writer.write(configLength)
+            writer.write((frame.captureTime ?? .zero).microseconds)
+            writer.write(frame.stages?.waited ?? 0)
+            writer.write(frame.stages?.encode ?? 0)
+        }
+    }
+}
+
+extension MediaHeader {
+    enum Failure: Error {
+        case truncated
+        case magic
+        case captureTime(UInt64)
+    }
+
+    /// Reads the header at the start of a datagram, as `write` has it.
+    init(_ bytes: UnsafeRawBufferPointer, as form: MediaForm) throws(Failure) {
+        var reader = BigEndianReader(bytes)
+        switch form {
+        case .version1:
+            guard let magic: UInt32 = reader.integer() else { throw .truncated }
+            guard magic == Self.magic else { throw .magic }
+            guard let sequence: UInt32 = reader.integer(), let part: UInt16 = reader.integer(),
+                let partCount: UInt16 = reader.integer(), let flags: UInt16 = reader.integer(),
+                let width: UInt16 = reader.integer(), let height: UInt16 = reader.integer(),
+                let configLength: UInt16 = reader.integer()
+            else { throw .truncated }
+            let frame = Frame(partCount: partCount, flags: Flags(rawValue: flags), width: width, height: height)
+            self.init(
+                sequence: SequenceNumber(sequence), part: part, frame: frame, configLength: configLength)
+        case .version2:
+            guard let sequence: UInt32 = reader.integer(), let part: UInt16 = reader.integer(),
+                let partCount: UInt16 = reader.integer(), let flagBits: UInt8 = reader.integer(),
+                let lane: UInt8 = reader.integer(), let width: UInt16 = reader.integer(),
+                let height: UInt16 = reader.integer(), let configLength: UInt16 = reader.integer(),
+                let microseconds: UInt64 = reader.integer(), let waited: UInt16 = reader.integer(),
+                let encode: UInt16 = reader.integer()
+            else { throw .truncated }
+            guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
+            // 0: nothing has changed on the screen since the last frame.
+            let isNew = microseconds != 0
+            let flags = Flags(rawValue: UInt16(flagBits))
+            let frame = Frame(
+                partCount: partCount, flags: flags.subtracting(.layers.union(.sentAgain)),
+                layers: flags.intersection(.layers), width: width, height: height,
+                captureTime: isNew ? captureTime : nil,
+                stages: isNew ? Stages(waited: waited, encode: encode) : nil, lane: lane)
+            self.init(
+                sequence: SequenceNumber(sequence), part: part, frame: frame,
+                isSentAgain: flags.contains(.sentAgain), configLength: configLength)
         }
     }
 }
@@ -150,56 +194,28 @@ struct MediaDatagram {
 
     /// A view of a version 1 datagram's bytes, valid as long as they are. Nothing is copied.
     init(_ bytes: UnsafeRawBufferPointer) throws(MediaDatagramError) {
-        try self.init(bytes, form: .version1) { load throws(MediaDatagramError) in
-            guard load.integer(0, UInt32.self) == MediaHeader.magic else { throw .magic }
-            let frame = MediaHeader.Frame(
-                partCount: load.integer(10), flags: MediaHeader.Flags(rawValue: load.integer(12)),
-                width: load.integer(14), height: load.integer(16))
-            return MediaHeader(
-                sequence: SequenceNumber(load.integer(4)), part: load.integer(8), frame: frame,
-                configLength: load.integer(18))
-        }
+        try self.init(bytes, form: .version1)
     }
 
     /// A view of what a version 2 datagram's seal held, valid as long as that is. Nothing is copied.
     init(version2 plaintext: UnsafeRawBufferPointer) throws(MediaDatagramError) {
-        try self.init(plaintext, form: .version2) { load throws(MediaDatagramError) in
-            let microseconds = load.integer(16, UInt64.self)
-            guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
-            let isNews = microseconds != 0
-            let flags = MediaHeader.Flags(rawValue: UInt16(load.integer(8, UInt8.self)))
-            let frame = MediaHeader.Frame(
-                partCount: load.integer(6), flags: flags.subtracting(.layers.union(.sentAgain)),
-                layers: flags.intersection(.layers), width: load.integer(10), height: load.integer(12),
-                captureTime: isNews ? captureTime : nil,
-                stages: isNews ? MediaHeader.Stages(waited: load.integer(24), encode: load.integer(26)) : nil,
-                lane: load.integer(9))
-            return MediaHeader(
-                sequence: SequenceNumber(load.integer(0)), part: load.integer(4), frame: frame,
-                isSentAgain: flags.contains(.sentAgain), configLength: load.integer(14))
-        }
+        try self.init(plaintext, form: .version2)
     }
 
-    /// Big-endian integers at any place.
-    private struct Loader {
-        let bytes: UnsafeRawBufferPointer
-
-        func integer<Value: FixedWidthInteger & BitwiseCopyable>(
-            _ offset: Int, _: Value.Type = Value.self
-        ) -> Value {
-            Value(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Value.self))
-        }
-    }
-
-    private init(
-        _ bytes: UnsafeRawBufferPointer, form: MediaForm,
-        _ read: (Loader) throws(MediaDatagramError) -> MediaHeader
-    ) throws(MediaDatagramError) {
+    private init(_ bytes: UnsafeRawBufferPointer, form: MediaForm) throws(MediaDatagramError) {
         let sealing = form.prefixLength + form.suffixLength
         guard bytes.count >= form.headerLength, bytes.count <= MediaLimits.receivedDatagramLength - sealing else {
             throw .length(bytes.count)
         }
-        header = try read(Loader(bytes: bytes))
+        do throws(MediaHeader.Failure) {
+            header = try MediaHeader(bytes, as: form)
+        } catch {
+            switch error {
+            case .truncated: throw .length(bytes.count)
+            case .magic: throw .magic
+            case .captureTime(let time): throw .captureTime(time)
+            }
+        }
         self.form = form
         wireLength = bytes.count + sealing
 

@@ -13,8 +13,7 @@ enum ParameterSetBlock {
         block.reserveCapacity(2 + all.reduce(0) { $0 + 2 + $1.count })
         for set in all {
             guard !set.isEmpty, let length = UInt16(exactly: set.count) else { return nil }
-            block.append(UInt8(length >> 8))
-            block.append(UInt8(length & 0xFF))
+            block.append(bigEndian: length)
             block.append(contentsOf: set)
         }
         return block
@@ -28,21 +27,19 @@ enum ParameterSetBlock {
     /// The block at the start of `bytes`, and its length in bytes. Nil unless it holds at least one SPS and one PPS, and
     /// none is empty.
     static func decode(startOf bytes: UnsafeRawBufferPointer) -> (sets: ParameterSets, length: Int)? {
-        guard bytes.count >= 2, bytes[0] > 0, bytes[1] > 0 else { return nil }
-        var rest = UnsafeRawBufferPointer(rebasing: bytes[2...])
+        var reader = BigEndianReader(bytes)
+        guard let spsCount: UInt8 = reader.integer(), let ppsCount: UInt8 = reader.integer(), spsCount > 0, ppsCount > 0
+        else { return nil }
         func take(_ count: UInt8) -> [[UInt8]]? {
             var sets: [[UInt8]] = []
             for _ in 0..<count {
-                guard rest.count >= 2 else { return nil }
-                let length = Int(rest[0]) << 8 | Int(rest[1])
-                guard length > 0, length <= rest.count - 2 else { return nil }
-                sets.append(Array(rest[2..<2 + length]))
-                rest = UnsafeRawBufferPointer(rebasing: rest[(2 + length)...])
+                guard let set = reader.counted(by: UInt16.self), !set.isEmpty else { return nil }
+                sets.append(Array(set))
             }
             return sets
         }
-        guard let sps = take(bytes[0]), let pps = take(bytes[1]) else { return nil }
-        return (ParameterSets(sps: sps, pps: pps), bytes.count - rest.count)
+        guard let sps = take(spsCount), let pps = take(ppsCount) else { return nil }
+        return (ParameterSets(sps: sps, pps: pps), bytes.count - reader.rest.count)
     }
 }
 
@@ -50,14 +47,10 @@ enum ParameterSetBlock {
 enum AVCC {
     /// At least one NAL unit, none empty, and their lengths add up to all of `bytes`.
     static func isWellFormed(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        var offset = 0
+        var reader = BigEndianReader(bytes)
         repeat {
-            guard bytes.count - offset > 4 else { return false }
-            let length = Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
-            offset += 4
-            guard length > 0, length <= bytes.count - offset else { return false }
-            offset += length
-        } while offset < bytes.count
+            guard let unit = reader.counted(by: UInt32.self), !unit.isEmpty else { return false }
+        } while !reader.rest.isEmpty
         return true
     }
 }

@@ -60,20 +60,20 @@ struct ParityDatagram {
     init(_ plaintext: UnsafeRawBufferPointer) throws(ParityDatagramError) {
         let form = MediaForm.version2
         guard plaintext.count == form.headerLength + ParityCode.shardLength else { throw .length(plaintext.count) }
-        func integer<Value: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, _: Value.Type = Value.self) -> Value {
-            Value(bigEndian: plaintext.loadUnaligned(fromByteOffset: offset, as: Value.self))
+        let fields: MediaHeader
+        do throws(MediaHeader.Failure) {
+            fields = try MediaHeader(plaintext, as: form)
+        } catch {
+            switch error {
+            case .captureTime(let time): throw .captureTime(time)
+            case .truncated, .magic: throw .length(plaintext.count)
+            }
         }
-        let microseconds = integer(16, UInt64.self)
-        guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
-        let isNews = microseconds != 0
-        let flags = MediaHeader.Flags(rawValue: UInt16(integer(8, UInt8.self)))
-        var frame = MediaHeader.Frame(
-            partCount: integer(6), flags: flags.subtracting(.layers), layers: flags.intersection(.layers),
-            width: integer(10), height: integer(12), captureTime: isNews ? captureTime : nil,
-            stages: isNews ? MediaHeader.Stages(waited: integer(24), encode: integer(26)) : nil)
-        frame.lane = integer(9)
+        var frame = fields.frame
+        // No parity is sent twice, so this bit means nothing here: like the other unknown ones it is let through.
+        if fields.isSentAgain { frame.flags.insert(.sentAgain) }
         header = ParityHeader(
-            sequence: SequenceNumber(integer(0)), index: integer(4), frame: frame, lastLength: integer(14))
+            sequence: fields.sequence, index: fields.part, frame: frame, lastLength: fields.configLength)
 
         guard frame.partCount > 0, Int(frame.partCount) <= form.partLimit else { throw .partCount(frame.partCount) }
         guard Int(header.index) < ParityLayout(partCount: Int(frame.partCount)).indexLimit else {

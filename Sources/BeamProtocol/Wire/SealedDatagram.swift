@@ -1,3 +1,5 @@
+import BeamMedia
+
 /// A sealed datagram's outer header: 12 bytes, big-endian, in the clear. It is the AEAD's associated data, so that
 /// none of its bits can be changed.
 ///
@@ -10,28 +12,6 @@ struct SealedHeader: Hashable, Sendable {
     /// What sealing adds to a plaintext, in bytes.
     static let overhead = length + tagLength
 
-    enum Kind: UInt8, Sendable, CaseIterable {
-        /// A part of a frame, from the host.
-        case media = 0xB1
-        /// A viewer asks for the stream to be sent where this comes from.
-        case hello = 0xB2
-        /// A viewer says how the stream arrives.
-        case feedback = 0xB3
-        /// A host says how far the stream has come.
-        case state = 0xB4
-        /// Of a frame, from the host: what repairs parts of it that get lost.
-        case parity = 0xB5
-
-        var sender: Sender {
-            switch self {
-            case .media, .state, .parity: .host
-            case .hello, .feedback: .viewer
-            }
-        }
-    }
-
-    enum Sender: Hashable, Sendable { case host, viewer }
-
     var kind: Kind
     var keyNumber: UInt16
     /// Of the datagrams sealed with that key before this one: no two have the same.
@@ -39,10 +19,11 @@ struct SealedHeader: Hashable, Sendable {
 
     /// Writes the header at the start of `bytes`, which has room for it.
     func write(to bytes: UnsafeMutableRawBufferPointer) {
-        bytes[0] = kind.rawValue
-        bytes[1] = 0
-        bytes.storeBytes(of: keyNumber.bigEndian, toByteOffset: 2, as: UInt16.self)
-        bytes.storeBytes(of: counter.bigEndian, toByteOffset: 4, as: UInt64.self)
+        var writer = BigEndianWriter(bytes)
+        writer.write(kind.rawValue)
+        writer.write(UInt8(0))
+        writer.write(keyNumber)
+        writer.write(counter)
     }
 }
 
@@ -93,12 +74,13 @@ struct SealedDatagram {
         guard bytes.count >= SealedHeader.overhead, bytes.count <= MediaLimits.receivedDatagramLength else {
             throw .length(bytes.count)
         }
-        guard let kind = SealedHeader.Kind(rawValue: bytes[0]), kind.sender == sender else { throw .kind(bytes[0]) }
-        guard bytes[1] == 0 else { throw .reserved(bytes[1]) }
-        header = SealedHeader(
-            kind: kind,
-            keyNumber: UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)),
-            counter: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt64.self)))
+        var reader = BigEndianReader(bytes)
+        guard let number: UInt8 = reader.integer(), let reserved: UInt8 = reader.integer(),
+            let keyNumber: UInt16 = reader.integer(), let counter: UInt64 = reader.integer()
+        else { throw .length(bytes.count) }
+        guard let kind = SealedHeader.Kind(rawValue: number), kind.sender == sender else { throw .kind(number) }
+        guard reserved == 0 else { throw .reserved(reserved) }
+        header = SealedHeader(kind: kind, keyNumber: keyNumber, counter: counter)
         self.bytes = bytes
     }
 }

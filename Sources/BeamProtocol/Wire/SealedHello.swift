@@ -18,18 +18,18 @@ struct SealedHello: Hashable, Sendable {
 
     /// Nil if there are too few bytes, or the clock is none.
     init?(_ plaintext: UnsafeRawBufferPointer) {
-        guard plaintext.count >= Self.length else { return nil }
-        let microseconds = UInt64(bigEndian: plaintext.loadUnaligned(as: UInt64.self))
-        guard let time = MediaTime(microseconds: microseconds) else { return nil }
+        var reader = BigEndianReader(plaintext)
+        guard let microseconds: UInt64 = reader.integer(), let time = MediaTime(microseconds: microseconds) else {
+            return nil
+        }
         self.time = time
-        guard plaintext.count >= Self.tokenEnd else { return }
-        token = UInt64(bigEndian: plaintext.loadUnaligned(fromByteOffset: Self.length, as: UInt64.self))
+        token = reader.integer()
     }
 
     var plaintext: [UInt8] {
         var bytes: [UInt8] = []
-        bytes.append(integer: time.microseconds)
-        if let token { bytes.append(integer: token) }
+        bytes.append(bigEndian: time.microseconds)
+        if let token { bytes.append(bigEndian: token) }
         return bytes
     }
 }

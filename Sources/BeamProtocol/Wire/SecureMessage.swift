@@ -1,3 +1,5 @@
+import BeamMedia
+
 /// A message of version 2's control plane, inside TLS: one byte that says which, then its fields.
 ///
 /// The length in front is the channel's business. Bytes behind the known fields belong to a later version, and are ignored.
@@ -119,16 +121,16 @@ extension SecureMessage {
 
     /// The message's bytes, without the length in front.
     var bytes: [UInt8] {
-        var writer = ByteWriter()
+        var writer = FieldWriter()
         switch self {
         case .hello(let hello):
-            writer.kind(0x01)
+            writer.kind(.hello)
             writer.integer(hello.version)
             writer.integer(hello.features.rawValue)
             writer.integer(hello.instance)
             writer.text(hello.name)
         case .welcome(let welcome):
-            writer.kind(0x02)
+            writer.kind(.welcome)
             writer.integer(welcome.version)
             writer.integer(UInt32(0))
             writer.bool(welcome.isTrusted)
@@ -136,71 +138,83 @@ extension SecureMessage {
             writer.raw(welcome.nonce)
             writer.text(welcome.name)
         case .join:
-            writer.kind(0x03)
+            writer.kind(.join)
         case .session(let session):
-            writer.kind(0x04)
+            writer.kind(.session)
             writer.raw(session.id)
             writer.integer(session.mediaPort)
             writer.bool(session.isBroadcasting)
             writer.key(session.viewerKey)
             writer.key(session.mediaKey)
-        case .codeShare(let share): writer.fixed(0x10, share)
-        case .codeConfirm(let tag): writer.fixed(0x11, tag)
+        case .codeShare(let share): writer.fixed(.codeShare, share)
+        case .codeConfirm(let tag): writer.fixed(.codeConfirm, tag)
         case .codeWait(let milliseconds):
-            writer.kind(0x12)
+            writer.kind(.codeWait)
             writer.integer(milliseconds)
-        case .compareCommit(let commitment): writer.fixed(0x13, commitment)
+        case .compareCommit(let commitment): writer.fixed(.compareCommit, commitment)
         case .compareNonce(let nonce, let digits):
-            writer.fixed(0x14, nonce)
+            writer.fixed(.compareNonce, nonce)
             writer.integer(digits)
-        case .compareReveal(let nonce): writer.fixed(0x15, nonce)
+        case .compareReveal(let nonce): writer.fixed(.compareReveal, nonce)
         case .paired(let isRemembered):
-            writer.kind(0x16)
+            writer.kind(.paired)
             writer.bool(isRemembered)
         case .mediaKey(let key):
-            writer.kind(0x20)
+            writer.kind(.mediaKey)
             writer.key(key)
         case .mediaKeyReady(let number):
-            writer.kind(0x21)
+            writer.kind(.mediaKeyReady)
             writer.integer(number)
         case .mediaPort(let port):
-            writer.kind(0x22)
+            writer.kind(.mediaPort)
             writer.integer(port)
         case .broadcast(let isOn):
-            writer.kind(0x23)
+            writer.kind(.broadcast)
             writer.bool(isOn)
         case .ping(let value):
-            writer.kind(0x30)
+            writer.kind(.ping)
             writer.integer(value)
         case .pong(let value, let clock):
-            writer.kind(0x31)
+            writer.kind(.pong)
             writer.integer(value)
             writer.integer(clock)
         case .refused(let refusal, let reason):
-            writer.kind(0x3E)
+            writer.kind(.refused)
             writer.integer(refusal.rawValue)
             writer.text(reason)
         case .bye(let reason):
-            writer.kind(0x3F)
+            writer.kind(.bye)
             writer.text(reason)
         case .unknown(let kind):
-            writer.kind(kind)
+            writer.integer(kind)
         }
         return writer.bytes
     }
 
     /// Reads one message.
     init(_ bytes: [UInt8]) throws(SecureMessageError) {
-        guard let kind = bytes.first else { throw .empty }
-        var reader = ByteReader(bytes.dropFirst(), kind: kind)
+        let message = bytes.withUnsafeBytes { bytes in
+            Result { () throws(SecureMessageError) in try SecureMessage(bytes) }
+        }
+        self = try message.get()
+    }
+
+    private init(_ bytes: UnsafeRawBufferPointer) throws(SecureMessageError) {
+        var fields = BigEndianReader(bytes)
+        guard let number: UInt8 = fields.integer() else { throw .empty }
+        guard let kind = Kind(rawValue: number) else {
+            self = .unknown(number)
+            return
+        }
+        var reader = FieldReader(fields, kind: kind)
         switch kind {
-        case 0x01:
+        case .hello:
             let version: UInt16 = try reader.integer()
             self = .hello(
                 Hello(
                     version: version, features: Hello.Features(rawValue: try reader.integer()),
                     instance: try reader.integer(), name: try reader.text()))
-        case 0x02:
+        case .welcome:
             let version: UInt16 = try reader.integer()
             let _: UInt32 = try reader.integer()
             self = .welcome(
@@ -208,50 +222,47 @@ extension SecureMessage {
                     version: version, isTrusted: try reader.bool(),
                     methods: Welcome.Methods(rawValue: try reader.integer()),
                     nonce: try reader.raw(PairingContext.nonceLength), name: try reader.text()))
-        case 0x03: self = .join
-        case 0x04:
+        case .join: self = .join
+        case .session:
             self = .session(
                 Session(
                     id: try reader.raw(Self.sessionLength), mediaPort: try reader.port(),
                     isBroadcasting: try reader.bool(), viewerKey: try reader.key(), mediaKey: try reader.key()))
-        case 0x10: self = .codeShare(try reader.raw(Self.shareLength))
-        case 0x11: self = .codeConfirm(try reader.raw(Self.confirmationLength))
-        case 0x12: self = .codeWait(try reader.integer())
-        case 0x13: self = .compareCommit(try reader.raw(Self.shareLength))
-        case 0x14: self = .compareNonce(try reader.raw(Self.shareLength), digits: try reader.integer())
-        case 0x15: self = .compareReveal(try reader.raw(Self.shareLength))
-        case 0x16: self = .paired(isRemembered: try reader.bool())
-        case 0x20: self = .mediaKey(try reader.key())
-        case 0x21: self = .mediaKeyReady(try reader.integer())
-        case 0x22: self = .mediaPort(try reader.port())
-        case 0x23: self = .broadcast(try reader.bool())
-        case 0x30: self = .ping(try reader.integer())
-        case 0x31: self = .pong(try reader.integer(), clock: try reader.integer())
-        case 0x3E:
+        case .codeShare: self = .codeShare(try reader.raw(Self.shareLength))
+        case .codeConfirm: self = .codeConfirm(try reader.raw(Self.confirmationLength))
+        case .codeWait: self = .codeWait(try reader.integer())
+        case .compareCommit: self = .compareCommit(try reader.raw(Self.shareLength))
+        case .compareNonce: self = .compareNonce(try reader.raw(Self.shareLength), digits: try reader.integer())
+        case .compareReveal: self = .compareReveal(try reader.raw(Self.shareLength))
+        case .paired: self = .paired(isRemembered: try reader.bool())
+        case .mediaKey: self = .mediaKey(try reader.key())
+        case .mediaKeyReady: self = .mediaKeyReady(try reader.integer())
+        case .mediaPort: self = .mediaPort(try reader.port())
+        case .broadcast: self = .broadcast(try reader.bool())
+        case .ping: self = .ping(try reader.integer())
+        case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
+        case .refused:
             let code: UInt16 = try reader.integer()
             self = .refused(Refusal(rawValue: code) ?? .other, try reader.text())
-        case 0x3F: self = .bye(try reader.text())
-        default: self = .unknown(kind)
+        case .bye: self = .bye(try reader.text())
         }
     }
 }
 
-/// Appends fields, integers in network order.
-private struct ByteWriter {
+/// Appends a message's fields.
+private struct FieldWriter {
     private(set) var bytes: [UInt8] = []
 
-    mutating func kind(_ kind: UInt8) { bytes.append(kind) }
+    mutating func kind(_ kind: SecureMessage.Kind) { bytes.append(kind.rawValue) }
     mutating func bool(_ value: Bool) { bytes.append(value ? 1 : 0) }
     mutating func raw(_ value: [UInt8]) { bytes += value }
 
-    mutating func fixed(_ kind: UInt8, _ value: [UInt8]) {
-        bytes.append(kind)
+    mutating func fixed(_ kind: SecureMessage.Kind, _ value: [UInt8]) {
+        bytes.append(kind.rawValue)
         bytes += value
     }
 
-    mutating func integer(_ value: some FixedWidthInteger) {
-        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
-    }
+    mutating func integer(_ value: some FixedWidthInteger) { bytes.append(bigEndian: value) }
 
     /// A text that is too long loses its end.
     mutating func text(_ value: String) {
@@ -267,24 +278,24 @@ private struct ByteWriter {
     }
 }
 
-/// Takes fields off the front.
-private struct ByteReader {
-    private var rest: ArraySlice<UInt8>
+/// Takes a message's fields off the front.
+private struct FieldReader {
+    private var bytes: BigEndianReader
     private let kind: UInt8
 
-    init(_ bytes: ArraySlice<UInt8>, kind: UInt8) {
-        rest = bytes
-        self.kind = kind
+    init(_ bytes: BigEndianReader, kind: SecureMessage.Kind) {
+        self.bytes = bytes
+        self.kind = kind.rawValue
     }
 
     mutating func raw(_ count: Int) throws(SecureMessageError) -> [UInt8] {
-        guard rest.count >= count else { throw .truncated(kind: kind) }
-        defer { rest = rest.dropFirst(count) }
-        return Array(rest.prefix(count))
+        guard let field = bytes.bytes(count) else { throw .truncated(kind: kind) }
+        return Array(field)
     }
 
-    mutating func integer<Value: FixedWidthInteger>() throws(SecureMessageError) -> Value {
-        try raw(Value.bitWidth / 8).reduce(0) { $0 << 8 | Value(truncatingIfNeeded: $1) }
+    mutating func integer<Value: FixedWidthInteger & BitwiseCopyable>() throws(SecureMessageError) -> Value {
+        guard let value: Value = bytes.integer() else { throw .truncated(kind: kind) }
+        return value
     }
 
     mutating func bool() throws(SecureMessageError) -> Bool {

@@ -62,9 +62,6 @@ void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane 
 void beam_i444_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_plane output, beam_rect rect,
                        const beam_to_rgb *coefficients, beam_kernel kernel);
 
-// Separates interleaved chroma (NV12's: Cb, Cr, Cb, Cr, …) of `size` pairs into its two planes.
-void beam_separate_chroma(beam_const_plane pairs, beam_plane u, beam_plane v, beam_size size);
-
 enum {
     // A tile's sides in luma samples.
     BEAM_TILE_WIDTH = 64,
@@ -80,9 +77,6 @@ int beam_changed_tiles(const beam_const_plane a[3], const beam_const_plane b[3],
 // The sums of absolute differences of two planes of `size` in each block of 16 × 16 samples, row by row; blocks at the right and
 // the lower edge are smaller where `size` ends in them.
 void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size size, uint32_t *sums);
-
-// The sum of squared differences of two planes of `size`.
-uint64_t beam_squared_difference(beam_const_plane a, beam_const_plane b, beam_size size);
 
 // The mean structural similarity (Wang et al. 2004, uniform 8 × 8 windows, each 4 pixels from the last) of two planes of
 // `size`. A side under 8 makes the window smaller.

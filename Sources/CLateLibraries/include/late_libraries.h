@@ -16,3 +16,4 @@ const char *beam_load_libavcodec(void);
 const char *beam_load_libavformat(void);
 const char *beam_load_libswscale(void);
 const char *beam_load_libx264(void);
+const char *beam_load_libyuv(void);

@@ -27,12 +27,12 @@ struct HostileNumbersTests {
     /// An item 3 with this clock, and an item 4 about the newest frame, whatever a `Feedback` holds.
     private func report(_ microseconds: UInt64, age: UInt32, frame: UInt32) -> [UInt8] {
         var bytes: [UInt8] = [3, 17]
-        bytes.append(integer: microseconds)
+        bytes.append(bigEndian: microseconds)
         bytes += [0, 0, 1, 0, 0, 0, 0, 0, 0] + [4, 16]
-        bytes.append(integer: frame)
+        bytes.append(bigEndian: frame)
         bytes += [0, 1, 0, 0]
-        bytes.append(integer: age)
-        bytes.append(integer: UInt32(0))
+        bytes.append(bigEndian: age)
+        bytes.append(bigEndian: UInt32(0))
         return bytes
     }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import BeamProtocol
 
 struct JSONScannerTests {
-    private func scan(_ text: String) -> [String: BeamProtocol.JSONValue]? {
+    private func scan(_ text: String) -> [String: JSONScanner.Member]? {
         try? JSONScanner.object(Array(text.utf8)[...])
     }
 

@@ -1,3 +1,4 @@
+import BeamMedia
 import Foundation
 
 /// A host that behaves as BeamRoom on iOS does, on the wire of version 1, and plays a recorded stream in a loop.

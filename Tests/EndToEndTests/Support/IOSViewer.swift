@@ -1,8 +1,9 @@
+import BeamMedia
 import Foundation
 
 /// A viewer that behaves as BeamRoom on iOS does, on the wire of version 1, and checks every byte on its way.
 ///
-/// It shares nothing with the program: plain sockets, JSON from Foundation, `WireChecker` for the media.
+/// It shares nothing with the program but `JSONValue`: plain sockets, JSON from Foundation, `WireChecker` for the media.
 final class IOSViewer: Sendable {
     struct State: Sendable {
         var lines: [String] = []

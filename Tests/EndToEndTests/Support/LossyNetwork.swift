@@ -1,3 +1,4 @@
+import BeamMedia
 import Foundation
 
 /// Two machines with the laboratory's relay between them (`Benchmarks/Netlab`): networks of their own, joined by a link that

@@ -1,3 +1,4 @@
+import BeamMedia
 import Foundation
 
 /// Stands between a viewer and a host's media port, and spoils what the host sends, the same way in each run.

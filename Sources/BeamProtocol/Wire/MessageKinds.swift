@@ -1,0 +1,75 @@
+// The table of version 2's messages: every number that says what follows stands here and nowhere else. The page “Version 2 on the
+// wire” has the same table for people; a test compares the two. Version 1 has no numbers: see `ControlMessage`.
+
+extension SecureMessage {
+    /// A control message's first byte. Who sends which, and the fields, are in the page.
+    enum Kind: UInt8, CaseIterable {
+        case hello = 0x01
+        case welcome = 0x02
+        case join = 0x03
+        case session = 0x04
+
+        case codeShare = 0x10
+        case codeConfirm = 0x11
+        case codeWait = 0x12
+        case compareCommit = 0x13
+        case compareNonce = 0x14
+        case compareReveal = 0x15
+        case paired = 0x16
+
+        case mediaKey = 0x20
+        case mediaKeyReady = 0x21
+        case mediaPort = 0x22
+        case broadcast = 0x23
+
+        case ping = 0x30
+        case pong = 0x31
+        case refused = 0x3E
+        case bye = 0x3F
+    }
+}
+
+extension SealedHeader {
+    enum Sender: Hashable, Sendable { case host, viewer }
+
+    /// A sealed datagram's first byte.
+    enum Kind: UInt8, Sendable, CaseIterable {
+        /// A part of a frame.
+        case media = 0xB1
+        /// A viewer asks for the stream to be sent where this comes from.
+        case hello = 0xB2
+        /// What a viewer lacks, and how the stream arrives.
+        case feedback = 0xB3
+        /// How far the stream has come, and what the host makes of the path.
+        case state = 0xB4
+        /// Parity (FEC) of a frame.
+        case parity = 0xB5
+
+        var sender: Sender {
+            switch self {
+            case .media, .state, .parity: .host
+            case .hello, .feedback: .viewer
+            }
+        }
+    }
+}
+
+extension Feedback {
+    /// The items of a feedback datagram.
+    enum Item: UInt8, CaseIterable {
+        case keyframe = 1
+        case missing = 2
+        case totals = 3
+        case arrivals = 4
+    }
+}
+
+extension StreamState {
+    /// The items of a state datagram.
+    enum Item: UInt8, CaseIterable {
+        case newest = 1
+        case rates = 2
+        case reportRequest = 3
+        case challenge = 4
+    }
+}
