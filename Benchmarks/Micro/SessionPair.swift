@@ -107,7 +107,7 @@ struct SessionPair {
     private mutating func hostOutput() -> MediaTime {
         while true {
             let output = host.pollOutput(now: now)
-            if case .wait(let deadline) = output { return deadline }
+            if case .wait(let deadline, _) = output { return deadline }
             hasSpoken = true
             switch output {
             case .transmit(let burst): take(burst)
@@ -136,7 +136,7 @@ struct SessionPair {
     private mutating func viewerOutput() -> MediaTime {
         while true {
             let output = viewer.pollOutput(now: now)
-            if case .wait(let deadline) = output { return deadline }
+            if case .wait(let deadline, _) = output { return deadline }
             hasSpoken = true
             switch output {
             case .connectControl:

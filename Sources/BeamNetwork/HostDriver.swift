@@ -317,7 +317,7 @@ final class HostDriver {
             case .requestKeyframe(let lane): handlers.requestKeyframe(lane)
             case .demand(let demand, let lane): handlers.onDemand(demand, lane)
             case .event(let event): handlers.onEvent(event)
-            case .wait(let deadline): return timer.arm(deadline)
+            case .wait(let deadline, _): return timer.arm(deadline)
             }
         }
     }

@@ -326,7 +326,7 @@ final class ViewerDriver {
             case .sendMedia(let bytes): sendMedia(bytes)
             case .deliver(let unit): handlers.onAccessUnit(unit)
             case .event(let event): handlers.onEvent(event)
-            case .wait(let deadline): return timer.arm(deadline)
+            case .wait(let deadline, _): return timer.arm(deadline)
             }
         }
     }

@@ -31,6 +31,9 @@ struct Deadlines<Purpose: Hashable & Sendable>: Sendable {
         next = .distantFuture
     }
 
+    /// Which is due first.
+    var first: Purpose? { entries.min { $0.time < $1.time }?.purpose }
+
     func isSet(_ purpose: Purpose) -> Bool { entries.contains { $0.purpose == purpose } }
 
     /// Takes one out that is due.

@@ -55,6 +55,13 @@ struct ImportTests {
         }
     }
 
+    /// A session is told the time, and hands that on: it makes none up.
+    @Test func noSessionMakesUpATime() throws {
+        for (file, text) in try texts(of: "BeamProtocol") {
+            #expect(!text.contains("now: .zero") && !text.contains("now: MediaTime("), "\(file)")
+        }
+    }
+
     /// `Int(_: Double)` traps on what doesn't fit, and what a peer says gets into many a value: `Int(clamping:)` takes its place. A
     /// text doesn't tell types; what is known to be a `Double` is what looks like one, or is declared as one in these folders.
     @Test func noDoubleBecomesAnIntegerUnbounded() throws {

@@ -90,8 +90,8 @@ public struct HostSession: Sendable {
         /// What the layer's encoder is to make has changed.
         case demand(StreamDemand, lane: Int)
         case event(HostEvent)
-        /// Nothing more to do until then, or until something happens.
-        case wait(until: MediaTime)
+        /// Nothing more to do until then, or until something happens. What there will be to do then: nil if nothing is due ever.
+        case wait(until: MediaTime, for: HostWaitReason?)
     }
 
     let configuration: Configuration
@@ -150,7 +150,7 @@ public struct HostSession: Sendable {
         case .mediaPort(let port): lobby.mediaPortChanged(port)
         case .broadcast(let isOn): broadcastChanged(isOn, now: now)
         case .sendFailed(let address): sendFailed(address, now: now)
-        case .shutdown: return shutdown()
+        case .shutdown: return shutdown(now: now)
         }
         settleLobby(now: now)
     }
@@ -159,7 +159,7 @@ public struct HostSession: Sendable {
     public mutating func pollOutput(now: MediaTime) -> Output {
         while true {
             if let output = outputs.popFirst() { return output }
-            if isEnded { return .wait(until: .distantFuture) }
+            if isEnded { return .wait(until: .distantFuture, for: nil) }
             if let eviction = evictions.popLast() {
                 lobby.evict(eviction.id, reason: eviction.reason, now: now)
                 settleLobby(now: now)
@@ -173,15 +173,24 @@ public struct HostSession: Sendable {
             } else if let index = senders.nextReady() {
                 if let burst = serve(index, now: now) { return .transmit(burst) }
             } else if !changeDemands(now: now) {
-                return .wait(until: min(lobby.deadlines.next, stream.deadline ?? .distantFuture, senders.nextWake))
+                return wait()
             }
         }
     }
 
-    private mutating func shutdown() {
+    private func wait() -> Output {
+        let (control, stream, sender) = (lobby.deadlines.next, stream.deadline ?? .distantFuture, senders.nextWake)
+        let next = min(control, stream, sender)
+        if next == .distantFuture { return .wait(until: next, for: nil) }
+        if next == control { return .wait(until: next, for: .control) }
+        if next == stream { return .wait(until: next, for: .stream) }
+        return .wait(until: next, for: senders.nextWait.map { .viewer($0) })
+    }
+
+    private mutating func shutdown(now: MediaTime) {
         stream.isOn = false
         lobby.shutdown()
-        settleLobby(now: .zero)
+        settleLobby(now: now)
         senders.removeAll()
         evictions.removeAll()
         audience = 0

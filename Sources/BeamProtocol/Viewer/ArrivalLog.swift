@@ -1,5 +1,17 @@
 import BeamMedia
 
+/// What the reassembly of frames says of how datagrams arrive.
+enum ArrivalSign: Hashable, Sendable {
+    /// A part has come for the first time. `wasMissed`: it had been counted as missed.
+    case arrived(SequenceNumber, part: UInt16, wasMissed: Bool, at: MediaTime)
+    /// A part has come that was asked for, or parity: the host is to know that it isn't on its way any more.
+    case cameAgain(Feedback.Again, at: MediaTime)
+    /// So many parts ought to have come by now.
+    case missed(Int, at: MediaTime)
+    /// The frames' numbers mean something else from now on.
+    case renumbered
+}
+
 /// How what was sent has arrived, as the host is told several times a second: its estimate of the path rests on that.
 ///
 /// Only what is sent for the first time counts, not what comes again.
@@ -37,14 +49,24 @@ struct ArrivalLog: Sendable {
     /// When to call `take`; nil while there is nothing to tell.
     private(set) var deadline: MediaTime?
 
-    /// The frames' numbers mean something else from now on.
-    mutating func forgetFrames() {
+    mutating func note(_ sign: ArrivalSign) {
+        switch sign {
+        case .arrived(let frame, let part, let wasMissed, let now):
+            arrived(frame, part: part, wasMissed: wasMissed, now: now)
+        case .cameAgain(let again, let now):
+            lastAgain = again
+            schedule(now: now)
+        case .missed(let count, let now): missed(count, now: now)
+        case .renumbered: forgetFrames()
+        }
+    }
+
+    private mutating func forgetFrames() {
         entries.removeAll(keepingCapacity: true)
         deadline = nil
     }
 
-    /// A part has come. `wasMissed`: it had been counted as missed.
-    mutating func arrived(_ frame: SequenceNumber, part: UInt16, wasMissed: Bool, now: MediaTime) {
+    private mutating func arrived(_ frame: SequenceNumber, part: UInt16, wasMissed: Bool, now: MediaTime) {
         if wasMissed { missed &-= 1 } else { expected &+= 1 }
         if lastArrival.map({ now - $0 > Self.rest }) ?? false { reports = 0 }
         lastArrival = now
@@ -69,17 +91,10 @@ struct ArrivalLog: Sendable {
         deadline = now + pause
     }
 
-    /// A part has come that was asked for, or that parity made: the host is to know that it isn't on its way any more.
-    mutating func cameAgain(_ again: Feedback.Again, now: MediaTime) {
-        lastAgain = again
-        schedule(now: now)
-    }
-
     /// The host wants to know whether anything arrives at all.
     mutating func answer(now: MediaTime) { deadline = now }
 
-    /// So many parts ought to have come by now.
-    mutating func missed(_ count: Int, now: MediaTime) {
+    private mutating func missed(_ count: Int, now: MediaTime) {
         lastMiss = now
         missed &+= UInt32(truncatingIfNeeded: count)
         expected &+= UInt32(truncatingIfNeeded: count)

@@ -15,11 +15,11 @@ extension Reassembler {
                 // So it had been sent before, and all of it was lost.
                 count(missed: Int(header.frame.partCount), of: header.sequence, below: Self.allParts, now: now)
             }
-            arrivals.cameAgain(Feedback.Again(frame: header.sequence, part: header.part), now: now)
+            sign(.cameAgain(Feedback.Again(frame: header.sequence, part: header.part), at: now))
             return requests.answered(header.sequence, now: now)
         }
         let isLate = requests.cameLate(header.sequence, part: part, now: now)
-        arrivals.arrived(header.sequence, part: header.part, wasMissed: isLate, now: now)
+        sign(.arrived(header.sequence, part: header.part, wasMissed: isLate, at: now))
         if let last = frames.last, last.sequence == header.sequence { requests.spaced(by: now - last.lastSeen) }
     }
 
@@ -28,14 +28,14 @@ extension Reassembler {
         statistics.repaired += UInt64(frame.repaired)
         guard canAsk, requests.entry(frame.sequence)?.askedAt == nil else { return }
         statistics.missed += UInt64(frame.repaired)
-        arrivals.missed(frame.repaired, now: now)
+        sign(.missed(frame.repaired, at: now))
     }
 
     /// Parts of a frame ought to have come by now: all those before `below` have been counted.
     private mutating func count(missed: Int, of frame: SequenceNumber, below: Int, now: MediaTime) {
         requests.counted(frame, below: below)
         guard missed > 0 else { return }
-        arrivals.missed(missed, now: now)
+        sign(.missed(missed, at: now))
         statistics.missed += UInt64(missed)
     }
 

@@ -65,8 +65,9 @@ struct Reassembler: Sendable {
     let canAsk: Bool
     /// What is missing, and what was asked for.
     var requests = PartRequests()
-    /// How what was sent has arrived, for the host.
-    var arrivals = ArrivalLog()
+    /// How what was sent has arrived: what the host's estimate of the path rests on. In the order in which it happened, until they are
+    /// handed over. Empty where the host can't be told.
+    private(set) var signs: [ArrivalSign] = []
     var statistics = ViewerStatistics()
 
     /// The most frames that count as lost in one go; a leap beyond that is no loss.
@@ -116,11 +117,21 @@ struct Reassembler: Sendable {
     mutating func reset(canAsk: Bool? = nil) {
         for index in frames.indices { countDropped(frames[index]) }
         let timing = requests.timing
-        let arrivals = arrivals
+        let signs = signs
         self = Reassembler(limits, canAsk ?? self.canAsk, statistics)
         requests = PartRequests(timing: timing)
-        self.arrivals = arrivals
-        self.arrivals.forgetFrames()
+        self.signs = signs
+        sign(.renumbered)
+    }
+
+    mutating func sign(_ sign: ArrivalSign) {
+        if canAsk { signs.append(sign) }
+    }
+
+    /// Hands the signs over; their memory is used again.
+    mutating func moveSigns(to log: inout ArrivalLog) {
+        for sign in signs { log.note(sign) }
+        signs.removeAll(keepingCapacity: true)
     }
 
     private init(_ limits: Limits, _ canAsk: Bool, _ statistics: ViewerStatistics) {
@@ -209,7 +220,7 @@ struct Reassembler: Sendable {
             return true
         }
         if canAsk {
-            arrivals.cameAgain(Feedback.Again(frame: sequence, part: Feedback.Again.parity), now: now)
+            sign(.cameAgain(Feedback.Again(frame: sequence, part: Feedback.Again.parity), at: now))
             requests.parityCame(now: now)
         }
         // What it could repair was handed on or given up, or is too far away.
@@ -368,7 +379,7 @@ struct Reassembler: Sendable {
     /// Gives up the disposable frames before `target`, without a word to anybody.
     private mutating func skip(to target: (number: SequenceNumber?, index: Int)) {
         guard case .following(let next) = position, let number = target.number else { return }
-        statistics.skipped += UInt64(max(0, number.distance(from: next)))
+        statistics.skipped += UInt64(clamping: number.distance(from: next))
         for frame in frames.prefix(target.index) {
             reserved -= frame.reservation
             statistics.reordered += frame.isReordered ? 1 : 0

@@ -8,7 +8,7 @@ struct ViewerControl: Sendable {
         case connecting(giveUp: MediaTime)
         /// The handshake is out.
         case deciding(giveUp: MediaTime)
-        case paired(nextHeartbeat: MediaTime, lastLine: MediaTime)
+        case paired(since: MediaTime, nextHeartbeat: MediaTime, lastLine: MediaTime)
         /// Between two attempts.
         case waiting(until: MediaTime)
         /// The person has to type the host's code first.
@@ -34,7 +34,6 @@ struct ViewerControl: Sendable {
     /// A host has let us in before.
     private var wasPaired = false
     private var leastPause = Duration.zero
-    private var pairedAt: MediaTime?
     /// Connections in a row that ended soon after the host had let us in.
     private var shortLived = 0
 
@@ -54,7 +53,7 @@ struct ViewerControl: Sendable {
         switch state {
         case .idle, .needsCode, .ended: nil
         case .connecting(let time), .deciding(let time), .waiting(let time): time
-        case .paired(let nextHeartbeat, let lastLine): min(nextHeartbeat, lastLine + ViewerTiming.controlSilence)
+        case .paired(_, let nextHeartbeat, let lastLine): min(nextHeartbeat, lastLine + ViewerTiming.controlSilence)
         }
     }
 
@@ -76,7 +75,7 @@ struct ViewerControl: Sendable {
         switch state {
         case .idle, .waiting, .needsCode, .ended: []
         case .connecting, .deciding: retry(reason: reason, now: now)
-        case .paired: lose(reason: reason, now: now)
+        case .paired(let since, _, _): lose(since: since, reason: reason, now: now)
         }
     }
 
@@ -87,18 +86,17 @@ struct ViewerControl: Sendable {
 
     /// A line has come, whatever it says.
     mutating func lineCame(now: MediaTime) {
-        guard case .paired(let nextHeartbeat, _) = state else { return }
-        state = .paired(nextHeartbeat: nextHeartbeat, lastLine: now)
+        guard case .paired(let since, let nextHeartbeat, _) = state else { return }
+        state = .paired(since: since, nextHeartbeat: nextHeartbeat, lastLine: now)
     }
 
     /// The host has let us in. False if that is no news.
     mutating func accepted(now: MediaTime) -> Bool {
         guard case .deciding = state else { return false }
-        state = .paired(nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: now)
+        state = .paired(since: now, nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: now)
         attempts = 0
         unanswered = 0
         wasPaired = true
-        pairedAt = now
         return true
     }
 
@@ -164,7 +162,7 @@ struct ViewerControl: Sendable {
     mutating func violated(reason: String, now: MediaTime) -> [Action] {
         switch state {
         case .deciding: [.close] + retry(reason: reason, now: now)
-        case .paired: [.close] + lose(reason: reason, now: now)
+        case .paired(let since, _, _): [.close] + lose(since: since, reason: reason, now: now)
         default: []
         }
     }
@@ -191,12 +189,12 @@ struct ViewerControl: Sendable {
             let pause = scheduledPause()
             state = .waiting(until: now + pause)
             return [.close, .retry(after: pause, reason: "nobody has decided in time")]
-        case .paired(_, let lastLine):
+        case .paired(let since, _, let lastLine):
             if lastLine + ViewerTiming.controlSilence <= now {
                 let seconds = Int(clamping: ViewerTiming.controlSilence.inSeconds)
-                return [.close] + lose(reason: "it has said nothing for \(seconds) s", now: now)
+                return [.close] + lose(since: since, reason: "it has said nothing for \(seconds) s", now: now)
             }
-            state = .paired(nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: lastLine)
+            state = .paired(since: since, nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: lastLine)
             return [.sendHeartbeat]
         }
     }
@@ -215,9 +213,8 @@ struct ViewerControl: Sendable {
         return [.retry(after: pause, reason: reason)]
     }
 
-    private mutating func lose(reason: String, now: MediaTime) -> [Action] {
-        let isShort = pairedAt.map { now - $0 < ViewerTiming.lastingControl } ?? false
-        shortLived = isShort ? shortLived + 1 : 0
+    private mutating func lose(since: MediaTime, reason: String, now: MediaTime) -> [Action] {
+        shortLived = now - since < ViewerTiming.lastingControl ? shortLived + 1 : 0
         // A host that lets us in and sends us away isn't visited without end.
         let tries = shortLived - ViewerTiming.quickMendings
         let pause =

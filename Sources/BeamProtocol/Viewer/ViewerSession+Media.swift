@@ -6,7 +6,7 @@ extension ViewerSession {
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) {
         guard media.isOpen else { return }
         let isOfTheHost: Bool
-        if sealing != nil {
+        if isSealed {
             isOfTheHost = sealedDatagram(bytes, now: now)
         } else {
             isOfTheHost = reassembler.insert(bytes, now: now)
@@ -17,10 +17,13 @@ extension ViewerSession {
         armDeadlines(now: now)
     }
 
+    /// Version 2: what either side sends is sealed, and the host can be asked for what is missing.
+    var isSealed: Bool { membership?.sealing != nil }
+
     private mutating func sealedDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
         let kind: SealedHeader.Kind
         do throws(SealedDatagramError) {
-            guard let result = try sealing?.media.open(bytes, into: &opened, now: now) else { return false }
+            guard let result = try membership?.sealing?.media.open(bytes, into: &opened, now: now) else { return false }
             kind = result.kind
         } catch {
             reassembler.refused(error, wireLength: bytes.count)
@@ -63,7 +66,7 @@ extension ViewerSession {
             reassembler.announced(newest, now: now)
         }
         rates = state.rates ?? rates
-        if state.wantsReport { reassembler.arrivals.answer(now: now) }
+        if state.wantsReport { arrivals.answer(now: now) }
     }
 
     // MARK: Frames
@@ -87,31 +90,32 @@ extension ViewerSession {
 
     /// In version 1 the host sends keyframes all the time, and can't be asked.
     mutating func updateWish(now: MediaTime) {
-        let canAsk = sealing != nil && media.isOpen && isBroadcasting != false
+        let canAsk = isSealed && media.isOpen && membership?.isBroadcasting != false
         wish.update(isWanted: canAsk && reassembler.keyframeNeededAfter != nil, now: now)
     }
 
     mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
-        guard sealing != nil, media.isOpen else { return nil }
+        guard isSealed, media.isOpen else { return nil }
         // Asked for with each datagram: nothing is allocated.
         var next = wish.deadline ?? .distantFuture
         if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
-        if let deadline = reassembler.arrivals.deadline { next = min(next, deadline) }
+        if let deadline = arrivals.deadline { next = min(next, deadline) }
         return next < .distantFuture ? next : nil
     }
 
     /// Tells the host what is missing, and how what came has arrived.
     mutating func giveFeedback(now: MediaTime) {
-        guard sealing != nil, media.isOpen else { return }
+        guard isSealed, media.isOpen else { return }
         var missing = reassembler.takeRequests(now: now)[...]
         updateWish(now: now)
         var feedback = Feedback(lane: reassembler.lane ?? 0)
         if wish.take(now: now) { feedback.keyframeAfter = reassembler.keyframeNeededAfter }
-        feedback.report = reassembler.arrivals.take(now: now)
+        reassembler.moveSigns(to: &arrivals)
+        feedback.report = arrivals.take(now: now)
         repeat {
             feedback.missing = Array(missing.prefix(Self.framesInFeedback))
             missing = missing.dropFirst(Self.framesInFeedback)
-            if !feedback.isEmpty, let sealed = try? sealing?.hellos.seal(.feedback, feedback.plaintext) {
+            if !feedback.isEmpty, let sealed = try? membership?.sealing?.hellos.seal(.feedback, feedback.plaintext) {
                 outputs.append(.sendMedia(sealed))
             }
             feedback = Feedback(lane: feedback.lane)
@@ -124,16 +128,17 @@ extension ViewerSession {
     /// The host wants to know whether what it sends here arrives. Answered at once, and by every hello for a while: an answer may be
     /// lost.
     private mutating func challenged(_ token: UInt64, now: MediaTime) {
-        if let last = challenge, now - last.time < ViewerTiming.challengePause { return }
-        challenge = Challenge(token: token, time: now)
+        if let last = membership?.challenge, now - last.time < ViewerTiming.challengePause { return }
+        membership?.challenge = Challenge(token: token, time: now)
         perform(media.helloNow(now: now), now: now)
     }
 
     mutating func sayHello(now: MediaTime) {
-        guard sealing != nil else { return outputs.append(.sendMedia(MediaLimits.hello)) }
+        guard isSealed else { return outputs.append(.sendMedia(MediaLimits.hello)) }
         // A key is good for more hellos than a viewer will ever say.
-        let token = challenge.flatMap { $0.expiry > now ? $0.token : nil }
-        guard let hello = try? sealing?.hellos.seal(.hello, SealedHello(time: now, token: token).plaintext) else {
+        let token = membership?.challenge.flatMap { $0.expiry > now ? $0.token : nil }
+        guard let hello = try? membership?.sealing?.hellos.seal(.hello, SealedHello(time: now, token: token).plaintext)
+        else {
             return
         }
         outputs.append(.sendMedia(hello))

@@ -35,7 +35,7 @@ extension ViewerSession {
         switch message {
         case .reply(let reply):
             guard reply.isAccepted else {
-                return refuse(PeerText.reason(reply.message ?? ""))
+                return refuse(PeerText.reason(reply.message ?? ""), now: now)
             }
             accepted(reply, now: now)
         case .mediaPort(let port):
@@ -55,9 +55,8 @@ extension ViewerSession {
     private mutating func accepted(_ reply: ControlMessage.Reply, now: MediaTime) {
         guard case .version1(let reading) = dialog else { return }
         let isNews = control.accepted(now: now)
-        sealing = nil
         enter(
             session: reply.session, host: reply.deviceName.map { PeerText.name($0) },
-            mediaPort: reply.mediaPort ?? reading.earlyPort, isNews: isNews, isEncrypted: false, now: now)
+            mediaPort: reply.mediaPort ?? reading.earlyPort, isNews: isNews, sealing: nil, now: now)
     }
 }

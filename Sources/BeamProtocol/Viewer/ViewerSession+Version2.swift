@@ -68,11 +68,11 @@ extension ViewerSession {
         case .none:
             break
         case .send(let message):
-            guard configuration.trust.pairs || message == .join else { return refuseForgotten() }
+            guard configuration.trust.pairs || message == .join else { return refuseForgotten(now: now) }
             if case .codeConfirm = message { isCodeSpent = true }
             send(message)
         case .requestComparison(let message):
-            guard configuration.trust.pairs else { return refuseForgotten() }
+            guard configuration.trust.pairs else { return refuseForgotten(now: now) }
             send(message)
             control.asked(now: now)
             emit(.waitingForPerson(host: hostName))
@@ -81,9 +81,9 @@ extension ViewerSession {
             control.compared()
             emit(.waitingForDecision(code: digits))
         case .needCode:
-            askForCode(wasWrong: false)
+            askForCode(wasWrong: false, now: now)
         case .wrongCode:
-            askForCode(wasWrong: true)
+            askForCode(wasWrong: true, now: now)
         case .wait(let milliseconds):
             let pause = min(max(.milliseconds(Int64(milliseconds) + 50), Self.shortestCodeWait), Self.longestCodeWait)
             perform(
@@ -106,7 +106,7 @@ extension ViewerSession {
         case .refused(.busy, let reason), .refused(.unanswered, let reason):
             perform(control.violated(reason: PeerText.reason(reason), now: now), now: now)
         case .refused(_, let reason):
-            refuse(PeerText.reason(reason))
+            refuse(PeerText.reason(reason), now: now)
         case .violated(let reason):
             perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
         }
@@ -117,22 +117,22 @@ extension ViewerSession {
     /// No host has a reason to keep a code shut for longer.
     private static let longestCodeWait = Duration.seconds(600)
 
-    private mutating func refuseForgotten() {
-        refuse("it doesn't know this viewer any more. Pair again with `beamroom watch`")
+    private mutating func refuseForgotten(now: MediaTime) {
+        refuse("it doesn't know this viewer any more. Pair again with `beamroom watch`", now: now)
     }
 
     private mutating func joined(_ joined: SecureMessage.Session, now: MediaTime) {
         let isNews = control.accepted(now: now)
         dialog = .version2
         let id = SessionID(joined.id).description
-        if id != session { reassembler.reset(canAsk: true) }
         // Every connection has its own key for what the viewer says; the media's stays, or is a later one.
-        var ring = id == session ? sealing?.media ?? MediaKeyRing() : MediaKeyRing()
+        var ring = MediaKeyRing()
+        if let membership, membership.id == id, let media = membership.sealing?.media { ring = media }
         ring.add(joined.mediaKey)
-        sealing = MediaSealing(hellos: DatagramSealer(key: joined.viewerKey), media: ring)
+        let sealing = MediaSealing(hellos: DatagramSealer(key: joined.viewerKey), media: ring)
         enter(
             session: id, host: hostName, mediaPort: joined.mediaPort == 0 ? nil : joined.mediaPort, isNews: isNews,
-            isEncrypted: true, now: now)
+            sealing: sealing, now: now)
         broadcastNamed(joined.isBroadcasting, now: now)
         perform(media.helloNow(now: now), now: now)
         clock = HostClock()
@@ -155,13 +155,13 @@ extension ViewerSession {
     private mutating func handle(_ message: SecureMessage, now: MediaTime) {
         switch message {
         case .mediaKey(let key):
-            sealing?.media.add(key)
+            membership?.sealing?.media.add(key)
             send(.mediaKeyReady(key.number))
         case .mediaPort(let port): mediaPortNamed(port, now: now)
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
         case .ping(let value): send(.pong(value, clock: now.microseconds))
         case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
-        case .refused(_, let reason): refuse(PeerText.reason(reason))
+        case .refused(_, let reason): refuse(PeerText.reason(reason), now: now)
         case .bye(let reason): perform(control.violated(reason: PeerText.reason(reason), now: now), now: now)
         default: break
         }

@@ -90,13 +90,15 @@ public struct ViewerSession: Sendable {
         /// The next frame to decode: in order, complete, decodable given what was delivered before.
         case deliver(AccessUnit)
         case event(ViewerEvent)
-        /// Nothing more to do until then, or until something happens.
-        case wait(until: MediaTime)
+        /// Nothing more to do until then, or until something happens. What there will be to do then: nil if nothing is due ever.
+        case wait(until: MediaTime, for: Purpose?)
     }
 
     /// What the session wakes up for.
-    enum Purpose: Hashable, Sendable {
+    public enum Purpose: Hashable, Sendable {
+        /// The control connection: heartbeats, silence, the next try.
         case control
+        /// The media socket: hellos, silence, a fresh one.
         case media
         /// A frame has waited for its missing parts for too long.
         case reassembly
@@ -129,6 +131,17 @@ public struct ViewerSession: Sendable {
     struct MediaSealing: Sendable {
         var hellos: DatagramSealer
         var media: MediaKeyRing
+    }
+
+    /// The session that the host has let us into. It outlives the control connection that it began on.
+    struct Membership: Sendable {
+        /// Where the host has named it: in version 1 it needn't.
+        var id: String?
+        /// Nil in version 1, which seals nothing.
+        var sealing: MediaSealing?
+        /// What the host has said last.
+        var isBroadcasting: Bool?
+        var challenge: Challenge?
     }
 
     /// The host has asked whether we are at the address that our hellos come from.
@@ -165,19 +178,16 @@ public struct ViewerSession: Sendable {
     var book: TrustBook
     /// Of the host that this is a session with.
     var hostKey: DeviceKey?
-    /// The session that the host has let us into, where it has named it.
-    var session: String?
-    /// What the host has said last.
-    var isBroadcasting: Bool?
-    /// Of that, what the person and the media socket are told.
+    var membership: Membership?
+    /// Of what the host announces, what the person and the media socket are told.
     var sharing = Announcement<Bool>()
     var port = Announcement<UInt16>()
     var media = MediaLiveness()
-    var sealing: MediaSealing?
-    var challenge: Challenge?
     /// Of the present control connection.
     var messages = MessageRate()
     var reassembler = Reassembler()
+    /// How what was sent has arrived, for the host.
+    var arrivals = ArrivalLog()
     var wish = KeyframeWish()
     var playout: PlayoutBuffer
     /// What the host has said of the path.
@@ -231,12 +241,12 @@ public struct ViewerSession: Sendable {
             perform(control.codeTyped(now: now), now: now)
         case .remembered(let hosts):
             let forgotten = book.update(hosts)
-            if let hostKey, forgotten.contains(hostKey) { refuse("it was forgotten here") }
+            if let hostKey, forgotten.contains(hostKey) { refuse("it was forgotten here", now: now) }
         case .hostAppeared: perform(control.hostAppeared(now: now), now: now)
         case .mediaOpened(let port): perform(media.opened(localPort: port, now: now), now: now)
         case .mediaFailed: perform(media.failed(now: now), now: now)
         case .decoderFailed: reassembler.decoderFailed()
-        case .shutdown: end()
+        case .shutdown: end(now: now)
         }
         updateWish(now: now)
         armDeadlines(now: now)
@@ -246,7 +256,9 @@ public struct ViewerSession: Sendable {
     public mutating func pollOutput(now: MediaTime) -> Output {
         while true {
             if let output = outputs.popFirst() { return output }
-            guard let purpose = deadlines.popDue(now) else { return .wait(until: deadlines.next) }
+            guard let purpose = deadlines.popDue(now) else {
+                return .wait(until: deadlines.next, for: deadlines.first)
+            }
             switch purpose {
             case .control:
                 perform(control.start(now: now), now: now)
@@ -282,8 +294,8 @@ public struct ViewerSession: Sendable {
                 now: now)
         case .notSecure where configuration.announcedVersion == 1:
             refuse(
-                "it doesn't encrypt what it shows. --allow-unencrypted watches it anyway: others on the network can see it, too"
-            )
+                "it doesn't encrypt what it shows. --allow-unencrypted watches it anyway: others on the network can see it, too",
+                now: now)
         case .refusedCertificate:
             mistrust(reason, now: now)
         case .network, .notSecure:
@@ -293,19 +305,20 @@ public struct ViewerSession: Sendable {
 
     /// The host has let us in, into this session or an earlier one that goes on.
     mutating func enter(
-        session named: String?, host: String?, mediaPort: UInt16?, isNews: Bool, isEncrypted: Bool, now: MediaTime
+        session named: String?, host: String?, mediaPort: UInt16?, isNews: Bool, sealing: MediaSealing?, now: MediaTime
     ) {
+        let isEncrypted = sealing != nil
         media.isAnswered = isEncrypted
-        if named != nil, named == session {
+        if let named, named == membership?.id {
+            membership?.sealing = sealing
             if isNews {
-                emit(.paired(session: named ?? "", deviceName: host, isNewSession: false, isEncrypted: isEncrypted))
+                emit(.paired(session: named, deviceName: host, isNewSession: false, isEncrypted: isEncrypted))
                 emit(.controlRestored)
                 if !isEncrypted, let localPort = media.localPort { send(.mediaSource(localPort)) }
             }
             if let mediaPort { mediaPortNamed(mediaPort, now: now) }
         } else if isNews || named != nil {
-            session = named
-            isBroadcasting = nil
+            membership = Membership(id: named, sealing: sealing)
             sharing.forget()
             port.forget()
             reassembler.reset(canAsk: isEncrypted)
@@ -328,7 +341,7 @@ public struct ViewerSession: Sendable {
 
     mutating func broadcastNamed(_ isOn: Bool, now: MediaTime) {
         media.broadcast(isOn, now: now)
-        isBroadcasting = isOn
+        membership?.isBroadcasting = isOn
         if let isOn = sharing.came(isOn, now: now) { emit(.broadcast(isOn)) }
     }
 
@@ -363,7 +376,7 @@ public struct ViewerSession: Sendable {
                 media.broadcast(nil, now: now)
             case .retry(let pause, let reason):
                 if isCodeSpent {
-                    askForCode(wasWrong: true)
+                    askForCode(wasWrong: true, now: now)
                 } else {
                     emit(.retrying(after: pause, reason: reason))
                 }
@@ -372,15 +385,16 @@ public struct ViewerSession: Sendable {
     }
 
     /// The code that we had is of no use (any more): the person has to type another, if there is one.
-    mutating func askForCode(wasWrong: Bool) {
+    mutating func askForCode(wasWrong: Bool, now: MediaTime) {
         code = nil
         isCodeSpent = false
         guard configuration.asksForCode else {
             return refuse(
                 (wasWrong ? "that wasn't its code" : "it wants its code")
-                    + ". It shows six digits; give them with --code")
+                    + ". It shows six digits; give them with --code",
+                now: now)
         }
-        perform(control.needsCode(), now: .zero)
+        perform(control.needsCode(), now: now)
         emit(.codeNeeded(host: hostName, wasWrong: wasWrong))
     }
 
@@ -403,7 +417,7 @@ public struct ViewerSession: Sendable {
         for action in actions {
             switch action {
             case .open(let port):
-                challenge = nil
+                membership?.challenge = nil
                 outputs.append(.openMedia(port: port))
             case .close: outputs.append(.closeMedia)
             case .hello: sayHello(now: now)
@@ -415,21 +429,21 @@ public struct ViewerSession: Sendable {
     }
 
     /// The host has said no, or isn't one to be watched: there is no retry.
-    mutating func refuse(_ reason: String) {
+    mutating func refuse(_ reason: String, now: MediaTime) {
         emit(.refused(reason: reason))
-        end()
+        end(now: now)
     }
 
     /// What answers isn't the host that is wanted. A person is told, and decides; where nobody is asked for anything
     /// (`--auto`), the right host is waited for, or anybody could end the waiting by answering in its place once.
     mutating func mistrust(_ reason: String, now: MediaTime) {
-        guard !configuration.trust.pairs else { return refuse(reason) }
+        guard !configuration.trust.pairs else { return refuse(reason, now: now) }
         perform(control.mistrusted(reason: reason, now: now), now: now)
     }
 
-    mutating func end() {
+    mutating func end(now: MediaTime) {
         if case .version2 = dialog, control.isPaired { send(.bye("The viewer has ended")) }
-        perform(media.stop(), now: .zero)
+        perform(media.stop(), now: now)
         for action in control.end() where action == .close { outputs.append(.closeControl) }
         dialog = .none
         reassembler.reset()
@@ -442,6 +456,7 @@ public struct ViewerSession: Sendable {
     mutating func send(_ message: SecureMessage) { outputs.append(.sendControl(message.bytes)) }
 
     mutating func armDeadlines(now: MediaTime) {
+        reassembler.moveSigns(to: &arrivals)
         func arm(_ purpose: Purpose, _ time: MediaTime?) {
             if let time { deadlines.set(purpose, at: time) } else { deadlines.cancel(purpose) }
         }

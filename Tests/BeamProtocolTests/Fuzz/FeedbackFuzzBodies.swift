@@ -51,7 +51,7 @@ extension FuzzBodies {
                 error
                 ?? rest(now) {
                     switch session.pollOutput(now: now) {
-                    case .wait(let time): return time
+                    case .wait(let time, _): return time
                     case .send(_, let bytes):
                         if case .session(let joined)? = try? SecureMessage(bytes) {
                             key = joined.viewerKey

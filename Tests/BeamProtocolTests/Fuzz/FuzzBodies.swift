@@ -92,9 +92,10 @@ enum FuzzBodies {
             case 8: session.handle(random.chance(0.9) ? .hostAppeared : .shutdown, now: now)
             default: bytes(&random).withUnsafeBytes { session.handleDatagram($0, now: now) }
             }
-            if let error = rest(now, { if case .wait(let time) = session.pollOutput(now: now) { time } else { nil } }) {
-                return error
+            let error = rest(now) {
+                if case .wait(let time, _) = session.pollOutput(now: now) { time } else { nil }
             }
+            if let error { return error }
             now = now + .milliseconds(Int64.random(in: 0...2000, using: &random))
         }
         return nil
@@ -146,7 +147,7 @@ enum FuzzBodies {
             var isWorkForNothing = false
             let error = rest(now) {
                 switch session.pollOutput(now: now) {
-                case .wait(let time): return time
+                case .wait(let time, _): return time
                 case .transmit(let burst):
                     isWorkForNothing = isWorkForNothing || burst.range.isEmpty
                     return nil

@@ -228,8 +228,8 @@ private struct HostStory {
     private mutating func drain() {
         for _ in 0..<20_000 {
             switch session.pollOutput(now: now) {
-            case .wait(let time):
-                if time <= now { error = error ?? "the next deadline is past" }
+            case .wait(let time, let reason):
+                if time <= now { error = error ?? "the next deadline is past: \(String(describing: reason))" }
                 return
             case .send(let id, let bytes): sent(bytes, to: id)
             case .transmit(let burst):

@@ -235,8 +235,8 @@ private struct ViewerStory {
     private mutating func drain() {
         for _ in 0..<20_000 {
             switch session.pollOutput(now: now) {
-            case .wait(let time):
-                if time <= now { error = error ?? "the next deadline is past" }
+            case .wait(let time, let reason):
+                if time <= now { error = error ?? "the next deadline is past: \(String(describing: reason))" }
                 return
             case .sendControl(let bytes):
                 if case .ping(let value)? = try? SecureMessage(bytes) { lastPing = value }
@@ -263,7 +263,7 @@ private struct ViewerStory {
         bound(reassembler.bytesHeld <= 64 << 20, "\(reassembler.bytesHeld) bytes are held")
         bound(reassembler.requests.entries.count <= PartRequests.mostEntries, "too many frames are asked for")
         bound(session.playout.waitingFrames <= 241 && session.playout.waitingBytes <= 24 << 20, "too many frames wait")
-        bound(session.sealing?.media.numbers.count ?? 0 <= MediaKeyRing.limit, "too many keys are held")
+        bound(session.membership?.sealing?.media.numbers.count ?? 0 <= MediaKeyRing.limit, "too many keys are held")
         bound(session.statistics.buffer <= .seconds(2), "frames wait for \(session.statistics.buffer)")
     }
 }

@@ -147,7 +147,7 @@ struct LayerBench {
             case .fellBehind, .none: break
             }
         }
-        guard let due = senders.map(\.deadline).min(), due < now + .seconds(5) else { return false }
+        guard let due = senders.map(\.wait.until).min(), due < now + .seconds(5) else { return false }
         now = max(now, due)
         for index in senders.indices {
             stay(index)

@@ -18,7 +18,7 @@ struct HostileNumbersTests {
     /// Sealed with the viewer's own key, but not what it would say.
     private func say(_ feedback: [UInt8], in simulation: inout Simulation) throws {
         let viewer = simulation.viewers[0]
-        let sealer = try #require(viewer.session.sealing?.hellos)
+        let sealer = try #require(viewer.session.membership?.sealing?.hellos)
         let address = NetworkAddress(ip: viewer.address, port: try #require(viewer.localPort))
         simulation.datagram(try sealer.seal(.feedback, feedback), from: address)
         simulation.drive(for: .milliseconds(1))

@@ -298,7 +298,7 @@ struct Simulation {
     private mutating func pumpHost() {
         while let output = host?.pollOutput(now: now) {
             switch output {
-            case .wait(let time):
+            case .wait(let time, _):
                 hostDeadline = time
                 return
             case .send(let id, let bytes):
@@ -351,7 +351,7 @@ struct Simulation {
     private mutating func pumpViewer(_ index: Int) {
         while true {
             switch viewers[index].session.pollOutput(now: now) {
-            case .wait(let time):
+            case .wait(let time, _):
                 viewers[index].deadline = time
                 return
             case .connectControl(let version):

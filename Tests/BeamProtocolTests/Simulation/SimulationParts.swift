@@ -102,7 +102,7 @@ extension Simulation {
     /// What the liar says now, sealed with its own key; with a hello if `hello`.
     mutating func liarSays(_ feedback: Feedback?, hello: Bool) throws {
         let liar = viewers[1]
-        guard let port = liar.localPort, let sealer = liar.session.sealing?.hellos else { return }
+        guard let port = liar.localPort, let sealer = liar.session.membership?.sealing?.hellos else { return }
         let address = NetworkAddress(ip: liar.address, port: port)
         if let feedback, !feedback.isEmpty {
             datagram(try sealer.seal(.feedback, feedback.plaintext), from: address)

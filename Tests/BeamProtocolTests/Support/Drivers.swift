@@ -8,6 +8,7 @@ struct HostBench {
     var now = MediaTime.zero
     private(set) var outputs: [HostSession.Output] = []
     private(set) var deadline = MediaTime.distantFuture
+    private(set) var waitReason: HostWaitReason?
     /// The lines sent to each connection that weren't taken yet.
     private var lines: [ConnectionID: [String]] = [:]
     /// The version 2 messages that weren't taken yet.
@@ -113,8 +114,8 @@ struct HostBench {
         while true {
             let output = session.pollOutput(now: now)
             switch output {
-            case .wait(let time):
-                deadline = time
+            case .wait(let time, let reason):
+                (deadline, waitReason) = (time, reason)
                 return
             case .send(let id, let bytes) where bytes.first != UInt8(ascii: "{"):
                 if let message = try? SecureMessage(bytes) { messages[id, default: []].append(message) }
@@ -166,6 +167,7 @@ struct ViewerBench {
     var session: ViewerSession
     var now = MediaTime.zero
     private(set) var deadline = MediaTime.distantFuture
+    private(set) var waitReason: ViewerSession.Purpose?
     private var outputs: [String] = []
     private(set) var delivered: [AccessUnit] = []
     private(set) var events: [ViewerEvent] = []
@@ -222,8 +224,8 @@ struct ViewerBench {
     mutating func drain() {
         while true {
             switch session.pollOutput(now: now) {
-            case .wait(let time):
-                deadline = time
+            case .wait(let time, let reason):
+                (deadline, waitReason) = (time, reason)
                 return
             case .connectControl(let version): note(version == .version1 ? "connect" : "connect securely")
             case .sendControl(let bytes):

@@ -33,6 +33,6 @@ struct AnnouncementTests {
         let sockets = viewer.take().count { $0.contains("open media") }
         #expect((1...25).contains(told), "\(told) lines in 10 s")
         #expect(sockets <= 25, "\(sockets) sockets in 10 s")
-        #expect(viewer.session.isBroadcasting == isOn)
+        #expect(viewer.session.membership?.isBroadcasting == isOn)
     }
 }

@@ -119,12 +119,12 @@ struct ArrivingTests {
         var log = ArrivalLog()
         #expect(log.deadline == nil && log.take(now: .at(1)) == nil)
         for part: UInt16 in 0..<3 {
-            log.arrived(number(4), part: part, wasMissed: false, now: .at(1 + Double(part) / 10_000))
+            log.note(.arrived(number(4), part: part, wasMissed: false, at: .at(1 + Double(part) / 10_000)))
         }
         let due = try #require(log.deadline)
         #expect(due > .at(1) && due <= .at(1.005), "the first ones come soon")
         #expect(log.take(now: .at(1.0003)) == nil)
-        log.arrived(number(5), part: 7, wasMissed: false, now: .at(1.004))
+        log.note(.arrived(number(5), part: 7, wasMissed: false, at: .at(1.004)))
         let report = try self.report(&log, .at(1.005))
         #expect(report.time == .at(1.005) && report.expected == 4 && report.missed == 0)
         #expect(
@@ -133,7 +133,7 @@ struct ArrivingTests {
                 Feedback.Arrival(frame: number(5), received: 1, highest: 7, firstAge: 1000, lastAge: 1000),
             ])
         #expect(log.deadline == nil, "nothing more to tell")
-        log.arrived(number(5), part: 8, wasMissed: false, now: .at(1.010))
+        log.note(.arrived(number(5), part: 8, wasMissed: false, at: .at(1.010)))
         let next = try self.report(&log, .at(1.1))
         #expect(next.expected == 5 && next.arrivals.map(\.frame) == [number(5)])
         #expect(next.arrivals.first?.received == 2)
@@ -145,7 +145,7 @@ struct ArrivingTests {
         for millisecond in 0..<2000 {
             let now = MediaTime.at(Double(millisecond) / 1000)
             if let due = log.deadline, due <= now, log.take(now: now) != nil { reports.append(now) }
-            log.arrived(number(UInt32(millisecond / 33)), part: 0, wasMissed: false, now: now)
+            log.note(.arrived(number(UInt32(millisecond / 33)), part: 0, wasMissed: false, at: now))
         }
         #expect((75...90).contains(reports.count))
         let pauses = zip(reports, reports.dropFirst()).map { $1 - $0 }.dropFirst(8)
@@ -154,12 +154,12 @@ struct ArrivingTests {
 
     @Test func whatComesLateWasNotLost() throws {
         var log = ArrivalLog()
-        log.arrived(number(1), part: 0, wasMissed: false, now: .at(1))
-        log.missed(3, now: .at(1))
-        log.arrived(number(1), part: 4, wasMissed: false, now: .at(1))
+        log.note(.arrived(number(1), part: 0, wasMissed: false, at: .at(1)))
+        log.note(.missed(3, at: .at(1)))
+        log.note(.arrived(number(1), part: 4, wasMissed: false, at: .at(1)))
         var report = try self.report(&log, .at(1.1))
         #expect(report.expected == 5 && report.missed == 3)
-        log.arrived(number(1), part: 2, wasMissed: true, now: .at(1.1))
+        log.note(.arrived(number(1), part: 2, wasMissed: true, at: .at(1.1)))
         report = try self.report(&log, .at(1.2))
         #expect(report.expected == 5 && report.missed == 2)
         #expect(report.arrivals.first?.received == 3)
@@ -168,8 +168,8 @@ struct ArrivingTests {
     /// Where things get lost, reports do, too: the last ones are told again for a while, then it is quiet.
     @Test func underLossReportsAreRepeatedAndEnd() throws {
         var log = ArrivalLog()
-        for frame: UInt32 in 0..<4 { log.arrived(number(frame), part: 0, wasMissed: false, now: .at(1)) }
-        log.missed(1, now: .at(1))
+        for frame: UInt32 in 0..<4 { log.note(.arrived(number(frame), part: 0, wasMissed: false, at: .at(1))) }
+        log.note(.missed(1, at: .at(1)))
         var told: [[SequenceNumber]] = []
         var end = MediaTime.zero
         while let due = log.deadline, due < .at(10) {
@@ -183,7 +183,7 @@ struct ArrivingTests {
 
     @Test func aReportHoldsNoMoreThanItMay() throws {
         var log = ArrivalLog()
-        for frame: UInt32 in 0..<200 { log.arrived(number(frame), part: 0, wasMissed: false, now: .at(1)) }
+        for frame: UInt32 in 0..<200 { log.note(.arrived(number(frame), part: 0, wasMissed: false, at: .at(1))) }
         var told: [SequenceNumber] = []
         while let due = log.deadline, let report = log.take(now: due) {
             #expect(report.arrivals.count <= Feedback.Report.mostArrivals)
@@ -192,7 +192,7 @@ struct ArrivingTests {
         }
         // The newest in any case; nothing twice.
         #expect(told.count <= 64 && told.last == number(199) && Set(told).count == told.count)
-        log.forgetFrames()
+        log.note(.renumbered)
         #expect(log.deadline == nil)
         log.answer(now: .at(3))
         let report = try self.report(&log, .at(3))

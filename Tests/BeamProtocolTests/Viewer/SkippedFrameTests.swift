@@ -27,6 +27,7 @@ struct SkippedFrameTests {
     /// A viewer's frames in virtual time: what comes out, what it asks for, and what it tells the host.
     private struct Bench {
         var reassembler = Reassembler(canAsk: true)
+        var arrivals = ArrivalLog()
         var now = MediaTime.at(1)
         var frames: [AccessUnit] = []
         /// When each was handed on.
@@ -49,8 +50,8 @@ struct SkippedFrameTests {
 
         /// What the host is told when it asks.
         mutating func told() -> Feedback.Report? {
-            reassembler.arrivals.answer(now: now)
-            return reassembler.arrivals.take(now: now)
+            arrivals.answer(now: now)
+            return arrivals.take(now: now)
         }
 
         mutating func advance(to end: MediaTime) { advance(to: end) { _, _ in } }
@@ -61,7 +62,7 @@ struct SkippedFrameTests {
         ) rethrows {
             while true {
                 let due = [
-                    reassembler.deadline, reassembler.requestDeadline(now: now), reassembler.arrivals.deadline,
+                    reassembler.deadline, reassembler.requestDeadline(now: now), arrivals.deadline,
                 ].compactMap { $0 }.min()
                 guard let due, due <= end else { break }
                 now = max(now, due)
@@ -71,7 +72,8 @@ struct SkippedFrameTests {
                     requests.append(missing)
                     try asked(missing, &self)
                 }
-                _ = reassembler.arrivals.take(now: now)
+                note()
+                _ = arrivals.take(now: now)
                 if reassembler.keyframeNeededAfter != nil { hasWantedKeyframe = true }
             }
             now = max(now, end)
@@ -84,7 +86,10 @@ struct SkippedFrameTests {
                 decoder.decode(unit)
             }
             if !frames.isEmpty, reassembler.keyframeNeededAfter != nil { hasWantedKeyframe = true }
+            note()
         }
+
+        private mutating func note() { reassembler.moveSigns(to: &arrivals) }
     }
 
     /// Frame 0 is a keyframe, the odd ones are disposable, and each refers to the last one that isn't.

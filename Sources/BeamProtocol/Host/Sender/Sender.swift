@@ -389,18 +389,20 @@ struct Sender: Sendable {
         case needsKeyframe
     }
 
-    /// When something may be due; `.distantFuture` if nothing is.
-    var deadline: MediaTime {
-        var next = lastSign + HostLimits.viewerSilence
-        func consider(_ time: MediaTime?) { if let time { next = min(next, time) } }
-        consider(paidAt)
-        consider(resendAt)
-        consider(destination.target.map { $0.lastHello + HostLimits.streamSilence })
-        consider(proof.expiry)
+    /// When something may be due, and what.
+    var wait: (until: MediaTime, for: SenderWaitReason) {
+        var next = (until: lastSign + HostLimits.viewerSilence, for: SenderWaitReason.sign)
+        func consider(_ time: MediaTime?, _ reason: SenderWaitReason) {
+            if let time, time < next.until { next = (time, reason) }
+        }
+        consider(paidAt, .pace)
+        consider(resendAt, .retransmission)
+        consider(destination.target.map { $0.lastHello + HostLimits.streamSilence }, .hello)
+        consider(proof.expiry, .proof)
         if destination.isSet {
-            consider(tail.deadline)
-            if !cursor.isStreaming, !isSilent { consider(keyframeAgain) }
-            consider(isSilent ? nextProbe : delivery?.path.deadline)
+            consider(tail.deadline, .tail)
+            if !cursor.isStreaming, !isSilent { consider(keyframeAgain, .keyframe) }
+            if isSilent { consider(nextProbe, .probe) } else { consider(delivery?.path.deadline, .path) }
         }
         return next
     }

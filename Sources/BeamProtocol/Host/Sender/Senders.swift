@@ -37,6 +37,10 @@ struct Senders: Sendable {
     var count: Int { all.count }
     var indices: Range<Int> { all.indices }
     var nextWake: MediaTime { wakes.reduce(.distantFuture) { min($0, $1) } }
+    /// What the one waits for that has to be looked at first; nil if there is none.
+    var nextWait: SenderWaitReason? {
+        wakes.indices.min { wakes[$0] < wakes[$1] }.map { all[$0].wait.for }
+    }
 
     /// A sender is large: it is read where it stands, not copied.
     subscript(index: Int) -> Sender {
@@ -118,7 +122,7 @@ struct Senders: Sendable {
             readyCount -= 1
         }
         // A deadline that has passed and changed nothing must not spin.
-        wakes[index] = max(all[index].deadline, now + Self.shortestRest)
+        wakes[index] = max(all[index].wait.until, now + Self.shortestRest)
     }
 
     private static let shortestRest = Duration.microseconds(50)
