@@ -212,6 +212,9 @@ final class HostDriver {
                         self.handle(.connectionSecured(id, device))
                     },
                     onMessage: { [unowned self] message in self.handle(.connectionMessage(id, message)) },
+                    onViolation: { [unowned self] reason in
+                        self.handle(.connectionViolated(id, reason: reason))
+                    },
                     onEnd: { [unowned self] reason in self.ended(id, trouble: reason) }))
         }
     }

@@ -19,9 +19,9 @@ struct MessageFraming {
 
         var description: String {
             switch self {
-            case .empty: "the other side has sent a message of no bytes, which BeamRoom never does"
+            case .empty: "it sent a message of no bytes, which BeamRoom never does"
             case .tooLong(let count, let limit):
-                "the other side has announced a message of \(count) bytes, where \(limit) are the most"
+                "it announced a message of \(count) bytes, where \(limit) are the most"
             }
         }
     }

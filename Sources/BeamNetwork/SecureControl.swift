@@ -18,6 +18,9 @@ final class SecureControl: ChannelInboundHandler {
         /// comes as an end soon after.
         var onSecured: (DeviceKey) -> Void
         var onMessage: ([UInt8]) -> Void
+        /// What has come isn't messages; nothing more is read. Whoever is told closes the connection; nil: it is closed at once. A part
+        /// of a sentence.
+        var onViolation: ((_ reason: String) -> Void)?
         /// Once, whichever side ended it; nothing comes after it. A part of a sentence.
         var onEnd: (_ reason: String) -> Void
     }
@@ -33,6 +36,7 @@ final class SecureControl: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
     private var isSecured = false
+    private var isViolated = false
     private var framing = MessageFraming()
 
     init(
@@ -162,16 +166,23 @@ final class SecureControl: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard isSecured, events != nil else { return }
+        guard isSecured, !isViolated, events != nil else { return }
         framing.append(Self.unwrapInboundIn(data))
         while events != nil {
             do {
                 guard let message = try framing.next() else { return }
                 events?.onMessage(message)
             } catch {
-                return fail(error.description, context: context)
+                return violated(error.description, context: context)
             }
         }
+    }
+
+    private func violated(_ reason: String, context: ChannelHandlerContext) {
+        isViolated = true
+        framing = MessageFraming()
+        guard let onViolation = events?.onViolation else { return fail(reason, context: context) }
+        onViolation(reason)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

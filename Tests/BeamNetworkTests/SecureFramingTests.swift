@@ -102,7 +102,7 @@ struct SecureFramingTests {
         try await stranger.write([0, 1, 0, 1])
         #expect(
             host.events.waitForEnd()
-                == "the other side has announced a message of 65537 bytes, where 65536 are the most")
+                == "it announced a message of 65537 bytes, where 65536 are the most")
         #expect(stranger.hasEnded)
     }
 

@@ -55,6 +55,8 @@ public struct HostSession: Sendable {
         case connectionSecured(ConnectionID, DeviceKey)
         /// A message of a version 2 connection, without the length in front.
         case connectionMessage(ConnectionID, [UInt8])
+        /// What has come on it isn't of the protocol; nothing more is read of it. A part of a sentence.
+        case connectionViolated(ConnectionID, reason: String)
         /// It has ended, from whichever side. `trouble`: what went wrong while it was to be secured, a part of a sentence.
         case connectionClosed(ConnectionID, trouble: String? = nil)
         /// The person's answer to `.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
@@ -137,6 +139,7 @@ public struct HostSession: Sendable {
         case .connectionBytes(let id, let bytes): lobby.connectionBytes(id, bytes, now: now)
         case .connectionSecured(let id, let device): lobby.connectionSecured(id, device: device, now: now)
         case .connectionMessage(let id, let bytes): lobby.connectionMessage(id, bytes, now: now)
+        case .connectionViolated(let id, let reason): lobby.violated(id, reason: reason, now: now)
         case .connectionClosed(let id, let trouble):
             lobby.connectionEnded(id, trouble: trouble, now: now)
             settleLobby(now: now)

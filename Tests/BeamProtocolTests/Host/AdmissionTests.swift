@@ -238,9 +238,34 @@ struct AdmissionTests {
         #expect(host.isClosed(1))
         let answers = host.takeMessages(1)
         #expect(answers.count <= MessageRate.burst + 1)
-        #expect(answers.last == .bye(MessageRate.reason))
-        // It may come back.
-        #expect(host.join(2) != nil)
+        #expect(answers.last == .refused(.other, "This viewer was sent away: \(MessageRate.reason)"))
+    }
+
+    /// Whoever was let in, and then breaks the rules of the control connection, is told why, and so is the person; it may come back after
+    /// a minute.
+    @Test(arguments: ["too many", "garbage", "no message"]) func whoBreaksTheRulesIsEvicted(how: String) throws {
+        var host = HostBench(.none, trust: Self.trust)
+        #expect(host.join(1) != nil)
+        _ = host.takeMessages(1)
+        switch how {
+        case "too many": for number: UInt64 in 0..<1000 { host.say(1, .ping(number)) }
+        case "garbage": host.handle(.connectionMessage(ConnectionID(1), SecureMessage.ping(1).bytes.dropLast()))
+        default: host.handle(.connectionViolated(ConnectionID(1), reason: "it announced a message of 9 GB"))
+        }
+        #expect(host.isClosed(1))
+        guard case .refused(.other, let told) = try #require(host.takeMessages(1).last) else {
+            Issue.record("it isn't told")
+            return
+        }
+        #expect(told.hasPrefix("This viewer was sent away: it "))
+        let left = host.events.compactMap { event -> String? in
+            if case .viewerLeft(_, _, let reason) = event { reason } else { nil }
+        }
+        #expect(left.count == 1 && left[0].hasPrefix("it was sent away: it "), "\(left)")
+        host.advance(by: HostLimits.evictionTime - .seconds(1))
+        #expect(host.join(2) == nil)
+        host.advance(by: .seconds(2))
+        #expect(host.join(3) != nil)
     }
 
     @Test func linesOfVersionOneAreCountedToo() {

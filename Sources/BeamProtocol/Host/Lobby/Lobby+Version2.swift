@@ -16,7 +16,9 @@ extension Lobby {
 
     mutating func connectionMessage(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
         guard let connection = connections[id], case .version2(var dialog) = connection.dialog else { return }
-        guard connections[id]?.messages.admits(now: now) == true else { return tooManyMessages(id, now: now) }
+        guard connections[id]?.messages.admits(now: now) == true else {
+            return violated(id, reason: MessageRate.reason, now: now)
+        }
         if let viewer = connection.viewer { return viewerMessage(viewer, bytes, on: id, now: now) }
         let action = dialog.message(bytes)
         connections[id]?.dialog = .version2(dialog)
@@ -233,9 +235,12 @@ extension Lobby {
 
     // MARK: A viewer's messages
 
-    private mutating func tooManyMessages(_ id: ConnectionID, now: MediaTime) {
-        send(.bye(MessageRate.reason), to: id)
-        refuseConnection(id, reason: MessageRate.reason, now: now)
+    /// What came on the connection is more, or something else, than anybody honest sends. A viewer that was let in is evicted.
+    mutating func violated(_ id: ConnectionID, reason: String, now: MediaTime) {
+        guard let connection = connections[id] else { return }
+        if let viewer = connection.viewer { return evict(viewer, reason: reason, now: now) }
+        if case .version2 = connection.dialog { send(.bye(reason), to: id) }
+        refuseConnection(id, reason: reason, now: now)
     }
 
     private mutating func viewerMessage(_ viewer: ViewerID, _ bytes: [UInt8], on id: ConnectionID, now: MediaTime) {
@@ -248,7 +253,7 @@ extension Lobby {
             default: break
             }
         } catch {
-            refuseConnection(id, reason: "it sent \(error)", now: now)
+            violated(id, reason: "it sent \(error)", now: now)
         }
     }
 
