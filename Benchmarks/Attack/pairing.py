@@ -212,7 +212,7 @@ class FakeQuestion(Attack):
 
 def is_fooled(text):
     """Whether a name got onto the terminal with more than 32 columns, or with what nobody sees."""
-    plain = text.replace("\r", "").replace("\n", "").replace("\x1b[K", "").replace("\x1b", "")
+    plain = text.replace("\r", "").replace("\n", "").replace("\x1b[K", "").replace("\x1b[A", "").replace("\x1b", "")
     hidden = any(unicodedata.category(letter) in ("Cf", "Zl", "Zp", "Cc") for letter in plain)
     whole = "[y/n]" in text and "482 913" in text and "192.0.2.7" in text
     return hidden or whole or "\u0301" * 33 in plain or "漢" * 17 in plain or " " * 40 in plain

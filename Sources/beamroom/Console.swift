@@ -1,7 +1,8 @@
+import BeamProtocol
 import Foundation
 import Glibc
 
-/// Words for people, on standard error: lines that stay, and on a terminal one live line below them.
+/// Words for people, on standard error: lines that stay, and on a terminal live lines below them.
 ///
 /// Nothing waits for the terminal (see `QueuedOutput`), so it may be called from any thread, an event loop's too.
 final class Console: Sendable {
@@ -21,13 +22,36 @@ final class Console: Sendable {
         output.add(Array((Self.printable(line) + "\n").utf8), beforeWriting: beforeWriting)
     }
 
-    /// Replaces the live line. Nothing where standard error is not a terminal: a log has no use for it.
-    func live(_ line: String) {
-        if isTerminal { output.setLive(Array(Self.printable(line).utf8)) }
+    /// Replaces the live lines. Nothing where standard error is not a terminal: a log has no use for them.
+    func live(_ lines: [String]) {
+        guard isTerminal else { return }
+        var size = winsize()
+        let isKnown = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0
+        let (columns, rows) = isKnown ? (Int(size.ws_col), Int(size.ws_row)) : (0, 0)
+        // A line that the terminal breaks, or that has left at the top, can't be taken back.
+        let fitting = rows > 1 ? lines.prefix(rows - 1) : lines[...]
+        output.setLive(fitting.map { Array(Self.cut(Self.printable($0), to: columns).utf8) })
     }
 
-    /// Ends the live line.
-    func finish() { live("") }
+    func live(_ line: String) { live([line]) }
+
+    /// Ends the live lines.
+    func finish() { if isTerminal { output.setLive([]) } }
+
+    /// So much of the line as stands in `columns`; 0: all of it.
+    private static func cut(_ line: String, to columns: Int) -> String {
+        guard columns > 0, PeerText.columns(line) >= columns else { return line }
+        var kept = String.UnicodeScalarView()
+        for scalar in line.unicodeScalars {
+            kept.append(scalar)
+            // The last column stays free: some terminals go on to the next line with it.
+            if PeerText.columns(String(kept)) >= columns {
+                kept.removeLast()
+                break
+            }
+        }
+        return String(kept)
+    }
 
     /// Waits a bounded time for what was said to be written, before something else writes to the terminal.
     func flush() { output.flush() }

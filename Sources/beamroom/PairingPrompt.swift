@@ -39,6 +39,9 @@ final class PairingPrompt: Sendable {
         terminal.onEnd { [weak self] in self?.refuseAll() }
     }
 
+    /// A question stands in the terminal, where the person may be typing.
+    var isAsking: Bool { state.withLock { !$0.questions.isEmpty } }
+
     /// Where the answers go. Until this is called, nothing is asked.
     func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void) {
         state.withLock { $0.decide = decide }

@@ -9,8 +9,11 @@ import Synchronization
 /// What waits is bounded in bytes. When the bound is reached the oldest lines are left out, and the number of them is
 /// written in their place. A write that fails (disk full, reader gone) loses its lines, counts them, and stops nothing.
 final class QueuedOutput: Sendable {
-    /// How a screen is cleared of the live line: to the first column, erase to the right (ECMA-48, 8.3.41).
-    private static let erasing = Array("\r\u{1B}[K".utf8)
+    /// How a screen is cleared of so many live lines: from the last one up, each erased to the right (ECMA-48, 8.3.22 and 8.3.41).
+    private static func erasing(_ lines: Int) -> [UInt8] {
+        guard lines > 0 else { return [] }
+        return Array(("\r\u{1B}[K" + String(repeating: "\u{1B}[A\u{1B}[K", count: lines - 1)).utf8)
+    }
     /// Given to one write(2) at most, in bytes; a longer line goes alone.
     private static let pieceSize = 64 << 10
 
@@ -28,9 +31,9 @@ final class QueuedOutput: Sendable {
         /// Lines that were left out since that was last written.
         var missing = 0
         /// What is to stand below the lines. Only the newest counts.
-        var live: [UInt8] = []
-        /// What the thread has last written as the live line, and the bytes that it has written so far.
-        var shownLive: [UInt8] = []
+        var live: [[UInt8]] = []
+        /// What the thread has last written as the live lines, and the bytes that it has written so far.
+        var shownLive: [[UInt8]] = []
         var written: UInt64 = 0
         /// The thread sleeps, or is about to, until `wake` is signalled.
         var isAsleep = false
@@ -94,8 +97,8 @@ final class QueuedOutput: Sendable {
         }
     }
 
-    /// Replaces the line that stands below the others, without an end.
-    func setLive(_ line: [UInt8]) { change { $0.live = line } }
+    /// Replaces the lines that stand below the others, each without an end.
+    func setLive(_ lines: [[UInt8]]) { change { $0.live = lines } }
 
     /// Waits until everything is written, as long as bytes go out; at most 300 ms without progress, and 3 s in all.
     ///
@@ -152,7 +155,7 @@ final class QueuedOutput: Sendable {
     /// The next bytes to write; nil if there are none.
     private func take(_ state: inout State) -> Piece? {
         guard !state.isDone else { return nil }
-        var piece = Piece(bytes: state.shownLive.isEmpty ? [] : Self.erasing, lines: 0, missing: 0)
+        var piece = Piece(bytes: Self.erasing(state.shownLive.count), lines: 0, missing: 0)
         if state.first < state.lines.count, state.missing > 0 {
             piece.bytes += notice(state.missing)
             piece.missing = state.missing
@@ -168,7 +171,7 @@ final class QueuedOutput: Sendable {
             piece.lines += 1
             piece.beforeWriting = piece.beforeWriting ?? line.beforeWriting
         }
-        piece.bytes += state.live
+        piece.bytes += state.live.joined(separator: [UInt8(ascii: "\n")])
         state.shownLive = state.live
         return piece
     }

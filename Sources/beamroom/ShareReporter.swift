@@ -283,9 +283,9 @@ final class ShareReporter: Sendable {
         let rates = report.viewers.map { viewer in
             ViewerRate(viewer, since: previous?.viewers.first { $0.session == viewer.session }, seconds: seconds)
         }
-        context.console.live(
-            "\(frames) frames/s   \(Self.megabits(bits))/s   \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
-                + (ViewerRate.worst(of: rates).map { "   \($0.words)" } ?? ""))
+        let total = "\(frames) frames/s   \(Self.megabits(bits))/s   \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
+        // What the person types would stand in the middle of it.
+        context.console.live(prompt.isAsking ? [] : [total] + ViewerTable.lines(rates.map(\.row)))
         var fields = fields(report, framesPerSecond: Double(frames), bitsPerSecond: bits)
         fields["viewerStats"] = .array(rates.map(\.fields))
         context.events.write("stats", fields)

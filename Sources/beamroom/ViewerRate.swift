@@ -29,19 +29,11 @@ struct ViewerRate {
         return .object(fields.compactMapValues { $0 })
     }
 
-    /// `“sofa”: 60 frames/s, 2 ms, 0.5 % lost, smaller stream`.
-    var words: String {
-        let name = viewer.name.map { "“\($0)”" } ?? "\(viewer.address)"
-        var words = "\(name): \(Int(clamping: framesPerSecond.rounded())) frames/s"
-        if let trip = viewer.roundTrip { words += ", \(Int(clamping: trip.inMilliseconds.rounded())) ms" }
-        if let loss = viewer.loss, loss >= 0.001 {
-            words += ", \(Double(Int(clamping: loss * 1000)) / 10) % lost"
-        }
-        return words + (viewer.isReduced ? ", smaller stream" : "")
-    }
-
-    /// The one that gets the fewest frames; nil where nobody watches.
-    static func worst(of rates: [ViewerRate]) -> ViewerRate? {
-        rates.filter(\.viewer.isWatching).min { $0.framesPerSecond < $1.framesPerSecond }
+    var row: ViewerTable.Row {
+        ViewerTable.Row(
+            name: viewer.name.map { "“\(PeerText.name($0, columns: ViewerTable.nameColumns))”" } ?? "\(viewer.address)",
+            framesPerSecond: framesPerSecond,
+            bitsPerSecond: bitsPerSecond, loss: viewer.loss, roundTrip: viewer.roundTrip, isReduced: viewer.isReduced,
+            isWatching: viewer.isWatching, time: MediaTime.now - viewer.since)
     }
 }

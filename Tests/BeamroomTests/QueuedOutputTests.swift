@@ -86,7 +86,7 @@ struct QueuedOutputTests {
     @Test func theLiveLineStandsBelowTheOthers() throws {
         let (read, write) = try pipe()
         let output = makeOutput(write)
-        output.setLive(Array("30 frames".utf8))
+        output.setLive([Array("30 frames".utf8)])
         #expect(output.flush())
         output.add(Array("hello\n".utf8))
         #expect(output.flush())
@@ -94,6 +94,23 @@ struct QueuedOutputTests {
         #expect(output.close())
         Glibc.close(write)
         #expect(readAll(read) == "30 frames\r\u{1B}[Khello\n30 frames\r\u{1B}[K")
+        Glibc.close(read)
+    }
+
+    @Test func severalLiveLinesAreTakenBackFromTheLastOneUp() throws {
+        let (read, write) = try pipe()
+        let output = makeOutput(write)
+        output.setLive([Array("one".utf8), Array("two".utf8), Array("three".utf8)])
+        #expect(output.flush())
+        output.add(Array("hello\n".utf8))
+        output.setLive([Array("four".utf8)])
+        #expect(output.close())
+        Glibc.close(write)
+        let up = "\u{1B}[A\u{1B}[K"
+        let text = readAll(read)
+        // The writing thread may or may not have come between the two.
+        #expect(text.hasPrefix("one\ntwo\nthree\r\u{1B}[K\(up)\(up)hello\n"))
+        #expect(text.hasSuffix("four"))
         Glibc.close(read)
     }
 }

@@ -372,7 +372,7 @@ extension ChildProcess {
 
     /// What stays of a line on a terminal, where others may have stood in its place before.
     private static func lasting(_ line: String) -> String {
-        line.components(separatedBy: "\r\u{1B}[K").last ?? line
+        line.components(separatedBy: "\u{1B}[K").last ?? line
     }
 
     private static func reap(_ pid: pid_t, _ state: Monitor<State>) {
