@@ -88,7 +88,7 @@ public struct ViewerSession: Sendable {
         case closeMedia
         case sendMedia([UInt8])
         /// The next frame to decode: in order, complete, decodable given what was delivered before.
-        case deliver(AccessUnit)
+        case deliver(ReceivedFrame)
         case event(ViewerEvent)
         /// Nothing more to do until then, or until something happens.
         case wait(until: MediaTime)
