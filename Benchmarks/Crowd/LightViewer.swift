@@ -53,7 +53,7 @@ final class LightViewer: Sendable {
             identity: identity, session: ViewerSession.Configuration(trust: trust),
             handlers: ViewerClient.Handlers(
                 onEvent: { event in state.value.withLock { $0.note(event) } },
-                onAccessUnit: { unit in state.value.withLock { $0.note(unit) } },
+                onFrame: { frame in state.value.withLock { $0.note(frame) } },
                 locate: { [endpoint] }),
             options: options)
     }
@@ -71,12 +71,12 @@ extension LightViewer.State {
         let value = Mutex(LightViewer.State())
     }
 
-    fileprivate mutating func note(_ unit: AccessUnit) {
-        if unit.isKeyframe, firstKeyframe == nil { firstKeyframe = unit.time }
+    fileprivate mutating func note(_ frame: ReceivedFrame) {
+        if frame.isKeyframe, firstKeyframe == nil { firstKeyframe = frame.lastArrival }
         frames.append(
             LightViewer.Frame(
-                number: unit.number, layer: UInt8(clamping: unit.lane), isKeyframe: unit.isKeyframe,
-                length: unit.avcc.count, completed: unit.time, captured: unit.captureTime))
+                number: frame.number, layer: UInt8(clamping: frame.layer), isKeyframe: frame.isKeyframe,
+                length: frame.unit.range.count, completed: frame.lastArrival, captured: frame.captureTime))
     }
 
     fileprivate mutating func note(_ event: ViewerEvent) {

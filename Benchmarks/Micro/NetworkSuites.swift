@@ -16,13 +16,13 @@ private let frameBytes = [20_000, 40_000]
 func sessionSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "session") { suite in
         for bytes in frameBytes {
-            let unit = MadeUpFrame.make(bytes: bytes)
+            let frame = MadeUpFrame.make(bytes: bytes)
             var sending: SessionPair?
             suite.benchmark("fragment and seal \(bytes / 1000) kB") { state in
                 var pair = try sending.take() ?? SessionPair()
                 defer { sending = pair }
                 pair.nextFrame()
-                try state.measureAllocating { pair.send(unit) }
+                try state.measureAllocating { pair.send(frame) }
                 _ = pair.receive()
             }
             var receiving: SessionPair?
@@ -30,7 +30,7 @@ func sessionSuite() -> BenchmarkSuite {
                 var pair = try receiving.take() ?? SessionPair()
                 defer { receiving = pair }
                 pair.nextFrame()
-                _ = pair.send(unit)
+                _ = pair.send(frame)
                 try state.measureAllocating { pair.receive() }
             }
         }
@@ -41,15 +41,15 @@ func sessionSuite() -> BenchmarkSuite {
 func loopbackSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "loopback") { suite in
         for bytes in frameBytes {
-            let unit = MadeUpFrame.make(bytes: bytes)
+            let frame = MadeUpFrame.make(bytes: bytes)
             var kept: (pair: LoopbackPair, datagrams: Int)?
             suite.benchmark("send and receive \(bytes / 1000) kB") { state in
-                let (pair, datagrams) = try kept ?? LoopbackPair.counting(unit)
+                let (pair, datagrams) = try kept ?? LoopbackPair.counting(frame)
                 kept = (pair, datagrams)
                 // Frames one after the other would wait for what is gentle to a network.
                 usleep(5000)
                 try state.measureAllocating {
-                    try pair.exchange(unit)
+                    try pair.exchange(frame)
                     return datagrams
                 }
             }
@@ -84,7 +84,7 @@ private final class LoopbackPair {
                     own: viewerIdentity.deviceKey, name: "viewer", instance: 1,
                     known: [hostIdentity.deviceKey: "host"])),
             handlers: ViewerClient.Handlers(
-                onEvent: { _ in }, onAccessUnit: { _ in arrived.signal() }, locate: { [endpoint] }))
+                onEvent: { _ in }, onFrame: { _ in arrived.signal() }, locate: { [endpoint] }))
         self.host = host
         self.arrived = arrived
         try start()
@@ -101,16 +101,16 @@ private final class LoopbackPair {
         throw BenchmarkFailure("no frame came through loopback within 10 s")
     }
 
-    /// A pair, and how many datagrams it makes of `unit`.
-    static func counting(_ unit: AccessUnit) throws -> (pair: LoopbackPair, datagrams: Int) {
+    /// A pair, and how many datagrams it makes of `frame`.
+    static func counting(_ frame: EncodedFrame) throws -> (pair: LoopbackPair, datagrams: Int) {
         let pair = try LoopbackPair()
         let before = pair.host.statistics.datagrams
-        try pair.exchange(unit)
+        try pair.exchange(frame)
         return (pair, Int(pair.host.statistics.datagrams - before))
     }
 
-    func exchange(_ unit: AccessUnit) throws {
-        host.submit(unit)
+    func exchange(_ frame: EncodedFrame) throws {
+        host.submit(frame)
         guard arrived.wait(timeout: .now() + .seconds(2)) == .success else {
             throw BenchmarkFailure("a frame was lost on loopback")
         }
@@ -151,7 +151,7 @@ private struct ParityFrame {
     init(partCount: Int) {
         layout = ParityLayout(partCount: partCount)
         rowCount = layout.rowCount(forShare: 0.1)
-        original = MadeUpFrame.make(bytes: partCount * ParityCode.shardLength).bytes
+        original = MadeUpFrame.make(bytes: partCount * ParityCode.shardLength).unit.bytes
         slots = original
         parity = [UInt8](repeating: 0, count: rowCount * layout.blockCount * ParityCode.shardLength)
     }

@@ -109,12 +109,12 @@ func codecSuite() -> BenchmarkSuite {
             let decoder = Kept { try VideoDecoder() }
             var number = 0
             suite.benchmark("decode 1080p, \(content.rawValue)") { state in
-                let units = try sequence.value
-                let unit = units[number % units.count]
+                let frames = try sequence.value
+                let frame = frames[number % frames.count]
                 number += 1
                 let decoder = try decoder.value
                 try state.measureAllocating {
-                    _ = try decoder.decode(unit)
+                    _ = try decoder.decode(frame)
                     return 0
                 }
             }
@@ -147,7 +147,7 @@ private final class CodedContent {
     }
 
     let encoder: VideoEncoder
-    var coded: [AccessUnit?] = []
+    var coded: [EncodedFrame?] = []
     private let kind: Kind
     private let text = MovingText()
     private let screen = PixelBuffer(format: .bgrx, size: MovingText.size)
@@ -169,12 +169,14 @@ private final class CodedContent {
         return try converter.convert(picture, to: MovingText.size)
     }
 
-    /// `count` coded pictures, the first a keyframe.
-    func sequence(_ count: Int) throws -> [AccessUnit] {
+    /// `count` coded pictures as they arrive, the first a keyframe.
+    func sequence(_ count: Int) throws -> [ReceivedFrame] {
         try (0..<count).compactMap { index in
-            var unit = try encoder.encode(nextPicture(), keyframe: index == 0)
-            unit?.number = UInt32(index)
-            return unit
+            try encoder.encode(nextPicture(), keyframe: index == 0).map { frame in
+                ReceivedFrame(
+                    unit: frame.unit, number: UInt32(index), firstArrival: frame.captureTime,
+                    lastArrival: frame.captureTime)
+            }
         }
     }
 }

@@ -58,10 +58,10 @@ struct SessionPair {
     mutating func nextFrame() { pass(.nanoseconds(16_666_667)) }
 
     /// Fragments, seals and sends. Returns the number of datagrams.
-    mutating func send(_ unit: AccessUnit) -> Int {
-        var unit = unit
-        unit.time = now
-        host.handleFrame(unit, now: now)
+    mutating func send(_ frame: EncodedFrame) -> Int {
+        var frame = frame
+        frame.captureTime = now
+        host.handleFrame(frame, now: now)
         while true {
             // What the pacer holds back goes on as soon as it lets it.
             let deadline = hostOutput()
@@ -157,16 +157,17 @@ struct SessionPair {
 /// Frames that only the network looks at: one NAL unit of bytes that don't compress.
 enum MadeUpFrame {
     static func make(bytes count: Int, isKeyframe: Bool = false, time: MediaTime = .zero)
-        -> AccessUnit
+        -> EncodedFrame
     {
         var bytes: [UInt8] = []
         bytes.append(bigEndian: UInt32(count - 4))
         bytes += (4..<count).map { $0 == 4 ? (isKeyframe ? 0x65 : 0x41) : UInt8(truncatingIfNeeded: $0 &* 167) }
-        return AccessUnit(
+        let unit = AccessUnit(
             bytes: bytes, isKeyframe: isKeyframe,
             parameterSets: isKeyframe
                 ? ParameterSets(sps: [[0x67, 0x4D, 0x00, 0x1F, 0xAA]], pps: [[0x68, 0xEE, 0x3C, 0x80]])
                 : nil,
-            size: PixelSize(width: 1920, height: 1080), time: time)
+            size: PixelSize(width: 1920, height: 1080))
+        return EncodedFrame(unit: unit, captureTime: time)
     }
 }

@@ -86,7 +86,8 @@ final class ContainerFile {
         parameters.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
     }
 
-    func write(_ unit: AccessUnit) throws(CodecError) {
+    /// Appends `unit`, to be shown at `time`.
+    func write(_ unit: AccessUnit, at time: MediaTime) throws(CodecError) {
         guard isOpen else { throw .cannotWriteFile(path: path, reason: "it is closed already") }
         let inBand = unit.parameterSets.map { $0 == sets ? [] : $0.sps + $0.pps } ?? []
         let total = inBand.reduce(unit.avcc.count) { $0 + 4 + $1.count }
@@ -104,7 +105,7 @@ final class ContainerFile {
             if let base = source.baseAddress { (data + bytes.count).update(from: base, count: source.count) }
         }
         let unitOfTime = context.pointee.streams[0]?.pointee.time_base ?? AVRational(num: 1, den: 90_000)
-        let elapsed = max(0, (unit.time - start).inNanoseconds)
+        let elapsed = max(0, (time - start).inNanoseconds)
         lastTimestamp = max(
             lastTimestamp + 1, av_rescale_q(elapsed, AVRational(num: 1, den: 1_000_000_000), unitOfTime))
         packet.pointer.pointee.pts = lastTimestamp

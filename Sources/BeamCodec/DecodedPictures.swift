@@ -11,27 +11,27 @@ final class DecodedPictures {
     private var last: (buffer: PixelBuffer, colour: ColourDescription)?
     private var change = PictureChange()
 
-    /// Takes the picture out of `frame` and leaves it empty.
-    func picture(takingFrom frame: FrameHandle, _ unit: AccessUnit) throws(CodecError) -> Picture {
-        let decoded = frame.pointer.pointee
+    /// Takes the picture out of `handle`, which is left empty. It was decoded from `frame`.
+    func picture(takingFrom handle: FrameHandle, of frame: ReceivedFrame) throws(CodecError) -> Picture {
+        let decoded = handle.pointer.pointee
         let coded = PixelSize(width: Int(decoded.width), height: Int(decoded.height))
         guard LibAV.isSupported(coded) else {
             throw .unsupportedStream(
                 reason: "its pictures are \(coded), more than 8192 pixels a side or too many in all")
         }
-        let size = Self.visibleSize(coded: coded, said: unit.size)
+        let size = Self.visibleSize(coded: coded, said: frame.unit.size)
         let format = AVPixelFormat(decoded.format)
         let colour = try Self.colour(of: decoded, format)
         let buffer =
             switch format {
-            case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: try Self.moved(frame, .i420, size)
-            case AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P: try Self.moved(frame, .i444, size)
-            default: try convert(frame, format, coded: coded, size: size, colour)
+            case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: try Self.moved(handle, .i420, size)
+            case AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P: try Self.moved(handle, .i444, size)
+            default: try convert(handle, format, coded: coded, size: size, colour)
             }
         var picture = Picture(
-            buffer: buffer, colour: colour, time: unit.time, damage: damage(of: buffer, colour),
-            number: UInt64(unit.number))
-        picture.captureTime = unit.captureTime
+            buffer: buffer, colour: colour, time: frame.lastArrival, damage: damage(of: buffer, colour),
+            number: UInt64(frame.number))
+        picture.captureTime = frame.captureTime
         return picture
     }
 

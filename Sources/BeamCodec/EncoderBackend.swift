@@ -19,13 +19,14 @@ protocol EncoderBackend: AnyObject {
     var usesTemporalLayers: Bool { get set }
 
     /// Codes `picture` (of the settings' chroma and size), as a keyframe where asked. Nil only from an encoder that delays frames.
-    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit?
+    /// The frame's capture time is its picture's time.
+    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame?
 
     /// Whether nothing would be won by coding the last picture again.
     var isRefined: Bool { get }
 
     /// Codes the last picture again, better, in at most about `budget` bits; nil when that isn't worth it, or not possible.
-    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit?
+    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> EncodedFrame?
 }
 
 extension EncoderBackend {
@@ -37,5 +38,5 @@ extension EncoderBackend {
         set {}
     }
     var isRefined: Bool { true }
-    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? { nil }
+    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> EncodedFrame? { nil }
 }

@@ -16,7 +16,7 @@ final class LibAVEncoder: EncoderBackend {
     private var parameterSets: ParameterSets?
     /// What was sent in and hasn't come out yet, oldest first.
     private var pending: [(timestamp: Int64, time: MediaTime)] = []
-    private var finished: [AccessUnit] = []
+    private var finished: [EncodedFrame] = []
     private var origin: MediaTime?
     private var lastTimestamp: Int64 = -1
 
@@ -72,7 +72,7 @@ final class LibAVEncoder: EncoderBackend {
         lastTimestamp = -1
     }
 
-    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
+    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame? {
         if isOutdated(at: picture.time, keyframe: keyframe) { try reopen() }
         openedTime = openedTime ?? picture.time
         let frame = try feeder.frame(of: picture)
@@ -113,10 +113,10 @@ final class LibAVEncoder: EncoderBackend {
         if sorted.isKeyframe, parameterSets == nil {
             throw .encodingFailed(reason: "the encoder \(name) gives no parameter sets")
         }
-        finished.append(
-            AccessUnit(
-                bytes: sorted.avcc, isKeyframe: sorted.isKeyframe,
-                parameterSets: sorted.isKeyframe ? parameterSets : nil, size: size, time: takeTime(of: coded.pts)))
+        let unit = AccessUnit(
+            bytes: sorted.avcc, isKeyframe: sorted.isKeyframe, parameterSets: sorted.isKeyframe ? parameterSets : nil,
+            size: size)
+        finished.append(EncodedFrame(unit: unit, captureTime: takeTime(of: coded.pts)))
         return true
     }
 

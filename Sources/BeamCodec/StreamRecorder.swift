@@ -35,10 +35,11 @@ public final class StreamRecorder {
 
     deinit { if let reserved { close(reserved) } }
 
-    /// Appends `unit`; units before the first keyframe are left out.
+    /// Appends `unit`, to be shown at `time` on any clock: the file counts from its first keyframe, and a time that doesn't grow is
+    /// moved behind the one before. Units before the first keyframe are left out.
     ///
     /// - Throws: `cannotWriteFile` (a full disk, for instance), `fileExists` or `cannotCreateFile` (for a next file).
-    public func write(_ unit: AccessUnit) throws(CodecError) {
+    public func write(_ unit: AccessUnit, at time: MediaTime) throws(CodecError) {
         guard !isFinished else { throw .cannotWriteFile(path: currentPath, reason: "the recording has ended already") }
         if unit.isKeyframe, let sets = unit.parameterSets {
             if let current = file, current.size != unit.size {
@@ -48,9 +49,9 @@ public final class StreamRecorder {
                 currentPath = OutputFile.path(path, part: part)
                 reserved = try OutputFile.create(currentPath)
             }
-            if file == nil { file = try start(unit, sets) }
+            if file == nil { file = try start(unit, sets, at: time) }
         }
-        try file?.write(unit)
+        try file?.write(unit, at: time)
     }
 
     /// Ends the file properly. Nothing can be written afterwards.
@@ -75,12 +76,14 @@ public final class StreamRecorder {
         close(descriptor)
     }
 
-    private func start(_ unit: AccessUnit, _ sets: ParameterSets) throws(CodecError) -> ContainerFile {
+    private func start(
+        _ unit: AccessUnit, _ sets: ParameterSets, at time: MediaTime
+    ) throws(CodecError) -> ContainerFile {
         guard let descriptor = reserved else {
             throw .cannotWriteFile(path: currentPath, reason: "it is closed already")
         }
         reserved = nil
         return try ContainerFile(
-            descriptor: descriptor, path: currentPath, kind: container, sets: sets, size: unit.size, start: unit.time)
+            descriptor: descriptor, path: currentPath, kind: container, sets: sets, size: unit.size, start: time)
     }
 }

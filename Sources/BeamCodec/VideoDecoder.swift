@@ -8,7 +8,7 @@ import CAVCodec
 /// most the time to the next keyframe. Used by one thread.
 public final class VideoDecoder {
     private let input: DecoderInput
-    private let frame: FrameHandle
+    private let decoded: FrameHandle
     private let output = DecodedPictures()
     private var numbers = FrameNumbers()
     /// Pictures cannot be built on what came before.
@@ -49,24 +49,25 @@ public final class VideoDecoder {
     ) throws(CodecError) {
         software = try openers.software(max(1, min(16, threads ?? 1)))
         if case .vaapi(let path) = choice { hardware = try openers.hardware(path) }
-        guard let frame = FrameHandle(), let input = DecoderInput() else {
+        guard let decoded = FrameHandle(), let input = DecoderInput() else {
             throw .decoderDoesNotStart(reason: "there is not enough memory")
         }
         self.bounds = bounds
         self.choice = choice
         self.openers = openers
-        self.frame = frame
+        self.decoded = decoded
         self.input = input
     }
 
-    /// Decodes `unit`. The picture refers to the decoder's own memory, without a copy, in the size that the unit says where the
-    /// coded one is at most a row and a column larger, else in the coded size.
+    /// Decodes `frame`. The picture refers to the decoder's own memory, without a copy, in the size that the frame says where the
+    /// coded one is at most a row and a column larger, else in the coded size. Its time is the frame's last arrival.
     ///
     /// Returns nil when the stream itself asks for a delay.
     ///
     /// - Throws: `keyframeNeeded` for a frame that nothing can be built on; `damagedFrame`, after which the next keyframe is
     ///   needed; `unsupportedStream`; `streamBeyondBounds`.
-    public func decode(_ unit: AccessUnit) throws(CodecError) -> Picture? {
+    public func decode(_ frame: ReceivedFrame) throws(CodecError) -> Picture? {
+        let unit = frame.unit
         guard unit.isKeyframe || !needsKeyframe else { throw .keyframeNeeded }
         do {
             needsKeyframe = true
@@ -75,7 +76,7 @@ public final class VideoDecoder {
             try checkNumber(unit)
             if unit.isKeyframe { chooseDecoder(for: unit) }
             let hasPicture = try decodeInput(unit)
-            let picture = hasPicture ? try output.picture(takingFrom: frame, unit) : nil
+            let picture = hasPicture ? try output.picture(takingFrom: decoded, of: frame) : nil
             needsKeyframe = false
             return picture
         } catch {
@@ -97,7 +98,7 @@ public final class VideoDecoder {
     public func flush() {
         software.flush()
         hardware?.flush()
-        av_frame_unref(frame.pointer)
+        av_frame_unref(decoded.pointer)
         numbers.reset()
         needsKeyframe = true
     }
@@ -128,7 +129,7 @@ public final class VideoDecoder {
         input.packet.pointer.pointee.flags = unit.isKeyframe ? AV_PKT_FLAG_KEY : 0
         if usesHardware, let hardware {
             do throws(FrameDecoderError) {
-                return try hardware.decode(input.packet, into: frame)
+                return try hardware.decode(input.packet, into: decoded)
             } catch {
                 switch error {
                 case .damaged(let reason): throw .damagedFrame(reason: reason)
@@ -141,7 +142,7 @@ public final class VideoDecoder {
             }
         }
         do throws(FrameDecoderError) {
-            return try software.decode(input.packet, into: frame)
+            return try software.decode(input.packet, into: decoded)
         } catch {
             switch error {
             case .damaged(let reason), .deviceFailed(let reason): throw .damagedFrame(reason: reason)
@@ -154,6 +155,6 @@ public final class VideoDecoder {
         isHardwareOut = true
         usesHardware = false
         hardwareFailure = reason
-        av_frame_unref(frame.pointer)
+        av_frame_unref(decoded.pointer)
     }
 }

@@ -90,12 +90,12 @@ public final class VideoEncoder {
 
     /// Codes `picture` (i420, or i444 for full colour, of the size in the settings, BT.709 limited), as a keyframe where asked.
     ///
-    /// Returns the frame at once. Only an encoder that delays frames (some hardware does) returns nil, and the frame from a
-    /// later call. The picture is the encoder's for reading until its buffer is let go; libx264 has copied it on return.
+    /// Returns the frame at once, with the picture's time as its capture time. Only an encoder that delays frames (some hardware does)
+    /// returns nil, and the frame from a later call. The picture is the encoder's for reading until its buffer is let go; libx264 has copied it on return.
     ///
     /// libx264 looks at nothing but `picture.damage`, which has to cover what differs from the picture coded before: unite
     /// the damage of pictures that are left out (`Picture.replacing`).
-    public func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
+    public func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame? {
         try check(picture)
         return try backend.encode(picture, keyframe: keyframe)
     }
@@ -109,11 +109,11 @@ public final class VideoEncoder {
     /// again every few frames' time until `isRefined`.
     ///
     /// - Parameters:
-    ///   - picture: The last picture, the same pixels; its time becomes the frame's, its damage doesn't matter.
+    ///   - picture: The last picture, the same pixels; its time becomes the frame's capture time, its damage doesn't matter.
     ///   - budget: About how many bits the frame may have; nil for a share of what the bit rate leaves at this time.
     /// - Returns: Nil when nothing is left to do (`isRefined`), when the bit rate has no room at this time, and always from an
     ///   encoder other than libx264.
-    public func refine(_ picture: Picture, budget: Int? = nil) throws(CodecError) -> AccessUnit? {
+    public func refine(_ picture: Picture, budget: Int? = nil) throws(CodecError) -> EncodedFrame? {
         try check(picture)
         return try backend.refine(picture, budget: budget)
     }

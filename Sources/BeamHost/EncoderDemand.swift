@@ -90,7 +90,7 @@ final class EncoderDemand: Sendable {
         func requestKeyframe(layer: Int) { owner.requestKeyframe(layer: layer, of: index) }
 
         /// Whether the frame, which was made just now, is for this consumer, too. To be asked once about each frame.
-        func takes(_ unit: AccessUnit) -> Bool { owner.takes(unit, consumer: index) }
+        func takes(_ frame: EncodedFrame) -> Bool { owner.takes(frame, consumer: index) }
     }
 
     /// Another consumer, which wants nothing yet.
@@ -117,12 +117,12 @@ final class EncoderDemand: Sendable {
         if isNews { wake() }
     }
 
-    private func takes(_ unit: AccessUnit, consumer: Int) -> Bool {
+    private func takes(_ frame: EncodedFrame, consumer: Int) -> Bool {
         layers.withLock { layers in
-            let claim = layers[unit.lane].claims[consumer]
+            let claim = layers[frame.layer].claims[consumer]
             guard claim.isPassedOver else { return true }
-            guard unit.isKeyframe, !claim.isAbsent else { return false }
-            layers[unit.lane].claims[consumer].isPassedOver = false
+            guard frame.isKeyframe, !claim.isAbsent else { return false }
+            layers[frame.layer].claims[consumer].isPassedOver = false
             return true
         }
     }

@@ -7,7 +7,7 @@ protocol FrameSink: AnyObject, Sendable {
     func open()
 
     /// The next frame of a simulcast layer, in the order of encoding. On the encoder's thread, which every other sink waits for: hand on, don't wait.
-    func push(_ unit: AccessUnit)
+    func push(_ frame: EncodedFrame)
 
     /// Called once, after the last frame, also where `open` was never called because the host couldn't start. Returns when the sink has
     /// done with what it was given.
@@ -28,8 +28,8 @@ final class NetworkSink: FrameSink {
     /// Tells the viewers that the screen is being shared.
     func open() { server.setBroadcast(true) }
 
-    func push(_ unit: AccessUnit) {
-        if consumer.takes(unit) { server.submit(unit) }
+    func push(_ frame: EncodedFrame) {
+        if consumer.takes(frame) { server.submit(frame) }
     }
 
     /// Viewers are told, and connections closed.

@@ -214,11 +214,11 @@ struct LaneEncoder {
         let converted = try converter.convert(source, to: sentSize)
         lastPicture = converted
         improvement = begin + rest
-        guard let unit = try coded(converted, keyframe: keyframe) else { return }
+        guard let frame = try coded(converted, keyframe: keyframe) else { return }
         // A keyframe that comes by itself answers those that were asked for.
-        if unit.isKeyframe { wanted.keyframeMade(layer: lane) }
-        if !isRepeated, !unit.isKeyframe, Self.isMotion(source) { tell(unit, interval: interval, at: begin) }
-        handOn(unit, waited: isRepeated ? nil : begin - source.time, begin: begin)
+        if frame.isKeyframe { wanted.keyframeMade(layer: lane) }
+        if !isRepeated, !frame.isKeyframe, Self.isMotion(source) { tell(frame.unit, interval: interval, at: begin) }
+        handOn(frame, waited: isRepeated ? nil : begin - source.time, begin: begin)
     }
 
     /// Tells the ladder how the frame went.
@@ -243,9 +243,9 @@ struct LaneEncoder {
         repetition = nil
         last.time = now
         improvement = now + Self.refinement
-        guard let unit = try coded(last, keyframe: true) else { return }
+        guard let frame = try coded(last, keyframe: true) else { return }
         wanted.keyframeMade(layer: lane)
-        handOn(unit, waited: nil, begin: now)
+        handOn(frame, waited: nil, begin: now)
     }
 
     /// There is time to make the last picture better.
@@ -258,9 +258,9 @@ struct LaneEncoder {
         }
         last.time = now
         encoder.setRate(rate, isPathBound: isPathBound)
-        let unit = try coded(last) { encoder, last throws(CodecError) in try encoder.refine(last) }
-        improvement = encoder.isRefined ? nil : now + pause(after: unit)
-        if let unit { handOn(unit, waited: nil, begin: now) }
+        let frame = try coded(last) { encoder, last throws(CodecError) in try encoder.refine(last) }
+        improvement = encoder.isRefined ? nil : now + pause(after: frame?.unit)
+        if let frame { handOn(frame, waited: nil, begin: now) }
     }
 
     /// From this improvement to the next: a path that carries little is used but for a tenth, however well sizes were foreseen.
@@ -292,7 +292,7 @@ struct LaneEncoder {
         encoder = try VideoEncoder(settings.encoderSettings(for: size))
     }
 
-    private mutating func coded(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
+    private mutating func coded(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame? {
         encoder?.setRate(rate, isPathBound: isPathBound)
         encoder?.usesTemporalLayers = demand.wantsTemporalLayers
         return try coded(picture) { encoder, picture throws(CodecError) in
@@ -302,8 +302,8 @@ struct LaneEncoder {
 
     /// What `body` codes. A device's encoder that fails gives way to the processor's, which begins with a keyframe.
     private mutating func coded(
-        _ picture: Picture, _ body: (VideoEncoder, Picture) throws(CodecError) -> AccessUnit?
-    ) throws(CodecError) -> AccessUnit? {
+        _ picture: Picture, _ body: (VideoEncoder, Picture) throws(CodecError) -> EncodedFrame?
+    ) throws(CodecError) -> EncodedFrame? {
         guard let encoder else { return nil }
         do throws(CodecError) {
             return try body(encoder, picture)
@@ -321,18 +321,18 @@ struct LaneEncoder {
     }
 
     /// `waited` is nil for a picture that was sent before.
-    private func handOn(_ unit: AccessUnit, waited: Duration?, begin: MediaTime) {
+    private func handOn(_ frame: EncodedFrame, waited: Duration?, begin: MediaTime) {
         let end = MediaTime.now
-        var unit = unit
-        unit.lane = lane
-        unit.isRepeated = waited == nil
-        unit.stages = waited.map { AccessUnit.StageTimes(waited: $0, encode: end - begin) }
+        var frame = frame
+        frame.layer = lane
+        frame.isRepeated = waited == nil
+        frame.stages = waited.map { StageTimes(waited: $0, encode: end - begin) }
         state.shared.withLock { shared in
             if lane == 0 { shared.encoded += 1 }
             if waited != nil, lane == 0 { shared.encode.record(end - begin) }
             shared.lanes[lane] = report
         }
-        for sink in sinks { sink.push(unit) }
+        for sink in sinks { sink.push(frame) }
     }
 
     private var report: HostReport.Lane {

@@ -38,7 +38,7 @@ final class RecorderSink: FrameSink {
         var report: HostReport.Recording
     }
 
-    private let queue: BoundedQueue<AccessUnit>
+    private let queue: BoundedQueue<EncodedFrame>
     private let consumer: EncoderDemand.Consumer
     private let handlers: Handlers
     private let state: Mutex<State>
@@ -51,8 +51,8 @@ final class RecorderSink: FrameSink {
     /// - Throws: what `StreamRecorder.init` does.
     init(
         path: String, consumer: EncoderDemand.Consumer,
-        queue: BoundedQueue<AccessUnit> = BoundedQueue(
-            capacity: mostFrames, weighing: { $0.bytes.count }, atMost: mostBytes), handlers: Handlers
+        queue: BoundedQueue<EncodedFrame> = BoundedQueue(
+            capacity: mostFrames, weighing: { $0.unit.bytes.count }, atMost: mostBytes), handlers: Handlers
     ) throws(CodecError) {
         self.queue = queue
         self.consumer = consumer
@@ -70,9 +70,9 @@ final class RecorderSink: FrameSink {
         consumer.requestKeyframe(layer: 0)
     }
 
-    func push(_ unit: AccessUnit) {
-        guard unit.lane == 0, isWanted(unit) else { return }
-        guard queue.put(unit) == .full else { return }
+    func push(_ frame: EncodedFrame) {
+        guard frame.layer == 0, isWanted(frame) else { return }
+        guard queue.put(frame) == .full else { return }
         let isFirstGap = state.withLock { state in
             guard state.phase != .ended else { return false }
             state.phase = .skipping
@@ -85,18 +85,18 @@ final class RecorderSink: FrameSink {
         askIfCaughtUp()
     }
 
-    private func isWanted(_ unit: AccessUnit) -> Bool {
+    private func isWanted(_ frame: EncodedFrame) -> Bool {
         state.withLock { state in
             switch state.phase {
             case .recording: return true
             case .ended: return false
             case .beginning:
-                guard unit.isKeyframe else { return false }
+                guard frame.isKeyframe else { return false }
                 state.phase = .recording
                 return true
             case .skipping:
                 // A keyframe for which there is barely room would only be the beginning of the next gap.
-                guard unit.isKeyframe, queue.count <= queue.capacity / 2 else {
+                guard frame.isKeyframe, queue.count <= queue.capacity / 2 else {
                     state.report.dropped += 1
                     return false
                 }
@@ -128,8 +128,8 @@ final class RecorderSink: FrameSink {
         guard let recorder = takeRecorder() else { return }
         do throws(CodecError) {
             var path: String?
-            while let unit = queue.take() {
-                try recorder.write(unit)
+            while let frame = queue.take() {
+                try recorder.write(frame.unit, at: frame.captureTime)
                 if recorder.currentPath != path {
                     path = recorder.currentPath
                     handlers.onFile(recorder.currentPath)

@@ -104,8 +104,8 @@ final class HostDriver {
         pump()
     }
 
-    func submit(_ unit: AccessUnit) {
-        session.handleFrame(unit, now: .now)
+    func submit(_ frame: EncodedFrame) {
+        session.handleFrame(frame, now: .now)
         pump()
     }
 

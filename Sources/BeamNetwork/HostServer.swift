@@ -73,8 +73,8 @@ public final class HostServer: Sendable {
     }
 
     /// Hands the next encoded frame to the network.
-    public func submit(_ unit: AccessUnit) {
-        handle.perform { $0.submit(unit) }
+    public func submit(_ frame: EncodedFrame) {
+        handle.perform { $0.submit(frame) }
     }
 
     /// The person's answer to `HostEvent.viewerAsks`.

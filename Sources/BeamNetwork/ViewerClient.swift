@@ -25,17 +25,17 @@ public final class ViewerClient: Sendable {
     public struct Handlers: Sendable {
         public var onEvent: @Sendable (ViewerEvent) -> Void
         /// The next frame to decode.
-        public var onAccessUnit: @Sendable (AccessUnit) -> Void
+        public var onFrame: @Sendable (ReceivedFrame) -> Void
         /// Where the host is now, most promising first; asked before each attempt. Empty: not known at the moment.
         public var locate: @Sendable () -> [Endpoint]
 
         public init(
             onEvent: @escaping @Sendable (ViewerEvent) -> Void,
-            onAccessUnit: @escaping @Sendable (AccessUnit) -> Void,
+            onFrame: @escaping @Sendable (ReceivedFrame) -> Void,
             locate: @escaping @Sendable () -> [Endpoint]
         ) {
             self.onEvent = onEvent
-            self.onAccessUnit = onAccessUnit
+            self.onFrame = onFrame
             self.locate = locate
         }
     }

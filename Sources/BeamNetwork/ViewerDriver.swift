@@ -324,7 +324,7 @@ final class ViewerDriver {
             case .openMedia(let port): openMedia(port: port)
             case .closeMedia: closeMedia()
             case .sendMedia(let bytes): sendMedia(bytes)
-            case .deliver(let unit): handlers.onAccessUnit(unit)
+            case .deliver(let frame): handlers.onFrame(frame)
             case .event(let event): handlers.onEvent(event)
             case .wait(let deadline, _): return timer.arm(deadline)
             }

@@ -44,7 +44,7 @@ final class DecodeStage: Sendable {
     private static let sliceThreads = min(4, ProcessInfo.processInfo.activeProcessorCount)
 
     private let state = State()
-    private let queue: BoundedQueue<AccessUnit>
+    private let queue: BoundedQueue<ReceivedFrame>
     private let choice: DecoderChoice
     private let bounds: StreamBounds
     private let parcel: Parcel
@@ -53,7 +53,7 @@ final class DecodeStage: Sendable {
 
     /// `slot` is nil where nobody looks.
     init(
-        _ choice: DecoderChoice, bounds: StreamBounds, queue: BoundedQueue<AccessUnit>, slot: LatestSlot<Picture>?,
+        _ choice: DecoderChoice, bounds: StreamBounds, queue: BoundedQueue<ReceivedFrame>, slot: LatestSlot<Picture>?,
         files: consuming sending Files, handlers: Handlers
     ) throws(CodecError) {
         self.queue = queue
@@ -153,7 +153,7 @@ final class DecodeStage: Sendable {
             self.frames = frames
         }
 
-        mutating func run(_ queue: BoundedQueue<AccessUnit>, _ choice: DecoderChoice, _ bounds: StreamBounds) {
+        mutating func run(_ queue: BoundedQueue<ReceivedFrame>, _ choice: DecoderChoice, _ bounds: StreamBounds) {
             do throws(CodecError) {
                 let decoder =
                     if let decoder {
@@ -161,7 +161,7 @@ final class DecodeStage: Sendable {
                     } else {
                         try VideoDecoder(threads: DecodeStage.sliceThreads, choice: choice, bounds: bounds)
                     }
-                while let unit = queue.take() { try handle(unit, decoder) }
+                while let frame = queue.take() { try handle(frame, decoder) }
                 try recorder?.finish()
                 try frames?.finish()
             } catch {
@@ -169,14 +169,14 @@ final class DecodeStage: Sendable {
             }
         }
 
-        private mutating func handle(_ unit: AccessUnit, _ decoder: VideoDecoder) throws(CodecError) {
+        private mutating func handle(_ frame: ReceivedFrame, _ decoder: VideoDecoder) throws(CodecError) {
             let picture: Picture?
             // No keyframe is asked for: it would be refused, too, as long as the host doesn't change what it sends.
-            if isRefused, !unit.isKeyframe { return }
+            if isRefused, !frame.isKeyframe { return }
             isRefused = false
             defer { warn(decoder) }
             do throws(CodecError) {
-                picture = try decoder.decode(unit)
+                picture = try decoder.decode(frame)
             } catch {
                 switch error {
                 case .streamBeyondBounds, .unsupportedStream:
@@ -187,9 +187,9 @@ final class DecodeStage: Sendable {
                 }
                 return
             }
-            if let picture { show(picture, of: unit, decodedBy: decoder.name) }
+            if let picture { show(picture, of: frame, decodedBy: decoder.name) }
             // Files come after the window: they have time.
-            try recorder?.write(unit)
+            try recorder?.write(frame.unit, at: frame.lastArrival)
             if let picture { try frames?.write(picture) }
         }
 
@@ -201,7 +201,7 @@ final class DecodeStage: Sendable {
                 "The graphics device does not decode any more (\(reason)). The processor does from here on.")
         }
 
-        private mutating func show(_ picture: Picture, of unit: AccessUnit, decodedBy name: String) {
+        private mutating func show(_ picture: Picture, of frame: ReceivedFrame, decodedBy name: String) {
             let end = MediaTime.now
             var picture = picture
             picture.decodedTime = end
@@ -211,9 +211,9 @@ final class DecodeStage: Sendable {
                 shared.decoded += 1
                 shared.size = picture.size
                 shared.decoder = name
-                shared.times.recordArrival(of: unit)
-                shared.times.record(.decode, end - unit.time)
-                if let capture = unit.captureTime { shared.times.record(.captureToPicture, end - capture) }
+                shared.times.recordArrival(of: frame)
+                shared.times.record(.decode, end - frame.lastArrival)
+                if let capture = frame.captureTime { shared.times.record(.captureToPicture, end - capture) }
             }
             if picture.size != size {
                 size = picture.size

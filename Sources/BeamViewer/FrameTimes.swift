@@ -28,15 +28,15 @@ struct FrameTimes: Sendable {
         tracks[span, default: LatencyTrack()].record(duration)
     }
 
-    /// The network's part of the way of `unit`, as far as the host has told its own.
-    mutating func recordArrival(of unit: AccessUnit) {
-        guard let capture = unit.captureTime else { return }
-        record(.captureToArrival, unit.time - capture)
-        guard let stages = unit.stages, let first = unit.firstArrival else { return }
+    /// The network's part of the way of `frame`, as far as the host has told its own.
+    mutating func recordArrival(of frame: ReceivedFrame) {
+        guard let capture = frame.captureTime else { return }
+        record(.captureToArrival, frame.lastArrival - capture)
+        guard let stages = frame.stages else { return }
         record(.capture, stages.waited)
         record(.encode, stages.encode)
-        record(.network, first - capture - stages.waited - stages.encode)
-        record(.reassembly, unit.time - first)
+        record(.network, frame.firstArrival - capture - stages.waited - stages.encode)
+        record(.reassembly, frame.lastArrival - frame.firstArrival)
     }
 
     /// `picture` stands in the window.

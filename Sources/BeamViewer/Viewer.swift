@@ -22,7 +22,7 @@ public final class Viewer: Sendable {
     /// The newest decoded picture, for the window.
     let slot: LatestSlot<Picture>
     private let onNotice: @Sendable (ViewerNotice) -> Void
-    private let queue: BoundedQueue<AccessUnit>
+    private let queue: BoundedQueue<ReceivedFrame>
     let decode: DecodeStage
     private let finder: HostFinder
     private let identity: LocalIdentity
@@ -40,8 +40,8 @@ public final class Viewer: Sendable {
         forgetting = try keeper.watch(
             { hosts in shared.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
-        let queue = BoundedQueue<AccessUnit>(
-            capacity: Self.queueCapacity, weighing: { $0.bytes.count }, atMost: Self.queueBytes)
+        let queue = BoundedQueue<ReceivedFrame>(
+            capacity: Self.queueCapacity, weighing: { $0.unit.bytes.count }, atMost: Self.queueBytes)
         let files = DecodeStage.Files(
             recorder: try options.recordPath.map { path throws in try StreamRecorder(path: path) },
             frames: try options.framesPath.map { path throws in
@@ -114,8 +114,8 @@ public final class Viewer: Sendable {
                 }
                 onNotice(.session(event))
             },
-            onAccessUnit: { unit in
-                guard queue.put(unit) == .full else { return }
+            onFrame: { frame in
+                guard queue.put(frame) == .full else { return }
                 // The decoder doesn't keep up: what waits is old already. Start afresh with a keyframe.
                 queue.flush()
                 shared.tellClient { $0.decoderFailed() }

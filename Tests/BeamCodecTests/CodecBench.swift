@@ -86,10 +86,10 @@ struct CodecBench {
         for (number, picture) in pictures.enumerated() {
             var timed = picture
             timed.time = MediaTime(nanoseconds: Int64(Double(number) * 1e9 / frameRate))
-            var unit: AccessUnit?
+            var frame: EncodedFrame?
             encoding.append(
-                try milliseconds { unit = try encoder.encode(timed, keyframe: number == pictures.count / 2) })
-            let coded = try #require(unit)
+                try milliseconds { frame = try encoder.encode(timed, keyframe: number == pictures.count / 2) })
+            let coded = try #require(frame).unit
             var decoded: Picture?
             decoding.append(try milliseconds { decoded = try decoder.decode(coded) })
             alone.append(try milliseconds { _ = try single.decode(coded) })

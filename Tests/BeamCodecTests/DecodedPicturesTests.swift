@@ -32,7 +32,7 @@ import Testing
                     if let left { picture.damage.insert(PixelRect(x: left, y: 160, width: 40, height: 32)) }
                 }
             }
-            return try #require(try encoder.encode(picture, keyframe: number == 0))
+            return try #require(try encoder.encode(picture, keyframe: number == 0)).unit
         }
     }
 

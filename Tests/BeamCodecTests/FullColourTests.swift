@@ -55,20 +55,20 @@ struct ColouredText {
     }
 
     /// Codes coloured text, refined at rest, and returns the stream and its quality.
-    private func coded(_ chroma: ChromaFormat) throws -> (units: [AccessUnit], quality: Double, shown: Picture) {
+    private func coded(_ chroma: ChromaFormat) throws -> (frames: [EncodedFrame], quality: Double, shown: Picture) {
         let source = ColouredText(size).buffer
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000, chroma: chroma))
         let decoder = try VideoDecoder()
         var picture = try PictureConverter(chroma).convert(Picture(buffer: source, time: .zero), to: size)
-        var units = [try #require(try encoder.encode(picture, keyframe: true))]
+        var frames = [try #require(try encoder.encode(picture, keyframe: true))]
         for tick in 1...40 where !encoder.isRefined {
             picture.time = MediaTime(nanoseconds: Int64(tick) * 60_000_000)
-            if let unit = try encoder.refine(picture) { units.append(unit) }
+            if let frame = try encoder.refine(picture) { frames.append(frame) }
         }
         var shown: Picture?
-        for unit in units { shown = try decoder.decode(unit) }
+        for frame in frames { shown = try decoder.decode(frame.unit) }
         let picture444 = try #require(shown)
-        return (units, quality(rgb(picture444), source), picture444)
+        return (frames, quality(rgb(picture444), source), picture444)
     }
 
     @Test func colouredTextArrivesAsItIs() throws {
@@ -86,7 +86,7 @@ struct ColouredText {
         let converter = PictureConverter(.full)
         let source = ColouredText(size).buffer
         let first = try converter.convert(Picture(buffer: source, time: .zero), to: size)
-        let key = try #require(try encoder.encode(first, keyframe: true))
+        let key = try #require(try encoder.encode(first, keyframe: true)).unit
         _ = try decoder.decode(key)
         let rect = PixelRect(x: 101, y: 53, width: 40, height: 21)
         for y in rect.y..<rect.maxY {
@@ -95,7 +95,7 @@ struct ColouredText {
         let second = try PictureConverter(.full).convert(
             Picture(
                 buffer: source, time: MediaTime(nanoseconds: 33_000_000), damage: DamageRegion(rect)), to: size)
-        let unit = try #require(try encoder.encode(second, keyframe: false))
+        let unit = try #require(try encoder.encode(second, keyframe: false)).unit
         #expect(unit.bytes.count * 5 < key.bytes.count)
         let shown = try #require(try decoder.decode(unit))
         for plane in 0..<3 { #expect(PictureQuality.psnr(shown.buffer, second.buffer, plane: plane) >= 32) }
@@ -107,7 +107,7 @@ struct ColouredText {
         let file = directory.file("full.\(ending)")
         let recorder = try StreamRecorder(path: file)
         let stream = try coded(.full)
-        for unit in stream.units { try recorder.write(unit) }
+        for frame in stream.frames { try recorder.write(frame.unit, at: frame.captureTime) }
         try recorder.finish()
         let probed = try Probe.run(
             file, "-show_entries", "stream=profile,width,height,pix_fmt,color_range,color_space")

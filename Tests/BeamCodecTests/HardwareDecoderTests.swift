@@ -161,7 +161,7 @@ import Testing
         let decoder = try VideoDecoder(choice: .vaapi(device: nil), openers: device.openers)
         let picture = try PictureConverter(.full).convert(content.picture(0), to: size)
         let full = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, chroma: .full))
-        let unit = try #require(try full.encode(picture, keyframe: true))
+        let unit = try #require(try full.encode(picture, keyframe: true)).unit
         #expect(try decoder.decode(unit)?.format == .i444)
         #expect(decoder.name == "software" && decoder.hardwareFailure == nil)
         // The next stream is the device's again.

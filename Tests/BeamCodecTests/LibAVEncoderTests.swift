@@ -17,12 +17,12 @@ import Testing
         var (before, after, keyframes): (Int, Int, [Int]) = (0, 0, [])
         for number in 0..<120 {
             if number == 60 { encoder.setRate(600_000, isPathBound: true) }
-            let unit = try #require(try encoder.encode(contents[number % 5].picture(number), keyframe: number == 0))
-            _ = try decoder.decode(unit)
-            #expect(unit.time == MovingContent.time(number))
-            if unit.isKeyframe { keyframes.append(number) }
-            if (30..<60).contains(number) { before += unit.bytes.count * 8 }
-            if (90..<120).contains(number) { after += unit.bytes.count * 8 }
+            let frame = try #require(try encoder.encode(contents[number % 5].picture(number), keyframe: number == 0))
+            _ = try decoder.decode(frame.unit)
+            #expect(frame.captureTime == MovingContent.time(number))
+            if frame.isKeyframe { keyframes.append(number) }
+            if (30..<60).contains(number) { before += frame.unit.bytes.count * 8 }
+            if (90..<120).contains(number) { after += frame.unit.bytes.count * 8 }
         }
         return (before, after, keyframes)
     }

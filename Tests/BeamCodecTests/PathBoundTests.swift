@@ -11,7 +11,7 @@ import Testing
     private func scroll(_ encoder: VideoEncoder, from start: Int, count: Int, rate: Int) throws -> [Double] {
         let content = MovingContent(size)
         return try (start..<start + count).map { number in
-            let unit = try #require(try encoder.encode(content.picture(number), keyframe: false))
+            let unit = try #require(try encoder.encode(content.picture(number), keyframe: false)).unit
             return Double(unit.bytes.count * 8) / Double(rate)
         }
     }
@@ -20,13 +20,13 @@ import Testing
         let rate = 2_000_000
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
         encoder.setRate(rate, isPathBound: true)
-        let first = try #require(try encoder.encode(MovingContent(size).picture(0), keyframe: true))
+        let first = try #require(try encoder.encode(MovingContent(size).picture(0), keyframe: true)).unit
         #expect(Double(first.bytes.count * 8) <= 0.3 * Double(rate))
         let frames = try scroll(encoder, from: 1, count: 60, rate: rate)
         #expect(frames.dropFirst(5).allSatisfy { $0 <= 0.15 }, "\(frames)")
         #expect(frames.suffix(30).reduce(0, +) <= 1.1)
         // A keyframe in the midst of it keeps to its bound, too.
-        let again = try #require(try encoder.encode(MovingContent(size).picture(61), keyframe: true))
+        let again = try #require(try encoder.encode(MovingContent(size).picture(61), keyframe: true)).unit
         #expect(Double(again.bytes.count * 8) <= 0.3 * Double(rate))
     }
 
@@ -66,13 +66,13 @@ import Testing
         let decoder = try VideoDecoder()
         let source = ColouredText(size).buffer
         var picture = try PictureConverter(chroma).convert(Picture(buffer: source, time: .zero), to: size)
-        let key = try #require(try encoder.encode(picture, keyframe: true))
+        let key = try #require(try encoder.encode(picture, keyframe: true)).unit
         var shown = try #require(try decoder.decode(key))
         let first = PictureQuality.psnr(shown.buffer, picture.buffer)
         var seconds: [Double] = []
         for tick in 1...400 where !encoder.isRefined {
             picture.time = MediaTime(nanoseconds: Int64(tick) * 60_000_000)
-            guard let unit = try encoder.refine(picture) else { continue }
+            guard let unit = try encoder.refine(picture)?.unit else { continue }
             seconds.append(Double(unit.bytes.count * 8) / Double(rate))
             shown = try #require(try decoder.decode(unit))
         }
@@ -96,7 +96,7 @@ import Testing
         var seconds: [Double] = []
         for tick in 1...200 where !encoder.isRefined {
             last.time = MovingContent.time(45) + .milliseconds(50 * tick)
-            guard let unit = try encoder.refine(last) else { continue }
+            guard let unit = try encoder.refine(last)?.unit else { continue }
             seconds.append(Double(unit.bytes.count * 8) / Double(rate))
         }
         #expect(encoder.isRefined)

@@ -13,11 +13,12 @@ import Testing
         let content = MovingContent(size)
         let decoder = try VideoDecoder()
         for (number, unit) in try content.coded(6).enumerated() {
-            let picture = try #require(try decoder.decode(unit))
+            let frame = ReceivedFrame(unit, number: number, time: MovingContent.time(100 + number))
+            let picture = try #require(try decoder.decode(frame))
             #expect(picture.size == size)
             #expect(picture.format == .i420)
             #expect(picture.colour == .bt709Limited)
-            #expect(picture.time == unit.time)
+            #expect(picture.time == frame.lastArrival)
             #expect(picture.number == UInt64(number))
             let original = content.picture(number).buffer
             // In a handful of samples, each may be a few steps off.

@@ -7,8 +7,8 @@ import Testing
 @Suite struct ScreenEncoderTests {
     private let size = PixelSize(width: 640, height: 360)
 
-    private func decoded(_ decoder: VideoDecoder, _ unit: AccessUnit?) throws -> Picture {
-        let unit = try #require(unit)
+    private func decoded(_ decoder: VideoDecoder, _ frame: EncodedFrame?) throws -> Picture {
+        let unit = try #require(frame).unit
         return try #require(try decoder.decode(unit))
     }
 
@@ -117,8 +117,8 @@ import Testing
                 }
             }
             let time = MediaTime(nanoseconds: Int64(number) * 1_000_000_000 / 60)
-            let unit = try encoder.encode(Picture(buffer: buffer, time: time), keyframe: number == 90)
-            return try #require(unit).bytes.count * 8
+            let frame = try encoder.encode(Picture(buffer: buffer, time: time), keyframe: number == 90)
+            return try #require(frame).unit.bytes.count * 8
         }
     }
 
@@ -164,9 +164,9 @@ import Testing
         // Two seconds at rest.
         for _ in 0..<40 {
             picture.time = picture.time + .milliseconds(50)
-            guard let unit = try encoder.refine(picture) else { continue }
-            #expect(!unit.isKeyframe && unit.time == picture.time)
-            shown = try decoded(decoder, unit)
+            guard let frame = try encoder.refine(picture) else { continue }
+            #expect(!frame.isKeyframe && frame.captureTime == picture.time)
+            shown = try decoded(decoder, frame)
             quality.append(PictureQuality.psnr(shown.buffer, picture.buffer))
         }
         #expect(quality.count > 1)
@@ -192,7 +192,7 @@ import Testing
         var frames = 0
         for _ in 0..<200 where !encoder.isRefined {
             picture.time = picture.time + .milliseconds(100)
-            guard let unit = try encoder.refine(picture, budget: budget) else { continue }
+            guard let unit = try encoder.refine(picture, budget: budget)?.unit else { continue }
             frames += 1
             #expect(unit.bytes.count * 8 < budget * 5 / 2)
         }

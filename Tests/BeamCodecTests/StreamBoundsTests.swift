@@ -114,7 +114,7 @@ struct StreamBoundsTests {
     private func unit(_ set: [UInt8], avcc: [UInt8] = [0, 0, 0, 2, 0x65, 0x88]) -> AccessUnit {
         AccessUnit(
             bytes: avcc, isKeyframe: true, parameterSets: ParameterSets(sps: [set], pps: [[0x68, 0xEE, 0x3C, 0x80]]),
-            size: PixelSize(width: 64, height: 64), time: .zero)
+            size: PixelSize(width: 64, height: 64))
     }
 
     @Test func readsWhatASetSays() throws {

@@ -6,9 +6,9 @@ import Testing
 @Suite(.enabled(if: Probe.isThere, "ffprobe is not installed")) struct StreamRecorderTests {
     private let content = MovingContent(PixelSize(width: 320, height: 180))
 
-    private func record(_ units: [AccessUnit], to path: String) throws {
+    private func record(_ frames: [EncodedFrame], to path: String) throws {
         let recorder = try StreamRecorder(path: path)
-        for unit in units { try recorder.write(unit) }
+        for frame in frames { try recorder.write(frame.unit, at: frame.captureTime) }
         try recorder.finish()
     }
 
@@ -16,8 +16,8 @@ import Testing
         let directory = try TemporaryDirectory()
         let file = directory.file("a.\(ending)")
         // The first two have no keyframe before them and are left out.
-        let units = try content.coded(32, keyframes: [2, 20])
-        try record(Array(units[1...]), to: file)
+        let coded = try content.frames(32, keyframes: [2, 20])
+        try record(Array(coded[1...]), to: file)
         let frames = try Probe.run(file, "-show_frames", "-show_entries", "frame=pts_time,pict_type")
         #expect(frames.errors.isEmpty, "\(frames.errors)")
         #expect(frames.lines.count == 30)
@@ -33,7 +33,7 @@ import Testing
         let directory = try TemporaryDirectory()
         let (file, copy) = (directory.file("b.\(ending)"), directory.file("crashed.\(ending)"))
         let recorder = try StreamRecorder(path: file)
-        for unit in try content.coded(90) { try recorder.write(unit) }
+        for frame in try content.frames(90) { try recorder.write(frame.unit, at: frame.captureTime) }
         try FileManager.default.copyItem(atPath: file, toPath: copy)
         let frames = try Probe.run(copy, "-show_frames", "-show_entries", "frame=pict_type")
         // 3 s were recorded; at most about half a second is missing.
@@ -51,11 +51,11 @@ import Testing
     @Test(arguments: ["mkv", "mp4"]) func newParameterSetsOfTheSameSizeGoOn(_ ending: String) throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("c.\(ending)")
-        let first = try content.coded(5)
+        let first = try content.frames(5)
         // The frame rate is part of the sequence parameter set.
-        var second = try content.coded(5, frameRate: 60)
-        for index in second.indices { second[index].time = MovingContent.time(5 + index) }
-        #expect(first[0].parameterSets != second[0].parameterSets)
+        var second = try content.frames(5, frameRate: 60)
+        for index in second.indices { second[index].captureTime = MovingContent.time(5 + index) }
+        #expect(first[0].unit.parameterSets != second[0].unit.parameterSets)
         try record(first + second, to: file)
         let frames = try Probe.run(file, "-show_frames", "-show_entries", "frame=pict_type")
         #expect(frames.errors.isEmpty)
@@ -65,8 +65,8 @@ import Testing
     @Test func anotherSizeGoesIntoTheNextFile() throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("d.mkv")
-        let other = try MovingContent(PixelSize(width: 401, height: 203)).coded(4)
-        try record(try content.coded(5) + other, to: file)
+        let other = try MovingContent(PixelSize(width: 401, height: 203)).frames(4)
+        try record(try content.frames(5) + other, to: file)
         #expect(try Probe.run(file, "-show_frames", "-show_entries", "frame=pict_type").lines.count == 5)
         let next = directory.file("d-2.mkv")
         #expect(try Probe.run(next, "-show_frames", "-show_entries", "frame=pict_type").lines.count == 4)
@@ -76,10 +76,10 @@ import Testing
     @Test func timesThatStandStillOrGoBackGrow() throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("e.mkv")
-        var units = try content.coded(5)
-        units[2].time = units[1].time
-        units[3].time = .zero
-        try record(units, to: file)
+        var frames = try content.frames(5)
+        frames[2].captureTime = frames[1].captureTime
+        frames[3].captureTime = .zero
+        try record(frames, to: file)
         #expect(
             try Probe.run(file, "-show_packets", "-show_entries", "packet=pts").lines.compactMap { Int($0) }.count == 5)
     }
@@ -118,7 +118,7 @@ import Testing
         try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: "/dev/full")
         let recorder = try StreamRecorder(path: file)
         #expect(throws: CodecError.cannotWriteFile(path: file, reason: "no space left on device")) {
-            for unit in try content.coded(60) { try recorder.write(unit) }
+            for frame in try content.frames(60) { try recorder.write(frame.unit, at: frame.captureTime) }
             try recorder.finish()
         }
     }

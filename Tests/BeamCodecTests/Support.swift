@@ -82,13 +82,30 @@ struct MovingContent {
     func coded(
         _ count: Int, keyframes: Set<Int> = [], frameRate: Double = 30, bitRate: Int? = nil
     ) throws -> [AccessUnit] {
+        try frames(count, keyframes: keyframes, frameRate: frameRate, bitRate: bitRate).map(\.unit)
+    }
+
+    /// The same with the pictures' times.
+    func frames(
+        _ count: Int, keyframes: Set<Int> = [], frameRate: Double = 30, bitRate: Int? = nil
+    ) throws -> [EncodedFrame] {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: frameRate, bitRate: bitRate))
         return try (0..<count).compactMap { number in
-            var unit = try encoder.encode(picture(number), keyframe: keyframes.contains(number))
-            unit?.number = UInt32(number)
-            return unit
+            try encoder.encode(picture(number), keyframe: keyframes.contains(number))
         }
     }
+}
+
+extension ReceivedFrame {
+    /// As if all of it had arrived at `time`.
+    init(_ unit: AccessUnit, number: Int = 0, time: MediaTime = .zero) {
+        self.init(unit: unit, number: UInt32(number), firstArrival: time, lastArrival: time)
+    }
+}
+
+extension VideoDecoder {
+    /// For tests that don't ask for a picture's time and number.
+    func decode(_ unit: AccessUnit) throws(CodecError) -> Picture? { try decode(ReceivedFrame(unit)) }
 }
 
 /// A directory that goes away with this object.

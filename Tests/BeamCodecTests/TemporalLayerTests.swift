@@ -17,13 +17,13 @@ import Testing
         return encoder
     }
 
-    /// Every unit gives a picture at once, or the test fails.
-    private static func decoded(_ units: [AccessUnit], threads: Int = 1) throws -> [UInt32: Picture] {
+    /// Every frame gives a picture at once, or the test fails.
+    private static func decoded(_ frames: [ReceivedFrame], threads: Int = 1) throws -> [UInt32: Picture] {
         let decoder = try VideoDecoder(threads: threads)
         var pictures: [UInt32: Picture] = [:]
-        for unit in units {
-            let picture: Picture = try #require(try decoder.decode(unit))
-            pictures[unit.number] = picture
+        for frame in frames {
+            let picture: Picture = try #require(try decoder.decode(frame))
+            pictures[frame.number] = picture
         }
         return pictures
     }
@@ -36,14 +36,14 @@ import Testing
     }
 
     /// Leaves disposable frames out as `isLeftOut` says, and compares what remains with the pictures of the whole stream.
-    private static func check(_ units: [AccessUnit], leavingOut isLeftOut: (AccessUnit) -> Bool) throws {
-        let whole = try decoded(units)
-        let kept = units.filter { !$0.isDisposable || !isLeftOut($0) }
+    private static func check(_ frames: [ReceivedFrame], leavingOut isLeftOut: (ReceivedFrame) -> Bool) throws {
+        let whole = try decoded(frames)
+        let kept = frames.filter { !$0.unit.isDisposable || !isLeftOut($0) }
         for (number, picture) in try decoded(kept) {
             let same = try #require(whole[number])
             #expect(isEqual(picture.buffer, same.buffer), "frame \(number)")
         }
-        for unit in units {
+        for unit in frames.map(\.unit) {
             // nal_ref_idc of every slice.
             let bytes = Array(unit.avcc)
             var offset = 0
@@ -76,15 +76,14 @@ import Testing
         let content = MovingContent(size)
         let encoder = try Self.encoder(size, chroma)
         #expect(encoder.supportsTemporalLayers && encoder.usesTemporalLayers)
-        let units = try (0..<80).map { number in
-            var unit = try #require(
+        let frames = try (0..<80).map { number in
+            let coded = try #require(
                 try encoder.encode(Self.picture(content, number, chroma), keyframe: number == 40))
-            unit.number = UInt32(number)
-            return unit
+            return ReceivedFrame(coded.unit, number: number)
         }
-        #expect(units.map(\.isDisposable) == (0..<80).map { $0 % 2 == 1 })
-        #expect(units.filter(\.isKeyframe).map(\.number) == [0, 40])
-        try Self.check(units) { _ in true }
+        #expect(frames.map(\.unit.isDisposable) == (0..<80).map { $0 % 2 == 1 })
+        #expect(frames.filter(\.isKeyframe).map(\.number) == [0, 40])
+        try Self.check(frames) { _ in true }
     }
 
     /// Switched on and off, keyframes in between, changes of parts, refinement, and any of the disposable frames left out.
@@ -95,12 +94,10 @@ import Testing
         encoder.setRate(encoder.settings.bitRate, isPathBound: isPathBound)
         let content = MovingContent(Self.size, seed: seed)
         let buffer = content.picture(0).buffer
-        var units: [AccessUnit] = []
+        var frames: [ReceivedFrame] = []
         var time = MediaTime.zero
-        func add(_ unit: AccessUnit?) {
-            guard var unit else { return }
-            unit.number = UInt32(units.count)
-            units.append(unit)
+        func add(_ coded: EncodedFrame?) {
+            if let coded { frames.append(ReceivedFrame(coded.unit, number: frames.count)) }
         }
         for step in 0..<90 {
             if random.next() % 12 == 0 { encoder.usesTemporalLayers.toggle() }
@@ -127,13 +124,14 @@ import Testing
                 add(try encoder.refine(again))
             }
         }
+        let units = frames.map(\.unit)
         #expect(units.count { $0.isDisposable } > 10)
         #expect(zip(units, units.dropFirst()).allSatisfy { !$0.isDisposable || !$1.isDisposable })
         #expect(units.allSatisfy { !$0.isKeyframe || !$0.isDisposable })
-        try Self.check(units) { _ in true }
-        try Self.check(units) { _ in random.next() % 2 == 0 }
+        try Self.check(frames) { _ in true }
+        try Self.check(frames) { _ in random.next() % 2 == 0 }
         // All frames are what was to be shown, and not just consistent.
-        let last = try #require(try Self.decoded(units)[UInt32(units.count - 1)])
+        let last = try #require(try Self.decoded(frames)[UInt32(frames.count - 1)])
         #expect(PictureQuality.psnr(last.buffer, buffer) > 30)
     }
 
@@ -151,15 +149,18 @@ import Testing
         let decoder = try VideoDecoder()
         let buffer = MovingContent(Self.size).picture(0).buffer
         _ = try decoder.decode(
-            try #require(try encoder.encode(Picture(buffer: buffer, time: .zero), keyframe: true)))
+            try #require(try encoder.encode(Picture(buffer: buffer, time: .zero), keyframe: true)).unit)
         for number in 0..<10 {
             let rects = [
                 PixelRect(x: 32 + number, y: 48, width: 90, height: 70),
                 PixelRect(x: 400, y: 200, width: 64, height: 64),
             ]
-            let first = try #require(try encoder.encode(changed(buffer, rects[0], number: 2 * number), keyframe: false))
+            let first = try #require(
+                try encoder.encode(changed(buffer, rects[0], number: 2 * number), keyframe: false)
+            ).unit
             let second = try #require(
-                try encoder.encode(changed(buffer, rects[1], number: 2 * number + 1), keyframe: false))
+                try encoder.encode(changed(buffer, rects[1], number: 2 * number + 1), keyframe: false)
+            ).unit
             #expect(first.isDisposable && !second.isDisposable)
             let shown = try #require(try decoder.decode(second))
             #expect(PictureQuality.psnr(shown.buffer, buffer) >= 40)
@@ -171,7 +172,7 @@ import Testing
         var picture = MovingContent(Self.size).picture(0)
         _ = try encoder.encode(picture, keyframe: true)
         picture.damage = DamageRegion()
-        #expect(try encoder.encode(picture, keyframe: false)?.isDisposable == false)
+        #expect(try encoder.encode(picture, keyframe: false)?.unit.isDisposable == false)
     }
 
     /// A screen that comes to rest on a disposable frame gets as good as on any other, and never worse on the way.
@@ -182,7 +183,7 @@ import Testing
         let content = MovingContent(Self.size)
         let decoders = [try VideoDecoder(), try VideoDecoder()]
         for number in 0..<6 {
-            let unit = try #require(try encoder.encode(content.picture(number), keyframe: number == 0))
+            let unit = try #require(try encoder.encode(content.picture(number), keyframe: number == 0)).unit
             #expect(unit.isDisposable == (number % 2 == 1))
             for (index, decoder) in decoders.enumerated() where index == 0 || !unit.isDisposable {
                 _ = try decoder.decode(unit)
@@ -193,7 +194,7 @@ import Testing
         var quality: [[Double]] = [[], []]
         for _ in 0..<200 where !encoder.isRefined {
             picture.time = picture.time + .milliseconds(50)
-            guard let unit = try encoder.refine(picture) else { continue }
+            guard let unit = try encoder.refine(picture)?.unit else { continue }
             #expect(!unit.isDisposable && !unit.isKeyframe)
             for (index, decoder) in decoders.enumerated() {
                 let shown = try #require(try decoder.decode(unit))
@@ -211,7 +212,8 @@ import Testing
     @Test(arguments: ChromaFormat.allCases) func aDecoderNeedsOneReference(_ chroma: ChromaFormat) throws {
         let encoder = try Self.encoder(Self.size, chroma)
         let unit = try #require(
-            try encoder.encode(Self.picture(MovingContent(Self.size), 0, chroma), keyframe: true))
+            try encoder.encode(Self.picture(MovingContent(Self.size), 0, chroma), keyframe: true)
+        ).unit
         let set = try #require(unit.parameterSets?.sps.first)
         let read = try #require(SequenceParameterSet(set[...]))
         #expect(read.references == 1 && read.buffered == 1 && read.reordered == 0)
@@ -221,7 +223,7 @@ import Testing
         let content = MovingContent(Self.size)
         let encoder = try VideoEncoder(EncoderSettings(name: "libx264", size: Self.size, frameRate: 30))
         for number in 0..<20 {
-            let unit = try #require(try encoder.encode(content.picture(number), keyframe: false))
+            let unit = try #require(try encoder.encode(content.picture(number), keyframe: false)).unit
             #expect(!unit.isDisposable)
             guard number > 0 else { continue }
             // As the library numbers them, with the list of references as it is by default.
@@ -238,8 +240,8 @@ import Testing
         encoder.usesTemporalLayers = true
         #expect(!encoder.usesTemporalLayers)
         for number in 0..<4 {
-            let unit = try encoder.encode(MovingContent(Self.size).picture(number), keyframe: false)
-            #expect(unit?.isDisposable == false)
+            let frame = try encoder.encode(MovingContent(Self.size).picture(number), keyframe: false)
+            #expect(frame?.unit.isDisposable == false)
         }
     }
 
@@ -254,9 +256,9 @@ import Testing
             let recorder = try StreamRecorder(path: file)
             var count = 0
             for number in 0..<60 {
-                let unit = try #require(try encoder.encode(content.picture(number), keyframe: number == 0))
+                let unit = try #require(try encoder.encode(content.picture(number), keyframe: number == 0)).unit
                 guard isWhole || !unit.isDisposable else { continue }
-                try recorder.write(unit)
+                try recorder.write(unit, at: MovingContent.time(number))
                 count += 1
             }
             try recorder.finish()

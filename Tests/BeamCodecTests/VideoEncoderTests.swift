@@ -8,19 +8,20 @@ import Testing
     private let size = PixelSize(width: 320, height: 180)
 
     @Test func keyframesCarryTheirParameterSetsBesideTheBytes() throws {
-        let units = try MovingContent(size).coded(12, keyframes: [7])
-        #expect(units.count == 12)
-        for (number, unit) in units.enumerated() {
+        let frames = try MovingContent(size).frames(12, keyframes: [7])
+        #expect(frames.count == 12)
+        for (number, frame) in frames.enumerated() {
+            let unit = frame.unit
             let isKeyframe = number == 0 || number == 7
             #expect(unit.isKeyframe == isKeyframe)
             #expect((unit.parameterSets != nil) == isKeyframe)
             // Slices only (1), of an IDR picture in keyframes (5): no delimiter, no SEI, no filler, no parameter sets.
             #expect(unit.nalUnits.allSatisfy { $0.type == (isKeyframe ? 5 : 1) })
             #expect(unit.nalUnits.reduce(0) { $0 + 4 + $1.size } == unit.bytes.count)
-            #expect(unit.time == MovingContent.time(number))
+            #expect(frame.captureTime == MovingContent.time(number))
             #expect(unit.size == size)
         }
-        let sets = try #require(units[7].parameterSets)
+        let sets = try #require(frames[7].unit.parameterSets)
         #expect(sets.sps.count == 1 && sets.pps.count == 1)
         // nal_unit_type, then profile_idc: 77 is Main.
         #expect(sets.sps[0][0] & 0x1f == 7)
@@ -54,7 +55,7 @@ import Testing
         for number in 0..<20 {
             var again = picture
             again.time = MovingContent.time(number)
-            sizes.append(try #require(try encoder.encode(again, keyframe: false)).bytes.count)
+            sizes.append(try #require(try encoder.encode(again, keyframe: false)).unit.bytes.count)
         }
         #expect(sizes[19] * 50 < sizes[0])
     }
@@ -71,7 +72,7 @@ import Testing
                 }
             }
             let time = MediaTime(nanoseconds: Int64(Double(number) / pictures * 1e9))
-            bytes += try encoder.encode(Picture(buffer: noise, time: time), keyframe: false)?.bytes.count ?? 0
+            bytes += try encoder.encode(Picture(buffer: noise, time: time), keyframe: false)?.unit.bytes.count ?? 0
         }
         return Double(bytes) * 8 / 1000 / (Double(range.count) / pictures)
     }

@@ -39,10 +39,10 @@ import Testing
             slot.put(Picture(buffer: colourful(number), time: .now, damage: damage, number: UInt64(number)))
         }
 
-        func frames(_ lane: Int) -> [AccessUnit] { collector.units.filter { $0.lane == lane } }
+        func frames(_ lane: Int) -> [EncodedFrame] { collector.frames.filter { $0.layer == lane } }
 
         /// Waits for frame `count` of a lane; a hang is a failure.
-        func wait(_ lane: Int, _ count: Int) async throws -> [AccessUnit] {
+        func wait(_ lane: Int, _ count: Int) async throws -> [EncodedFrame] {
             for _ in 0..<1000 {
                 let frames = frames(lane)
                 if frames.count >= count { return frames }
@@ -53,15 +53,15 @@ import Testing
 
         /// Waits for the frame of a lane's picture number `count`; improvements of pictures don't count.
         func pictures(_ lane: Int, _ count: Int) async throws {
-            var units = try await wait(lane, count)
-            while units.count(where: { !$0.isRepeated }) < count { units = try await wait(lane, units.count + 1) }
+            var frames = try await wait(lane, count)
+            while frames.count(where: { !$0.isRepeated }) < count { frames = try await wait(lane, frames.count + 1) }
         }
 
         /// Waits for keyframe `count` of a lane.
-        func keyframes(_ lane: Int, _ count: Int) async throws -> [AccessUnit] {
-            var units = try await wait(lane, count)
-            while units.filter(\.isKeyframe).count < count { units = try await wait(lane, units.count + 1) }
-            return units
+        func keyframes(_ lane: Int, _ count: Int) async throws -> [EncodedFrame] {
+            var frames = try await wait(lane, count)
+            while frames.filter(\.isKeyframe).count < count { frames = try await wait(lane, frames.count + 1) }
+            return frames
         }
 
         func end() {
@@ -106,9 +106,9 @@ import Testing
         bench.put(3)
         let (full, reduced) = (try await bench.wait(0, 4), try await bench.wait(1, 2))
         // Each decodes by itself, in its own colours.
-        for (units, format) in [(full, PixelFormat.i444), (reduced, .i420)] {
+        for (frames, format) in [(full, PixelFormat.i444), (reduced, .i420)] {
             let decoder = try VideoDecoder()
-            for unit in units { #expect(try decoder.decode(unit)?.format == format) }
+            for frame in frames { #expect(try decoder.decode(frame)?.format == format) }
         }
         #expect(full.filter(\.isKeyframe).count == 1 && reduced.filter(\.isKeyframe).count == 1)
         // A keyframe for one is none for the other.
@@ -161,7 +161,7 @@ import Testing
         #expect(frames[before].isKeyframe)
         let decoder = try VideoDecoder()
         var shown: Picture?
-        for unit in frames { shown = try decoder.decode(unit) }
+        for frame in frames { shown = try decoder.decode(frame) }
         let expected = PixelBuffer(format: .i420, size: Self.size)
         PixelConversion.bgrxToI420(Self.colourful(7), into: expected, rects: DamageRegion(PixelRect(Self.size)))
         let last = try #require(shown)
@@ -189,7 +189,7 @@ import Testing
         #expect(!frames[count].isKeyframe)
         let decoder = try VideoDecoder()
         var shown: Picture?
-        for unit in frames { shown = try decoder.decode(unit) }
+        for frame in frames { shown = try decoder.decode(frame) }
         let expected = PixelBuffer(format: .i420, size: Self.size)
         PixelConversion.bgrxToI420(Self.colourful(9), into: expected, rects: DamageRegion(PixelRect(Self.size)))
         let last = try #require(shown)
@@ -206,14 +206,14 @@ import Testing
             bench.put(number)
             try await bench.pictures(0, number + 1)
         }
-        let units = bench.frames(0)
-        #expect(units.filter(\.isKeyframe).count == 1)
-        #expect(units.contains { $0.isDisposable })
-        #expect(zip(units, units.dropFirst()).allSatisfy { !$0.isDisposable || !$1.isDisposable })
-        #expect(units.allSatisfy { !$0.isDisposable || !$0.isRepeated })
-        let unlayered = units.filter { !$0.isRepeated }.suffix(3)
-        #expect(unlayered.allSatisfy { !$0.isDisposable })
+        let frames = bench.frames(0)
+        #expect(frames.filter(\.isKeyframe).count == 1)
+        #expect(frames.contains { $0.unit.isDisposable })
+        #expect(zip(frames, frames.dropFirst()).allSatisfy { !$0.unit.isDisposable || !$1.unit.isDisposable })
+        #expect(frames.allSatisfy { !$0.unit.isDisposable || !$0.isRepeated })
+        let unlayered = frames.filter { !$0.isRepeated }.suffix(3)
+        #expect(unlayered.allSatisfy { !$0.unit.isDisposable })
         let decoder = try VideoDecoder()
-        for unit in units where !unit.isDisposable { #expect(try decoder.decode(unit) != nil) }
+        for frame in frames where !frame.unit.isDisposable { #expect(try decoder.decode(frame) != nil) }
     }
 }

@@ -11,11 +11,10 @@ import Testing
 struct EncoderDemandTests {
     private static func time(_ seconds: Double) -> MediaTime { MediaTime.zero + .seconds(seconds) }
 
-    private static func unit(isKeyframe: Bool, layer: Int = 0) -> AccessUnit {
-        var unit = AccessUnit(
-            bytes: [], isKeyframe: isKeyframe, parameterSets: nil, size: PixelSize(width: 2, height: 2), time: .zero)
-        unit.lane = layer
-        return unit
+    private static func frame(isKeyframe: Bool, layer: Int = 0) -> EncodedFrame {
+        let unit = AccessUnit(
+            bytes: [], isKeyframe: isKeyframe, parameterSets: nil, size: PixelSize(width: 2, height: 2))
+        return EncodedFrame(unit: unit, captureTime: .zero, layer: layer)
     }
 
     @Test func theDemandIsWhatAllWantTogether() {
@@ -62,7 +61,7 @@ struct EncoderDemandTests {
         wanted.keyframeMade(layer: 0)
         #expect(!wanted.needsKeyframe(layer: 0) && wanted.needsKeyframe(layer: 1))
         for consumer in [network, recorder] {
-            #expect(consumer.takes(Self.unit(isKeyframe: true)) && consumer.takes(Self.unit(isKeyframe: false)))
+            #expect(consumer.takes(Self.frame(isKeyframe: true)) && consumer.takes(Self.frame(isKeyframe: false)))
         }
     }
 
@@ -86,7 +85,7 @@ struct EncoderDemandTests {
         #expect(wanted.demand(layer: 0, at: end - .milliseconds(1)).isHeld)
         // A hold that ended in time costs nothing.
         network.set(StreamDemand(isWatched: true), layer: 0)
-        #expect(!wanted.needsKeyframe(layer: 0) && network.takes(Self.unit(isKeyframe: false)))
+        #expect(!wanted.needsKeyframe(layer: 0) && network.takes(Self.frame(isKeyframe: false)))
 
         network.set(held, layer: 0)
         #expect(wanted.demand(layer: 0, at: Self.time(300)).isHeld)
@@ -96,18 +95,18 @@ struct EncoderDemandTests {
         network.requestKeyframe(layer: 0)
         #expect(!wanted.needsKeyframe(layer: 0), "whoever gets none asks for none")
         for isKeyframe in [false, true] {
-            let unit = Self.unit(isKeyframe: isKeyframe)
-            #expect(!network.takes(unit) && recorder.takes(unit))
+            let frame = Self.frame(isKeyframe: isKeyframe)
+            #expect(!network.takes(frame) && recorder.takes(frame))
         }
         // The other layer knows nothing of it.
-        #expect(network.takes(Self.unit(isKeyframe: false, layer: 1)))
+        #expect(network.takes(Self.frame(isKeyframe: false, layer: 1)))
 
         // The hold ends: the network takes up at a keyframe, which is made at once.
         network.set(StreamDemand(isWatched: true, bitRate: 300_000), layer: 0)
         #expect(wanted.demand(layer: 0, at: Self.time(303)).bitRate == 300_000)
-        #expect(wanted.needsKeyframe(layer: 0) && !network.takes(Self.unit(isKeyframe: false)))
+        #expect(wanted.needsKeyframe(layer: 0) && !network.takes(Self.frame(isKeyframe: false)))
         wanted.keyframeMade(layer: 0)
-        #expect(network.takes(Self.unit(isKeyframe: true)) && network.takes(Self.unit(isKeyframe: false)))
+        #expect(network.takes(Self.frame(isKeyframe: true)) && network.takes(Self.frame(isKeyframe: false)))
     }
 
     @Test func whoLeavesWhileItIsPassedOverBeginsAnew() {
@@ -117,11 +116,11 @@ struct EncoderDemandTests {
         network.set(StreamDemand(isWatched: true, isHeld: true), layer: 0)
         _ = wanted.demand(layer: 0, at: Self.time(1))
         _ = wanted.demand(layer: 0, at: Self.time(3))
-        #expect(!network.takes(Self.unit(isKeyframe: true)))
+        #expect(!network.takes(Self.frame(isKeyframe: true)))
         network.set(StreamDemand(), layer: 0)
         network.set(StreamDemand(isWatched: true), layer: 0)
         network.requestKeyframe(layer: 0)
-        #expect(wanted.needsKeyframe(layer: 0) && network.takes(Self.unit(isKeyframe: true)))
+        #expect(wanted.needsKeyframe(layer: 0) && network.takes(Self.frame(isKeyframe: true)))
     }
 
     // MARK: With the stage
@@ -157,7 +156,7 @@ struct EncoderDemandTests {
             }
             if isWatchedAtLast {
                 slot.put(Picture(buffer: PixelBuffer(format: .bgrx, size: size), time: .now))
-                try await eventually { collector.units.first?.isKeyframe == true }
+                try await eventually { collector.frames.first?.isKeyframe == true }
             }
             slot.close()
             stage.join()
@@ -196,27 +195,27 @@ struct EncoderDemandTests {
         show(200)
         // The stage wakes by itself when the hold has lasted for long enough.
         try await eventually { recorder.pictures == 2 }
-        #expect(slow.pictures == 1 && slow.units.count(where: \.isKeyframe) == 1)
+        #expect(slow.pictures == 1 && slow.frames.count(where: \.isKeyframe) == 1)
         slow.consumer.set(StreamDemand(isWatched: true), layer: 0)
-        try await eventually { slow.units.count(where: \.isKeyframe) == 2 }
+        try await eventually { slow.frames.count(where: \.isKeyframe) == 2 }
         // Both can be decoded from beginning to end.
         for sink in [slow, recorder] {
             let decoder = try VideoDecoder()
-            for unit in sink.units { #expect(try decoder.decode(unit) != nil) }
+            for frame in sink.frames { #expect(try decoder.decode(frame) != nil) }
         }
     }
 
     private final class SelectiveSink: FrameSink {
         let consumer: EncoderDemand.Consumer
-        private let kept = Mutex<[AccessUnit]>([])
+        private let kept = Mutex<[EncodedFrame]>([])
 
         init(_ consumer: EncoderDemand.Consumer) { self.consumer = consumer }
 
-        var units: [AccessUnit] { kept.withLock { $0 } }
+        var frames: [EncodedFrame] { kept.withLock { $0 } }
         /// Without those that were sent again, or better.
-        var pictures: Int { units.count { !$0.isRepeated } }
+        var pictures: Int { frames.count { !$0.isRepeated } }
         func open() {}
-        func push(_ unit: AccessUnit) { if consumer.takes(unit) { kept.withLock { $0.append(unit) } } }
+        func push(_ frame: EncodedFrame) { if consumer.takes(frame) { kept.withLock { $0.append(frame) } } }
         func close() {}
     }
 }

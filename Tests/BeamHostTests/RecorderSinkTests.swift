@@ -49,7 +49,7 @@ struct RecorderSinkTests {
                 EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 20_000_000))
         }
 
-        func frame(keyframe: Bool = false) throws -> AccessUnit {
+        func frame(keyframe: Bool = false) throws -> EncodedFrame {
             let buffer = PixelBuffer(format: .i420, size: size)
             for plane in 0..<3 {
                 let (rowBytes, rows) = buffer.format.plane(plane, of: size)
@@ -101,10 +101,10 @@ struct RecorderSinkTests {
         _ = try camera.frame()
         // What nobody can decode is left out, and so is the other layer.
         for number in 0..<12 {
-            var unit = try camera.frame(keyframe: number == 2)
-            sink.push(unit)
-            unit.lane = 1
-            sink.push(unit)
+            var frame = try camera.frame(keyframe: number == 2)
+            sink.push(frame)
+            frame.layer = 1
+            sink.push(frame)
         }
         sink.close()
         #expect(sink.report.frames == 10 && sink.report.dropped == 0)
@@ -141,7 +141,7 @@ struct RecorderSinkTests {
         // F_SETPIPE_SZ, which Swift doesn't see: the least that a pipe holds.
         try #require(reader >= 0 && fcntl(reader, 1031, 4096) == 4096)
         let wanted = EncoderDemand(wake: {})
-        let queue = BoundedQueue<AccessUnit>(capacity: 8)
+        let queue = BoundedQueue<EncodedFrame>(capacity: 8)
         let sink = try RecorderSink(
             path: pipe, consumer: wanted.addConsumer(), queue: queue, handlers: told.handlers)
         sink.open()

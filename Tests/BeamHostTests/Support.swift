@@ -1,4 +1,5 @@
 import BeamClock
+import BeamCodec
 import BeamMedia
 import Foundation
 import Synchronization
@@ -7,13 +8,22 @@ import Synchronization
 
 /// Keeps every frame.
 final class CollectingSink: FrameSink {
-    private let kept = Mutex<[AccessUnit]>([])
+    private let kept = Mutex<[EncodedFrame]>([])
 
-    var units: [AccessUnit] { kept.withLock { $0 } }
+    var frames: [EncodedFrame] { kept.withLock { $0 } }
 
     func open() {}
-    func push(_ unit: AccessUnit) { kept.withLock { $0.append(unit) } }
+    func push(_ frame: EncodedFrame) { kept.withLock { $0.append(frame) } }
     func close() {}
+}
+
+extension VideoDecoder {
+    /// As if the frame had arrived as soon as it was made.
+    func decode(_ frame: EncodedFrame) throws(CodecError) -> Picture? {
+        try decode(
+            ReceivedFrame(
+                unit: frame.unit, number: 0, firstArrival: frame.captureTime, lastArrival: frame.captureTime))
+    }
 }
 
 struct Hang: Error {}

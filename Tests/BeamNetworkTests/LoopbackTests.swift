@@ -16,12 +16,12 @@ struct LoopbackTests {
         defer { viewer.client.shutdown() }
 
         let first = try #require(viewer.frames.wait { $0.isKeyframe })
-        #expect(Array(first.avcc) == Array(TestFrame.keyframe(bytes: 50_000).avcc))
-        #expect(first.size == PixelSize(width: 640, height: 360))
+        #expect(Array(first.unit.avcc) == Array(TestFrame.keyframe(bytes: 50_000).unit.avcc))
+        #expect(first.unit.size == PixelSize(width: 640, height: 360))
         let delta = TestFrame.delta(bytes: 3000)
         host.server.submit(delta)
         let second = try #require(viewer.frames.wait { !$0.isKeyframe })
-        #expect(Array(second.avcc) == Array(delta.avcc))
+        #expect(Array(second.unit.avcc) == Array(delta.unit.avcc))
         #expect(second.number == first.number &+ 1)
         #expect(host.server.statistics.watching == 1)
         #expect(viewer.client.statistics.frames >= 2)

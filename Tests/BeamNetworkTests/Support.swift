@@ -87,7 +87,7 @@ final class TestHost: Sendable {
 /// A viewer that collects what it is told and what it gets.
 final class TestViewer: Sendable {
     let events = Log<ViewerEvent>()
-    let frames = Log<AccessUnit>()
+    let frames = Log<ReceivedFrame>()
     let client: ViewerClient
 
     /// In version 1 unless an identity is given.
@@ -105,28 +105,29 @@ final class TestViewer: Sendable {
                 code: code.flatMap(PairingCode.init), allowsUnencrypted: identity == nil,
                 announcedVersion: identity == nil ? 1 : 2),
             handlers: ViewerClient.Handlers(
-                onEvent: { events.append($0) }, onAccessUnit: { frames.append($0) }, locate: locate),
+                onEvent: { events.append($0) }, onFrame: { frames.append($0) }, locate: locate),
             options: options)
     }
 }
 
 /// Frames whose bytes are a valid AVCC form and otherwise made up.
 enum TestFrame {
-    static func keyframe(bytes count: Int) -> AccessUnit {
+    static func keyframe(bytes count: Int) -> EncodedFrame {
         make(count, type: 0x65, isKeyframe: true)
     }
 
-    static func delta(bytes count: Int) -> AccessUnit {
+    static func delta(bytes count: Int) -> EncodedFrame {
         make(count, type: 0x41, isKeyframe: false)
     }
 
-    private static func make(_ count: Int, type: UInt8, isKeyframe: Bool) -> AccessUnit {
+    private static func make(_ count: Int, type: UInt8, isKeyframe: Bool) -> EncodedFrame {
         var bytes = withUnsafeBytes(of: UInt32(count).bigEndian) { Array($0) }
         bytes.append(type)
         bytes.append(contentsOf: (1..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
-        return AccessUnit(
+        let unit = AccessUnit(
             bytes: bytes, isKeyframe: isKeyframe,
             parameterSets: isKeyframe ? ParameterSets(sps: [[0x67, 77, 0, 31]], pps: [[0x68, 0xEE]]) : nil,
-            size: PixelSize(width: 640, height: 360), time: .now)
+            size: PixelSize(width: 640, height: 360))
+        return EncodedFrame(unit: unit, captureTime: .now)
     }
 }

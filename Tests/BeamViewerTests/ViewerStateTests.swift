@@ -20,7 +20,7 @@ struct ViewerStateTests {
                 trust: ViewerTrust(own: identity.deviceKey, name: "viewer", instance: 1), code: nil,
                 allowsUnencrypted: false, announcedVersion: 2),
             handlers: ViewerClient.Handlers(
-                onEvent: { _ in }, onAccessUnit: { _ in },
+                onEvent: { _ in }, onFrame: { _ in },
                 locate: {
                     onLocate()
                     return []

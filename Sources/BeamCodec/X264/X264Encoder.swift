@@ -81,7 +81,7 @@ final class X264Encoder: EncoderBackend {
 
     var supportsTemporalLayers: Bool { numbers != nil }
 
-    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> AccessUnit? {
+    func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame? {
         var isKeyframe = keyframe || needsKeyframe
         pending.formUnion(picture.damage)
         // What has changed since the picture that the frame refers to.
@@ -118,16 +118,23 @@ final class X264Encoder: EncoderBackend {
             isDisposable ? Disposable(damage: damage, bits: unit.bytes.count * 8, timestamp: timestamp) : nil
         currentQuantiser = quantiser
         control.coded(bits: unit.bytes.count * 8)
-        return unit
+        return EncodedFrame(unit: unit, captureTime: picture.time)
     }
 
     var isRefined: Bool { disposable == nil && macroblocks.coarsest <= QuantiserControl.best }
 
-    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> AccessUnit? {
+    func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> EncodedFrame? {
         // What was left out is part of this picture, but nobody has seen it yet.
         guard !needsKeyframe, pending.isEmpty, !isRefined else { return nil }
-        if let disposable { return try settle(disposable, picture, budget) }
-        return control.regime == .pathBound ? try refinePart(of: picture, budget) : try refineAll(of: picture, budget)
+        let unit =
+            if let disposable {
+                try settle(disposable, picture, budget)
+            } else if control.regime == .pathBound {
+                try refinePart(of: picture, budget)
+            } else {
+                try refineAll(of: picture, budget)
+            }
+        return unit.map { EncodedFrame(unit: $0, captureTime: picture.time) }
     }
 
     /// Codes the last picture once more, as well as before, so that others may refer to it. What makes it better can't refer to the
@@ -200,11 +207,9 @@ final class X264Encoder: EncoderBackend {
             needsKeyframe = true
             throw .encodingFailed(reason: "libx264's frame can't be read")
         }
-        var unit = AccessUnit(
+        return AccessUnit(
             bytes: bytes, isKeyframe: keyframe, parameterSets: keyframe ? parameterSets : nil, size: size,
-            time: picture.time)
-        unit.isDisposable = isDisposable
-        return unit
+            isDisposable: isDisposable)
     }
 
     private func submit(_ buffer: PixelBuffer, keyframe: Bool, quantiser: Int) throws(CodecError) -> [UInt8] {

@@ -6,17 +6,17 @@ extension HostSession {
 
     /// The encoder has made a frame. It goes to every viewer of its layer that can decode it, as fast as each one's path allows; its
     /// number on the wire is the session's own.
-    public mutating func handleFrame(_ unit: AccessUnit, now: MediaTime) {
-        let layer = unit.lane
+    public mutating func handleFrame(_ frame: EncodedFrame, now: MediaTime) {
+        let layer = frame.layer
         guard !isEnded, stream.isOn, stream.layers.indices.contains(layer) else { return }
         guard isWatched(layer) || isExpected(layer) else { return }
-        if unit.isKeyframe {
+        if frame.isKeyframe {
             keyframeCame(layer, now: now)
         } else if isNeededByNobody(layer) {
             return countDropped(in: layer)
         }
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
-        stream.layers[layer].push(unit, now: now)
+        stream.layers[layer].push(frame, now: now)
         let reachable = reachableCount(layer)
         var hasFallenBehind = false
         for index in senders.indices where senders[index].layer == layer {

@@ -33,7 +33,7 @@ struct FrameAssembly: Sendable {
     private(set) var repaired = 0
     /// A part, or the whole frame, came after one that was sent later.
     private(set) var isReordered: Bool
-    /// The frame, once it is complete.
+    /// The coded picture, once the frame is complete.
     private(set) var unit: AccessUnit?
 
     private var parameterSets: ParameterSets?
@@ -152,18 +152,23 @@ struct FrameAssembly: Sendable {
         return repairOthers(after: part)
     }
 
+    /// The whole frame, once it is complete. Its capture time is by the host's clock.
+    var complete: ReceivedFrame? {
+        unit.map { unit in
+            ReceivedFrame(
+                unit: unit, number: sequence.value, firstArrival: firstSeen, lastArrival: lastSeen,
+                captureTime: header.captureTime, stages: header.stages?.times, layer: Int(header.lane))
+        }
+    }
+
     /// Makes the access unit, unless what was sent isn't in AVCC form. The bytes are handed over, not copied.
     private mutating func finish() -> Bool {
         let range = compact()
         let isWellFormed = bytes.withUnsafeBytes { AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[range])) }
         guard isWellFormed else { return false }
-        var whole = AccessUnit(
+        unit = AccessUnit(
             bytes: bytes, range: range, isKeyframe: isStart, parameterSets: parameterSets, size: header.size,
-            time: lastSeen, number: sequence.value, captureTime: header.captureTime,
-            stages: header.stages?.times, firstArrival: firstSeen)
-        whole.lane = Int(header.lane)
-        whole.isDisposable = header.isDisposable
-        unit = whole
+            isDisposable: header.isDisposable)
         bytes = []
         parity = nil
         return true

@@ -23,7 +23,7 @@ struct PlayoutBuffer: Sendable {
     static let allowed: ClosedRange<Duration> = .zero ... .seconds(2)
 
     private let fixed: Duration?
-    private var waiting: [(unit: AccessUnit, due: MediaTime)] = []
+    private var waiting: [(frame: ReceivedFrame, due: MediaTime)] = []
     private(set) var waitingBytes = 0
     var waitingFrames: Int { waiting.count }
     /// From the encoder, by the host's clock, to arrival, of the last frames: a ring.
@@ -50,33 +50,33 @@ struct PlayoutBuffer: Sendable {
 
     /// A frame is ready now. Its capture time is still by the host's clock. `isPathBound`: frames take as long as their length
     /// makes them, and waiting for that would only add to it.
-    mutating func put(_ unit: AccessUnit, isPathBound: Bool = false, now: MediaTime) {
-        guard let capture = unit.captureTime else { return append(unit, due: now) }
+    mutating func put(_ frame: ReceivedFrame, isPathBound: Bool = false, now: MediaTime) {
+        guard let capture = frame.captureTime else { return append(frame, due: now) }
         // What waited for the encoder, or took it long, was late before it left, and a large change is shown later than a small
         // one; but holding back the small ones for that would only make them late, too.
-        let transit = now - capture - (unit.stages.map { $0.waited + $0.encode } ?? .zero)
+        let transit = now - capture - (frame.stages.map { $0.waited + $0.encode } ?? .zero)
         if isPathBound, fixed == nil {
             transits.removeAll(keepingCapacity: true)
             nextTransit = 0
             delay = .zero
-            return append(unit, due: now)
+            return append(frame, due: now)
         }
         note(transit)
-        guard delay > .zero, let least = transits.min() else { return append(unit, due: now) }
-        append(unit, due: max(now, now + least + delay - transit))
+        guard delay > .zero, let least = transits.min() else { return append(frame, due: now) }
+        append(frame, due: max(now, now + least + delay - transit))
     }
 
     /// The next frame whose time has come.
-    mutating func next(now: MediaTime) -> AccessUnit? {
+    mutating func next(now: MediaTime) -> ReceivedFrame? {
         guard let first = waiting.first, first.due <= now || isOverfull else { return nil }
-        waitingBytes -= first.unit.bytes.count
-        return waiting.removeFirst().unit
+        waitingBytes -= first.frame.unit.bytes.count
+        return waiting.removeFirst().frame
     }
 
-    private mutating func append(_ unit: AccessUnit, due: MediaTime) {
+    private mutating func append(_ frame: ReceivedFrame, due: MediaTime) {
         // None overtakes another.
-        waiting.append((unit, max(due, waiting.last?.due ?? due)))
-        waitingBytes += unit.bytes.count
+        waiting.append((frame, max(due, waiting.last?.due ?? due)))
+        waitingBytes += frame.unit.bytes.count
     }
 
     private mutating func note(_ transit: Duration) {

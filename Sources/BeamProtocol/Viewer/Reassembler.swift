@@ -341,9 +341,9 @@ struct Reassembler: Sendable {
     // MARK: Out
 
     /// The next frame to decode, if it is there.
-    mutating func nextFrame() -> AccessUnit? {
+    mutating func nextFrame() -> ReceivedFrame? {
         if case .following(let next) = position {
-            if frames.first?.sequence == next, let unit = takeFirst() { return unit }
+            if frames.first?.sequence == next, let frame = takeFirst() { return frame }
             let needed = firstNeeded
             if needed.number != next, needed.index < frames.count, frames[needed.index].unit != nil {
                 skip(to: needed)
@@ -391,17 +391,17 @@ struct Reassembler: Sendable {
     }
 
     /// The first frame, if it is complete.
-    private mutating func takeFirst() -> AccessUnit? {
-        guard let unit = frames.first?.unit else { return nil }
+    private mutating func takeFirst() -> ReceivedFrame? {
+        guard let complete = frames.first?.complete else { return nil }
         let frame = frames.removeFirst()
         reserved -= frame.reservation
         position = .following(next: frame.sequence.next)
         statistics.frames += 1
-        statistics.keyframes += unit.isKeyframe ? 1 : 0
+        statistics.keyframes += complete.isKeyframe ? 1 : 0
         statistics.reordered += frame.isReordered ? 1 : 0
-        if frame.repaired > 0 { noteRepaired(frame, now: unit.time) }
+        if frame.repaired > 0 { noteRepaired(frame, now: complete.lastArrival) }
         requests.forget(before: frame.sequence.next)
-        return unit
+        return complete
     }
 
     /// Gives up the frames that have waited for too long, and those before them.

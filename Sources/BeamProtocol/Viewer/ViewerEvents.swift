@@ -71,7 +71,7 @@ public struct ViewerStatistics: Sendable, Equatable {
     public var usedRate: Int?
     /// How long frames wait at the moment, so that those that take longer than others come in step.
     public var buffer = Duration.zero
-    /// By how much `AccessUnit.captureTime` may be off (version 2).
+    /// By how much `ReceivedFrame.captureTime` may be off (version 2).
     public var clockError: Duration?
 
     public init() {}

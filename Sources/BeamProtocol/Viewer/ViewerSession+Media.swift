@@ -72,17 +72,17 @@ extension ViewerSession {
     // MARK: Frames
 
     mutating func deliver(now: MediaTime) {
-        while let unit = reassembler.nextFrame() {
-            playout.put(unit, isPathBound: rates?.isPathBound ?? false, now: now)
+        while let frame = reassembler.nextFrame() {
+            playout.put(frame, isPathBound: rates?.isPathBound ?? false, now: now)
         }
         play(now: now)
     }
 
     mutating func play(now: MediaTime) {
-        while var unit = playout.next(now: now) {
-            unit.captureTime = unit.captureTime.flatMap { clock.local($0) }
-            clockError = clock.error(now: unit.time)
-            outputs.append(.deliver(unit))
+        while var frame = playout.next(now: now) {
+            frame.captureTime = frame.captureTime.flatMap { clock.local($0) }
+            clockError = clock.error(now: frame.lastArrival)
+            outputs.append(.deliver(frame))
         }
     }
 

@@ -88,7 +88,7 @@ public struct ViewerSession: Sendable {
         case closeMedia
         case sendMedia([UInt8])
         /// The next frame to decode: in order, complete, decodable given what was delivered before.
-        case deliver(AccessUnit)
+        case deliver(ReceivedFrame)
         case event(ViewerEvent)
         /// Nothing more to do until then, or until something happens. What there will be to do then: nil if nothing is due ever.
         case wait(until: MediaTime, for: Purpose?)

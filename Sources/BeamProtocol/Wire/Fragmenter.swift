@@ -32,18 +32,18 @@ enum Fragmenter {
     /// but the last, and says how many bytes those are. `memory` grows if it is too small, and is used again for the
     /// next frame; what is behind the frame in it is of others.
     static func write(
-        _ unit: AccessUnit, sequence: SequenceNumber, to memory: inout [UInt8]
+        _ frame: EncodedFrame, sequence: SequenceNumber, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
-        try write(try FrameCutter(unit, as: .version1), sequence: sequence, to: &memory) { _ in }
+        try write(try FrameCutter(frame, as: .version1), sequence: sequence, to: &memory) { _ in }
     }
 
-    /// The same in version 2, sealed where they lie. The unit's time is told as the capture time, and stages that aren't
-    /// known as no time at all. `isAfterDisposable`: nothing refers to the frame before this one.
+    /// The same in version 2, sealed where they lie. A repeated frame's capture time is told as 0, and so are stages that
+    /// aren't known. `isAfterDisposable`: nothing refers to the frame before this one.
     static func write(
-        _ unit: AccessUnit, sequence: SequenceNumber, isAfterDisposable: Bool = false,
+        _ frame: EncodedFrame, sequence: SequenceNumber, isAfterDisposable: Bool = false,
         sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
-        let cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
+        let cutter = try FrameCutter(frame, as: .version2, isAfterDisposable: isAfterDisposable)
         return try write(cutter, sequence: sequence, to: &memory) { datagram throws(SealingError) in
             try sealer.seal(.media, in: datagram)
         }
@@ -78,10 +78,10 @@ enum Fragmenter {
     /// Writes some parts of a version 2 frame once more, sealed afresh, one datagram in each `MediaLimits.datagramLength` bytes
     /// of `memory`, and says how many bytes those are.
     static func writeAgain(
-        _ parts: some Collection<Int>, of unit: AccessUnit, sequence: SequenceNumber, isAfterDisposable: Bool = false,
-        sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
+        _ parts: some Collection<Int>, of frame: EncodedFrame, sequence: SequenceNumber,
+        isAfterDisposable: Bool = false, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
-        let cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
+        let cutter = try FrameCutter(frame, as: .version2, isAfterDisposable: isAfterDisposable)
         memory.grow(to: parts.count * MediaLimits.datagramLength)
         var failure: SealingError?
         var end = 0

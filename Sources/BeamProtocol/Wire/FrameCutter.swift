@@ -10,9 +10,10 @@ struct FrameCutter {
     private let unit: AccessUnit
 
     /// `isAfterDisposable`: the frame with the number before this one's is disposable. Version 1 can't say either.
-    init(_ unit: AccessUnit, as form: MediaForm, isAfterDisposable: Bool = false) throws(FragmentationError) {
+    init(_ frame: EncodedFrame, as form: MediaForm, isAfterDisposable: Bool = false) throws(FragmentationError) {
+        let unit = frame.unit
         config = try Self.config(of: unit, form: form)
-        var header = try Self.header(of: unit, configLength: config.count, form: form)
+        var header = try Self.header(of: frame, configLength: config.count, form: form)
         if form == .version2 {
             if unit.isDisposable, !unit.isKeyframe { header.layers.insert(.disposable) }
             if isAfterDisposable { header.layers.insert(.afterDisposable) }
@@ -83,8 +84,9 @@ struct FrameCutter {
     }
 
     private static func header(
-        of unit: AccessUnit, configLength: Int, form: MediaForm
+        of frame: EncodedFrame, configLength: Int, form: MediaForm
     ) throws(FragmentationError) -> MediaHeader.Frame {
+        let unit = frame.unit
         guard let width = UInt16(exactly: unit.size.width), let height = UInt16(exactly: unit.size.height),
             width > 0, height > 0
         else { throw .size(unit.size) }
@@ -98,9 +100,9 @@ struct FrameCutter {
         let count = (content + form.payloadLength - 1) / form.payloadLength
         return MediaHeader.Frame(
             partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
-            height: height, captureTime: form == .version2 && !unit.isRepeated ? unit.time : nil,
-            stages: form == .version2 ? unit.stages.map { MediaHeader.Stages($0) } : nil,
-            lane: form == .version2 ? UInt8(truncatingIfNeeded: unit.lane) : 0)
+            height: height, captureTime: form == .version2 && !frame.isRepeated ? frame.captureTime : nil,
+            stages: form == .version2 ? frame.stages.map { MediaHeader.Stages($0) } : nil,
+            lane: form == .version2 ? UInt8(truncatingIfNeeded: frame.layer) : 0)
     }
 
     private static func config(of unit: AccessUnit, form: MediaForm) throws(FragmentationError) -> [UInt8] {

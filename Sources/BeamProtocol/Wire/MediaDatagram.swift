@@ -22,7 +22,7 @@ struct MediaHeader: Hashable, Sendable {
         static let layers: Flags = [.disposable, .afterDisposable]
     }
 
-    /// `AccessUnit.StageTimes` in units of 10 µs; 65535 stands for that and everything longer.
+    /// `StageTimes` in units of 10 µs; 65535 stands for that and everything longer.
     struct Stages: Hashable, Sendable {
         var waited: UInt16
         var encode: UInt16
@@ -34,13 +34,13 @@ struct MediaHeader: Hashable, Sendable {
             self.encode = encode
         }
 
-        init(_ times: AccessUnit.StageTimes) {
+        init(_ times: StageTimes) {
             func units(_ time: Duration) -> UInt16 { UInt16(clamping: time.inNanoseconds / Self.unit.inNanoseconds) }
             self.init(waited: units(times.waited), encode: units(times.encode))
         }
 
-        var times: AccessUnit.StageTimes {
-            AccessUnit.StageTimes(waited: Self.unit * Int(waited), encode: Self.unit * Int(encode))
+        var times: StageTimes {
+            StageTimes(waited: Self.unit * Int(waited), encode: Self.unit * Int(encode))
         }
     }
 

@@ -52,7 +52,7 @@ enum FuzzBodies {
         for _ in 0..<Int.random(in: 1...60, using: &random) {
             let bytes = mutate(&random)
             _ = bytes.withUnsafeBytes { reassembler.insert($0, now: now) }
-            while let unit = reassembler.nextFrame() {
+            while let unit = reassembler.nextFrame()?.unit {
                 let isWellFormed = unit.bytes.withUnsafeBytes {
                     AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
                 }

@@ -119,9 +119,9 @@ private struct HostStory {
         frames += 1
         let isKeyframe = frames == 1 || input.chance(40)
         let length = 13 + input.choice(1 << 15) << (input.chance(30) ? 5 : 0)
-        var unit = TestFrame.make(frames, reference: isKeyframe ? nil : frames - 1, bytes: length, time: now)
-        unit.lane = input.chance(40) ? 1 : 0
-        session.handleFrame(unit, now: now)
+        var frame = TestFrame.make(frames, reference: isKeyframe ? nil : frames - 1, bytes: length, time: now)
+        frame.layer = input.chance(40) ? 1 : 0
+        session.handleFrame(frame, now: now)
     }
 
     /// Authentic: sealed with one of the viewer's own keys.

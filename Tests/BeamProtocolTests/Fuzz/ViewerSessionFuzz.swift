@@ -156,12 +156,12 @@ private struct ViewerStory {
         guard let sealer = sealers.last else { return }
         sequence &+= 1
         let isKeyframe = input.chance(80)
-        var unit = TestFrame.make(
+        var frame = TestFrame.make(
             sequence, reference: isKeyframe ? nil : sequence &- 1, bytes: 13 + input.choice(1 << 14), time: now)
-        unit.captureTime = MediaTime(nanoseconds: input.integer(near: now.nanoseconds))
-        unit.isDisposable = layerFlags.contains(.disposable)
+        frame.captureTime = MediaTime(nanoseconds: input.integer(near: now.nanoseconds))
+        frame.unit.isDisposable = layerFlags.contains(.disposable)
         let datagrams = try? sealedDatagrams(
-            unit, sequence, sealer, isAfterDisposable: layerFlags.contains(.afterDisposable))
+            frame, sequence, sealer, isAfterDisposable: layerFlags.contains(.afterDisposable))
         guard let datagrams else { return }
         waiting = input.chance(40) ? datagrams.reversed() : datagrams
         if input.chance(200) { for datagram in waiting.dropFirst(input.choice(3)) { take(datagram) } }
@@ -242,7 +242,8 @@ private struct ViewerStory {
                 if case .ping(let value)? = try? SecureMessage(bytes) { lastPing = value }
             case .sendMedia(let bytes):
                 if bytes.count > MediaLimits.datagramLength { error = error ?? "a datagram of \(bytes.count) bytes" }
-            case .deliver(let unit):
+            case .deliver(let frame):
+                let unit = frame.unit
                 let isWellFormed = unit.bytes.withUnsafeBytes {
                     AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
                 }

@@ -163,7 +163,7 @@ struct PacingTests {
         host.introduce(1)
         host.hello(1)
         var broken = TestFrame.make(0)
-        broken.parameterSets = nil
+        broken.unit.parameterSets = nil
         host.frame(broken)
         host.frame(TestFrame.make(1, reference: 0))
         #expect(host.takeBursts().isEmpty)

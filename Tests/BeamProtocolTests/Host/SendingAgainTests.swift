@@ -70,26 +70,26 @@ struct SendingAgainTests {
     }
 
     @Test func bytesAndFramesAreBounded() {
-        var limits = SentUnits.Limits()
+        var limits = SentFrames.Limits()
         limits.bytes = 20_000
         limits.frames = 4
-        var units = SentUnits(limits)
+        var sent = SentFrames(limits)
         func add(_ number: UInt32, bytes: Int = 4000, at time: Double = 0) {
-            units.add(
+            sent.add(
                 TestFrame.make(number, reference: number &- 1, bytes: bytes), number: SequenceNumber(number),
                 pushed: .at(time))
         }
         for number: UInt32 in 0..<100 {
             add(number)
-            let held = (0...number).filter { units.unit(SequenceNumber($0)) != nil }
+            let held = (0...number).filter { sent[SequenceNumber($0)] != nil }
             #expect(held == Array(held.first!...number), "the oldest go first")
             #expect(held.count == min(4, Int(number) + 1))
         }
         // One that is larger than all that may be held can still be sent again.
         add(100, bytes: 30_000)
-        #expect(units.unit(SequenceNumber(100)) != nil && units.unit(SequenceNumber(99)) == nil)
+        #expect(sent[SequenceNumber(100)] != nil && sent[SequenceNumber(99)] == nil)
         add(101, at: 5)
-        #expect(units.unit(SequenceNumber(100)) == nil, "too old")
+        #expect(sent[SequenceNumber(100)] == nil, "too old")
 
         var frames = DepartureLog()
         for number: UInt32 in 0..<1000 { began(&frames, number, at: 0) }
@@ -182,13 +182,13 @@ struct SendingAgainTests {
         let sealer = DatagramSealer(key: .golden)
         var opener = DatagramOpener(key: .golden)
         for reference in [nil, UInt32(3)] {
-            let unit = TestFrame.make(4, reference: reference, bytes: 5000)
-            let first = try sealedDatagrams(unit, 9, sealer)
+            let frame = TestFrame.make(4, reference: reference, bytes: 5000)
+            let first = try sealedDatagrams(frame, 9, sealer)
             #expect(first.count == 5)
             for parts in [[0], [4], [1, 3], [0, 1, 2, 3, 4], [2, 4]] {
                 var memory = [UInt8](repeating: 0xEE, count: 8000)
                 let length = try Fragmenter.writeAgain(
-                    parts, of: unit, sequence: SequenceNumber(9), sealedBy: sealer, to: &memory)
+                    parts, of: frame, sequence: SequenceNumber(9), sealedBy: sealer, to: &memory)
                 for (index, part) in parts.enumerated() {
                     let start = index * 1200
                     let datagram = Array(memory[start..<min(start + 1200, length)])

@@ -16,20 +16,22 @@ struct FrameRepairTests {
         let made = try #require(assembly)
         #expect(made.repaired == repaired && made.missing == 0, comment)
         #expect(made.reservation == FrameAssembly.reservation(for: frame.header), comment)
-        let unit = try #require(made.unit)
+        let received = try #require(made.complete)
+        let unit = received.unit
         #expect(Array(unit.avcc) == Array(frame.unit.avcc), comment)
         #expect(unit.isKeyframe == frame.unit.isKeyframe && unit.parameterSets == frame.unit.parameterSets, comment)
-        #expect(unit.size == frame.unit.size && unit.number == frame.sequence.value, comment)
-        #expect(unit.lane == Int(frame.header.lane), comment)
-        #expect(unit.captureTime == .at(3) && unit.firstArrival == .at(1) && unit.time == .at(1), comment)
+        #expect(unit.size == frame.unit.size && received.number == frame.sequence.value, comment)
+        #expect(received.layer == Int(frame.header.lane), comment)
+        #expect(received.captureTime == .at(3), comment)
+        #expect(received.firstArrival == .at(1) && received.lastArrival == .at(1), comment)
     }
 
     private static let keyframe = TestFrame.make(2, bytes: 5000)
     private static let delta = TestFrame.make(3, reference: 2, bytes: 5000)
 
     @Test(arguments: [keyframe, delta])
-    func anyPartCanBeLost(_ unit: AccessUnit) throws {
-        let frame = try WireFrame(unit)
+    func anyPartCanBeLost(_ encoded: EncodedFrame) throws {
+        let frame = try WireFrame(encoded)
         let parity = try frame.parity(rows: 0..<1)
         for lost in frame.parts.indices {
             let parts = frame.parts.enumerated().filter { $0.offset != lost }.map { Piece.part($0.element) }
@@ -43,8 +45,8 @@ struct FrameRepairTests {
     }
 
     @Test(arguments: [keyframe, delta])
-    func allPartsCanBeLost(_ unit: AccessUnit) throws {
-        let frame = try WireFrame(unit)
+    func allPartsCanBeLost(_ encoded: EncodedFrame) throws {
+        let frame = try WireFrame(encoded)
         let parity = try frame.parity(rows: 0..<12)
         try expectRepair(frame, parity.suffix(5).map { .parity($0) }, repaired: 5)
     }
@@ -61,9 +63,10 @@ struct FrameRepairTests {
 
     /// Parameter sets that fill part 0, so that no AVCC bytes are in it.
     @Test func aFirstPartOfParameterSetsAlone() throws {
-        var unit = TestFrame.make(2, bytes: 3000)
-        unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
-        let frame = try WireFrame(unit)
+        var encoded = TestFrame.make(2, bytes: 3000)
+        encoded.unit.parameterSets = ParameterSets(
+            sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
+        let frame = try WireFrame(encoded)
         #expect(frame.config.count == 1144)
         let parity = try frame.parity(rows: 0..<2)
         try expectRepair(frame, frame.parts.dropFirst().map { .part($0) } + [.parity(parity[0])], repaired: 1)
@@ -164,7 +167,7 @@ struct FrameRepairTests {
 
     /// A host that cuts parts of other lengths: they are used, and parity isn't.
     @Test func partsOfOtherLengthsWorkWithoutParity() throws {
-        let content = Array(Self.delta.avcc)
+        let content = Array(Self.delta.unit.avcc)
         for lengths in [[1200, 1200, 1200, 1200, 200], [1000, 1000, 1000, 1000, 1000]] {
             let frame = try WireFrame(Self.delta)
             let parity = try frame.parity(rows: 0..<3)

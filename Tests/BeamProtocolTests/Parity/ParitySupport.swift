@@ -34,7 +34,8 @@ struct WireFrame {
 
     var layout: ParityLayout { ParityLayout(partCount: parts.count) }
 
-    init(_ unit: AccessUnit, sequence: UInt32 = 7, lane: UInt8 = 0) throws {
+    init(_ frame: EncodedFrame, sequence: UInt32 = 7, lane: UInt8 = 0) throws {
+        let unit = frame.unit
         self.unit = unit
         self.sequence = SequenceNumber(sequence)
         config = try unit.parameterSets.map { try #require(ParameterSetBlock.encode($0)) } ?? []

@@ -55,10 +55,12 @@ struct SealedDatagramTests {
         let unit = AccessUnit(
             bytes: [0xEE, 0, 0, 0, 2, 0x65, 0x88, 0, 0, 0, 1, 0x06], range: 1..<12, isKeyframe: true,
             parameterSets: ParameterSets(sps: [[0x67, 0x4D, 0x00, 0x28]], pps: [[0x68, 0xEE, 0x3C]]),
-            size: PixelSize(width: 1366, height: 767), time: MediaTime(nanoseconds: 4_886_718_345_999),
-            stages: AccessUnit.StageTimes(waited: .microseconds(2589), encode: .seconds(1)))
+            size: PixelSize(width: 1366, height: 767))
+        let frame = EncodedFrame(
+            unit: unit, captureTime: MediaTime(nanoseconds: 4_886_718_345_999),
+            stages: StageTimes(waited: .microseconds(2589), encode: .seconds(1)))
         let sealer = DatagramSealer(key: .golden)
-        let bytes = try Fragmenter.datagrams(of: unit, sequence: SequenceNumber(258), sealedBy: sealer)
+        let bytes = try Fragmenter.datagrams(of: frame, sequence: SequenceNumber(258), sealedBy: sealer)
         #expect(bytes == Self.media)
         #expect(sealer.datagramsSealed == 1)
         var opener = DatagramOpener(key: .golden)

@@ -5,7 +5,7 @@ import Testing
 
 /// Frames on their sealed way: cut, sealed, opened, put together.
 struct SealedMediaTests {
-    private static func delta(_ index: UInt32, bytes: Int = 3000) -> AccessUnit {
+    private static func delta(_ index: UInt32, bytes: Int = 3000) -> EncodedFrame {
         TestFrame.make(index, reference: index &- 1, bytes: bytes, time: .at(Double(index) / 64))
     }
 
@@ -22,9 +22,9 @@ struct SealedMediaTests {
     @Test(arguments: [13, 1143, 1144, 1145, 2288, 2289, 100_000])
     func everyDatagramButTheLastIsFull(_ length: Int) throws {
         for reference in [nil, UInt32(3)] {
-            let unit = TestFrame.make(4, reference: reference, bytes: length, time: .at(3.5))
+            let frame = TestFrame.make(4, reference: reference, bytes: length, time: .at(3.5))
             let sealer = DatagramSealer(key: .golden, counter: 77)
-            let parts = try sealedDatagrams(unit, 7, sealer)
+            let parts = try sealedDatagrams(frame, 7, sealer)
             #expect(sealer.datagramsSealed == 77 + UInt64(parts.count))
             #expect(parts.dropLast().allSatisfy { $0.count == 1200 })
             #expect((57...1200).contains(parts.last?.count ?? 0))
@@ -47,29 +47,29 @@ struct SealedMediaTests {
     }
 
     @Test func parameterSetsMayFillTheFirstDatagram() throws {
-        var unit = TestFrame.make(1, bytes: 500)
+        var frame = TestFrame.make(1, bytes: 500)
         // 2 bytes of counts, 2 of length before each of both: 1144 in all.
-        unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
-        let parts = try sealedDatagrams(unit, 0, DatagramSealer(key: .golden))
+        frame.unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
+        let parts = try sealedDatagrams(frame, 0, DatagramSealer(key: .golden))
         #expect(parts.map(\.count) == [1200, 556])
         var receiver = receiver(.golden)
         for part in parts.reversed() { receiver.receive(part) }
-        #expect(receiver.frames.map(\.parameterSets) == [unit.parameterSets])
-        unit.parameterSets?.sps[0].append(0)
+        #expect(receiver.frames.map(\.unit.parameterSets) == [frame.unit.parameterSets])
+        frame.unit.parameterSets?.sps[0].append(0)
         #expect(throws: FragmentationError.parameterSetsTooLong(1145)) {
-            try sealedDatagrams(unit, 0, DatagramSealer(key: .golden))
+            try sealedDatagrams(frame, 0, DatagramSealer(key: .golden))
         }
     }
 
     /// The largest frame that may be sent may be received, in both forms.
     @Test func theLargestFrameArrives() throws {
         let sets = try #require(ParameterSetBlock.encode(TestFrame.parameterSets))
-        let unit = TestFrame.make(1, bytes: MediaLimits.frameLength - sets.count)
+        let frame = TestFrame.make(1, bytes: MediaLimits.frameLength - sets.count)
         var receiver = receiver(.golden)
-        for part in try sealedDatagrams(unit, 1, DatagramSealer(key: .golden)) { receiver.receive(part) }
-        #expect(receiver.frames.count == 1 && receiver.frames.first?.range.count == unit.bytes.count)
+        for part in try sealedDatagrams(frame, 1, DatagramSealer(key: .golden)) { receiver.receive(part) }
+        #expect(receiver.frames.count == 1 && receiver.frames.first?.unit.range.count == frame.unit.bytes.count)
         var bench = ReassemblerTests.Bench()
-        bench.insert(try datagrams(unit, 1))
+        bench.insert(try datagrams(frame, 1))
         #expect(bench.frames.count == 1)
     }
 
@@ -87,7 +87,7 @@ struct SealedMediaTests {
             #expect(datagram.header.frame.stages == MediaHeader.Stages(waited: 258, encode: 65535))
             #expect(
                 datagram.header.frame.stages?.times
-                    == AccessUnit.StageTimes(waited: .microseconds(2580), encode: .microseconds(655_350)))
+                    == StageTimes(waited: .microseconds(2580), encode: .microseconds(655_350)))
             #expect(Array(datagram.payload) == [0, 0, 0, 2, 0x65, 0x88, 0, 0, 0, 1, 0x06])
             #expect(datagram.wireLength == SealedDatagramTests.media.count)
         }
@@ -137,10 +137,10 @@ struct SealedMediaTests {
     /// Flag 8: nothing refers to the frame; 16: nothing refers to the one before it.
     @Test(arguments: [(false, false, 0x00), (true, false, 0x08), (false, true, 0x10), (true, true, 0x18)])
     func layersAreTold(isDisposable: Bool, isAfterDisposable: Bool, flags: UInt8) throws {
-        var unit = Self.delta(6)
-        unit.isDisposable = isDisposable
-        unit.stages = AccessUnit.StageTimes(waited: .milliseconds(1), encode: .milliseconds(2))
-        let cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
+        var frame = Self.delta(6)
+        frame.unit.isDisposable = isDisposable
+        frame.stages = StageTimes(waited: .milliseconds(1), encode: .milliseconds(2))
+        let cutter = try FrameCutter(frame, as: .version2, isAfterDisposable: isAfterDisposable)
         for part in 0..<cutter.partCount {
             for isSentAgain in [false, true] {
                 var bytes = [UInt8](repeating: 0xFF, count: cutter.length(ofPart: part))
@@ -170,15 +170,15 @@ struct SealedMediaTests {
         try #require(length > 0)
         var opener = DatagramOpener(key: .golden)
         let (_, parity) = try opener.open(Array(memory.prefix(1200)))
-        let frame = try parity.withUnsafeBytes { try ParityDatagram($0).header.frame }
-        #expect(frame == cutter.header)
+        let header = try parity.withUnsafeBytes { try ParityDatagram($0).header.frame }
+        #expect(header == cutter.header)
     }
 
     /// Whatever its flags say.
     @Test func aKeyframeIsNotDisposable() throws {
-        var unit = Self.keyframe
-        unit.isDisposable = true
-        let header = try FrameCutter(unit, as: .version2).header
+        var keyframe = Self.keyframe
+        keyframe.unit.isDisposable = true
+        let header = try FrameCutter(keyframe, as: .version2).header
         #expect(header.flags == [.keyframe, .parameterSets] && header.layers.isEmpty)
         var bytes = SealedDatagramTests.mediaPlaintext
         bytes[8] |= 0x18
@@ -190,22 +190,22 @@ struct SealedMediaTests {
 
     @Test func framesComeOutAsTheyWentIn() throws {
         let sealer = DatagramSealer(key: .golden)
-        let units = [
+        let sent = [
             Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20), TestFrame.make(3, bytes: 40_000, time: .at(0.5)),
         ]
         var receiver = receiver(.golden)
         var bytes: UInt64 = 0
-        for (number, unit) in units.enumerated() {
-            for part in try sealedDatagrams(unit, 7 + UInt32(number), sealer) {
+        for (number, frame) in sent.enumerated() {
+            for part in try sealedDatagrams(frame, 7 + UInt32(number), sealer) {
                 receiver.now = receiver.now + .milliseconds(1)
                 #expect(receiver.receive(part) == nil)
                 bytes += UInt64(part.count)
             }
         }
-        #expect(receiver.frames.map { Array($0.avcc) } == units.map(\.bytes))
+        #expect(receiver.frames.map { Array($0.unit.avcc) } == sent.map(\.unit.bytes))
         #expect(receiver.frames.map(\.number) == [7, 8, 9, 10])
-        #expect(receiver.frames.map(\.captureTime) == units.map(\.time))
-        #expect(receiver.frames[0].time == .at(0.005), "its own clock tells when the last part came")
+        #expect(receiver.frames.map(\.captureTime) == sent.map(\.captureTime))
+        #expect(receiver.frames[0].lastArrival == .at(0.005), "its own clock tells when the last part came")
         #expect(receiver.frames.map(\.isKeyframe) == [true, false, false, true])
         let statistics = receiver.reassembler.statistics
         #expect(statistics.frames == 4 && statistics.lost == 0 && statistics.reordered == 0)
@@ -228,43 +228,43 @@ struct SealedMediaTests {
     }
 
     @Test(arguments: [
-        (AccessUnit.StageTimes(waited: .zero, encode: .zero), MediaHeader.Stages(waited: 0, encode: 0)),
+        (StageTimes(waited: .zero, encode: .zero), MediaHeader.Stages(waited: 0, encode: 0)),
         (.init(waited: .microseconds(9), encode: .microseconds(10)), .init(waited: 0, encode: 1)),
         (.init(waited: .microseconds(1999), encode: .milliseconds(16)), .init(waited: 199, encode: 1600)),
         (.init(waited: .microseconds(655_350), encode: .seconds(3600)), .init(waited: .max, encode: .max)),
         (.init(waited: .milliseconds(-3), encode: .seconds(-1_000_000_000_000)), .init(waited: 0, encode: 0)),
     ])
-    func stageTimesAreToldInSteps(times: AccessUnit.StageTimes, wire: MediaHeader.Stages) throws {
+    func stageTimesAreToldInSteps(times: StageTimes, wire: MediaHeader.Stages) throws {
         #expect(MediaHeader.Stages(times) == wire)
-        var unit = Self.keyframe
-        unit.stages = times
+        var frame = Self.keyframe
+        frame.stages = times
         var receiver = receiver(.golden)
-        for part in try sealedDatagrams(unit, 1, DatagramSealer(key: .golden)) {
+        for part in try sealedDatagrams(frame, 1, DatagramSealer(key: .golden)) {
             receiver.now = receiver.now + .milliseconds(1)
             receiver.receive(part)
         }
         #expect(receiver.frames.map(\.stages) == [wire.times])
         #expect(receiver.frames.map(\.firstArrival) == [.at(0.001)])
-        #expect(receiver.frames.map(\.time) == [receiver.now])
+        #expect(receiver.frames.map(\.lastArrival) == [receiver.now])
     }
 
     /// A picture that is sent again is no news of the screen.
     @Test func aRepeatedPictureHasNoCaptureTime() throws {
-        var unit = Self.keyframe
-        unit.isRepeated = true
+        var frame = Self.keyframe
+        frame.isRepeated = true
         var receiver = receiver(.golden)
-        for part in try sealedDatagrams(unit, 1, DatagramSealer(key: .golden)) { receiver.receive(part) }
+        for part in try sealedDatagrams(frame, 1, DatagramSealer(key: .golden)) { receiver.receive(part) }
         #expect(receiver.frames.count == 1)
         #expect(receiver.frames.map(\.captureTime) == [nil] && receiver.frames.map(\.stages) == [nil])
     }
 
     @Test func version1SaysNothingOfStages() throws {
-        var unit = Self.keyframe
-        unit.stages = AccessUnit.StageTimes(waited: .milliseconds(1), encode: .milliseconds(2))
+        var frame = Self.keyframe
+        frame.stages = StageTimes(waited: .milliseconds(1), encode: .milliseconds(2))
         var bench = ReassemblerTests.Bench()
-        bench.insert(try datagrams(unit, 1))
+        bench.insert(try datagrams(frame, 1))
         #expect(bench.frames.map(\.stages) == [nil])
-        #expect(bench.frames.allSatisfy { $0.firstArrival != nil })
+        #expect(bench.frames.map(\.captureTime) == [nil])
     }
 
     @Test func partsOfOneFrameHaveOneCaptureTime() throws {
@@ -272,9 +272,9 @@ struct SealedMediaTests {
         var receiver = receiver(.golden)
         let parts = try sealedDatagrams(Self.keyframe, 1, sealer)
         var later = Self.keyframe
-        later.time = .at(1)
+        later.captureTime = .at(1)
         var slower = Self.keyframe
-        slower.stages = AccessUnit.StageTimes(waited: .zero, encode: .milliseconds(1))
+        slower.stages = StageTimes(waited: .zero, encode: .milliseconds(1))
         let others = try [later, slower].map { try sealedDatagrams($0, 1, sealer)[1] }
         for part in [parts[0]] + others + parts.dropFirst() { receiver.receive(part) }
         #expect(receiver.frames.count == 1)

@@ -16,7 +16,7 @@ struct SealedPacingTests {
         return bench
     }
 
-    private func delta(_ index: UInt32, bytes: Int = 3000) -> AccessUnit {
+    private func delta(_ index: UInt32, bytes: Int = 3000) -> EncodedFrame {
         TestFrame.make(index, reference: index &- 1, bytes: bytes)
     }
 
@@ -121,7 +121,7 @@ struct SealedPacingTests {
     @Test func whatCannotBeSealedIsNotSent() {
         var bench = bench()
         var broken = TestFrame.make(0)
-        broken.parameterSets = nil
+        broken.unit.parameterSets = nil
         bench.send(broken)
         bench.drain()
         #expect(bench.unsendable == 1 && bench.bursts.isEmpty)
@@ -134,9 +134,9 @@ struct SealedPacingTests {
         var key: UInt16 = 0
         for index: UInt32 in 0..<300 {
             let isKeyframe = random.chance(0.1)
-            let unit = TestFrame.make(
+            let frame = TestFrame.make(
                 index, reference: isKeyframe ? nil : index &- 1, bytes: Int.random(in: 100...20_000, using: &random))
-            bench.send(unit, patience: random.chance(0.9) ? .seconds(60) : .zero)
+            bench.send(frame, patience: random.chance(0.9) ? .seconds(60) : .zero)
             for _ in 0..<Int.random(in: 0...20, using: &random) { bench.step() }
             if random.chance(0.1) {
                 key += 1

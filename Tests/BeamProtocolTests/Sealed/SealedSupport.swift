@@ -14,16 +14,16 @@ extension SealingKey {
 }
 
 /// A frame's version 2 datagrams, each by itself.
-func sealedDatagrams(_ unit: AccessUnit, _ sequence: UInt32, _ sealer: DatagramSealer) throws -> [[UInt8]] {
-    let bytes = try Fragmenter.datagrams(of: unit, sequence: SequenceNumber(sequence), sealedBy: sealer)
+func sealedDatagrams(_ frame: EncodedFrame, _ sequence: UInt32, _ sealer: DatagramSealer) throws -> [[UInt8]] {
+    let bytes = try Fragmenter.datagrams(of: frame, sequence: SequenceNumber(sequence), sealedBy: sealer)
     return stride(from: 0, to: bytes.count, by: 1200).map { Array(bytes[$0..<min($0 + 1200, bytes.count)]) }
 }
 
 /// The same of a frame that may follow a disposable one.
 func sealedDatagrams(
-    _ unit: AccessUnit, _ sequence: UInt32, _ sealer: DatagramSealer, isAfterDisposable: Bool
+    _ frame: EncodedFrame, _ sequence: UInt32, _ sealer: DatagramSealer, isAfterDisposable: Bool
 ) throws -> [[UInt8]] {
-    let cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
+    let cutter = try FrameCutter(frame, as: .version2, isAfterDisposable: isAfterDisposable)
     return try (0..<cutter.partCount).map { part in
         var datagram = [UInt8](repeating: 0, count: cutter.length(ofPart: part))
         try datagram.withUnsafeMutableBytes {
@@ -56,7 +56,7 @@ extension DatagramOpener {
 struct SealedReceiver {
     var keys = MediaKeyRing()
     var reassembler = Reassembler()
-    var frames: [AccessUnit] = []
+    var frames: [ReceivedFrame] = []
     var now = MediaTime.zero
     private var plaintext: [UInt8] = []
 
@@ -80,7 +80,7 @@ struct SealedReceiver {
                 reassembler.refused(error, wireLength: bytes.count)
             }
         }
-        while let unit = reassembler.nextFrame() { frames.append(unit) }
+        while let frame = reassembler.nextFrame() { frames.append(frame) }
         return nil
     }
 }
@@ -114,8 +114,8 @@ struct LayerBench {
 
     mutating func use(_ key: SealingKey) { sealer = DatagramSealer(key: key) }
 
-    mutating func send(_ unit: AccessUnit, patience: Duration = .seconds(60)) {
-        layer.push(unit, now: now)
+    mutating func send(_ frame: EncodedFrame, patience: Duration = .seconds(60)) {
+        layer.push(frame, now: now)
         for index in senders.indices {
             stay(index)
             _ = senders[index].pushed(layer, patience: patience, now: now)

@@ -99,13 +99,13 @@ struct HostileNumbersTests {
                 }
                 let sealer = DatagramSealer(key: key)
                 for number in UInt32(1)...20 {
-                    let unit = TestFrame.make(number, reference: number == 1 ? nil : number - 1, bytes: 300)
+                    let unit = TestFrame.make(number, reference: number == 1 ? nil : number - 1, bytes: 300).unit
                     for datagram in try datagrams(unit, number, capture: capture, sealer) { viewer.datagram(datagram) }
                     viewer.advance(by: .milliseconds(17))
                 }
                 #expect(viewer.delivered.count == (capture <= MediaTime.longestUptime ? 20 : 0), "\(pong) \(capture)")
                 // As the window and the statistics reckon.
-                for unit in viewer.delivered { _ = unit.captureTime.map { viewer.now - $0 - .seconds(1) } }
+                for frame in viewer.delivered { _ = frame.captureTime.map { viewer.now - $0 - .seconds(1) } }
             }
         }
     }

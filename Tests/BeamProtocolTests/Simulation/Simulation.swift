@@ -19,7 +19,7 @@ struct Simulation {
         case tick
         /// The lane's last picture is to be encoded (again).
         case keyframe(lane: Int)
-        case encoded(AccessUnit)
+        case encoded(EncodedFrame)
     }
 
     private(set) var now = MediaTime.zero
@@ -245,9 +245,9 @@ struct Simulation {
             if !source.isStill { for lane in encoders.indices { capture(lane) } }
         case .keyframe(let lane):
             if encoders[lane].needsKeyframe || encoders[lane].hasMissed { capture(lane) }
-        case .encoded(let unit):
-            encoders[unit.lane].isBusy = false
-            host?.handleFrame(unit, now: now)
+        case .encoded(let frame):
+            encoders[frame.layer].isBusy = false
+            host?.handleFrame(frame, now: now)
             pumpHost()
         }
     }
@@ -271,13 +271,13 @@ struct Simulation {
             bytes = min(bytes, max(200, Int(Double(rate) / 8 * share)))
         }
         let isDisposable = demand.wantsTemporalLayers && !isKeyframe && !encoders[lane].wasDisposable
-        var unit = TestFrame.make(
+        var frame = TestFrame.make(
             index, reference: isKeyframe ? nil : encoders[lane].reference, bytes: bytes, time: now)
-        unit.isDisposable = isDisposable
+        frame.unit.isDisposable = isDisposable
         encoders[lane].wasDisposable = isDisposable
         if !isDisposable { encoders[lane].reference = index }
-        unit.lane = lane
-        schedule(.encoded(unit), at: now + source.encodes, generation: generation)
+        frame.layer = lane
+        schedule(.encoded(frame), at: now + source.encodes, generation: generation)
     }
 
     private mutating func breakConnections() {
@@ -386,11 +386,11 @@ struct Simulation {
                 for time in times {
                     schedule(.datagramToHost(bytes, from: address, port: viewers[index].hostPort), at: time)
                 }
-            case .deliver(let unit):
-                viewers[index].decoder.decode(unit)
-                let age = unit.captureTime.map { now - $0 }
-                viewers[index].frames.append((now, unit.number, unit.isKeyframe, unit.lane, age))
-                if let capture = unit.captureTime { viewers[index].ages.append(unit.time - capture) }
+            case .deliver(let frame):
+                viewers[index].decoder.decode(frame)
+                let age = frame.captureTime.map { now - $0 }
+                viewers[index].frames.append((now, frame.number, frame.isKeyframe, frame.layer, age))
+                if let capture = frame.captureTime { viewers[index].ages.append(frame.lastArrival - capture) }
             case .event(let event):
                 viewers[index].events.append((now, event))
             }

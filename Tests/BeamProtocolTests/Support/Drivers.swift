@@ -94,8 +94,8 @@ struct HostBench {
         return nil
     }
 
-    mutating func frame(_ unit: AccessUnit) {
-        session.handleFrame(unit, now: now)
+    mutating func frame(_ frame: EncodedFrame) {
+        session.handleFrame(frame, now: now)
         drain()
     }
 
@@ -169,7 +169,7 @@ struct ViewerBench {
     private(set) var deadline = MediaTime.distantFuture
     private(set) var waitReason: ViewerSession.Purpose?
     private var outputs: [String] = []
-    private(set) var delivered: [AccessUnit] = []
+    private(set) var delivered: [ReceivedFrame] = []
     private(set) var events: [ViewerEvent] = []
     /// Datagrams, and the version 2 messages that weren't taken yet.
     private(set) var sent: [[UInt8]] = []
@@ -240,7 +240,7 @@ struct ViewerBench {
             case .sendMedia(let bytes):
                 note(bytes == MediaLimits.hello ? "BRHI!" : "sealed hello")
                 sent.append(bytes)
-            case .deliver(let unit): delivered.append(unit)
+            case .deliver(let frame): delivered.append(frame)
             case .event(let event):
                 note("\(event)")
                 events.append(event)
@@ -290,25 +290,25 @@ extension ViewerSession.Configuration {
 extension Fragmenter {
     /// The frame's version 1 datagrams in memory of their own.
     static func datagrams(
-        of unit: AccessUnit, sequence: SequenceNumber
+        of frame: EncodedFrame, sequence: SequenceNumber
     ) throws(FragmentationError) -> [UInt8] {
         var memory: [UInt8] = []
-        _ = try write(unit, sequence: sequence, to: &memory)
+        _ = try write(frame, sequence: sequence, to: &memory)
         return memory
     }
 
     /// The frame's version 2 datagrams in memory of their own.
     static func datagrams(
-        of unit: AccessUnit, sequence: SequenceNumber, sealedBy sealer: DatagramSealer
+        of frame: EncodedFrame, sequence: SequenceNumber, sealedBy sealer: DatagramSealer
     ) throws(FragmentationError) -> [UInt8] {
         var memory: [UInt8] = []
-        _ = try write(unit, sequence: sequence, sealedBy: sealer, to: &memory)
+        _ = try write(frame, sequence: sequence, sealedBy: sealer, to: &memory)
         return memory
     }
 }
 
 /// A frame's datagrams, each by itself.
-func datagrams(_ unit: AccessUnit, _ sequence: UInt32) throws -> [[UInt8]] {
-    let bytes = try Fragmenter.datagrams(of: unit, sequence: SequenceNumber(sequence))
+func datagrams(_ frame: EncodedFrame, _ sequence: UInt32) throws -> [[UInt8]] {
+    let bytes = try Fragmenter.datagrams(of: frame, sequence: SequenceNumber(sequence))
     return stride(from: 0, to: bytes.count, by: 1200).map { Array(bytes[$0..<min($0 + 1200, bytes.count)]) }
 }

@@ -10,12 +10,13 @@ enum TestFrame {
     static func make(
         _ index: UInt32, reference: UInt32? = nil, bytes count: Int = 200, time: MediaTime = .zero,
         size: PixelSize = PixelSize(width: 1366, height: 767)
-    ) -> AccessUnit {
+    ) -> EncodedFrame {
         var bytes = big(UInt32(count - 4)) + [reference == nil ? 0x65 : 0x41] + big(index) + big(reference ?? index)
         bytes += filler(index, count - bytes.count)
-        return AccessUnit(
+        let unit = AccessUnit(
             bytes: bytes, isKeyframe: reference == nil, parameterSets: reference == nil ? parameterSets : nil,
-            size: size, time: time)
+            size: size)
+        return EncodedFrame(unit: unit, captureTime: time)
     }
 
     static func big(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }
@@ -45,7 +46,8 @@ enum TestFrame {
         /// Sentences; empty as long as no broken picture was shown.
         private(set) var errors: [String] = []
 
-        mutating func decode(_ unit: AccessUnit) {
+        mutating func decode(_ frame: ReceivedFrame) {
+            let unit = frame.unit
             let bytes = Array(unit.avcc)
             func value(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
             guard bytes.count >= 13 else { return errors.append("a frame of \(bytes.count) bytes") }

@@ -9,12 +9,13 @@ struct ArrivingTests {
 
     // MARK: PlayoutBuffer
 
-    private func unit(_ number: UInt32, captured: Double?, waited: Double = 0, encoded: Double = 0) -> AccessUnit {
-        var unit = TestFrame.make(number)
-        unit.number = number
-        unit.captureTime = captured.map { .at($0) }
-        unit.stages = AccessUnit.StageTimes(waited: .at(waited) - .zero, encode: .at(encoded) - .zero)
-        return unit
+    private func frame(
+        _ number: UInt32, captured: Double?, waited: Double = 0, encoded: Double = 0, arrived: Double = 0
+    ) -> ReceivedFrame {
+        ReceivedFrame(
+            unit: TestFrame.make(number).unit, number: number, firstArrival: .at(arrived), lastArrival: .at(arrived),
+            captureTime: captured.map { .at($0) },
+            stages: StageTimes(waited: .at(waited) - .zero, encode: .at(encoded) - .zero))
     }
 
     /// When each frame comes out, in ms since it was captured, and that they come in order.
@@ -27,17 +28,17 @@ struct ArrivingTests {
         func take(_ buffer: inout PlayoutBuffer, until end: MediaTime) {
             while let due = buffer.deadline, due <= end {
                 last = max(last, due)
-                guard let unit = buffer.next(now: due) else { break }
-                ages.append((max(due, unit.time) - (unit.captureTime ?? unit.time)).inSeconds * 1000)
-                shown.append(unit.number)
+                guard let frame = buffer.next(now: due) else { break }
+                let arrival = frame.lastArrival
+                ages.append((max(due, arrival) - (frame.captureTime ?? arrival)).inSeconds * 1000)
+                shown.append(frame.number)
             }
         }
         for (index, transit) in transits.enumerated() {
             let captured = 1 + Double(index) / 30
-            var frame = unit(UInt32(index), captured: captured)
-            frame.time = .at(captured + transit / 1000)
-            take(&buffer, until: frame.time)
-            buffer.put(frame, isPathBound: isPathBound, now: frame.time)
+            let frame = frame(UInt32(index), captured: captured, arrived: captured + transit / 1000)
+            take(&buffer, until: frame.lastArrival)
+            buffer.put(frame, isPathBound: isPathBound, now: frame.lastArrival)
         }
         take(&buffer, until: .at(1000))
         #expect(shown == (0..<UInt32(transits.count)).map { $0 })
@@ -99,12 +100,12 @@ struct ArrivingTests {
             let encoded = Double(index % 3) * 0.03
             let captured = 1 + Double(index) / 10
             let now = MediaTime.at(captured + waited + encoded + 0.01)
-            buffer.put(unit(UInt32(index), captured: captured, waited: waited, encoded: encoded), now: now)
+            buffer.put(frame(UInt32(index), captured: captured, waited: waited, encoded: encoded), now: now)
             while buffer.next(now: now) != nil {}
         }
         #expect(buffer.delay == .zero && buffer.deadline == nil)
         // What doesn't say when it was captured can't be late either.
-        buffer.put(unit(1000, captured: nil), now: .at(50))
+        buffer.put(frame(1000, captured: nil), now: .at(50))
         #expect(buffer.next(now: .at(50))?.number == 1000)
     }
 

@@ -33,7 +33,7 @@ struct FloodTests {
 
     /// Parts far behind a gap wait beside the frame's memory, and get into their places all the same.
     @Test(arguments: [1180, 1144, 1400, 900]) func longFramesCanComeInAnyOrder(partLength: Int) throws {
-        let unit = TestFrame.make(3, bytes: 400_000)
+        let unit = TestFrame.make(3, bytes: 400_000).unit
         let parts = try datagrams(unit, 5, partLength: partLength)
         var orders: [[[UInt8]]] = [parts, parts.reversed(), Array(parts.suffix(200) + parts.dropLast(200))]
         for seed in 1...8 {
@@ -43,7 +43,7 @@ struct FloodTests {
         for (index, order) in orders.enumerated() {
             var bench = ReassemblerTests.Bench()
             bench.insert(order)
-            #expect(bench.frames.map { Array($0.avcc) } == [unit.bytes], "order \(index)")
+            #expect(bench.frames.map { Array($0.unit.avcc) } == [unit.bytes], "order \(index)")
         }
     }
 
@@ -63,7 +63,7 @@ struct FloodTests {
             for assembly in bench.reassembler.frames { #expect(assembly.touched <= 1000) }
         }
         // However many have come.
-        var parts = try datagrams(TestFrame.make(0, bytes: 4_000_000), 5000, partLength: 1180)
+        var parts = try datagrams(TestFrame.make(0, bytes: 4_000_000).unit, 5000, partLength: 1180)
         parts.reverse()
         bench = ReassemblerTests.Bench()
         for (index, part) in parts.enumerated() {
@@ -105,8 +105,8 @@ struct FloodTests {
         let delivered = bench.delivered.count
         for number in UInt32(3_000_000_000)..<3_000_000_020 {
             let isFirst = number == 3_000_000_000
-            let unit = TestFrame.make(number, reference: isFirst ? nil : number - 1, bytes: 3000)
-            for datagram in try sealedDatagrams(unit, number, sealer) { bench.datagram(datagram) }
+            let frame = TestFrame.make(number, reference: isFirst ? nil : number - 1, bytes: 3000)
+            for datagram in try sealedDatagrams(frame, number, sealer) { bench.datagram(datagram) }
             bench.advance(by: .milliseconds(100))
         }
         #expect(bench.delivered.count >= delivered + 20)

@@ -8,7 +8,7 @@ struct ReassemblerTests {
     struct Bench {
         var reassembler: Reassembler
         var now = MediaTime.zero
-        var frames: [AccessUnit] = []
+        var frames: [ReceivedFrame] = []
 
         init(_ limits: Reassembler.Limits = Reassembler.Limits()) { reassembler = Reassembler(limits: limits) }
 
@@ -29,7 +29,7 @@ struct ReassemblerTests {
             now = .at(seconds)
         }
 
-        mutating func drain() { while let unit = reassembler.nextFrame() { frames.append(unit) } }
+        mutating func drain() { while let frame = reassembler.nextFrame() { frames.append(frame) } }
 
         var numbers: [UInt32] { frames.map(\.number) }
         var statistics: ViewerStatistics { reassembler.statistics }
@@ -37,7 +37,7 @@ struct ReassemblerTests {
 
     static let keyframe = TestFrame.make(0, bytes: 5000)
 
-    static func delta(_ index: UInt32, bytes: Int = 3000) -> AccessUnit {
+    static func delta(_ index: UInt32, bytes: Int = 3000) -> EncodedFrame {
         TestFrame.make(index, reference: index &- 1, bytes: bytes)
     }
 
@@ -52,13 +52,13 @@ struct ReassemblerTests {
         bench.insert(try datagrams(Self.delta(2, bytes: 20), 9))
         #expect(bench.numbers == [7, 8, 9])
         #expect(
-            bench.frames.map { Array($0.avcc) }
-                == [Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20)].map(\.bytes))
-        #expect(bench.frames[0].parameterSets == TestFrame.parameterSets)
+            bench.frames.map { Array($0.unit.avcc) }
+                == [Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20)].map(\.unit.bytes))
+        #expect(bench.frames[0].unit.parameterSets == TestFrame.parameterSets)
         #expect(bench.frames.map(\.isKeyframe) == [true, false, false])
-        #expect(bench.frames[1].parameterSets == nil)
-        #expect(bench.frames[0].size == PixelSize(width: 1366, height: 767))
-        #expect(bench.frames[0].time == .at(1.25))
+        #expect(bench.frames[1].unit.parameterSets == nil)
+        #expect(bench.frames[0].unit.size == PixelSize(width: 1366, height: 767))
+        #expect(bench.frames[0].firstArrival == .at(1) && bench.frames[0].lastArrival == .at(1.25))
         #expect(bench.statistics.frames == 3 && bench.statistics.keyframes == 1)
         #expect(bench.statistics.lost == 0 && bench.statistics.dropped == 0 && bench.statistics.reordered == 0)
         #expect(bench.reassembler.bytesHeld == 0)
@@ -82,7 +82,7 @@ struct ReassemblerTests {
     /// Hosts that cut shorter parts, or longer ones.
     @Test(arguments: [(1180, 700), (300, 1), (1480, 1480), (1000, 1480), (1480, 20), (1, 1181)])
     func otherFragmentSizesArePutTogether(first: Int, second: Int) throws {
-        let unit = TestFrame.make(3, bytes: 6000)
+        let unit = TestFrame.make(3, bytes: 6000).unit
         let config = try #require(ParameterSetBlock.encode(TestFrame.parameterSets))
         var parts: [[UInt8]] = []
         var offset = 0
@@ -98,7 +98,7 @@ struct ReassemblerTests {
         for order in [whole, whole.reversed(), whole.shuffledBySeed(9)] {
             var bench = Bench()
             bench.insert(order)
-            #expect(bench.frames.map { Array($0.avcc) } == [unit.bytes])
+            #expect(bench.frames.map { Array($0.unit.avcc) } == [unit.bytes])
         }
     }
 

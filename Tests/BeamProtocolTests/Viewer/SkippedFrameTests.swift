@@ -10,9 +10,9 @@ struct SkippedFrameTests {
         var cutter: FrameCutter
         var number: UInt32
 
-        init(_ unit: AccessUnit, isAfterDisposable: Bool) throws {
-            number = unit.number
-            cutter = try FrameCutter(unit, as: .version2, isAfterDisposable: isAfterDisposable)
+        init(_ frame: EncodedFrame, _ number: UInt32, isAfterDisposable: Bool) throws {
+            self.number = number
+            cutter = try FrameCutter(frame, as: .version2, isAfterDisposable: isAfterDisposable)
         }
 
         func part(_ part: Int, isSentAgain: Bool = false) -> [UInt8] {
@@ -29,7 +29,7 @@ struct SkippedFrameTests {
         var reassembler = Reassembler(canAsk: true)
         var arrivals = ArrivalLog()
         var now = MediaTime.at(1)
-        var frames: [AccessUnit] = []
+        var frames: [ReceivedFrame] = []
         /// When each was handed on.
         var times: [MediaTime] = []
         var decoder = TestFrame.Decoder()
@@ -80,10 +80,10 @@ struct SkippedFrameTests {
         }
 
         private mutating func drain() {
-            while let unit = reassembler.nextFrame() {
-                frames.append(unit)
+            while let frame = reassembler.nextFrame() {
+                frames.append(frame)
                 times.append(now)
-                decoder.decode(unit)
+                decoder.decode(frame)
             }
             if !frames.isEmpty, reassembler.keyframeNeededAfter != nil { hasWantedKeyframe = true }
             note()
@@ -93,17 +93,16 @@ struct SkippedFrameTests {
     }
 
     /// Frame 0 is a keyframe, the odd ones are disposable, and each refers to the last one that isn't.
-    private static func unit(_ number: UInt32, bytes: Int = 5000, isDisposable: Bool? = nil) -> AccessUnit {
-        var unit = TestFrame.make(
+    private static func encoded(_ number: UInt32, bytes: Int = 5000, isDisposable: Bool? = nil) -> EncodedFrame {
+        var frame = TestFrame.make(
             number, reference: number == 0 ? nil : number % 2 == 0 ? number - 2 : number - 1, bytes: bytes,
             time: .at(1 + Double(number) / 30))
-        unit.number = number
-        unit.isDisposable = isDisposable ?? (number % 2 == 1)
-        return unit
+        frame.unit.isDisposable = isDisposable ?? (number % 2 == 1)
+        return frame
     }
 
     private static func frame(_ number: UInt32, bytes: Int = 5000) throws -> Sent {
-        try Sent(unit(number, bytes: bytes), isAfterDisposable: number % 2 == 0 && number > 0)
+        try Sent(encoded(number, bytes: bytes), number, isAfterDisposable: number % 2 == 0 && number > 0)
     }
 
     /// Of `frame`: five parts.
@@ -138,7 +137,7 @@ struct SkippedFrameTests {
             try bench.insert(Self.frame(number))
         }
         #expect(bench.numbers == (0..<100).map { $0 })
-        #expect(bench.frames.map(\.isDisposable) == (0..<100).map { $0 % 2 == 1 })
+        #expect(bench.frames.map(\.unit.isDisposable) == (0..<100).map { $0 % 2 == 1 })
         #expect(bench.statistics.skipped == 0 && bench.decoder.errors.isEmpty)
     }
 
@@ -222,9 +221,8 @@ struct SkippedFrameTests {
     @Test func withoutLayersAMissingFrameIsALoss() throws {
         var bench = Bench()
         func frame(_ number: UInt32) throws -> Sent {
-            var unit = TestFrame.make(number, reference: number == 0 ? nil : number - 1, bytes: 5000)
-            unit.number = number
-            return try Sent(unit, isAfterDisposable: false)
+            let frame = TestFrame.make(number, reference: number == 0 ? nil : number - 1, bytes: 5000)
+            return try Sent(frame, number, isAfterDisposable: false)
         }
         try bench.insert(frame(0))
         try bench.insert(frame(3))
@@ -252,9 +250,7 @@ struct SkippedFrameTests {
     @Test func aKeyframeAfterASkippedFrame() throws {
         var bench = Bench()
         try bench.insert(Self.frame(0))
-        var keyframe = TestFrame.make(2)
-        keyframe.number = 2
-        try bench.insert(Sent(keyframe, isAfterDisposable: true))
+        try bench.insert(Sent(TestFrame.make(2), 2, isAfterDisposable: true))
         #expect(bench.numbers == [0, 2])
         #expect(bench.statistics.skipped == 1 && bench.statistics.lost == 0)
     }
@@ -262,9 +258,8 @@ struct SkippedFrameTests {
     @Test func numbersWrapAround() throws {
         var bench = Bench()
         func frame(_ number: UInt32, _ reference: UInt32?) throws -> Sent {
-            var unit = TestFrame.make(number, reference: reference, bytes: 3000)
-            unit.number = number
-            return try Sent(unit, isAfterDisposable: reference != nil)
+            let frame = TestFrame.make(number, reference: reference, bytes: 3000)
+            return try Sent(frame, number, isAfterDisposable: reference != nil)
         }
         try bench.insert(frame(.max - 1, nil))
         try bench.insert(frame(0, .max - 1))
@@ -351,7 +346,7 @@ struct SkippedFrameTests {
             bytes[8] |= 0x18
             try bench.insert(bytes)
         }
-        #expect(bench.numbers == [0] && !bench.frames[0].isDisposable)
+        #expect(bench.numbers == [0] && !bench.frames[0].unit.isDisposable)
         #expect(bench.statistics.skipped == 0)
     }
 
@@ -360,10 +355,9 @@ struct SkippedFrameTests {
         var bench = Bench()
         try bench.insert(Self.frame(0))
         func frame(_ number: UInt32) throws -> Sent {
-            var unit = TestFrame.make(number, reference: 0, bytes: 5000)
-            unit.number = number
-            unit.isDisposable = true
-            return try Sent(unit, isAfterDisposable: true)
+            var frame = TestFrame.make(number, reference: 0, bytes: 5000)
+            frame.unit.isDisposable = true
+            return try Sent(frame, number, isAfterDisposable: true)
         }
         for number: UInt32 in 1..<200 where number % 5 != 0 {
             bench.advance(to: Self.time(number))
@@ -382,10 +376,9 @@ struct SkippedFrameTests {
         var bench = Bench()
         try bench.insert(Self.frame(0))
         for number: UInt32 in 1..<500 {
-            var unit = TestFrame.make(number, reference: 0, bytes: 5000)
-            unit.number = number
-            unit.isDisposable = true
-            try bench.insert(Sent(unit, isAfterDisposable: true), parts: 1..<2)
+            var frame = TestFrame.make(number, reference: 0, bytes: 5000)
+            frame.unit.isDisposable = true
+            try bench.insert(Sent(frame, number, isAfterDisposable: true), parts: 1..<2)
             #expect(bench.reassembler.framesInFlight <= 64)
         }
         bench.advance(to: bench.now + .seconds(20))
@@ -396,7 +389,7 @@ struct SkippedFrameTests {
     @Test func aFrameThatIsSaidToBeDisposableByTheNextOnly() throws {
         var bench = Bench()
         try bench.insert(Self.frame(0))
-        let needed = try Sent(Self.unit(1, isDisposable: false), isAfterDisposable: false)
+        let needed = try Sent(Self.encoded(1, isDisposable: false), 1, isAfterDisposable: false)
         try bench.insert(needed, parts: 0..<2)
         try bench.insert(Self.frame(2))
         #expect(bench.numbers == [0])
@@ -411,7 +404,7 @@ struct SkippedFrameTests {
         var bench = Bench()
         try bench.insert(Self.frame(0))
         try bench.insert(Self.frame(1), parts: 0..<2)
-        try bench.insert(Sent(Self.unit(2), isAfterDisposable: false))
+        try bench.insert(Sent(Self.encoded(2), 2, isAfterDisposable: false))
         #expect(bench.numbers == [0])
         bench.advance(to: bench.now + .seconds(2))
         #expect(bench.numbers == [0, 2])

@@ -23,34 +23,34 @@ struct FragmenterTests {
     }
 
     @Test func parameterSetsMayFillTheFirstDatagram() throws {
-        var unit = TestFrame.make(1, bytes: 500)
+        var frame = TestFrame.make(1, bytes: 500)
         // 2 bytes of counts, 2 of length before each of both: 1180 in all.
-        unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1170)], pps: [[0x68, 1, 2, 3]])
-        let parts = try datagrams(unit, 0)
+        frame.unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1170)], pps: [[0x68, 1, 2, 3]])
+        let parts = try datagrams(frame, 0)
         #expect(parts.map(\.count) == [1200, 520])
-        unit.parameterSets?.sps[0].append(0)
-        #expect(throws: FragmentationError.parameterSetsTooLong(1181)) { try datagrams(unit, 0) }
+        frame.unit.parameterSets?.sps[0].append(0)
+        #expect(throws: FragmentationError.parameterSetsTooLong(1181)) { try datagrams(frame, 0) }
     }
 
     @Test func whatDoesNotFitTheWireIsRefused() {
-        var unit = TestFrame.make(1)
-        unit.parameterSets = nil
-        #expect(throws: FragmentationError.parameterSetsMissing) { try datagrams(unit, 0) }
-        unit.parameterSets = ParameterSets(sps: [], pps: [[1]])
-        #expect(throws: FragmentationError.parameterSetsMissing) { try datagrams(unit, 0) }
-        unit.parameterSets = ParameterSets(sps: [[UInt8]](repeating: [1], count: 256), pps: [[1]])
-        #expect(throws: FragmentationError.parameterSetsMissing) { try datagrams(unit, 0) }
+        var frame = TestFrame.make(1)
+        frame.unit.parameterSets = nil
+        #expect(throws: FragmentationError.parameterSetsMissing) { try datagrams(frame, 0) }
+        frame.unit.parameterSets = ParameterSets(sps: [], pps: [[1]])
+        #expect(throws: FragmentationError.parameterSetsMissing) { try datagrams(frame, 0) }
+        frame.unit.parameterSets = ParameterSets(sps: [[UInt8]](repeating: [1], count: 256), pps: [[1]])
+        #expect(throws: FragmentationError.parameterSetsMissing) { try datagrams(frame, 0) }
 
         for size in [
             PixelSize(width: 0, height: 9), PixelSize(width: 65536, height: 9), PixelSize(width: 9, height: -1),
         ] {
             #expect(throws: FragmentationError.size(size)) { try datagrams(TestFrame.make(1, size: size), 0) }
         }
-        unit = TestFrame.make(1, reference: 0, bytes: (8 << 20) + 1)
-        #expect(throws: FragmentationError.frameTooLong((8 << 20) + 1)) { try datagrams(unit, 0) }
-        unit.bytes[0] = 9
-        #expect(throws: FragmentationError.malformedFrame) { try datagrams(unit, 0) }
-        unit.range = 0..<0
-        #expect(throws: FragmentationError.malformedFrame) { try datagrams(unit, 0) }
+        frame = TestFrame.make(1, reference: 0, bytes: (8 << 20) + 1)
+        #expect(throws: FragmentationError.frameTooLong((8 << 20) + 1)) { try datagrams(frame, 0) }
+        frame.unit.bytes[0] = 9
+        #expect(throws: FragmentationError.malformedFrame) { try datagrams(frame, 0) }
+        frame.unit.range = 0..<0
+        #expect(throws: FragmentationError.malformedFrame) { try datagrams(frame, 0) }
     }
 }

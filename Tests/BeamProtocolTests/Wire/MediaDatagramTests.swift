@@ -33,16 +33,18 @@ struct MediaDatagramTests {
     @Test func aFrameIsWrittenAsTheWireSays() throws {
         let unit = AccessUnit(
             bytes: [0xEE, 0x00, 0x00, 0x00, 0x05, 0x41, 0x9A, 0x01, 0x02, 0x03, 0xEE], range: 1..<10, isKeyframe: false,
-            parameterSets: nil, size: PixelSize(width: 1366, height: 767), time: .zero)
-        #expect(try Fragmenter.datagrams(of: unit, sequence: SequenceNumber(258)) == Self.smallFrame)
+            parameterSets: nil, size: PixelSize(width: 1366, height: 767))
+        let frame = EncodedFrame(unit: unit, captureTime: .zero)
+        #expect(try Fragmenter.datagrams(of: frame, sequence: SequenceNumber(258)) == Self.smallFrame)
     }
 
     @Test func aKeyframeCarriesItsParameterSets() throws {
         let unit = AccessUnit(
             bytes: [0, 0, 0, 2, 0x65, 0x88, 0, 0, 0, 1, 0x06], isKeyframe: true,
             parameterSets: ParameterSets(sps: [[0x67, 0x4D, 0x00, 0x28]], pps: [[0x68, 0xEE, 0x3C]]),
-            size: PixelSize(width: 1920, height: 1080), time: .zero)
-        #expect(try Fragmenter.datagrams(of: unit, sequence: SequenceNumber(.max)) == Self.smallKeyframe)
+            size: PixelSize(width: 1920, height: 1080))
+        let frame = EncodedFrame(unit: unit, captureTime: .zero)
+        #expect(try Fragmenter.datagrams(of: frame, sequence: SequenceNumber(.max)) == Self.smallKeyframe)
     }
 
     @Test func theHeaderIsRead() throws {
@@ -115,11 +117,11 @@ struct MediaDatagramTests {
         bytes[13] |= 0x18
         let frame = try bytes.withUnsafeBytes { try MediaDatagram($0).header.frame }
         #expect(!frame.isDisposable && !frame.isAfterDisposable)
-        var unit = TestFrame.make(3, reference: 2)
-        let plain = try datagrams(unit, 3)
-        unit.isDisposable = true
-        #expect(try datagrams(unit, 3) == plain)
-        let header = try FrameCutter(unit, as: .version1, isAfterDisposable: true).header
+        var encoded = TestFrame.make(3, reference: 2)
+        let plain = try datagrams(encoded, 3)
+        encoded.unit.isDisposable = true
+        #expect(try datagrams(encoded, 3) == plain)
+        let header = try FrameCutter(encoded, as: .version1, isAfterDisposable: true).header
         #expect(header.flags.isEmpty && header.layers.isEmpty)
     }
 

@@ -66,31 +66,32 @@ struct FramesBeforeProof: Sendable {
     private static let mostFrames = 32
     private static let mostBytes = 4 << 20
 
-    private var units: [AccessUnit] = []
+    private var frames: [EncodedFrame] = []
     private var bytes = 0
 
-    var isEmpty: Bool { units.isEmpty }
+    var isEmpty: Bool { frames.isEmpty }
 
     /// Keeps a frame. Nothing is kept that can't be decoded with what is; what becomes too much is dropped as a whole.
-    mutating func put(_ unit: AccessUnit) {
-        if unit.isKeyframe {
+    mutating func put(_ frame: EncodedFrame) {
+        if frame.isKeyframe {
             removeAll()
-        } else if units.isEmpty {
+        } else if frames.isEmpty {
             return
         }
-        guard units.count < Self.mostFrames, bytes + unit.range.count <= Self.mostBytes else { return removeAll() }
-        units.append(unit)
-        bytes += unit.range.count
+        let length = frame.unit.range.count
+        guard frames.count < Self.mostFrames, bytes + length <= Self.mostBytes else { return removeAll() }
+        frames.append(frame)
+        bytes += length
     }
 
     /// What has been kept, in order; the first is a keyframe.
-    mutating func take() -> [AccessUnit] {
+    mutating func take() -> [EncodedFrame] {
         defer { removeAll() }
-        return units
+        return frames
     }
 
     mutating func removeAll() {
-        units = []
+        frames = []
         bytes = 0
     }
 }

@@ -28,7 +28,7 @@ extension Sender {
     /// Parts that haven't arrived.
     mutating func take(_ missing: Feedback.Missing, of layer: SimulcastLayer, now: MediaTime) -> Verdict {
         guard let delivery, !delivery.path.isSilent else { return .none }
-        guard let frame = delivery.log.resendable(missing.frame, now: now), layer.sent.unit(missing.frame) != nil else {
+        guard let frame = delivery.log.resendable(missing.frame, now: now), layer.sent[missing.frame] != nil else {
             return isTooLate(missing.frame, delivery.log) ? .needsKeyframe : .none
         }
         // What hasn't left yet isn't missing.

@@ -13,7 +13,7 @@ struct LayerFrame: Sendable {
         var datagramCount: Int { (length + MediaLimits.datagramLength - 1) / MediaLimits.datagramLength }
     }
 
-    let unit: AccessUnit
+    let encoded: EncodedFrame
     let pushed: MediaTime
     /// Encoded bytes of all the layer's frames up to and including this one.
     let endByte: Int
@@ -35,6 +35,8 @@ struct LayerFrame: Sendable {
     var isDropped = false
     /// It can't be cut or sealed: nobody gets it.
     var isUnsendable = false
+
+    var unit: AccessUnit { encoded.unit }
 
     func cut(_ form: MediaForm) -> Cut? {
         switch form {

@@ -23,7 +23,7 @@ struct SimulcastLayer: Sendable {
     /// Somebody in the layer can't follow: until then, every other frame is one that nothing refers to.
     var temporalUntil = MediaTime(nanoseconds: .min)
     /// What can be sent again.
-    private(set) var sent = SentUnits()
+    private(set) var sent = SentFrames()
     /// What its frames take of a path.
     var use = LayerUse()
     /// Parity of the datagrams sent, for each viewer that it went to.
@@ -70,11 +70,12 @@ struct SimulcastLayer: Sendable {
 
     // MARK: In
 
-    mutating func push(_ unit: AccessUnit, now: MediaTime) {
-        totalBytes += unit.range.count
-        use.count(unit.range.count, now: now)
-        if unit.isKeyframe { keyframePosition = end }
-        frames.append(LayerFrame(unit: unit, pushed: now, endByte: totalBytes))
+    mutating func push(_ frame: EncodedFrame, now: MediaTime) {
+        let length = frame.unit.range.count
+        totalBytes += length
+        use.count(length, now: now)
+        if frame.isKeyframe { keyframePosition = end }
+        frames.append(LayerFrame(encoded: frame, pushed: now, endByte: totalBytes))
     }
 
     /// Where a viewer that needs a keyframe begins at once, if it can: with the newest one, if that came `within` this time, was not
@@ -103,17 +104,17 @@ struct SimulcastLayer: Sendable {
         do throws(FragmentationError) {
             switch form {
             case .version1:
-                let length = try Fragmenter.write(frames[index].unit, sequence: number, to: &memory)
+                let length = try Fragmenter.write(frames[index].encoded, sequence: number, to: &memory)
                 frames[index].plain = LayerFrame.Cut(memory: memory, length: length)
             case .version2:
                 let length = try Fragmenter.write(
-                    frames[index].unit, sequence: number, isAfterDisposable: frames[index].isAfterDisposable,
+                    frames[index].encoded, sequence: number, isAfterDisposable: frames[index].isAfterDisposable,
                     sealedBy: sealer, to: &memory)
                 frames[index].sealed = LayerFrame.Cut(memory: memory, length: length)
                 frames[index].keyNumber = sealer.keyNumber
                 try addParity(index, number, share: parityShare, sealedBy: sealer)
                 sent.add(
-                    frames[index].unit, number: number, isAfterDisposable: frames[index].isAfterDisposable,
+                    frames[index].encoded, number: number, isAfterDisposable: frames[index].isAfterDisposable,
                     pushed: frames[index].pushed)
             }
         } catch {
@@ -141,7 +142,7 @@ struct SimulcastLayer: Sendable {
         guard share > 0 else { return }
         var memory = spare.popLast() ?? []
         let cutter = try FrameCutter(
-            frames[index].unit, as: .version2, isAfterDisposable: frames[index].isAfterDisposable)
+            frames[index].encoded, as: .version2, isAfterDisposable: frames[index].isAfterDisposable)
         let length = try cutter.writeParity(
             share: share, sequence: number, sealedBy: sealer, to: &memory)
         frames[index].parity = LayerFrame.Cut(memory: memory, length: length)

@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// The frames of a layer that were cut last, for retransmission. Their bytes are the encoder's own, shared and not copied.
-struct SentUnits: Sendable {
+struct SentFrames: Sendable {
     struct Limits: Sendable {
         /// From when the encoder made a frame. A sender that is `Pacing.queueTime` behind can still send it again for
         /// `DepartureLog.Limits.age`.
@@ -12,7 +12,7 @@ struct SentUnits: Sendable {
 
     private struct Entry: Sendable {
         let number: SequenceNumber
-        let unit: AccessUnit
+        let frame: EncodedFrame
         let isAfterDisposable: Bool
         let pushed: MediaTime
     }
@@ -25,27 +25,27 @@ struct SentUnits: Sendable {
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
     mutating func add(
-        _ unit: AccessUnit, number: SequenceNumber, isAfterDisposable: Bool = false, pushed: MediaTime
+        _ frame: EncodedFrame, number: SequenceNumber, isAfterDisposable: Bool = false, pushed: MediaTime
     ) {
         // A sender that is behind may cut a frame after a newer one was cut.
         var index = entries.endIndex
         while index > 0, entries[index - 1].number.distance(from: number) > 0 { index -= 1 }
         entries.insert(
-            Entry(number: number, unit: unit, isAfterDisposable: isAfterDisposable, pushed: pushed), at: index)
-        bytes += unit.range.count
+            Entry(number: number, frame: frame, isAfterDisposable: isAfterDisposable, pushed: pushed), at: index)
+        bytes += frame.unit.range.count
         var gone = 0
         while gone < entries.count - 1,
             bytes > limits.bytes || entries.count - gone > limits.frames
                 || pushed - entries[gone].pushed > limits.age
         {
-            bytes -= entries[gone].unit.range.count
+            bytes -= entries[gone].frame.unit.range.count
             gone += 1
         }
         entries.removeFirst(gone)
     }
 
     /// Nil for a frame that was never cut, or is too old.
-    func unit(_ number: SequenceNumber) -> AccessUnit? { entry(number)?.unit }
+    subscript(number: SequenceNumber) -> EncodedFrame? { entry(number)?.frame }
 
     private func entry(_ number: SequenceNumber) -> Entry? { entries.last { $0.number == number } }
 
@@ -56,7 +56,7 @@ struct SentUnits: Sendable {
     ) -> Int? {
         guard let entry = entry(number) else { return nil }
         return try? Fragmenter.writeAgain(
-            parts, of: entry.unit, sequence: number, isAfterDisposable: entry.isAfterDisposable, sealedBy: sealer,
+            parts, of: entry.frame, sequence: number, isAfterDisposable: entry.isAfterDisposable, sealedBy: sealer,
             to: &memory)
     }
 }
