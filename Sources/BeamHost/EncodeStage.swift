@@ -3,7 +3,7 @@ import BeamCodec
 import BeamMedia
 import Synchronization
 
-/// Takes the newest picture from the slot, converts and encodes it for each lane that is watched, and hands the frames to the
+/// Takes the newest picture from the slot, converts and encodes it for each layer that is watched, and hands the frames to the
 /// sinks: one thread, one frame at a time.
 final class EncodeStage: Sendable {
     struct Settings: Sendable {
@@ -23,7 +23,7 @@ final class EncodeStage: Sendable {
             EncoderSettings(name: encoder, size: size, frameRate: frameRate, bitRate: bitRate, chroma: chroma)
         }
 
-        /// The reduced lane's: every viewer can decode 4:2:0.
+        /// The reduced layer's: every viewer can decode 4:2:0.
         var reduced: Settings {
             var settings = self
             settings.chroma = .subsampled
@@ -60,9 +60,10 @@ final class EncodeStage: Sendable {
             guard let encoder = parcel.take() else { return }
             var worker = Worker(
                 wanted: wanted, onActivity: handlers.onActivity,
-                lanes: (0..<StreamDemand.laneCount).map { lane in
-                    LaneEncoder(
-                        lane, lane == 0 ? settings : settings.reduced, encoder: lane == 0 ? encoder : nil, size: size,
+                layers: (0..<StreamDemand.layerCount).map { layer in
+                    LayerEncoder(
+                        layer, layer == 0 ? settings : settings.reduced, encoder: layer == 0 ? encoder : nil,
+                        size: size,
                         wanted: wanted, state: state, sinks: sinks, handlers: handlers)
                 })
             do throws(CodecError) {
@@ -75,10 +76,10 @@ final class EncodeStage: Sendable {
 
     struct Report: Sendable {
         var encoded: UInt64
-        /// Pictures of the first lane that newer ones replaced, while it was held or between two of its frames.
+        /// Pictures of the first layer that newer ones replaced, while it was held or between two of its frames.
         var leftOut: UInt64
         var size: PixelSize
-        var lanes: [HostReport.Lane]
+        var layers: [HostReport.Layer]
         var capture: LatencyHistogram.Summary?
         var encode: LatencyHistogram.Summary?
     }
@@ -87,7 +88,7 @@ final class EncodeStage: Sendable {
     func report(sinceStart: Bool) -> Report {
         state.shared.withLock { shared in
             Report(
-                encoded: shared.encoded, leftOut: shared.leftOut, size: shared.size, lanes: shared.lanes,
+                encoded: shared.encoded, leftOut: shared.leftOut, size: shared.size, layers: shared.layers,
                 capture: sinceStart ? shared.capture.total.summary : shared.capture.takeRecent(),
                 encode: sinceStart ? shared.encode.total.summary : shared.encode.takeRecent())
         }
@@ -114,8 +115,8 @@ final class EncodeStage: Sendable {
         let wanted: EncoderDemand
         let onActivity: @Sendable (Bool) -> Void
         var isActive = false
-        var lanes: [LaneEncoder]
-        /// The source's newest picture, where it may be wanted once more: for a lane that somebody comes to, or at another size.
+        var layers: [LayerEncoder]
+        /// The source's newest picture, where it may be wanted once more: for a layer that somebody comes to, or at another size.
         var newest: Picture?
 
         mutating func run(_ slot: LatestSlot<Picture>) throws(CodecError) {
@@ -143,25 +144,25 @@ final class EncodeStage: Sendable {
         private mutating func offer(_ picture: Picture) {
             newest = nil
             let now = MediaTime.now
-            for lane in lanes.indices {
+            for layer in layers.indices {
                 // Who has come since the last look sees this one: on a still screen there is no other.
-                _ = lanes[lane].update(at: now)
-                lanes[lane].offer(picture, at: now)
+                _ = layers[layer].update(at: now)
+                layers[layer].offer(picture, at: now)
             }
-            if lanes.contains(where: \.mayWantSource) { newest = picture }
+            if layers.contains(where: \.mayWantSource) { newest = picture }
         }
 
-        /// Each lane in turn; returns when to look again.
+        /// Each layer in turn; returns when to look again.
         private mutating func serve() throws(CodecError) -> MediaTime? {
             var deadline: MediaTime?
-            for lane in lanes.indices {
-                if lanes[lane].update(at: .now), let picture = newest ?? (lane > 0 ? lanes[0].lastPicture : nil) {
+            for layer in layers.indices {
+                if layers[layer].update(at: .now), let picture = newest ?? (layer > 0 ? layers[0].lastPicture : nil) {
                     // Somebody has come, to a screen on which nothing moves.
-                    lanes[lane].offerAgain(picture)
+                    layers[layer].offerAgain(picture)
                 }
-                if let due = try lanes[lane].serve(source: newest) { deadline = min(deadline ?? due, due) }
+                if let due = try layers[layer].serve(source: newest) { deadline = min(deadline ?? due, due) }
             }
-            if !lanes.contains(where: \.mayWantSource) { newest = nil }
+            if !layers.contains(where: \.mayWantSource) { newest = nil }
             return deadline
         }
     }

@@ -4,7 +4,7 @@ import Synchronization
 /// What the encode stage tells other threads.
 final class EncodeState: Sendable {
     struct Shared {
-        var lanes = Array(repeating: HostReport.Lane(), count: StreamDemand.laneCount)
+        var layers = Array(repeating: HostReport.Layer(), count: StreamDemand.layerCount)
         var encoded: UInt64 = 0
         var leftOut: UInt64 = 0
         /// At full quality.

@@ -65,7 +65,7 @@ final class EncoderDemand: Sendable {
         }
     }
 
-    private let layers = Mutex(Array(repeating: Layer(), count: StreamDemand.laneCount))
+    private let layers = Mutex(Array(repeating: Layer(), count: StreamDemand.layerCount))
     private let wake: @Sendable () -> Void
 
     /// `wake` is called on the writer's thread when there is something new to read.

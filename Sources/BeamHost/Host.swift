@@ -109,7 +109,7 @@ public final class Host: Sendable {
         return HostReport(
             time: .now, session: server.statistics, viewers: server.viewers, captured: capture.captured,
             encoded: encoded.encoded,
-            replaced: slot.replaced + encoded.leftOut, size: encoded.size, lanes: encoded.lanes,
+            replaced: slot.replaced + encoded.leftOut, size: encoded.size, layers: encoded.layers,
             recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
     }
 

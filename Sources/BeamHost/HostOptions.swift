@@ -96,8 +96,8 @@ public struct HostReport: Sendable {
     public var encoded: UInt64
     public var replaced: UInt64
     public var size: PixelSize
-    /// What each lane's encoder does at the moment: the first for everybody, the second for those who need less.
-    public var lanes: [Lane]
+    /// What each layer's encoder does at the moment: the first for everybody, the second for those who need less.
+    public var layers: [Layer]
     /// Nil where nothing is to be recorded.
     public var recording: Recording?
     /// From the screen's change to the encoder's taking it, and the conversion and encoding.
@@ -105,7 +105,7 @@ public struct HostReport: Sendable {
     public var encode: LatencyHistogram.Summary?
 
     /// One of the streams that leave the host.
-    public struct Lane: Sendable, Hashable {
+    public struct Layer: Sendable, Hashable {
         public var isWatched = false
         /// Nil while none is open.
         public var encoder: String?

@@ -1,11 +1,11 @@
-/// What a lane's encoder is to make at the moment.
+/// What a layer's encoder is to make at the moment.
 ///
-/// Up to two streams, called lanes, leave a host: lane 0 for everybody, and lane 1, a smaller one, only when somebody needs it.
+/// Up to two streams, called layers, leave a host: layer 0 for everybody, and layer 1, a smaller one, only when somebody needs it.
 public struct StreamDemand: Sendable, Hashable {
-    /// How many lanes there are.
-    public static let laneCount = 2
+    /// How many layers there are.
+    public static let layerCount = 2
 
-    /// Somebody gets this lane.
+    /// Somebody gets this layer.
     public var isWatched: Bool
     /// Bits a second that the viewers' paths carry for frames; nil: no bound is known but the options' own.
     public var bitRate: Int?

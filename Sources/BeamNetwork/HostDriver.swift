@@ -295,7 +295,7 @@ final class HostDriver {
         bindMedia(address).whenComplete { result in
             switch result {
             case .success:
-                for lane in 0..<StreamDemand.laneCount { bound.value.handlers.requestKeyframe(lane) }
+                for layer in 0..<StreamDemand.layerCount { bound.value.handlers.requestKeyframe(layer) }
             case .failure:
                 bound.eventLoop.scheduleTask(in: .milliseconds(500)) {
                     guard !bound.value.isShuttingDown else { return }
@@ -317,8 +317,8 @@ final class HostDriver {
             case .send(let id, let bytes): send(bytes, on: id)
             case .close(let id): close(id)
             case .transmit(let burst): sender?.send(burst)
-            case .requestKeyframe(let lane): handlers.requestKeyframe(lane)
-            case .demand(let demand, let lane): handlers.onDemand(demand, lane)
+            case .requestKeyframe(let layer): handlers.requestKeyframe(layer)
+            case .demand(let demand, let layer): handlers.onDemand(demand, layer)
             case .event(let event): handlers.onEvent(event)
             case .wait(let deadline, _): return timer.arm(deadline)
             }

@@ -32,15 +32,15 @@ public final class HostServer: Sendable {
     /// Called on the event loop: hand on, don't wait.
     public struct Handlers: Sendable {
         public var onEvent: @Sendable (HostEvent) -> Void
-        /// The lane's next frame is to be a keyframe.
-        public var requestKeyframe: @Sendable (_ lane: Int) -> Void
-        /// What the lane's encoder is to make from now on.
-        public var onDemand: @Sendable (StreamDemand, _ lane: Int) -> Void
+        /// The layer's next frame is to be a keyframe.
+        public var requestKeyframe: @Sendable (_ layer: Int) -> Void
+        /// What the layer's encoder is to make from now on.
+        public var onDemand: @Sendable (StreamDemand, _ layer: Int) -> Void
 
         public init(
             onEvent: @escaping @Sendable (HostEvent) -> Void,
-            requestKeyframe: @escaping @Sendable (_ lane: Int) -> Void,
-            onDemand: @escaping @Sendable (StreamDemand, _ lane: Int) -> Void
+            requestKeyframe: @escaping @Sendable (_ layer: Int) -> Void,
+            onDemand: @escaping @Sendable (StreamDemand, _ layer: Int) -> Void
         ) {
             self.onEvent = onEvent
             self.requestKeyframe = requestKeyframe

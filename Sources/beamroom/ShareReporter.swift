@@ -257,7 +257,7 @@ final class ShareReporter: Sendable {
                 "viewer-left", Self.fields(visitor, ["session": .string(session), "reason": .string(reason)]))
         case .audience:
             break
-        case .laneChanged(let session, let isReduced):
+        case .layerChanged(let session, let isReduced):
             console.say(
                 isReduced
                     ? "A viewer's path carries far less than the others': it gets a smaller stream of its own."
@@ -328,7 +328,7 @@ final class ShareReporter: Sendable {
             "height": .integer(report.size.height),
             "recorded": report.recording.map { .count($0.frames) },
             "recordingDropped": report.recording.map { .count($0.dropped) },
-            "lanes": .array(report.lanes.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }),
+            "lanes": .array(report.layers.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }),
             "latencyMs": .latencies(["capture": report.capture, "encode": report.encode]),
         ]
     }

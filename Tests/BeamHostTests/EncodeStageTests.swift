@@ -39,28 +39,28 @@ import Testing
             slot.put(Picture(buffer: colourful(number), time: .now, damage: damage, number: UInt64(number)))
         }
 
-        func frames(_ lane: Int) -> [EncodedFrame] { collector.frames.filter { $0.layer == lane } }
+        func frames(_ layer: Int) -> [EncodedFrame] { collector.frames.filter { $0.layer == layer } }
 
-        /// Waits for frame `count` of a lane; a hang is a failure.
-        func wait(_ lane: Int, _ count: Int) async throws -> [EncodedFrame] {
+        /// Waits for frame `count` of a layer; a hang is a failure.
+        func wait(_ layer: Int, _ count: Int) async throws -> [EncodedFrame] {
             for _ in 0..<1000 {
-                let frames = frames(lane)
+                let frames = frames(layer)
                 if frames.count >= count { return frames }
                 try await Task.sleep(for: .milliseconds(10))
             }
-            throw Hang(lane: lane, count: count, got: frames(lane).count)
+            throw Hang(layer: layer, count: count, got: frames(layer).count)
         }
 
-        /// Waits for the frame of a lane's picture number `count`; improvements of pictures don't count.
-        func pictures(_ lane: Int, _ count: Int) async throws {
-            var frames = try await wait(lane, count)
-            while frames.count(where: { !$0.isRepeated }) < count { frames = try await wait(lane, frames.count + 1) }
+        /// Waits for the frame of a layer's picture number `count`; improvements of pictures don't count.
+        func pictures(_ layer: Int, _ count: Int) async throws {
+            var frames = try await wait(layer, count)
+            while frames.count(where: { !$0.isRepeated }) < count { frames = try await wait(layer, frames.count + 1) }
         }
 
-        /// Waits for keyframe `count` of a lane.
-        func keyframes(_ lane: Int, _ count: Int) async throws -> [EncodedFrame] {
-            var frames = try await wait(lane, count)
-            while frames.filter(\.isKeyframe).count < count { frames = try await wait(lane, frames.count + 1) }
+        /// Waits for keyframe `count` of a layer.
+        func keyframes(_ layer: Int, _ count: Int) async throws -> [EncodedFrame] {
+            var frames = try await wait(layer, count)
+            while frames.filter(\.isKeyframe).count < count { frames = try await wait(layer, frames.count + 1) }
             return frames
         }
 
@@ -71,7 +71,7 @@ import Testing
     }
 
     private struct Hang: Error {
-        var lane: Int
+        var layer: Int
         var count: Int
         var got: Int
     }
@@ -90,7 +90,7 @@ import Testing
         return buffer
     }
 
-    @Test func lanesAreStreamsOfTheirOwn() async throws {
+    @Test func layersAreStreamsOfTheirOwn() async throws {
         let bench = try Bench(chroma: .full)
         defer { bench.end() }
         bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
@@ -99,7 +99,7 @@ import Testing
             try await bench.pictures(0, number + 1)
         }
         #expect(bench.frames(1).isEmpty)
-        // Somebody comes to the other lane, while nothing moves.
+        // Somebody comes to the other layer, while nothing moves.
         bench.consumer.set(StreamDemand(isWatched: true, bitRate: 1_000_000), layer: 1)
         let first = try #require(try await bench.wait(1, 1).first)
         #expect(first.isKeyframe && first.isRepeated)
@@ -118,9 +118,9 @@ import Testing
         #expect(nextReduced.filter(\.isKeyframe).count == 2)
         #expect(nextFull.filter(\.isKeyframe).count == 1)
         let report = bench.stage.report(sinceStart: true)
-        #expect(report.lanes[0].isWatched && report.lanes[1].isWatched)
-        #expect(report.lanes[1].bitRateLimit == 1_000_000 && report.lanes[1].isPathBound)
-        #expect(report.lanes[0].bitRateLimit == 20_000_000 && !report.lanes[0].isPathBound)
+        #expect(report.layers[0].isWatched && report.layers[1].isWatched)
+        #expect(report.layers[1].bitRateLimit == 1_000_000 && report.layers[1].isPathBound)
+        #expect(report.layers[0].bitRateLimit == 20_000_000 && !report.layers[0].isPathBound)
     }
 
     /// A still screen: nothing comes after the picture that somebody's coming has fetched.
@@ -137,10 +137,10 @@ import Testing
         }
     }
 
-    @Test func aHeldLaneWaitsAndTheOtherGoesOn() async throws {
+    @Test func aHeldLayerWaitsAndTheOtherGoesOn() async throws {
         let bench = try Bench()
         defer { bench.end() }
-        for lane in 0...1 { bench.consumer.set(StreamDemand(isWatched: true), layer: lane) }
+        for layer in 0...1 { bench.consumer.set(StreamDemand(isWatched: true), layer: layer) }
         bench.put(0)
         _ = (try await bench.wait(0, 1), try await bench.wait(1, 1))
         bench.consumer.set(StreamDemand(isWatched: true, isHeld: true), layer: 1)
@@ -168,7 +168,7 @@ import Testing
         #expect(PictureQuality.psnr(last.buffer, expected) > 30)
     }
 
-    @Test func whatAHeldLaneLeftOutIsTakenAtOnceAndWhole() async throws {
+    @Test func whatAHeldLayerLeftOutIsTakenAtOnceAndWhole() async throws {
         let bench = try Bench()
         defer { bench.end() }
         bench.consumer.set(StreamDemand(isWatched: true), layer: 0)

@@ -152,7 +152,7 @@ struct EncoderDemandTests {
             writer.join()
             try await eventually {
                 active.withLock { $0 } == isWatchedAtLast
-                    && stage.report(sinceStart: true).lanes[0].isWatched == isWatchedAtLast
+                    && stage.report(sinceStart: true).layers[0].isWatched == isWatchedAtLast
             }
             if isWatchedAtLast {
                 slot.put(Picture(buffer: PixelBuffer(format: .bgrx, size: size), time: .now))

@@ -94,7 +94,7 @@ public enum HostEvent: Sendable, Equatable {
     /// The number of addresses that the stream goes to has changed.
     case audience(Int)
     /// A viewer's path carries so much less than the others' that it gets a stream of its own from here on; or it does no longer.
-    case laneChanged(session: String, isReduced: Bool)
+    case layerChanged(session: String, isReduced: Bool)
     /// Frames were thrown away before sending, because the network takes less than the encoder makes.
     case framesDropped(Int)
 }

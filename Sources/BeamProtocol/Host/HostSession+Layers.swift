@@ -250,7 +250,7 @@ extension HostSession {
     private mutating func perform(_ action: KeyframeSchedule.Action, layer: Int) {
         guard action == .request else { return }
         isDirty[layer] = true
-        outputs.append(.requestKeyframe(lane: layer))
+        outputs.append(.requestKeyframe(layer: layer))
     }
 
     mutating func streamDeadlineReached(now: MediaTime) {
@@ -352,7 +352,7 @@ extension HostSession {
         senders.touch(index)
         remember(index)
         if stream.isOn, senders[index].destination.isSet { join(index, now: now) }
-        emit(.laneChanged(session: senders[index].session.description, isReduced: layer == SimulcastLayer.reduced))
+        emit(.layerChanged(session: senders[index].session.description, isReduced: layer == SimulcastLayer.reduced))
     }
 
     /// A device that leaves and comes again doesn't begin anew.
@@ -388,7 +388,7 @@ extension HostSession {
             let demand = stream.isOn ? made.demand : StreamDemand()
             guard demand != stream.layers[layer].demand else { continue }
             stream.layers[layer].demand = demand
-            outputs.append(.demand(demand, lane: layer))
+            outputs.append(.demand(demand, layer: layer))
             hasChanged = true
         }
         return hasChanged

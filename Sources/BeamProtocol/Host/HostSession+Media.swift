@@ -170,7 +170,7 @@ extension HostSession {
         senders.touch(index)
         let layer = senders[index].layer
         // What is said of a layer that the viewer was taken out of has no meaning any more.
-        if feedback.lane == UInt8(layer) {
+        if feedback.layer == UInt8(layer) {
             if let report = feedback.report, isNewest { take(report, from: index, now: now) }
             for missing in feedback.missing.prefix(Self.mostMissing) {
                 // What was said before it may have had the viewer moved.
@@ -184,7 +184,7 @@ extension HostSession {
         }
         senders[index].delivery?.path.gaveUp()
         // One that has left since is on its way already.
-        if feedback.lane == UInt8(layer), let keyframe = senders[index].delivery?.log.newestKeyframe,
+        if feedback.layer == UInt8(layer), let keyframe = senders[index].delivery?.log.newestKeyframe,
             keyframe.distance(from: lost) > 0
         {
             return
@@ -216,7 +216,7 @@ extension HostSession {
     mutating func sayState(to index: Int, now: MediaTime) {
         guard senders[index].form == .version2, let address = senders[index].destination.address else { return }
         let state = StreamState(
-            lane: UInt8(senders[index].layer), newest: senders[index].delivery?.log.newest,
+            layer: UInt8(senders[index].layer), newest: senders[index].delivery?.log.newest,
             rates: senders[index].delivery?.rates(now: now), wantsReport: senders[index].isSilent)
         guard let bytes = try? stream.sealer.seal(.state, state.plaintext) else { return }
         transmit(bytes, to: address)
@@ -227,7 +227,7 @@ extension HostSession {
         guard senders[index].form == .version2, senders[index].cursor.isStreaming,
             let address = senders[index].destination.address, let newest = senders[index].delivery?.log.newest
         else { return }
-        let state = StreamState(lane: UInt8(senders[index].layer), newest: newest)
+        let state = StreamState(layer: UInt8(senders[index].layer), newest: newest)
         guard let bytes = try? stream.sealer.seal(.state, state.plaintext) else { return }
         transmit(bytes, to: address)
     }

@@ -88,9 +88,9 @@ public struct HostSession: Sendable {
         case close(ConnectionID)
         case transmit(MediaBurst)
         /// The layer's next encoded frame has to be a keyframe, also when the screen stands still.
-        case requestKeyframe(lane: Int)
+        case requestKeyframe(layer: Int)
         /// What the layer's encoder is to make has changed.
-        case demand(StreamDemand, lane: Int)
+        case demand(StreamDemand, layer: Int)
         case event(HostEvent)
         /// Nothing more to do until then, or until something happens. What there will be to do then: nil if nothing is due ever.
         case wait(until: MediaTime, for: HostWaitReason?)

@@ -157,7 +157,7 @@ struct FrameAssembly: Sendable {
         unit.map { unit in
             ReceivedFrame(
                 unit: unit, number: sequence.value, firstArrival: firstSeen, lastArrival: lastSeen,
-                captureTime: header.captureTime, stages: header.stages?.times, layer: Int(header.lane))
+                captureTime: header.captureTime, stages: header.stages?.times, layer: Int(header.layer))
         }
     }
 

@@ -51,7 +51,7 @@ struct Reassembler: Sendable {
     /// The newest number seen.
     private(set) var newest: SequenceNumber?
     /// Which of the host's streams this is; nil before the first datagram.
-    private(set) var lane: UInt8?
+    private(set) var layer: UInt8?
     /// A keyframe was handed on: what is missing from there on is lost, not just before our time.
     private var hasBegun = false
     private var lastProgress: MediaTime?
@@ -196,7 +196,7 @@ struct Reassembler: Sendable {
     mutating func insert(_ datagram: MediaDatagram, now: MediaTime) -> Bool {
         countDatagram(datagram.wireLength)
         let sequence = datagram.header.sequence
-        guard follow(laneOf: datagram.header.frame) else {
+        guard follow(layerOf: datagram.header.frame) else {
             statistics.duplicates += 1
             return true
         }
@@ -215,7 +215,7 @@ struct Reassembler: Sendable {
     mutating func insert(_ parity: ParityDatagram, now: MediaTime) -> Bool {
         countDatagram(parity.wireLength)
         let sequence = parity.header.sequence
-        guard follow(laneOf: parity.header.frame) else {
+        guard follow(layerOf: parity.header.frame) else {
             statistics.duplicates += 1
             return true
         }
@@ -283,11 +283,11 @@ struct Reassembler: Sendable {
     }
 
     /// Whether the datagram is of the stream that is followed; a keyframe of another one is the beginning of that.
-    private mutating func follow(laneOf header: MediaHeader.Frame) -> Bool {
-        guard header.lane != lane else { return true }
-        guard lane == nil || header.isStart else { return false }
-        if lane != nil { reset() }
-        lane = header.lane
+    private mutating func follow(layerOf header: MediaHeader.Frame) -> Bool {
+        guard header.layer != layer else { return true }
+        guard layer == nil || header.isStart else { return false }
+        if layer != nil { reset() }
+        layer = header.layer
         return true
     }
 
@@ -328,9 +328,9 @@ struct Reassembler: Sendable {
     }
 
     private mutating func follow(_ restarted: FrameAssembly, now: MediaTime) {
-        let lane = lane
+        let layer = layer
         reset()
-        self.lane = lane
+        self.layer = layer
         position = .searching(from: restarted.sequence)
         frames = [restarted]
         reserved = restarted.reservation

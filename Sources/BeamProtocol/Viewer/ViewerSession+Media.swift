@@ -62,7 +62,7 @@ extension ViewerSession {
     }
 
     private mutating func take(_ state: StreamState, now: MediaTime) {
-        if let newest = state.newest, reassembler.lane ?? state.lane == state.lane {
+        if let newest = state.newest, reassembler.layer ?? state.layer == state.layer {
             reassembler.announced(newest, now: now)
         }
         rates = state.rates ?? rates
@@ -108,7 +108,7 @@ extension ViewerSession {
         guard isSealed, media.isOpen else { return }
         var missing = reassembler.takeRequests(now: now)[...]
         updateWish(now: now)
-        var feedback = Feedback(lane: reassembler.lane ?? 0)
+        var feedback = Feedback(layer: reassembler.layer ?? 0)
         if wish.take(now: now) { feedback.keyframeAfter = reassembler.keyframeNeededAfter }
         reassembler.moveSigns(to: &arrivals)
         feedback.report = arrivals.take(now: now)
@@ -118,7 +118,7 @@ extension ViewerSession {
             if !feedback.isEmpty, let sealed = try? membership?.sealing?.hellos.seal(.feedback, feedback.plaintext) {
                 outputs.append(.sendMedia(sealed))
             }
-            feedback = Feedback(lane: feedback.lane)
+            feedback = Feedback(layer: feedback.layer)
         } while !missing.isEmpty
     }
 

@@ -53,14 +53,14 @@ struct Feedback: Hashable, Sendable {
     }
 
     /// Which stream all of this is about.
-    var lane: UInt8 = 0
+    var layer: UInt8 = 0
     /// The frames up to this one are of no use any more: only a keyframe behind it mends the picture.
     var keyframeAfter: SequenceNumber?
     var missing: [Missing] = []
     var report: Report?
 
-    init(lane: UInt8 = 0, keyframeAfter: SequenceNumber? = nil, missing: [Missing] = [], report: Report? = nil) {
-        self.lane = lane
+    init(layer: UInt8 = 0, keyframeAfter: SequenceNumber? = nil, missing: [Missing] = [], report: Report? = nil) {
+        self.layer = layer
         self.keyframeAfter = keyframeAfter
         self.missing = missing
         self.report = report
@@ -75,11 +75,11 @@ struct Feedback: Hashable, Sendable {
         SealedItems.read(plaintext) { (kind: Item, fields) in
             switch kind {
             case .keyframe:
-                guard let frame: UInt32 = fields.integer(), let lane: UInt8 = fields.integer() else { return }
+                guard let frame: UInt32 = fields.integer(), let layer: UInt8 = fields.integer() else { return }
                 feedback.keyframeAfter = SequenceNumber(frame)
-                feedback.lane = lane
+                feedback.layer = layer
             case .missing:
-                guard let frame: UInt32 = fields.integer(), let lane: UInt8 = fields.integer() else { return }
+                guard let frame: UInt32 = fields.integer(), let layer: UInt8 = fields.integer() else { return }
                 var missing = Missing(frame: SequenceNumber(frame))
                 while let first: UInt16 = fields.integer(), let count: UInt16 = fields.integer() {
                     // Each part once, so that looking at a request takes no longer than the frame has parts.
@@ -88,14 +88,14 @@ struct Feedback: Hashable, Sendable {
                     else { return }
                     missing.parts.append(Int(first)..<Int(first) + Int(count))
                 }
-                feedback.lane = lane
+                feedback.layer = layer
                 feedback.missing.append(missing)
             case .totals:
                 guard let microseconds: UInt64 = fields.integer(), let expected: UInt32 = fields.integer(),
-                    let missed: UInt32 = fields.integer(), let lane: UInt8 = fields.integer(),
+                    let missed: UInt32 = fields.integer(), let layer: UInt8 = fields.integer(),
                     let time = MediaTime(microseconds: microseconds)
                 else { return }
-                feedback.lane = lane
+                feedback.layer = layer
                 feedback.report = Report(time: time, expected: expected, missed: missed)
                 if let frame: UInt32 = fields.integer(), let part: UInt16 = fields.integer() {
                     feedback.report?.again = Again(frame: SequenceNumber(frame), part: part)
@@ -113,13 +113,13 @@ struct Feedback: Hashable, Sendable {
         if let keyframeAfter {
             SealedItems.append(Item.keyframe, to: &bytes) {
                 $0.append(bigEndian: keyframeAfter.value)
-                $0.append(lane)
+                $0.append(layer)
             }
         }
         for missing in missing {
             SealedItems.append(Item.missing, to: &bytes) {
                 $0.append(bigEndian: missing.frame.value)
-                $0.append(lane)
+                $0.append(layer)
                 for range in missing.parts.prefix(Missing.mostRanges) {
                     $0.append(bigEndian: UInt16(clamping: range.lowerBound))
                     $0.append(bigEndian: UInt16(clamping: range.count))
@@ -131,7 +131,7 @@ struct Feedback: Hashable, Sendable {
             $0.append(bigEndian: report.time.microseconds)
             $0.append(bigEndian: report.expected)
             $0.append(bigEndian: report.missed)
-            $0.append(lane)
+            $0.append(layer)
             if let again = report.again {
                 $0.append(bigEndian: again.frame.value)
                 $0.append(bigEndian: again.part)
@@ -177,7 +177,7 @@ struct StreamState: Hashable, Sendable {
         var isPathBound = false
     }
 
-    var lane: UInt8 = 0
+    var layer: UInt8 = 0
     /// The last frame that was sent; nil before the first.
     var newest: SequenceNumber?
     var rates: Rates?
@@ -187,10 +187,10 @@ struct StreamState: Hashable, Sendable {
     var challenge: UInt64?
 
     init(
-        lane: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false,
+        layer: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false,
         challenge: UInt64? = nil
     ) {
-        self.lane = lane
+        self.layer = layer
         self.newest = newest
         self.rates = rates
         self.wantsReport = wantsReport
@@ -203,9 +203,9 @@ struct StreamState: Hashable, Sendable {
         SealedItems.read(plaintext) { (kind: Item, fields) in
             switch kind {
             case .newest:
-                guard let number: UInt32 = fields.integer(), let lane: UInt8 = fields.integer() else { return }
+                guard let number: UInt32 = fields.integer(), let layer: UInt8 = fields.integer() else { return }
                 state.newest = SequenceNumber(number)
-                state.lane = lane
+                state.layer = layer
             case .rates:
                 guard let estimated: UInt32 = fields.integer(), let used: UInt32 = fields.integer() else { return }
                 state.rates = Rates(estimated: estimated, used: used, isPathBound: fields.integer() == UInt8(1))
@@ -223,7 +223,7 @@ struct StreamState: Hashable, Sendable {
         if let newest {
             SealedItems.append(Item.newest, to: &bytes) {
                 $0.append(bigEndian: newest.value)
-                $0.append(lane)
+                $0.append(layer)
             }
         }
         if let rates {

@@ -102,7 +102,7 @@ struct FrameCutter {
             partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
             height: height, captureTime: form == .version2 && !frame.isRepeated ? frame.captureTime : nil,
             stages: form == .version2 ? frame.stages.map { MediaHeader.Stages($0) } : nil,
-            lane: form == .version2 ? UInt8(truncatingIfNeeded: frame.layer) : 0)
+            layer: form == .version2 ? UInt8(truncatingIfNeeded: frame.layer) : 0)
     }
 
     private static func config(of unit: AccessUnit, form: MediaForm) throws(FragmentationError) -> [UInt8] {

@@ -3,7 +3,7 @@ import BeamMedia
 /// A media datagram's header, big-endian.
 ///
 /// Version 1, 20 bytes: `"BMRV"`, u32 seq, u16 part, u16 parts, u16 flags, u16 width, u16 height, u16 length of the
-/// parameter-set block. Version 2, 28 bytes, sealed: u32 seq, u16 part, u16 parts, u8 flags, u8 lane, u16 width,
+/// parameter-set block. Version 2, 28 bytes, sealed: u32 seq, u16 part, u16 parts, u8 flags, u8 layer, u16 width,
 /// u16 height, u16 length of the parameter-set block, u64 capture time in µs, u16 time waited and u16 time encoded in
 /// units of 10 µs.
 struct MediaHeader: Hashable, Sendable {
@@ -58,7 +58,7 @@ struct MediaHeader: Hashable, Sendable {
         /// Where the host's time went. Nil where there is no capture time.
         var stages: Stages?
         /// Of the host's streams, the one that the frame belongs to: each numbers its own. 0 in version 1, which has one.
-        var lane: UInt8 = 0
+        var layer: UInt8 = 0
 
         /// Decoding can start here: an IDR picture that brings its parameter sets.
         var isStart: Bool { flags.isSuperset(of: [.keyframe, .parameterSets]) }
@@ -97,7 +97,7 @@ struct MediaHeader: Hashable, Sendable {
             writer.write(frame.partCount)
             let flags = frame.flags.union(frame.layers).union(isSentAgain ? .sentAgain : [])
             writer.write(UInt8(truncatingIfNeeded: flags.rawValue))
-            writer.write(frame.lane)
+            writer.write(frame.layer)
             writer.write(frame.width)
             writer.write(frame.height)
             writer.write(configLength)
@@ -133,7 +133,7 @@ extension MediaHeader {
         case .version2:
             guard let sequence: UInt32 = reader.integer(), let part: UInt16 = reader.integer(),
                 let partCount: UInt16 = reader.integer(), let flagBits: UInt8 = reader.integer(),
-                let lane: UInt8 = reader.integer(), let width: UInt16 = reader.integer(),
+                let layer: UInt8 = reader.integer(), let width: UInt16 = reader.integer(),
                 let height: UInt16 = reader.integer(), let configLength: UInt16 = reader.integer(),
                 let microseconds: UInt64 = reader.integer(), let waited: UInt16 = reader.integer(),
                 let encode: UInt16 = reader.integer()
@@ -146,7 +146,7 @@ extension MediaHeader {
                 partCount: partCount, flags: flags.subtracting(.layers.union(.sentAgain)),
                 layers: flags.intersection(.layers), width: width, height: height,
                 captureTime: isNew ? captureTime : nil,
-                stages: isNew ? Stages(waited: waited, encode: encode) : nil, lane: lane)
+                stages: isNew ? Stages(waited: waited, encode: encode) : nil, layer: layer)
             self.init(
                 sequence: SequenceNumber(sequence), part: part, frame: frame,
                 isSentAgain: flags.contains(.sentAgain), configLength: configLength)

@@ -2,7 +2,7 @@ import BeamMedia
 
 /// A parity datagram's header, big-endian, 28 bytes, sealed. It has the shape of a part's in version 2, with the parity's
 /// index where the part's number stands, and the length of the last part where that of the parameter sets does: u32 seq,
-/// u16 parity index, u16 parts, u8 flags, u8 lane, u16 width, u16 height, u16 content bytes in the last part, u64 capture
+/// u16 parity index, u16 parts, u8 flags, u8 layer, u16 width, u16 height, u16 content bytes in the last part, u64 capture
 /// time in µs, u16 time waited and u16 time encoded in units of 10 µs.
 struct ParityHeader: Hashable, Sendable {
     var sequence: SequenceNumber
@@ -25,7 +25,7 @@ enum ParityDatagramError: Error, Hashable, CustomStringConvertible {
     case length(Int)
     case partCount(UInt16)
     case index(UInt16, partCount: UInt16)
-    case lane(UInt8)
+    case layer(UInt8)
     case size(width: UInt16, height: UInt16)
     case parameterSets
     case lastLength(UInt16)
@@ -36,7 +36,7 @@ enum ParityDatagramError: Error, Hashable, CustomStringConvertible {
         case .length(let length): "a parity datagram of \(length) bytes"
         case .partCount(let count): "parity of a frame of \(count) parts"
         case .index(let index, let count): "parity \(index) of a frame of \(count) parts, more than it can have"
-        case .lane(let lane): "parity of stream \(lane), which no host has"
+        case .layer(let layer): "parity of stream \(layer), which no host has"
         case .size(let width, let height): "parity of a picture of \(width) × \(height) pixels"
         case .parameterSets: "parity of a frame with parameter sets that is no keyframe"
         case .lastLength(let length): "parity of a frame whose last part has \(length) bytes"
@@ -54,7 +54,7 @@ struct ParityDatagram {
     let wireLength: Int
 
     /// The most streams of a host.
-    private static let laneCount = 2
+    private static let layerCount = 2
 
     /// A view of what a datagram's seal held, valid as long as that is. Nothing is copied.
     init(_ plaintext: UnsafeRawBufferPointer) throws(ParityDatagramError) {
@@ -79,7 +79,7 @@ struct ParityDatagram {
         guard Int(header.index) < ParityLayout(partCount: Int(frame.partCount)).indexLimit else {
             throw .index(header.index, partCount: frame.partCount)
         }
-        guard frame.lane < Self.laneCount else { throw .lane(frame.lane) }
+        guard frame.layer < Self.layerCount else { throw .layer(frame.layer) }
         guard frame.width > 0, frame.height > 0 else { throw .size(width: frame.width, height: frame.height) }
         guard frame.flags.contains(.keyframe) || !frame.flags.contains(.parameterSets) else { throw .parameterSets }
         guard (1...ParityCode.shardLength).contains(Int(header.lastLength)) else {

@@ -117,7 +117,7 @@ extension FuzzBodies {
     /// What an honest viewer might say, more or less.
     private static func plausible(_ newest: UInt32, now: MediaTime, _ random: inout SeededGenerator) -> Feedback {
         func number() -> SequenceNumber { SequenceNumber(newest &- UInt32.random(in: 0...8, using: &random)) }
-        var feedback = Feedback(lane: random.chance(0.9) ? 0 : 1)
+        var feedback = Feedback(layer: random.chance(0.9) ? 0 : 1)
         if random.chance(0.1) { feedback.keyframeAfter = number() }
         for _ in 0..<Int.random(in: 0...3, using: &random) {
             let first = Int.random(in: 0...30, using: &random)

@@ -137,7 +137,7 @@ private struct HostStory {
 
     private mutating func feedback() -> Feedback {
         var feedback = Feedback(
-            lane: input.chance(220) ? UInt8(session.senders.all.first?.layer ?? 0) : input.integer())
+            layer: input.chance(220) ? UInt8(session.senders.all.first?.layer ?? 0) : input.integer())
         if input.chance(40) { feedback.keyframeAfter = SequenceNumber(input.integer(near: newest)) }
         for _ in 0..<input.choice(4) {
             var missing = Feedback.Missing(frame: SequenceNumber(input.integer(near: newest)))

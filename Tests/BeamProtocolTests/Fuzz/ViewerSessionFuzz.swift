@@ -112,7 +112,7 @@ private struct ViewerStory {
             width: input.integer(near: 1366), height: input.integer(near: 768),
             captureTime: MediaTime(nanoseconds: Int64(truncatingIfNeeded: clock)),
             stages: MediaHeader.Stages(waited: input.integer(), encode: input.integer()),
-            lane: input.chance(230) ? 0 : input.integer())
+            layer: input.chance(230) ? 0 : input.integer())
     }
 
     /// Told by the number, so that no input means anything else than before: of each 32 frames, 8 have disposable ones among them as
@@ -179,7 +179,7 @@ private struct ViewerStory {
 
     private mutating func state() -> StreamState {
         StreamState(
-            lane: input.chance(230) ? 0 : input.integer(),
+            layer: input.chance(230) ? 0 : input.integer(),
             newest: input.chance(200) ? SequenceNumber(input.integer(near: sequence)) : nil,
             rates: input.chance(100)
                 ? StreamState.Rates(estimated: input.integer(), used: input.integer(), isPathBound: input.chance(128))

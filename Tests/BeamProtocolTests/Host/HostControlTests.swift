@@ -179,7 +179,7 @@ struct HostControlTests {
         #expect(host.closed.isEmpty)
     }
 
-    @Test func aViewerLeavesWhenBothPlanesAreSilent() throws {
+    @Test func aViewerLeavesWhenBothPlayersAreSilent() throws {
         var host = HostBench()
         host.introduce(1)
         let session = try session(in: host.take(1)[0])

@@ -21,7 +21,7 @@ struct FrameRepairTests {
         #expect(Array(unit.avcc) == Array(frame.unit.avcc), comment)
         #expect(unit.isKeyframe == frame.unit.isKeyframe && unit.parameterSets == frame.unit.parameterSets, comment)
         #expect(unit.size == frame.unit.size && received.number == frame.sequence.value, comment)
-        #expect(received.layer == Int(frame.header.lane), comment)
+        #expect(received.layer == Int(frame.header.layer), comment)
         #expect(received.captureTime == .at(3), comment)
         #expect(received.firstArrival == .at(1) && received.lastArrival == .at(1), comment)
     }
@@ -81,7 +81,7 @@ struct FrameRepairTests {
             let length = max(13, parts * 1144 - Int.random(in: 30..<1144, using: &random))
             let frame = try WireFrame(
                 TestFrame.make(UInt32(seed), reference: random.chance(0.5) ? nil : 1, bytes: length),
-                lane: UInt8(seed & 1))
+                layer: UInt8(seed & 1))
             let layout = frame.layout
             let rows = Int.random(in: 1...min(64, layout.partCount(ofBlock: 0)), using: &random)
             let parity = try frame.parity(rows: 0..<rows)

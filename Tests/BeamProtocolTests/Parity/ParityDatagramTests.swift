@@ -9,7 +9,7 @@ struct ParityDatagramTests {
         0x00, 0x03,  // parity index 3
         0x00, 0x05,  // of a frame of 5 parts
         0x03,  // keyframe, with parameter sets
-        0x01,  // lane 1
+        0x01,  // layer 1
         0x07, 0x80, 0x04, 0x38,  // 1920 × 1080
         0x01, 0x02,  // 258 bytes in the last part
         0x00, 0x00, 0x00, 0x00, 0x00, 0x0F, 0x42, 0x40,  // captured after 1 s
@@ -23,7 +23,7 @@ struct ParityDatagramTests {
             let header = datagram.header
             #expect(header.sequence == SequenceNumber(42))
             #expect(header.index == 3 && header.lastLength == 258)
-            #expect(header.frame.partCount == 5 && header.frame.isStart && header.frame.lane == 1)
+            #expect(header.frame.partCount == 5 && header.frame.isStart && header.frame.layer == 1)
             #expect(header.frame.size == PixelSize(width: 1920, height: 1080))
             #expect(header.frame.captureTime == .at(1))
             #expect(header.frame.stages == MediaHeader.Stages(waited: 100, encode: 200))
@@ -38,7 +38,7 @@ struct ParityDatagramTests {
     @Test(arguments: [
         (4, [0xFF, 0xFF], ParityDatagramError.index(65535, partCount: 5)),
         (4, [0x00, 0x40], .index(64, partCount: 5)), (6, [0, 0], .partCount(0)), (6, [0x1C, 0xA6], .partCount(7334)),
-        (8, [2], .parameterSets), (9, [2], .lane(2)), (10, [0, 0], .size(width: 0, height: 1080)),
+        (8, [2], .parameterSets), (9, [2], .layer(2)), (10, [0, 0], .size(width: 0, height: 1080)),
         (12, [0, 0], .size(width: 1920, height: 0)), (14, [0, 0], .lastLength(0)),
         (14, [0x04, 0x79], .lastLength(1145)),
         (16, [0xFF], .captureTime(0xFF00_0000_000F_4240)),

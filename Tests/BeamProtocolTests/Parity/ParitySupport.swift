@@ -34,7 +34,7 @@ struct WireFrame {
 
     var layout: ParityLayout { ParityLayout(partCount: parts.count) }
 
-    init(_ frame: EncodedFrame, sequence: UInt32 = 7, lane: UInt8 = 0) throws {
+    init(_ frame: EncodedFrame, sequence: UInt32 = 7, layer: UInt8 = 0) throws {
         let unit = frame.unit
         self.unit = unit
         self.sequence = SequenceNumber(sequence)
@@ -45,7 +45,7 @@ struct WireFrame {
             partCount: UInt16(partCount), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [],
             width: UInt16(unit.size.width), height: UInt16(unit.size.height), captureTime: .at(3),
             stages: MediaHeader.Stages(waited: 5, encode: 6))
-        header.lane = lane
+        header.layer = layer
         self.header = header
         let (content, config) = (content, config)
         parts = (0..<partCount).map { part in

@@ -61,10 +61,10 @@ struct PathControlUnitTests {
         #expect(!control.isSilent && control.rate == 8_000_000 && control.window > 0)
     }
 
-    @Test func aLaneHasNumbersOfItsOwn() {
+    @Test func aLayerHasNumbersOfItsOwn() {
         var control = PathControl(limit: 8_000_000)
-        for (number, lane) in [(9_000, 0), (3, 1)] as [(UInt32, Int)] {
-            if lane == 1 { control.layerChanged() }
+        for (number, layer) in [(9_000, 0), (3, 1)] as [(UInt32, Int)] {
+            if layer == 1 { control.layerChanged() }
             var report = report(sent: at(5))
             report.arrivals.append(
                 PathControl.FrameArrival(

@@ -152,7 +152,7 @@ struct SealedMediaTests {
                     plaintext[..<16] == [
                         0x00, 0x00, 0x01, 0x02,  // frame 258
                         0x00, UInt8(part), 0x00, 0x03,  // of 3 parts
-                        flags | (isSentAgain ? 0x04 : 0), 0x00,  // lane 0
+                        flags | (isSentAgain ? 0x04 : 0), 0x00,  // layer 0
                         0x05, 0x56, 0x02, 0xFF, 0x00, 0x00,
                     ])
                 try plaintext.withUnsafeBytes {

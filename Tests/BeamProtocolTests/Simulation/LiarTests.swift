@@ -35,7 +35,7 @@ struct LiarTests {
     private func say(_ lie: Lie, _ random: inout SeededGenerator, in simulation: Simulation) -> Feedback {
         let newest =
             simulation.host?.stream.layers[simulation.host?.senders.all.last?.layer ?? 0].newest ?? SequenceNumber(0)
-        let lane = UInt8(simulation.host?.senders.all.last?.layer ?? 0)
+        let layer = UInt8(simulation.host?.senders.all.last?.layer ?? 0)
         let back = { (frames: Int) in SequenceNumber(newest.value &- UInt32(truncatingIfNeeded: frames)) }
         func report(_ received: UInt16, _ arrivals: Range<Int>, time: MediaTime, lost: Double = 0) -> Feedback.Report {
             let expected = UInt32(simulation.now.nanoseconds / 1_000_000)
@@ -65,26 +65,26 @@ struct LiarTests {
                     firstAge: .max, lastAge: UInt32(truncatingIfNeeded: random.next()))
             }
             return Feedback(
-                lane: random.chance(0.9) ? lane : 7,
+                layer: random.chance(0.9) ? layer : 7,
                 missing: [Feedback.Missing(frame: back(3), parts: [65_000..<130_000, 0..<1])],
                 report: Feedback.Report(
                     time: MediaTime(nanoseconds: Int64.random(in: 0 ... .max, using: &random)),
                     expected: UInt32(truncatingIfNeeded: random.next()),
                     missed: UInt32(truncatingIfNeeded: random.next()), arrivals: random.chance(0.5) ? arrivals : near,
                     again: Feedback.Again(frame: back(random.chance(0.5) ? 1 : 1 << 20), part: .max)))
-        case .flattery: return Feedback(lane: lane, report: report(11, 0..<20, time: simulation.now))
-        case .poverty: return Feedback(lane: lane, report: report(1, 0..<1, time: simulation.now, lost: 1))
-        case .greed: return Feedback(lane: lane, missing: everything, report: report(11, 0..<3, time: simulation.now))
+        case .flattery: return Feedback(layer: layer, report: report(11, 0..<20, time: simulation.now))
+        case .poverty: return Feedback(layer: layer, report: report(1, 0..<1, time: simulation.now, lost: 1))
+        case .greed: return Feedback(layer: layer, missing: everything, report: report(11, 0..<3, time: simulation.now))
         case .greedOnANarrowPath:
             // Each later than the one before.
             let time = simulation.now + (simulation.now - .at(2)) / 4
-            return Feedback(lane: lane, missing: everything, report: report(2, 0..<1, time: time))
+            return Feedback(layer: layer, missing: everything, report: report(2, 0..<1, time: time))
         case .sloth:
             let isTime = simulation.now.nanoseconds / 1_000_000 % 290 == 0
-            return isTime ? Feedback(lane: lane, report: report(11, 1..<3, time: simulation.now)) : Feedback()
-        case .boast: return Feedback(lane: lane, report: report(11, -20 ..< -1, time: simulation.now))
+            return isTime ? Feedback(layer: layer, report: report(11, 1..<3, time: simulation.now)) : Feedback()
+        case .boast: return Feedback(layer: layer, report: report(11, -20 ..< -1, time: simulation.now))
         case .keyframes:
-            return Feedback(lane: lane, keyframeAfter: newest, report: report(11, 0..<3, time: simulation.now))
+            return Feedback(layer: layer, keyframeAfter: newest, report: report(11, 0..<3, time: simulation.now))
         }
     }
 

@@ -132,7 +132,7 @@ struct ScenarioTests {
         let viewer = simulation.viewer
         expectWhole(viewer)
         func rates(_ from: MediaTime, _ to: MediaTime) -> [Int] {
-            simulation.demands.filter { $0.lane == 0 && $0.time >= from && $0.time < to }.compactMap(\.demand.bitRate)
+            simulation.demands.filter { $0.layer == 0 && $0.time >= from && $0.time < to }.compactMap(\.demand.bitRate)
         }
         let settled = narrowed + .seconds(1)
         let narrow = viewer.frames.filter { $0.time >= settled && $0.time < widened }
@@ -162,12 +162,12 @@ struct ScenarioTests {
         #expect(later.compactMap(\.age).allSatisfy { $0 < .milliseconds(300) })
         #expect(viewer.longestPause(from: .at(3), to: .at(12)) < .milliseconds(500))
         // Frames of two datagrams tell nothing of what the path carries: it has to be felt for, now and then.
-        let used = simulation.demands.filter { $0.lane == 0 && $0.time > .at(3) }.compactMap(\.demand.bitRate)
+        let used = simulation.demands.filter { $0.layer == 0 && $0.time > .at(3) }.compactMap(\.demand.bitRate)
         #expect(used.allSatisfy { (250_000...650_000).contains($0) }, "\(used)")
         // And so it is noticed when it becomes a better one.
         simulation.media.weather = Weather(delay: .milliseconds(5), bitsPerSecond: 20e6, queueBytes: 500_000)
         simulation.drive(for: .seconds(8))
-        #expect((simulation.demands.last { $0.lane == 0 }?.demand.bitRate ?? .max) > 10_000_000)
+        #expect((simulation.demands.last { $0.layer == 0 }?.demand.bitRate ?? .max) > 10_000_000)
         expectWhole(simulation.viewer)
     }
 

@@ -24,11 +24,11 @@ struct SeveralViewersTests {
 
     private func changes(of simulation: Simulation) -> [(time: MediaTime, isReduced: Bool)] {
         simulation.hostEvents.compactMap {
-            if case .laneChanged(_, let isReduced) = $0.event { ($0.time, isReduced) } else { nil }
+            if case .layerChanged(_, let isReduced) = $0.event { ($0.time, isReduced) } else { nil }
         }
     }
 
-    @Test(arguments: 1...3) func aSlowViewerGetsALaneOfItsOwnAndComesBack(seed: Int) throws {
+    @Test(arguments: 1...3) func aSlowViewerGetsALayerOfItsOwnAndComesBack(seed: Int) throws {
         var simulation = simulation(2, seed: seed)
         simulation.drive(for: .seconds(1))
         let slow = simulation.join(Self.slow)
@@ -38,38 +38,38 @@ struct SeveralViewersTests {
         #expect(moved.map(\.isReduced) == [true])
         let move = try #require(moved.first?.time)
         #expect(move < .at(5))
-        #expect(simulation.viewers[slow].frames.last?.lane == 1)
+        #expect(simulation.viewers[slow].frames.last?.layer == 1)
         let after = simulation.viewers[slow].frames.filter { $0.time > move + .seconds(1) }
         #expect(after.count > 60)
-        #expect(after.allSatisfy { $0.lane == 1 && ($0.age ?? .zero) < .milliseconds(300) })
+        #expect(after.allSatisfy { $0.layer == 1 && ($0.age ?? .zero) < .milliseconds(300) })
         // What its path carries, that it gets.
-        let reduced = simulation.demands.last { $0.lane == 1 }?.demand.bitRate
+        let reduced = simulation.demands.last { $0.layer == 1 }?.demand.bitRate
         #expect((600_000...1_000_000).contains(reduced ?? 0), "\(reduced ?? 0) bit/s")
         for viewer in simulation.viewers.prefix(2) {
-            #expect(viewer.frames.allSatisfy { $0.lane == 0 })
+            #expect(viewer.frames.allSatisfy { $0.layer == 0 })
             #expect(viewer.longestPause(from: move + .seconds(1), to: simulation.now) < .milliseconds(50))
         }
         // Those on the network's fast part get all again that they got before.
-        let full = simulation.demands.last { $0.lane == 0 }?.demand
+        let full = simulation.demands.last { $0.layer == 0 }?.demand
         #expect(full == StreamDemand(isWatched: true, bitRate: nil, isHeld: false))
 
         simulation.setWeather(slow, Self.lan)
         simulation.drive(for: .seconds(9))
         #expect(changes(of: simulation).map(\.isReduced) == [true, false])
-        #expect(simulation.viewers[slow].frames.last?.lane == 0)
-        #expect(simulation.demands.last { $0.lane == 1 }?.demand.isWatched == false)
+        #expect(simulation.viewers[slow].frames.last?.layer == 0)
+        #expect(simulation.demands.last { $0.layer == 1 }?.demand.isWatched == false)
         for viewer in simulation.viewers {
             #expect(viewer.decoder.errors.isEmpty, "\(viewer.decoder.errors.prefix(3))")
             #expect(viewer.longestPause(from: simulation.now - .seconds(2), to: simulation.now) < .milliseconds(50))
         }
     }
 
-    @Test func whoIsAloneOnASlowPathKeepsTheFullLane() {
+    @Test func whoIsAloneOnASlowPathKeepsTheFullLayer() {
         var simulation = simulation(0)
         simulation.join(Self.slow)
         simulation.drive(for: .seconds(6))
         #expect(changes(of: simulation).isEmpty)
-        #expect(simulation.viewers[0].frames.allSatisfy { $0.lane == 0 })
+        #expect(simulation.viewers[0].frames.allSatisfy { $0.layer == 0 })
     }
 
     @Test(arguments: 1...3) func aViewerThatIsGoneHoldsNobody(seed: Int) throws {
@@ -121,17 +121,17 @@ struct SeveralViewersTests {
         for (index, viewer) in simulation.viewers.enumerated() {
             #expect(viewer.frames.count > 100)
             #expect(viewer.decoder.errors.isEmpty)
-            // Version 1 has no lanes on the wire: all that it can be told is that they are lane 0's.
-            if index != old { #expect(viewer.frames.allSatisfy { $0.lane == (index == plain ? 1 : 0) }) }
+            // Version 1 has no layers on the wire: all that it can be told is that they are layer 0's.
+            if index != old { #expect(viewer.frames.allSatisfy { $0.layer == (index == plain ? 1 : 0) }) }
         }
-        let lanes = simulation.host?.senders.all.map(\.layer)
-        #expect(lanes == [0, 1, 1])
-        #expect(simulation.demands.contains { $0.lane == 1 && $0.demand.isWatched })
-        // Lane 0 goes to none of the two that can't have it: its keyframe is the first viewer's own.
+        let layers = simulation.host?.senders.all.map(\.layer)
+        #expect(layers == [0, 1, 1])
+        #expect(simulation.demands.contains { $0.layer == 1 && $0.demand.isWatched })
+        // Layer 0 goes to none of the two that can't have it: its keyframe is the first viewer's own.
         #expect(changes(of: simulation).isEmpty)
         simulation.killViewer(plain)
         simulation.killViewer(old)
         simulation.drive(for: .seconds(25))
-        #expect(simulation.demands.last { $0.lane == 1 }?.demand.isWatched == false)
+        #expect(simulation.demands.last { $0.layer == 1 }?.demand.isWatched == false)
     }
 }

@@ -17,8 +17,8 @@ struct Simulation {
         case mediaOpened(viewer: Int, port: UInt16)
         case datagramToViewer([UInt8], NetworkAddress)
         case tick
-        /// The lane's last picture is to be encoded (again).
-        case keyframe(lane: Int)
+        /// The layer's last picture is to be encoded (again).
+        case keyframe(layer: Int)
         case encoded(EncodedFrame)
     }
 
@@ -40,12 +40,12 @@ struct Simulation {
     private var secure: Set<ConnectionID> = []
     /// What the host proves to hold.
     var hostKey = DeviceKey.host
-    private(set) var demands: [(time: MediaTime, demand: StreamDemand, lane: Int)] = []
+    private(set) var demands: [(time: MediaTime, demand: StreamDemand, layer: Int)] = []
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
 
     private(set) var viewers: [Viewer] = []
     var source = Source()
-    /// An encoder for each lane.
+    /// An encoder for each layer.
     private var encoders = [Encoder(), Encoder()]
 
     private struct Encoder {
@@ -91,9 +91,9 @@ struct Simulation {
             random: SeededGenerator(seed: random.next()))
         hostPort = port
         // Fresh encoders.
-        for lane in encoders.indices {
-            let next = encoders[lane].frameIndex + 1_000_000
-            encoders[lane] = Encoder(frameIndex: next)
+        for layer in encoders.indices {
+            let next = encoders[layer].frameIndex + 1_000_000
+            encoders[layer] = Encoder(frameIndex: next)
         }
         handleAtHost(.mediaPort(port))
         handleAtHost(.broadcast(true))
@@ -242,9 +242,9 @@ struct Simulation {
             pumpViewer(index)
         case .tick:
             schedule(.tick, at: now + .nanoseconds(1_000_000_000 / Int64(source.framesPerSecond)))
-            if !source.isStill { for lane in encoders.indices { capture(lane) } }
-        case .keyframe(let lane):
-            if encoders[lane].needsKeyframe || encoders[lane].hasMissed { capture(lane) }
+            if !source.isStill { for layer in encoders.indices { capture(layer) } }
+        case .keyframe(let layer):
+            if encoders[layer].needsKeyframe || encoders[layer].hasMissed { capture(layer) }
         case .encoded(let frame):
             encoders[frame.layer].isBusy = false
             host?.handleFrame(frame, now: now)
@@ -252,31 +252,31 @@ struct Simulation {
         }
     }
 
-    private mutating func capture(_ lane: Int) {
-        let demand = encoders[lane].demand
+    private mutating func capture(_ layer: Int) {
+        let demand = encoders[layer].demand
         guard demand.isWatched else { return }
-        guard !demand.isHeld, !encoders[lane].isBusy else {
-            encoders[lane].hasMissed = true
+        guard !demand.isHeld, !encoders[layer].isBusy else {
+            encoders[layer].hasMissed = true
             return
         }
-        let isKeyframe = encoders[lane].needsKeyframe
-        encoders[lane].needsKeyframe = false
-        encoders[lane].hasMissed = false
-        encoders[lane].isBusy = true
-        encoders[lane].frameIndex += 1
-        let index = encoders[lane].frameIndex
+        let isKeyframe = encoders[layer].needsKeyframe
+        encoders[layer].needsKeyframe = false
+        encoders[layer].hasMissed = false
+        encoders[layer].isBusy = true
+        encoders[layer].frameIndex += 1
+        let index = encoders[layer].frameIndex
         var bytes = isKeyframe ? source.keyframeBytes : source.frameBytes
         if let rate = demand.bitRate {
             let share = isKeyframe ? source.keyframeShare : 1 / Double(source.framesPerSecond)
             bytes = min(bytes, max(200, Int(Double(rate) / 8 * share)))
         }
-        let isDisposable = demand.wantsTemporalLayers && !isKeyframe && !encoders[lane].wasDisposable
+        let isDisposable = demand.wantsTemporalLayers && !isKeyframe && !encoders[layer].wasDisposable
         var frame = TestFrame.make(
-            index, reference: isKeyframe ? nil : encoders[lane].reference, bytes: bytes, time: now)
+            index, reference: isKeyframe ? nil : encoders[layer].reference, bytes: bytes, time: now)
         frame.unit.isDisposable = isDisposable
-        encoders[lane].wasDisposable = isDisposable
-        if !isDisposable { encoders[lane].reference = index }
-        frame.layer = lane
+        encoders[layer].wasDisposable = isDisposable
+        if !isDisposable { encoders[layer].reference = index }
+        frame.layer = layer
         schedule(.encoded(frame), at: now + source.encodes, generation: generation)
     }
 
@@ -317,14 +317,14 @@ struct Simulation {
                     let bytes = Array(burst.bytes[start..<min(start + burst.segmentSize, burst.range.upperBound)])
                     carry(bytes, to: burst.address)
                 }
-            case .requestKeyframe(let lane):
-                encoders[lane].needsKeyframe = true
-                if source.isStill { schedule(.keyframe(lane: lane), at: now, generation: generation) }
-            case .demand(let demand, let lane):
-                let wasHeld = encoders[lane].demand.isHeld
-                encoders[lane].demand = demand
-                demands.append((now, demand, lane))
-                if wasHeld, !demand.isHeld { schedule(.keyframe(lane: lane), at: now, generation: generation) }
+            case .requestKeyframe(let layer):
+                encoders[layer].needsKeyframe = true
+                if source.isStill { schedule(.keyframe(layer: layer), at: now, generation: generation) }
+            case .demand(let demand, let layer):
+                let wasHeld = encoders[layer].demand.isHeld
+                encoders[layer].demand = demand
+                demands.append((now, demand, layer))
+                if wasHeld, !demand.isHeld { schedule(.keyframe(layer: layer), at: now, generation: generation) }
             case .event(let event):
                 hostEvents.append((now, event))
             }

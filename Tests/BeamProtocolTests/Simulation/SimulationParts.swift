@@ -24,7 +24,7 @@ extension Simulation {
         var decoder = TestFrame.Decoder()
         var events: [(time: MediaTime, event: ViewerEvent)] = []
         /// `age`: since the screen looked like that, as far as the viewer knew.
-        var frames: [(time: MediaTime, number: UInt32, isKeyframe: Bool, lane: Int, age: Duration?)] = []
+        var frames: [(time: MediaTime, number: UInt32, isKeyframe: Bool, layer: Int, age: Duration?)] = []
         /// How old the frames were when they had arrived, before any buffer, as far as the viewer knew.
         var ages: [Duration] = []
         /// Nil: it shares the simulation's.

@@ -68,7 +68,7 @@ struct SlowViewerTests {
         }
         let everything = (0..<3).map { Feedback.Missing(frame: back($0), parts: [0..<8191]) }
         return Feedback(
-            lane: UInt8(viewer.layer), missing: attack == .greedy ? everything : [], report: report)
+            layer: UInt8(viewer.layer), missing: attack == .greedy ? everything : [], report: report)
     }
 
     @Test(arguments: Attack.allCases) func theOthersLoseNothing(attack: Attack) throws {

@@ -17,7 +17,7 @@ struct HostBench {
     private(set) var events: [HostEvent] = []
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
     private(set) var keyframeRequests: [MediaTime] = []
-    private(set) var demands: [(time: MediaTime, demand: StreamDemand, lane: Int)] = []
+    private(set) var demands: [(time: MediaTime, demand: StreamDemand, layer: Int)] = []
 
     static let viewer = IPAddress.v4(0xC000_0207)
     static let handshake = #"{"app":"beamroom","ver":1,"role":"viewer","code":"482913"}"#
@@ -126,7 +126,7 @@ struct HostBench {
             case .event(let event): events.append(event)
             case .transmit(let burst): bursts.append((now, burst))
             case .requestKeyframe: keyframeRequests.append(now)
-            case .demand(let demand, let lane): demands.append((now, demand, lane))
+            case .demand(let demand, let layer): demands.append((now, demand, layer))
             }
             outputs.append(output)
         }

@@ -10,8 +10,8 @@ struct FeedbackTests {
 
     private static let goldenFeedback: [(Feedback, [UInt8])] = [
         (Feedback(), []),
-        // A keyframe behind frame 0x01020304 of lane 1.
-        (Feedback(lane: 1, keyframeAfter: SequenceNumber(0x0102_0304)), [1, 5, 1, 2, 3, 4, 1]),
+        // A keyframe behind frame 0x01020304 of layer 1.
+        (Feedback(layer: 1, keyframeAfter: SequenceNumber(0x0102_0304)), [1, 5, 1, 2, 3, 4, 1]),
         // All of frame 9; of frame 10 the parts 2, 3, 4 and 0x0105.
         (
             Feedback(missing: [
@@ -23,7 +23,7 @@ struct FeedbackTests {
         // 1.5 s on the viewer's clock, 258 expected, 3 missed; frame 7: five parts, up to part 6, 2000 to 500 µs ago.
         (
             Feedback(
-                lane: 1,
+                layer: 1,
                 report: Feedback.Report(
                     time: .at(1.5), expected: 258, missed: 3,
                     arrivals: [
@@ -44,7 +44,7 @@ struct FeedbackTests {
 
     private static let goldenStates: [(StreamState, [UInt8])] = [
         (StreamState(newest: nil), []),
-        (StreamState(lane: 1, newest: SequenceNumber(0xFFFF_FFFE)), [1, 5, 0xFF, 0xFF, 0xFF, 0xFE, 1]),
+        (StreamState(layer: 1, newest: SequenceNumber(0xFFFF_FFFE)), [1, 5, 0xFF, 0xFF, 0xFF, 0xFE, 1]),
         (StreamState(newest: nil, challenge: 0x0102_0304_0506_0708), [4, 8, 1, 2, 3, 4, 5, 6, 7, 8]),
         (
             StreamState(
@@ -96,8 +96,8 @@ struct FeedbackTests {
         let unknown: [UInt8] = [0x77, 3, 1, 2, 3]
         for (value, bytes) in Self.goldenFeedback { #expect(feedback(unknown + bytes + unknown) == value) }
         for (value, bytes) in Self.goldenStates { #expect(state(unknown + bytes + unknown) == value) }
-        #expect(feedback([1, 7, 0, 0, 0, 4, 1, 9, 9]) == Feedback(lane: 1, keyframeAfter: SequenceNumber(4)))
-        #expect(state([1, 6, 0, 0, 0, 4, 1, 9]) == StreamState(lane: 1, newest: SequenceNumber(4)))
+        #expect(feedback([1, 7, 0, 0, 0, 4, 1, 9, 9]) == Feedback(layer: 1, keyframeAfter: SequenceNumber(4)))
+        #expect(state([1, 6, 0, 0, 0, 4, 1, 9]) == StreamState(layer: 1, newest: SequenceNumber(4)))
     }
 
     @Test func whatMakesNoSenseIsNotThere() {
@@ -128,7 +128,7 @@ struct FeedbackTests {
                 lastAge: Feedback.Arrival.longestAge - 1)
         }
         let value = Feedback(
-            lane: 1, keyframeAfter: SequenceNumber(3),
+            layer: 1, keyframeAfter: SequenceNumber(3),
             missing: (0..<3).map { Feedback.Missing(frame: SequenceNumber($0), parts: ranges) },
             report: Feedback.Report(
                 time: .at(1e6), expected: .max, missed: .max, arrivals: arrivals,

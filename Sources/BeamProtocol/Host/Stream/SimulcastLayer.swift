@@ -8,7 +8,7 @@ struct SimulcastLayer: Sendable {
     /// The layer that everybody gets, and the one for viewers that can't have it.
     static let full = 0
     static let reduced = 1
-    static let count = StreamDemand.laneCount
+    static let count = StreamDemand.layerCount
 
     /// So long after a keyframe a viewer may still begin with it: as long as the next one would have to wait for
     /// (`KeyframeSchedule.pause`).

@@ -2,8 +2,8 @@ import BeamClock
 import BeamCodec
 import BeamMedia
 
-/// One lane: what of the source's pictures is coded when, how large, and at what rate. The encode stage's thread's own.
-struct LaneEncoder {
+/// One layer: what of the source's pictures is coded when, how large, and at what rate. The encode stage's thread's own.
+struct LayerEncoder {
     /// A screen at rest: for so many pictures at the full frame rate nothing has changed, and the picture may get better. (Of a
     /// motion one may be missing.) Not before, and in any case after so long.
     private static let restPictures = 2.5
@@ -13,10 +13,10 @@ struct LaneEncoder {
     private static let refinement = Duration.milliseconds(50)
     /// The same where one took little of a path's rate.
     private static let leastRefinement = Duration.milliseconds(20)
-    /// How long the reduced lane's encoder is kept when nobody watches.
+    /// How long the reduced layer's encoder is kept when nobody watches.
     private static let keptTime = Duration.seconds(10)
 
-    private let lane: Int
+    private let layer: Int
     private let rest: Duration
     private var settings: EncodeStage.Settings
     private let wanted: EncoderDemand
@@ -32,7 +32,7 @@ struct LaneEncoder {
     private var demand = StreamDemand()
     private var unwatchedSince: MediaTime?
 
-    /// The newest picture, not coded yet: the lane is held, or its next frame isn't due.
+    /// The newest picture, not coded yet: the layer is held, or its next frame isn't due.
     private var pending: (picture: Picture, isRepeated: Bool)?
     /// Pictures went by while nobody watched: what they changed isn't known any more.
     private var hasMissed = false
@@ -50,10 +50,10 @@ struct LaneEncoder {
     private var improvement: MediaTime?
 
     init(
-        _ lane: Int, _ settings: EncodeStage.Settings, encoder: VideoEncoder?, size: PixelSize,
+        _ layer: Int, _ settings: EncodeStage.Settings, encoder: VideoEncoder?, size: PixelSize,
         wanted: EncoderDemand, state: EncodeState, sinks: [any FrameSink], handlers: EncodeStage.Handlers
     ) {
-        self.lane = lane
+        self.layer = layer
         self.settings = settings
         self.wanted = wanted
         self.state = state
@@ -88,7 +88,7 @@ struct LaneEncoder {
         improvement = nil
         if let pending {
             picture = picture.replacing(pending.picture)
-            if lane == 0 { state.shared.withLock { $0.leftOut += 1 } }
+            if layer == 0 { state.shared.withLock { $0.leftOut += 1 } }
         }
         pending = (picture, false)
     }
@@ -96,7 +96,7 @@ struct LaneEncoder {
     /// So much has changed that it says something about what the stream takes.
     private static func isMotion(_ picture: Picture) -> Bool { picture.damage.area * 8 >= picture.size.area }
 
-    /// A picture that the lane hasn't seen, though the screen has looked like this for a while.
+    /// A picture that the layer hasn't seen, though the screen has looked like this for a while.
     mutating func offerAgain(_ picture: Picture) {
         guard pending == nil else { return }
         var picture = picture
@@ -110,18 +110,18 @@ struct LaneEncoder {
         guard output != size else { return }
         size = output
         ladder = QualityLadder(frameRate: settings.frameRate, size: output)
-        guard lane == 0 else { return }
+        guard layer == 0 else { return }
         state.shared.withLock { $0.size = output }
         handlers.onResize(output)
     }
 
     /// Whether the source's picture may be wanted once more.
-    var mayWantSource: Bool { demand.isWatched && (lane > 0 || isPathBound || ladder.quality.quarters < 4) }
+    var mayWantSource: Bool { demand.isWatched && (layer > 0 || isPathBound || ladder.quality.quarters < 4) }
 
     /// Takes in what is demanded; returns whether somebody watches who has no picture.
     mutating func update(at now: MediaTime) -> Bool {
-        demand = wanted.demand(layer: lane, at: now)
-        state.shared.withLock { $0.lanes[lane] = report }
+        demand = wanted.demand(layer: layer, at: now)
+        state.shared.withLock { $0.layers[layer] = report }
         if demand.isWatched {
             unwatchedSince = nil
             return pending == nil && lastPicture == nil
@@ -138,12 +138,12 @@ struct LaneEncoder {
     mutating func serve(source: Picture?) throws(CodecError) -> MediaTime? {
         let now = MediaTime.now
         guard demand.isWatched else { return letGo(at: now) }
-        // When the consumer that holds the lane ends that, the stage is woken.
-        guard !demand.isHeld else { return wanted.holdEnd(layer: lane) }
+        // When the consumer that holds the layer ends that, the stage is woken.
+        guard !demand.isHeld else { return wanted.holdEnd(layer: layer) }
         ladder.advance(rate: rate, isPathBound: isPathBound, rest: now - lastMotion, at: now)
         if pending != nil {
             try servePending(at: now)
-        } else if wanted.needsKeyframe(layer: lane) {
+        } else if wanted.needsKeyframe(layer: layer) {
             try repeatAsKeyframe(at: now)
         } else if let source, let encoder, lastPicture != nil, encoder.settings.size != sentSize {
             // At rest the size returns.
@@ -156,7 +156,7 @@ struct LaneEncoder {
     }
 
     private mutating func letGo(at now: MediaTime) -> MediaTime? {
-        guard lane > 0, encoder != nil, let since = unwatchedSince else { return nil }
+        guard layer > 0, encoder != nil, let since = unwatchedSince else { return nil }
         let end = since + Self.keptTime
         guard end <= now else { return end }
         (encoder, converter) = (nil, nil)
@@ -183,7 +183,7 @@ struct LaneEncoder {
 
     private mutating func servePending(at now: MediaTime) throws(CodecError) {
         guard let pending else { return }
-        let needsKeyframe = wanted.needsKeyframe(layer: lane)
+        let needsKeyframe = wanted.needsKeyframe(layer: layer)
         let isFresh = now - lastOffer < .milliseconds(2)
         guard needsKeyframe || now >= (isFresh ? due.fresh : due.remembered) else { return }
         self.pending = nil
@@ -199,10 +199,10 @@ struct LaneEncoder {
             source.time = begin
         } else {
             state.shared.withLock { shared in
-                if lane == 0 { shared.capture.record(begin - source.time) }
+                if layer == 0 { shared.capture.record(begin - source.time) }
             }
         }
-        // As often as they come, or may go; that the lane was held in between is what the ladder is to help.
+        // As often as they come, or may go; that the layer was held in between is what the ladder is to help.
         let interval = max(offerInterval, Double(ladder.quality.divisor) / settings.frameRate)
         lastTime = begin
         repetition = nil
@@ -216,7 +216,7 @@ struct LaneEncoder {
         improvement = begin + rest
         guard let frame = try coded(converted, keyframe: keyframe) else { return }
         // A keyframe that comes by itself answers those that were asked for.
-        if frame.isKeyframe { wanted.keyframeMade(layer: lane) }
+        if frame.isKeyframe { wanted.keyframeMade(layer: layer) }
         if !isRepeated, !frame.isKeyframe, Self.isMotion(source) { tell(frame.unit, interval: interval, at: begin) }
         handOn(frame, waited: isRepeated ? nil : begin - source.time, begin: begin)
     }
@@ -244,7 +244,7 @@ struct LaneEncoder {
         last.time = now
         improvement = now + Self.refinement
         guard let frame = try coded(last, keyframe: true) else { return }
-        wanted.keyframeMade(layer: lane)
+        wanted.keyframeMade(layer: layer)
         handOn(frame, waited: nil, begin: now)
     }
 
@@ -324,19 +324,19 @@ struct LaneEncoder {
     private func handOn(_ frame: EncodedFrame, waited: Duration?, begin: MediaTime) {
         let end = MediaTime.now
         var frame = frame
-        frame.layer = lane
+        frame.layer = layer
         frame.isRepeated = waited == nil
         frame.stages = waited.map { StageTimes(waited: $0, encode: end - begin) }
         state.shared.withLock { shared in
-            if lane == 0 { shared.encoded += 1 }
-            if waited != nil, lane == 0 { shared.encode.record(end - begin) }
-            shared.lanes[lane] = report
+            if layer == 0 { shared.encoded += 1 }
+            if waited != nil, layer == 0 { shared.encode.record(end - begin) }
+            shared.layers[layer] = report
         }
         for sink in sinks { sink.push(frame) }
     }
 
-    private var report: HostReport.Lane {
-        HostReport.Lane(
+    private var report: HostReport.Layer {
+        HostReport.Layer(
             isWatched: demand.isWatched, encoder: encoder?.name, bitRateLimit: rate, isPathBound: isPathBound,
             frameRateLimit: settings.frameRate / Double(ladder.quality.divisor),
             sentSize: encoder?.settings.size ?? sentSize, quantiser: encoder?.lastQuantiser)

@@ -1,7 +1,7 @@
 import BeamHost
 
-extension HostReport.Lane {
-    /// What the lane's encoder does at the moment, for `stats` and `summary`.
+extension HostReport.Layer {
+    /// What the layer's encoder does at the moment, for `stats` and `summary`.
     func fields(number: Int) -> EventWriter.Value {
         let fields: [String: EventWriter.Value?] = [
             "lane": .integer(number), "encoder": encoder.map { .string($0) }, "bitRateLimit": .integer(bitRateLimit),
