@@ -12,7 +12,8 @@ import Synchronization
 /// allocated for each datagram, the rest for each frame.
 private let frameBytes = [20_000, 40_000]
 
-/// The protocol without sockets: cutting and sealing at the host, opening and putting together at the viewer.
+/// The protocol without sockets: cutting and sealing at the host, opening and putting together at the viewer, and what the host does
+/// with the viewer's report.
 func sessionSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "session") { suite in
         for bytes in frameBytes {
@@ -32,6 +33,16 @@ func sessionSuite() -> BenchmarkSuite {
                 pair.nextFrame()
                 _ = pair.send(frame)
                 try state.measureAllocating { pair.receive() }
+            }
+            var reported: SessionPair?
+            suite.benchmark("take a report of \(bytes / 1000) kB") { state in
+                var pair = try reported.take() ?? SessionPair()
+                defer { reported = pair }
+                pair.nextFrame()
+                _ = pair.send(frame)
+                _ = pair.receive()
+                pair.awaitReport()
+                try state.measureAllocating { pair.takeReport() }
             }
         }
     }

@@ -78,6 +78,20 @@ struct SessionPair {
         return count
     }
 
+    /// Lets time pass for the viewer until it has something to say; the host hasn't got that yet.
+    mutating func awaitReport() {
+        while replies.isEmpty { now = max(now + .microseconds(1), viewerOutput()) }
+    }
+
+    /// The host opens what the viewer has said, and does what follows of it. Returns the number of datagrams.
+    mutating func takeReport() -> Int {
+        let count = replies.count
+        for reply in replies { reply.withUnsafeBytes { host.handleDatagram($0, from: Self.address, now: now) } }
+        replies.removeAll(keepingCapacity: true)
+        _ = hostOutput()
+        return count
+    }
+
     private mutating func deliver() {
         for range in datagrams {
             viewer.handleDatagram(UnsafeRawBufferPointer(rebasing: wire[range]), now: now)

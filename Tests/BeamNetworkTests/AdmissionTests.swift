@@ -95,7 +95,9 @@ struct AdmissionTests {
         #expect(host.events.wait { if case .viewerPaired = $0 { true } else { false } } != nil)
         try await connection.write([0, 1, 0, 0] + [UInt8](repeating: 0x7F, count: 65536))
         try await connection.write([0, 1, 0, 1])
+        let left = host.events.wait { if case .viewerLeft = $0 { true } else { false } }
+        guard case .viewerLeft(_, _, let reason) = try #require(left) else { return }
+        #expect(reason == "it was sent away: it announced a message of 65537 bytes, where 65536 are the most")
         #expect(connection.hasEnded)
-        #expect(host.events.wait { if case .controlLost = $0 { true } else { false } } != nil)
     }
 }
