@@ -1,6 +1,6 @@
-/// Makes one host of an instance's sights on several interfaces, and says when that host changes.
+/// Merges an instance's sightings on several interfaces into one host, and reports changes of it.
 struct InstanceTable {
-    /// Nobody reads a longer list; a network that is flooded with announcements must not fill the memory.
+    /// Limits the memory that a flood of announcements can take. Longer lists aren't useful to a person.
     static let mostInstances = 256
     static let mostSights = 16
 
@@ -11,16 +11,16 @@ struct InstanceTable {
 
     private struct State {
         var resolution: Resolution?
-        /// Seen before the daemon went away, and not since.
+        /// Seen before the daemon went away, but not since.
         var isStale = false
     }
 
-    /// By the name that people see.
+    /// Keyed by display name.
     private var instances: [String: Instance] = [:]
 
     static func displayName(_ sight: Sight) -> String { NetworkText.printable(sight.name, bytes: 255) }
 
-    /// The instance is announced there. False when there are too many to care for one more.
+    /// Records a sighting. False if a limit is reached.
     mutating func appeared(_ sight: Sight) -> Bool {
         let name = Self.displayName(sight)
         guard !name.isEmpty, instances[name] != nil || instances.count < Self.mostInstances else { return false }
@@ -44,7 +44,7 @@ struct InstanceTable {
         return report(name)
     }
 
-    /// The daemon has gone: what is known stands until a daemon knows better.
+    /// The daemon has gone. Known hosts stay until a new daemon has reported its own.
     mutating func interrupted() {
         instances = instances.mapValues { instance in
             var instance = instance
@@ -53,7 +53,7 @@ struct InstanceTable {
         }
     }
 
-    /// A daemon has told everything it sees: what wasn't seen again has gone.
+    /// The new daemon has reported everything. What it didn't report is gone.
     mutating func settled() -> [BrowserEvent] {
         instances.keys.sorted().flatMap { name -> [BrowserEvent] in
             guard let stale = instances[name]?.sights.filter({ $0.value.isStale }), !stale.isEmpty else { return [] }
@@ -74,7 +74,8 @@ struct InstanceTable {
         return [.found(host)]
     }
 
-    /// The best sight tells which host and port it is; all sights of that one give their addresses.
+    /// The best-ranked sighting determines host and port. Sightings with the same host and port contribute their
+    /// addresses.
     private static func host(_ name: String, _ resolutions: [Resolution]) -> DiscoveredHost? {
         let sorted = resolutions.sorted { ($0.rank, $0.address) < ($1.rank, $1.address) }
         guard let best = sorted.first else { return nil }

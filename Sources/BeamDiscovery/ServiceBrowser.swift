@@ -1,13 +1,14 @@
 import Synchronization
 
-/// Looks for services of one type on the local network (DNS-SD over multicast DNS) through the machine's Avahi daemon,
-/// for as long as it lives or until `stop`. Goes on by itself when the daemon restarts.
+/// Browses for services of one type on the local network (DNS-SD over multicast DNS) through the machine's Avahi
+/// daemon, until `stop` or deinit. Continues when the daemon restarts.
 public final class ServiceBrowser: Sendable {
     private let delivery: Delivery<BrowserEvent>
     private let runner: Mutex<AvahiRunner?>
 
-    /// `type` is for example `_beamctl._tcp`. `onEvent` is called on a thread of Avahi's, one event at a time; it may
-    /// call `stop`.
+    /// - Parameters:
+    ///   - type: for example `_beamctl._tcp`.
+    ///   - onEvent: called on Avahi's thread, one event at a time; may call `stop`.
     public init(type: String, onEvent: @escaping @Sendable (BrowserEvent) -> Void) {
         let delivery = Delivery(onEvent)
         let runner = AvahiRunner(BrowserWork(type: type, send: { delivery.send($0) }))
@@ -21,7 +22,7 @@ public final class ServiceBrowser: Sendable {
 
     deinit { stop() }
 
-    /// No event comes any more when this returns. Called from `onEvent` it doesn't wait for the end of what runs below.
+    /// After this returns, no event is delivered. Called from `onEvent`, it doesn't wait for Avahi's thread to end.
     public func stop() {
         let runner = runner.withLock { $0.take() }
         let isInside = delivery.close()
@@ -29,13 +30,14 @@ public final class ServiceBrowser: Sendable {
     }
 }
 
-/// Browses, and resolves what appears.
+/// Browses, and resolves each sighting.
 private final class BrowserWork: AvahiWork, @unchecked Sendable {
-    // Sendable: every variable below is touched with the loop's lock held only, which Avahi's thread has in callbacks.
+    // Sendable: all variables are used with the loop's lock held, which callbacks on Avahi's thread hold.
 
-    /// Time from try to try for a service that is announced, and that nobody answers for; milliseconds.
+    /// Milliseconds between attempts to resolve a service that nobody answers for.
     private static let retryInterval: UInt32 = 5000
-    /// One host that doesn't answer must not hold back the word that all others are known; milliseconds.
+    /// Milliseconds that `settled` waits for the last services to be resolved; one that doesn't answer must not delay
+    /// it further.
     private static let settlingPatience: UInt32 = 1500
 
     private let type: String
@@ -52,7 +54,7 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
 
     private enum Settling {
         case looking
-        /// All has appeared; of these it isn't known yet what they are.
+        /// All instances have appeared, but those in `unresolved` aren't resolved yet.
         case resolving
         case settled
     }
@@ -122,7 +124,7 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
             settlingTimer = AvahiTimer(loop, after: Self.settlingPatience) { [weak self] in self?.settle() }
             if unresolved.isEmpty { settle() }
         case .failed(let error):
-            // A daemon that has gone is the connection's matter.
+            // `AvahiConnection` handles a daemon that has gone.
             if error != .disconnected { connection?.refused(error) }
         }
     }

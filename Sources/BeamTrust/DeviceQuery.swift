@@ -1,12 +1,12 @@
 import BeamProtocol
 
-/// What a person types to mean a device.
+/// The text by which a person refers to a device: its name, or the beginning of its key.
 struct DeviceQuery {
-    /// So that a short name isn't taken for a key by chance.
+    /// Prevents a short name from being taken for the beginning of a key.
     static let fewestDigits = 4
 
     private let name: String
-    /// Lower-case hexadecimal digits; nil when it isn't the beginning of a key.
+    /// Lower-case hexadecimal digits; nil if the text can't be the beginning of a key.
     private let digits: String?
 
     init(_ text: String) {

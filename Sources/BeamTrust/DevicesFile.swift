@@ -1,13 +1,13 @@
 import BeamProtocol
 import Foundation
 
-/// What stands in `devices.json`:
+/// The format of `devices.json`:
 ///
 ///     { "version": 1, "devices": [
 ///         { "name": "Studio", "key": "9f86…64 digits", "roles": ["host", "viewer"], "pairedAt": "2026-03-01T09:30:00Z",
 ///           "places": ["192.0.2.7:52345"] } ] }
 ///
-/// Members that aren't known are ignored; roles that aren't are an error, for they'd be lost by the next change.
+/// Unknown members are ignored. Unknown roles are an error, because the next change would drop them.
 enum DevicesFile {
     static let version = 1
     /// In bytes.
@@ -33,7 +33,7 @@ enum DevicesFile {
         var key: String
         var roles: [String]
         var pairedAt: String
-        /// Left out where there are none, as in files of before.
+        /// Omitted if empty; older files don't have it.
         var places: [String]?
     }
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import BeamDiscovery
 
-/// One host made of many sights, without a daemon.
+/// Merging sightings into one host, without a daemon.
 struct InstanceTableTests {
     private let wired4 = Sight(interface: 2, proto: 0, name: "Studio", domain: "local")
     private let wired6 = Sight(interface: 2, proto: 1, name: "Studio", domain: "local")
@@ -44,7 +44,7 @@ struct InstanceTableTests {
         #expect(table.disappeared(docker4) == [])
     }
 
-    @Test func `Addresses of another machine that has the same name elsewhere aren't mixed in`() {
+    @Test func `Addresses of another machine with the same name on another interface aren't mixed in`() {
         var table = InstanceTable()
         appear([wired4, docker4], in: &table)
         _ = table.resolved(wired4, resolution("192.168.1.2"))
@@ -52,7 +52,7 @@ struct InstanceTableTests {
         #expect(table.disappeared(wired4) == [host(["172.17.0.9"], name: "other.local")])
     }
 
-    @Test func `A service without a port, and one that nobody answers for, isn't found`() {
+    @Test func `A service without a port or without a resolution isn't reported`() {
         var table = InstanceTable()
         appear([wired4], in: &table)
         #expect(table.resolved(wired4, resolution("192.168.1.2", port: 0)) == [])
@@ -60,7 +60,7 @@ struct InstanceTableTests {
         #expect(table.disappeared(wired4) == [])
     }
 
-    @Test func `While the daemon is away hosts stand, and those that don't come back are lost then`() {
+    @Test func `Hosts stay while the daemon is away, and are lost if it doesn't report them again`() {
         var table = InstanceTable()
         let other = Sight(interface: 2, proto: 0, name: "Other", domain: "local")
         appear([wired4, wired6, other], in: &table)

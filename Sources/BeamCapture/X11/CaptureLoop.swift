@@ -3,10 +3,10 @@ import BeamMedia
 import CXCB
 import Glibc
 
-/// The capture thread's work: waits until something changes, fetches what changed, hands a picture on.
+/// The capture thread's work: waits for changes, grabs them and delivers pictures.
 final class CaptureLoop {
     private static let pointerPollInterval = Duration.milliseconds(50)
-    /// How long a monitor may be switched off, as programs that rearrange them do, and how long grabs may fail on end.
+    /// How long failures are retried: a monitor switched off while monitors are rearranged, or refused grabs.
     private static let patience = Duration.seconds(2)
     private static let retryInterval = Duration.milliseconds(50)
 
@@ -20,22 +20,22 @@ final class CaptureLoop {
 
     private var target: CaptureTarget
     private var frames: FrameStore
-    /// What was handed on last, at this size, and how the pointer stood in it.
+    /// The last delivered frame (nil after a change of size) and the pointer as drawn in it.
     private var lastFrame: Frame?
     private var shownPointer: PointerOverlay.Appearance?
-    /// What has changed since then.
+    /// Damage since the last delivered frame.
     private var pending = DamageRegion()
     private var pictureCount: UInt64 = 0
 
     private var isWatched = false
-    /// The whole picture is to be handed on, changed or not.
+    /// The next picture is delivered whole, changed or not.
     private var wantsWhole = false
-    /// Something may have changed: worth asking the server.
+    /// Something may have changed, so the server has to be asked.
     private var wantsLook = false
     private var isTargetOutdated = false
     private var lastLook: MediaTime?
     private var budget: LookBudget
-    /// When things first went wrong that may come right again, and when to try next.
+    /// Time of the first in a series of temporary failures, and of the next retry.
     private var trouble: (since: MediaTime, retry: MediaTime)?
 
     init(
@@ -68,14 +68,15 @@ final class CaptureLoop {
                     guard !connection.isBroken, case .refused = failure else {
                         throw .serverGone(display: connection.name)
                     }
-                    // What was asked of has changed or gone while the question was on its way.
+                    // The drawable changed or went away while the request was on its way.
                     try bear(connection.captureError(failure))
                 }
             }
         }
     }
 
-    /// Something fails that may come right again: looks for the target anew after a while, but not for ever.
+    /// Schedules a retry after a temporary failure, including a new search for the target. Throws `error` once failures
+    /// have lasted for `retryLimit`.
     private func bear(_ error: CaptureError) throws(CaptureError) {
         let now = MediaTime.now
         let since = trouble?.since ?? now
@@ -85,7 +86,7 @@ final class CaptureLoop {
         wantsLook = true
     }
 
-    /// One round: takes in what has happened, then does what is due or waits. False when there is nothing more to do.
+    /// One iteration: processes events, then does what is due or waits. False once stopped.
     private func turn(_ deliver: (Picture) -> Void) throws(AreaFailure) -> Bool {
         try takeEvents()
         if control.isStopped { return false }
@@ -104,7 +105,8 @@ final class CaptureLoop {
             return true
         }
         if MediaTime.now < due {
-            // What the server says until then can wait too, unless it may move the time.
+            // Damage and pointer events can wait until then. They could bring the time forward only if no grab is
+            // planned yet.
             wait(until: due, forServer: !wantsLook)
         } else if !frames.hasFree {
             control.awaitBuffer()
@@ -139,7 +141,7 @@ final class CaptureLoop {
         control.wait(server: forServer ? connection.descriptor : nil, until: deadline)
     }
 
-    /// Nobody watches any more, or somebody does.
+    /// Starts or stops capturing when the first viewer comes or the last one goes.
     private func followWatchers() {
         guard control.isActive != isWatched else { return }
         isWatched.toggle()
@@ -150,7 +152,8 @@ final class CaptureLoop {
         }
     }
 
-    /// When to ask the server what has changed: at once after a rest, else as soon as the frame rate allows.
+    /// When to ask the server for changes: at once after a pause, otherwise as soon as the frame rate allows. Nil: not
+    /// until an event.
     private var dueTime: MediaTime? {
         let slot = lastLook.map { $0 + interval } ?? .zero
         if damage.isPolled { return slot }
@@ -159,10 +162,10 @@ final class CaptureLoop {
         return nil
     }
 
-    /// The area may have moved, or changed its size.
+    /// Locates the area again after it may have moved or changed its size.
     private func follow() throws(AreaFailure) {
         isTargetOutdated = false
-        // Though the pixels may be the same, the pointer is elsewhere in them.
+        // Even if the pixels are the same, the pointer's position relative to them has changed.
         wantsLook = true
         let next = try area.resolve()
         defer { target = next }
@@ -180,14 +183,14 @@ final class CaptureLoop {
         wantsWhole = true
     }
 
-    /// Asks what has changed, and hands on a picture if anything has.
+    /// Asks the server for changes, and delivers a picture if there are any.
     private func look(_ deliver: (Picture) -> Void) throws(AreaFailure) {
         wantsLook = false
         let now = MediaTime.now
         lastLook = now
         budget.look(now: now)
         if target.readable.isEmpty, let lastFrame {
-            // Nothing to be seen for now: a newcomer gets what was seen last.
+            // Nothing is visible now. A new viewer gets the last picture.
             trouble = nil
             if wantsWhole { hand(lastFrame, at: now, deliver) }
             return
@@ -223,7 +226,7 @@ final class CaptureLoop {
             frame.stale = DamageRegion()
             if let appearance, let pointer {
                 pointer.draw(appearance, into: frame)
-                // Next time the display's own pixels are wanted there.
+                // Refetch these pixels next time to remove the pointer.
                 frame.stale.insert(appearance.frame.intersection(PixelRect(target.size)))
             }
             trouble = nil

@@ -1,42 +1,47 @@
 import BeamMedia
 
-/// How often the screen may be looked at: as often as the frame rate on average, and at once whenever that allows it.
+/// Limits how often the screen is grabbed: on average at the frame rate, but without delay whenever possible.
 ///
-/// A clock of its own would beat against the screen's. With content at 60.1 Hz and at most 60 looks a second, each look
-/// would come a little later after its change than the one before, by up to a frame, until one is skipped: half a frame of
-/// delay on average. So looks may come a quarter closer together than the rate has it, as long as some are saved up for that;
-/// when they are used up, a screen that is hardly faster has one of its changes left out, and a much faster one is looked at in step.
-/// Where something else used them up, so that looks in step would stay behind a screen of about their rate by always the same
-/// time, one change is left out for that, too.
+/// A fixed timer would beat against the screen's refresh. With content at 60.1 Hz and at most 60 grabs per second, each
+/// grab would come a little later after its change than the one before, by up to a frame, until one is skipped: half a
+/// frame of delay on average. So grabs may follow each other 25 % faster than the frame rate, as long as credit is
+/// left. When the credit is used up:
+///
+/// - A screen slightly faster than the rate has one change skipped, which refills the credit.
+/// - A much faster screen is grabbed at the frame rate.
+/// - If the credit was used up for another reason, grabs can fall into step with a screen of about the same rate, each
+///   late by the same amount. Skipping one change breaks the lock.
 struct LookBudget: Sendable {
-    /// Looks that can be saved up.
+    /// The largest credit, in grabs.
     private static let capacity = 2.0
-    /// How close together looks may come, as a part of the interval.
+    /// The shortest time between two grabs, in intervals.
     private static let closest = 0.75
-    /// Changes come about as often as looks when so many in a row come as long after the look before them, but for so much of an
-    /// interval.
+    /// The lock is detected when this many changes in a row wait, each at the same time after its grab to within
+    /// `difference` intervals.
     private static let likeness = (difference: 0.05, count: 3)
-    /// How much of an interval later than foreseen the next of them may come.
+    /// Added to the time at which the next change is expected, so that its jitter doesn't make it miss the grab; in
+    /// intervals.
     private static let tolerance = 0.02
 
     private let interval: Double
-    /// Looks that were saved up when the last one was taken.
+    /// The credit left after the last grab, in grabs.
     private var saved = capacity
     private var last: MediaTime?
-    /// In intervals since the last look: when the next may be taken.
+    /// The shortest time from the last grab to the next, in intervals.
     private var spacing = closest
-    /// When the last change came that had to wait, in intervals since the look before it, and how many have come like it.
+    /// For the last change that had to wait: its time after the grab before it, in intervals, and how many before it
+    /// were alike.
     private var wait: (gap: Double, count: Int)?
 
     init(interval: Duration) { self.interval = Double(max(1, interval.inNanoseconds)) }
 
-    /// When the next look may be taken; in the past if it may now.
+    /// When the next grab is allowed; in the past if it is allowed now.
     var due: MediaTime {
         guard let last else { return .zero }
         return last + .nanoseconds(Int64((spacing * interval).rounded(.up)))
     }
 
-    /// Something is to be seen from now on. Called once for each look, before it.
+    /// A change has been reported. Called once per grab, before it.
     mutating func want(now: MediaTime) {
         guard let last else { return }
         let gap = Double((now - last).inNanoseconds) / interval

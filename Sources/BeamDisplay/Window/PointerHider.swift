@@ -2,14 +2,14 @@ import BeamClock
 import BeamMedia
 import CSDL2
 
-/// Hides the mouse pointer that rests in fullscreen.
+/// Hides the mouse pointer in fullscreen when it hasn't moved for a while.
 @MainActor struct PointerHider {
     private static let rest = Duration.seconds(2)
     private var isHidden = false
-    /// When to hide it, if it doesn't move until then.
+    /// When to hide the pointer, unless it moves before.
     private(set) var deadline: MediaTime?
 
-    /// To be called when the pointer moves, and when `mayHide` changes.
+    /// Must be called when the pointer moves and when `mayHide` changes.
     mutating func stir(mayHide: Bool) {
         if isHidden { SDL_ShowCursor(SDL_ENABLE) }
         isHidden = false

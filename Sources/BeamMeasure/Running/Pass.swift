@@ -3,19 +3,19 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// Host and viewer, from their start to their end: once for the times, once for the pictures. Used by one thread.
+/// Runs a host and a viewer from start to end, for timing or for comparing pictures. Used by one thread.
 final class Pass {
-    /// How long to wait for what takes a fraction of a second.
+    /// In seconds: the timeout for events that normally take a fraction of a second.
     private static let patience = 20.0
     private static let hostNumber = 1
     private static let viewerNumber = 2
-    /// Lines of a process's words that are kept.
+    /// The number of a process's last output lines that are kept.
     private static let wordsKept = 6
 
     private let cell: MeasureCell
     private let plan: MeasurePlan
     private let mailbox: Mailbox
-    /// Tells the person what the viewer of a host elsewhere says.
+    /// Passes on the output of a remote host's viewer.
     private let onWords: (String) -> Void
 
     private var host: ChildProgram?
@@ -33,7 +33,7 @@ final class Pass {
 
     // MARK: Starting
 
-    /// Starts a host, unless one runs already, and returns where it is.
+    /// Starts a host unless one is running already. Returns its address.
     private func startHost(for seconds: Double) throws(MeasureError) -> String {
         let source: [String]
         switch cell.source {
@@ -61,7 +61,7 @@ final class Pass {
         return "127.0.0.1:\(port)"
     }
 
-    /// Starts a viewer; returns with its first picture.
+    /// Starts a viewer. Returns when its first picture has come.
     private func startViewer(
         of address: String, for seconds: Double, _ more: [String] = []
     ) throws(MeasureError) -> ProgramEvent {
@@ -73,7 +73,7 @@ final class Pass {
             + more
         viewer = try ChildProgram(
             plan.program, arguments, environment: environment, number: Self.viewerNumber, mailbox: mailbox)
-        // Somebody may have to let it in.
+        // With a remote host, a person may have to admit the viewer, so wait longer.
         return try event(
             "first-frame", of: Self.viewerNumber, "The first picture", within: cell.isHere ? Self.patience : 60)
     }
@@ -116,7 +116,7 @@ final class Pass {
         }
     }
 
-    /// Lets them run on.
+    /// Lets host and viewer run for some time.
     private func run(for seconds: Double) throws(MeasureError) {
         let deadline = DispatchTime.now() + seconds
         while let message = try mailbox.take(until: deadline) {
@@ -125,7 +125,7 @@ final class Pass {
         }
     }
 
-    /// Ends a process as Ctrl-C does, and returns its summary.
+    /// Ends a process with SIGINT. Returns its summary.
     private func finish(_ child: ChildProgram) throws(MeasureError) -> ProgramEvent {
         child.signal(SIGINT)
         let number = child.number
@@ -144,14 +144,14 @@ final class Pass {
         return summary
     }
 
-    /// Ends whatever still runs: in order if it can be, and in any case.
+    /// Ends all processes: with SIGINT if possible, otherwise by killing them.
     func end() {
         for child in [viewer, host].compactMap({ $0 }) where endings[child.number] == nil { child.signal(SIGINT) }
         let deadline = DispatchTime.now() + 5
         for child in [viewer, host].compactMap({ $0 }) {
             while endings[child.number] == nil, let message = mailbox.takeLast(until: deadline) { record(message) }
         }
-        // What hasn't ended by now is killed with its owner's end.
+        // Processes still running are killed by `ChildProgram.deinit`.
         viewer = nil
         host = nil
         while let message = mailbox.takeLast(until: .now()) { record(message) }
@@ -159,7 +159,7 @@ final class Pass {
 
     // MARK: The passes
 
-    /// What a latency pass finds.
+    /// The result of a latency pass.
     struct Timing {
         var firstFrame: ProgramEvent
         var viewerEvents: [ProgramEvent]
@@ -171,7 +171,7 @@ final class Pass {
         var othersPercent: Double?
     }
 
-    /// Streams for `plan.seconds`, and reads what host and viewer say of it.
+    /// Streams for `plan.seconds` and collects the reports of host and viewer.
     func time() throws(MeasureError) -> Timing {
         let address = try startHost(for: plan.seconds)
         let firstFrame = try startViewer(of: address, for: plan.seconds)
@@ -191,7 +191,7 @@ final class Pass {
             hostUsage: after.usage(\.host, since: before), othersPercent: after.others(since: before))
     }
 
-    /// Streams for `plan.qualitySeconds`, and compares the viewer's pictures with `reference`'s.
+    /// Streams for `plan.qualitySeconds` and compares the viewer's pictures with the originals.
     func compare(with reference: sending any PictureReference) throws(MeasureError) -> QualityMeter.Outcome {
         let pipe = plan.scratch + "/pictures.y4m"
         unlink(pipe)
@@ -205,7 +205,7 @@ final class Pass {
             if let viewer { _ = try finish(viewer) }
             if let host { _ = try finish(host) }
         } catch {
-            // The pipe's writer first: what reads it ends with it.
+            // End the pipe's writer first, so that the reader ends too.
             end()
             _ = meter.finish()
             throw error
@@ -213,7 +213,7 @@ final class Pass {
         return meter.finish()
     }
 
-    /// Only until the first picture: host and viewer know each other afterwards.
+    /// Runs until the first picture, which pairs host and viewer.
     func meet() throws(MeasureError) {
         let address = try startHost(for: 1)
         _ = try startViewer(of: address, for: 1)
@@ -222,7 +222,7 @@ final class Pass {
     }
 }
 
-/// What host, viewer and the whole machine have taken up to a moment.
+/// Resource usage of host, viewer and machine up to a moment.
 private struct Usages {
     let moment = DispatchTime.now()
     let host: ProcessorTimes?
