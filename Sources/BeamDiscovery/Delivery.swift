@@ -39,7 +39,7 @@ protocol AvahiWork: AnyObject, Sendable {
 /// Runs a publisher's or browser's work, and ends it.
 final class AvahiRunner: Sendable {
     /// How long to wait for a daemon that doesn't answer when the program ends.
-    private static let patience = DispatchTimeInterval.seconds(3)
+    private static let stopTimeout = DispatchTimeInterval.seconds(3)
 
     private let loop: AvahiLoop
     private let work: any AvahiWork
@@ -67,7 +67,7 @@ final class AvahiRunner: Sendable {
         }
         thread.name = "discovery-end"
         thread.start()
-        if !isInside { _ = ended.wait(timeout: .now() + Self.patience) }
+        if !isInside { _ = ended.wait(timeout: .now() + Self.stopTimeout) }
     }
 }
 

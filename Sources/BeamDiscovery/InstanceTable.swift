@@ -1,11 +1,11 @@
 /// Merges an instance's sightings on several interfaces into one host, and reports changes of it.
 struct InstanceTable {
     /// Limits the memory that a flood of announcements can take. Longer lists aren't useful to a person.
-    static let mostInstances = 256
-    static let mostSights = 16
+    static let maxInstances = 256
+    static let maxSightings = 16
 
     private struct Instance {
-        var sights: [Sight: State] = [:]
+        var sightings: [Sighting: State] = [:]
         var reported: DiscoveredHost?
     }
 
@@ -18,29 +18,29 @@ struct InstanceTable {
     /// Keyed by display name.
     private var instances: [String: Instance] = [:]
 
-    static func displayName(_ sight: Sight) -> String { NetworkText.printable(sight.name, bytes: 255) }
+    static func displayName(_ sighting: Sighting) -> String { NetworkText.printable(sighting.name, bytes: 255) }
 
     /// Records a sighting. False if a limit is reached.
-    mutating func appeared(_ sight: Sight) -> Bool {
-        let name = Self.displayName(sight)
-        guard !name.isEmpty, instances[name] != nil || instances.count < Self.mostInstances else { return false }
+    mutating func appeared(_ sighting: Sighting) -> Bool {
+        let name = Self.displayName(sighting)
+        guard !name.isEmpty, instances[name] != nil || instances.count < Self.maxInstances else { return false }
         var instance = instances[name] ?? Instance()
-        guard instance.sights[sight] != nil || instance.sights.count < Self.mostSights else { return false }
-        instance.sights[sight, default: State()].isStale = false
+        guard instance.sightings[sighting] != nil || instance.sightings.count < Self.maxSightings else { return false }
+        instance.sightings[sighting, default: State()].isStale = false
         instances[name] = instance
         return true
     }
 
-    mutating func resolved(_ sight: Sight, _ resolution: Resolution) -> [BrowserEvent] {
-        let name = Self.displayName(sight)
-        guard resolution.port != 0, instances[name]?.sights[sight] != nil else { return [] }
-        instances[name]?.sights[sight]?.resolution = resolution
+    mutating func resolved(_ sighting: Sighting, _ resolution: Resolution) -> [BrowserEvent] {
+        let name = Self.displayName(sighting)
+        guard resolution.port != 0, instances[name]?.sightings[sighting] != nil else { return [] }
+        instances[name]?.sightings[sighting]?.resolution = resolution
         return report(name)
     }
 
-    mutating func disappeared(_ sight: Sight) -> [BrowserEvent] {
-        let name = Self.displayName(sight)
-        guard instances[name]?.sights.removeValue(forKey: sight) != nil else { return [] }
+    mutating func disappeared(_ sighting: Sighting) -> [BrowserEvent] {
+        let name = Self.displayName(sighting)
+        guard instances[name]?.sightings.removeValue(forKey: sighting) != nil else { return [] }
         return report(name)
     }
 
@@ -48,7 +48,7 @@ struct InstanceTable {
     mutating func interrupted() {
         instances = instances.mapValues { instance in
             var instance = instance
-            instance.sights = instance.sights.mapValues { State(resolution: $0.resolution, isStale: true) }
+            instance.sightings = instance.sightings.mapValues { State(resolution: $0.resolution, isStale: true) }
             return instance
         }
     }
@@ -56,19 +56,19 @@ struct InstanceTable {
     /// The new daemon has reported everything. What it didn't report is gone.
     mutating func settled() -> [BrowserEvent] {
         instances.keys.sorted().flatMap { name -> [BrowserEvent] in
-            guard let stale = instances[name]?.sights.filter({ $0.value.isStale }), !stale.isEmpty else { return [] }
-            for sight in stale.keys { instances[name]?.sights[sight] = nil }
+            guard let stale = instances[name]?.sightings.filter({ $0.value.isStale }), !stale.isEmpty else { return [] }
+            for sighting in stale.keys { instances[name]?.sightings[sighting] = nil }
             return report(name)
         }
     }
 
     private mutating func report(_ name: String) -> [BrowserEvent] {
         guard let instance = instances[name] else { return [] }
-        if instance.sights.isEmpty {
+        if instance.sightings.isEmpty {
             instances[name] = nil
             return instance.reported == nil ? [] : [.lost(name: name)]
         }
-        guard let host = Self.host(name, instance.sights.values.compactMap(\.resolution)), host != instance.reported
+        guard let host = Self.host(name, instance.sightings.values.compactMap(\.resolution)), host != instance.reported
         else { return [] }
         instances[name]?.reported = host
         return [.found(host)]

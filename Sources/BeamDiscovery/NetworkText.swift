@@ -1,11 +1,11 @@
 /// Cleans text from and for the network.
 enum NetworkText {
     /// In bytes: a DNS label, which an instance name is (RFC 6763, 4.1.1).
-    static let longestName = 63
+    static let maxNameBytes = 63
     /// In bytes: one string of a TXT record (RFC 6763, 6.1).
-    static let longestEntry = 255
+    static let maxEntryBytes = 255
     /// Limits the parsing of a TXT record; BeamRoom's own have fewer pairs.
-    static let mostEntries = 32
+    static let maxEntries = 32
 
     /// Replaces control characters, line breaks and bidirectional formatting, so that the text is safe to print in a
     /// terminal. Cuts it to `bytes` of UTF-8, between characters.
@@ -42,7 +42,7 @@ enum NetworkText {
     static func instanceName(_ name: String) -> String? {
         let words = name.unicodeScalars.split { !isPrintable($0) || $0.properties.isWhitespace }
         let line = words.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ")
-        let fitting = truncated(line, bytes: longestName)
+        let fitting = truncated(line, bytes: maxNameBytes)
         let name = fitting.last == " " ? String(fitting.dropLast()) : fitting
         return name.isEmpty ? nil : name
     }
@@ -51,8 +51,8 @@ enum NetworkText {
     /// are dropped (RFC 6763, 6.4: printable ASCII without "=").
     static func entries(_ pairs: [(key: String, value: String)]) -> [String] {
         pairs.compactMap { key, value in
-            guard isKey(key.utf8), key.utf8.count < longestEntry else { return nil }
-            return "\(key)=" + truncated(value.filter { $0 != "\0" }, bytes: longestEntry - key.utf8.count - 1)
+            guard isKey(key.utf8), key.utf8.count < maxEntryBytes else { return nil }
+            return "\(key)=" + truncated(value.filter { $0 != "\0" }, bytes: maxEntryBytes - key.utf8.count - 1)
         }
     }
 
@@ -60,13 +60,13 @@ enum NetworkText {
     static func pairs(_ entries: [[UInt8]]) -> [String: String] {
         var pairs: [String: String] = [:]
         var seen: Set<String> = []
-        for entry in entries.prefix(mostEntries) {
+        for entry in entries.prefix(maxEntries) {
             let parts = entry.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first, isKey(first) else { continue }
             let key = String(decoding: first, as: UTF8.self)
             guard seen.insert(key.lowercased()).inserted else { continue }
             let value = parts.count > 1 ? String(decoding: parts[1], as: UTF8.self) : ""
-            pairs[key] = printable(value, bytes: longestEntry)
+            pairs[key] = printable(value, bytes: maxEntryBytes)
         }
         return pairs
     }

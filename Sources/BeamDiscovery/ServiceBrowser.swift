@@ -35,10 +35,10 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
     // Sendable: all variables are used with the loop's lock held, which callbacks on Avahi's thread hold.
 
     /// Milliseconds between attempts to resolve a service that nobody answers for.
-    private static let retryInterval: UInt32 = 5000
+    private static let retryMilliseconds: UInt32 = 5000
     /// Milliseconds that `settled` waits for the last services to be resolved; one that doesn't answer must not delay
     /// it further.
-    private static let settlingPatience: UInt32 = 1500
+    private static let settlingMilliseconds: UInt32 = 1500
 
     private let type: String
     private let send: @Sendable (BrowserEvent) -> Void
@@ -46,8 +46,8 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
     private var connection: AvahiConnection?
     private var client: AvahiClient?
     private var browser: AvahiBrowser?
-    private var resolvers: [Sight: AvahiResolver] = [:]
-    private var retries: [Sight: AvahiTimer] = [:]
+    private var resolvers: [Sighting: AvahiResolver] = [:]
+    private var retries: [Sighting: AvahiTimer] = [:]
     private var table = InstanceTable()
     private var settling = Settling.looking
     private var settlingTimer: AvahiTimer?
@@ -58,7 +58,7 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
         case resolving
         case settled
     }
-    private var unresolved: Set<Sight> = []
+    private var unresolved: Set<Sighting> = []
 
     init(type: String, send: @escaping @Sendable (BrowserEvent) -> Void) {
         self.type = type
@@ -109,19 +109,19 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
 
     private func handle(_ event: AvahiBrowser.Event) {
         switch event {
-        case .appeared(let sight):
-            guard table.appeared(sight) else { return }
-            unresolved.insert(sight)
-            resolve(sight)
-        case .disappeared(let sight):
-            resolvers[sight] = nil
-            retries[sight] = nil
-            table.disappeared(sight).forEach(send)
-            isResolved(sight)
+        case .appeared(let sighting):
+            guard table.appeared(sighting) else { return }
+            unresolved.insert(sighting)
+            resolve(sighting)
+        case .disappeared(let sighting):
+            resolvers[sighting] = nil
+            retries[sighting] = nil
+            table.disappeared(sighting).forEach(send)
+            isResolved(sighting)
         case .complete:
             guard settling == .looking, let loop else { return }
             settling = .resolving
-            settlingTimer = AvahiTimer(loop, after: Self.settlingPatience) { [weak self] in self?.settle() }
+            settlingTimer = AvahiTimer(loop, after: Self.settlingMilliseconds) { [weak self] in self?.settle() }
             if unresolved.isEmpty { settle() }
         case .failed(let error):
             // `AvahiConnection` handles a daemon that has gone.
@@ -129,31 +129,31 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
         }
     }
 
-    private func resolve(_ sight: Sight) {
+    private func resolve(_ sighting: Sighting) {
         guard let client else { return }
-        retries[sight] = nil
-        resolvers[sight] = AvahiResolver(client, sight, type: type) { [weak self] resolution in
-            self?.resolved(sight, resolution)
+        retries[sighting] = nil
+        resolvers[sighting] = AvahiResolver(client, sighting, type: type) { [weak self] resolution in
+            self?.resolved(sighting, resolution)
         }
-        if resolvers[sight] == nil { tryLater(sight) }
+        if resolvers[sighting] == nil { tryLater(sighting) }
     }
 
-    private func resolved(_ sight: Sight, _ resolution: Resolution?) {
+    private func resolved(_ sighting: Sighting, _ resolution: Resolution?) {
         if let resolution {
-            table.resolved(sight, resolution).forEach(send)
+            table.resolved(sighting, resolution).forEach(send)
         } else {
-            tryLater(sight)
+            tryLater(sighting)
         }
-        isResolved(sight)
+        isResolved(sighting)
     }
 
-    private func tryLater(_ sight: Sight) {
+    private func tryLater(_ sighting: Sighting) {
         guard let loop else { return }
-        retries[sight] = AvahiTimer(loop, after: Self.retryInterval) { [weak self] in self?.resolve(sight) }
+        retries[sighting] = AvahiTimer(loop, after: Self.retryMilliseconds) { [weak self] in self?.resolve(sighting) }
     }
 
-    private func isResolved(_ sight: Sight) {
-        unresolved.remove(sight)
+    private func isResolved(_ sighting: Sighting) {
+        unresolved.remove(sighting)
         if settling == .resolving, unresolved.isEmpty { settle() }
     }
 

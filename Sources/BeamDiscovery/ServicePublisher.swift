@@ -55,7 +55,7 @@ public final class ServicePublisher: Sendable {
 
 private final class PublisherWork: AvahiWork, @unchecked Sendable {
     // Sendable: all variables are used with the loop's lock held, which callbacks on Avahi's thread hold.
-    private static let mostRenames = 100
+    private static let maxRenames = 100
 
     private let type: String
     private let port: UInt16
@@ -113,7 +113,7 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
         do throws(AvahiError) {
             let group = try AvahiEntryGroup(client) { [weak self] state in self?.groupChanged(state) }
             self.group = group
-            for _ in 0..<Self.mostRenames {
+            for _ in 0..<Self.maxRenames {
                 do throws(AvahiError) {
                     return try group.announce(name: name, type: type, port: port, txt: txt)
                 } catch {

@@ -12,7 +12,7 @@ import Glibc
     private let x11: X11Connection?
     private let placement: WindowPlacement
     private let panels = PanelStack()
-    /// Created when the first picture was drawn, or after `wordlessTime` without one; the first picture has priority.
+    /// Created when the first picture was drawn, or after `textDelay` without one; the first picture has priority.
     private var fonts: FontLoader?
     private var fontDeadline: MediaTime
     private nonisolated let signal: WakeSignal
@@ -47,7 +47,7 @@ import Glibc
         placement = WindowPlacement(window, x11)
         let signal = WakeSignal(usesDescriptor: x11 != nil)
         self.signal = signal
-        fontDeadline = .now + Self.wordlessTime
+        fontDeadline = .now + Self.textDelay
         title = options.title
         panels.showsStatistics = options.showsStatistics
         if options.isFullscreen { setFullscreen(true) }
@@ -59,7 +59,7 @@ import Glibc
 
     /// How long to wait for a first picture before text is shown. Most hosts answer sooner, and then no text flashes
     /// up.
-    private static let wordlessTime = Duration.milliseconds(100)
+    private static let textDelay = Duration.milliseconds(100)
 
     /// `software`, or OpenGL with the GPU's name.
     public var rendererName: String { renderer.name }
@@ -92,7 +92,7 @@ import Glibc
         if old?.size != picture.size { placement.fit(to: picture.size) }
         let isContinued = old?.size == picture.size && old?.format == picture.format && old?.colour == picture.colour
         draw(isContinued && !isStale ? .picture(picture.damage) : .everything)
-        if old == nil { noticeWatching() }
+        if old == nil { updateWatched() }
     }
 
     /// Shows a message over the dimmed last picture, or on a plain background if there is none. Nil removes it.
@@ -100,7 +100,7 @@ import Glibc
         guard message != panels.message else { return }
         panels.message = message
         isStale = true
-        noticeWatching()
+        updateWatched()
     }
 
     /// Shows a list to choose from, instead of a message. An empty list shows that hosts are being searched. Nil
@@ -116,8 +116,8 @@ import Glibc
             panels.picker = nil
         }
         isStale = true
-        pointer.stir(mayHide: mayHidePointer)
-        noticeWatching()
+        pointer.restart(mayHide: mayHidePointer)
+        updateWatched()
     }
 
     /// Asks for six digits, instead of a message or list; `.codeEntered` reports them. Nil removes the prompt.
@@ -140,8 +140,8 @@ import Glibc
         }
         panels.codeEntry = entry
         isStale = true
-        pointer.stir(mayHide: mayHidePointer)
-        noticeWatching()
+        pointer.restart(mayHide: mayHidePointer)
+        updateWatched()
     }
 
     /// Shows a warning about the picture at the window's edge, with an open padlock, without covering other text. Nil
@@ -149,7 +149,7 @@ import Glibc
     public func setWarning(_ warning: WindowWarning?) {
         guard warning != panels.badge?.warning else { return }
         panels.badge = warning.map { WarningBadge($0) }
-        if isWatched { changeBadge { $0.stir(now: .now) } }
+        if isWatched { changeBadge { $0.showInFull(now: .now) } }
         isStale = true
     }
 
@@ -177,7 +177,7 @@ import Glibc
         guard !isLost else { return nil }
         loadFonts()
         fonts?.wait()
-        noticeFonts()
+        updateFonts()
         redrawIfNeeded()
         return renderer.readBack(makeScene())
     }
@@ -201,7 +201,7 @@ import Glibc
         let setting = PanelStack.Setting(
             canvas: canvas, textScale: window.textScale, isOverPicture: picture != nil)
         return Scene(
-            canvas: canvas, background: picture == nil ? .calm : .black,
+            canvas: canvas, background: picture == nil ? .plain : .black,
             picture: picture.map { ($0, $0.size.viewport(in: canvas)) },
             dimming: panels.hasWords ? Theme.dimming : 0, layers: hadFonts ? panels.layers(setting) : [])
     }
@@ -213,7 +213,7 @@ import Glibc
         fonts = FontLoader { signal.raise() }
     }
 
-    private func noticeFonts() {
+    private func updateFonts() {
         guard !hadFonts, fonts?.isReady == true else { return }
         hadFonts = true
         isStale = true
@@ -221,11 +221,11 @@ import Glibc
     }
 
     /// Must be called after the first picture, and when text appears or disappears.
-    private func noticeWatching() {
+    private func updateWatched() {
         guard isWatched != (picture != nil && !panels.hasWords) else { return }
         isWatched.toggle()
         // The person may have forgotten the warning during the interruption, or be another person.
-        if isWatched { changeBadge { $0.stir(now: .now) } }
+        if isWatched { changeBadge { $0.showInFull(now: .now) } }
         guard !isLost else { return }
         // The screen saver is off only while a picture is watched without text over it.
         if isWatched { SDL_DisableScreenSaver() } else { SDL_EnableScreenSaver() }
@@ -257,7 +257,7 @@ import Glibc
             changeBadge { $0.shortenIfDue(now: .now) }
             var events = isLost ? [] : takeEvents()
             if signal.take() {
-                noticeFonts()
+                updateFonts()
                 events.append(.wake)
             }
             if isLost, !isLossReported {
@@ -317,8 +317,8 @@ import Glibc
         case SDL_KEYUP: codeKeys.release()
         case SDL_TEXTINPUT: changeCode(&events) { codeKeys.type(event.text, into: &$0) }
         case SDL_MOUSEMOTION:
-            pointer.stir(mayHide: mayHidePointer)
-            changeBadge { $0.stir(now: .now) }
+            pointer.restart(mayHide: mayHidePointer)
+            changeBadge { $0.showInFull(now: .now) }
             if let index = entry(event.motion.x, event.motion.y) { select(index) }
         case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_LEFT):
             if let index = entry(event.button.x, event.button.y) {
@@ -417,7 +417,7 @@ import Glibc
     private func setFullscreen(_ wanted: Bool) {
         placement.setFullscreen(wanted)
         isStale = true
-        pointer.stir(mayHide: mayHidePointer)
+        pointer.restart(mayHide: mayHidePointer)
     }
 
     private var mayHidePointer: Bool { isFullscreen && panels.picker == nil && panels.codeEntry == nil }

@@ -6,7 +6,7 @@ import X509
 /// Checks the peer's TLS certificate. This is the only check: there is no authority, no chain and no host name.
 public enum PeerCertificate {
     /// The maximum size of a certificate in bytes of DER. BeamRoom's own take about 300.
-    public static let longest = 16 << 10
+    public static let maxBytes = 16 << 10
 
     /// The peer's device key, if the chain is a single certificate for a P-256 key, self-signed and currently valid.
     ///
@@ -17,7 +17,7 @@ public enum PeerCertificate {
     public static func check(_ chain: [[UInt8]], now: Date = Date()) throws(PeerCertificateError) -> DeviceKey {
         guard let bytes = chain.first else { throw .missing }
         guard chain.count == 1 else { throw .several(chain.count) }
-        guard bytes.count <= longest else { throw .tooLong(bytes.count) }
+        guard bytes.count <= maxBytes else { throw .tooLong(bytes.count) }
         guard let certificate = try? Certificate(derEncoded: bytes) else { throw .unreadable }
         guard let key = P256.Signing.PublicKey(certificate.publicKey) else { throw .unsupportedKey }
         guard certificate.issuer == certificate.subject else { throw .signedByAnother }
@@ -50,7 +50,7 @@ public enum PeerCertificateError: Error, CustomStringConvertible, Hashable {
         case .several(let count):
             "the other side has shown \(count) certificates where one is expected; is it BeamRoom, with nothing in between?"
         case .tooLong(let count):
-            "the other side's certificate has \(count) bytes, more than the \(PeerCertificate.longest) that are read"
+            "the other side's certificate has \(count) bytes, more than the \(PeerCertificate.maxBytes) that are read"
         case .unreadable:
             "the other side's certificate can't be read; is it BeamRoom, with nothing in between?"
         case .unsupportedKey:

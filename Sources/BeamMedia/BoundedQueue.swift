@@ -7,17 +7,17 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
     private var isClosed = false
     public let capacity: Int
     private let weigh: @Sendable (Value) -> Int
-    private let mostWeight: Int
+    private let maxWeight: Int
 
-    /// Holds at most `capacity` values, and at most a total weight of `mostWeight`, as measured by `weigh`. A single
+    /// Holds at most `capacity` values, and at most a total weight of `maxWeight`, as measured by `weigh`. A single
     /// value always fits.
     public init(
-        capacity: Int, weighing weigh: @escaping @Sendable (Value) -> Int = { _ in 0 }, atMost mostWeight: Int = .max
+        capacity: Int, weighing weigh: @escaping @Sendable (Value) -> Int = { _ in 0 }, atMost maxWeight: Int = .max
     ) {
         precondition(capacity > 0)
         self.capacity = capacity
         self.weigh = weigh
-        self.mostWeight = mostWeight
+        self.maxWeight = maxWeight
     }
 
     public enum PutResult: Sendable { case queued, full, closed }
@@ -27,7 +27,7 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
         condition.withLock {
             if isClosed { return .closed }
             let added = weigh(value)
-            guard values.count < capacity, values.isEmpty || weight + added <= mostWeight else { return .full }
+            guard values.count < capacity, values.isEmpty || weight + added <= maxWeight else { return .full }
             weight += added
             values.append(value)
             condition.signal()

@@ -9,13 +9,15 @@ public struct LatencyHistogram: Sendable {
         public var max: Double
     }
 
-    private static let smallest = 1_000.0  // 1 µs, in nanoseconds
+    /// The first bucket's upper bound: 1 µs.
+    private static let firstBoundNanoseconds = 1_000.0
     private static let growth = 1.02
-    private static let bucketCount = 931  // up to 100 s
+    /// Reaches 100 s.
+    private static let bucketCount = 931
 
     private var counts = [UInt32](repeating: 0, count: bucketCount)
     private static let bounds: [Double] = {
-        var bound = smallest
+        var bound = firstBoundNanoseconds
         return (0..<bucketCount).map { _ in
             defer { bound *= growth }
             return bound

@@ -42,7 +42,7 @@ struct TileGrid {
     static let height = Int(BEAM_TILE_HEIGHT)
     /// With more rectangles than this, each row of tiles becomes one span from its first to its last marked tile,
     /// because merging them pairwise would take longer than drawing more pixels.
-    private static let most = 48
+    private static let maxRectangles = 48
 
     var tiles: UnsafeBufferPointer<UInt8>
     var across: Int
@@ -51,7 +51,7 @@ struct TileGrid {
     /// The marked tiles' area in a picture of `size`, in pixels.
     func region(_ size: PixelSize) -> DamageRegion {
         var found = rectangles { runs(in: $0) }
-        if found.count > Self.most { found = rectangles { span(of: $0) } }
+        if found.count > Self.maxRectangles { found = rectangles { span(of: $0) } }
         var region = DamageRegion()
         let bounds = PixelRect(size)
         for rect in found {

@@ -11,8 +11,8 @@ import Foundation
 enum DevicesFile {
     static let version = 1
     /// In bytes.
-    static let longest = 1 << 20
-    static let mostDevices = 1000
+    static let maxBytes = 1 << 20
+    static let maxDevices = 1000
 
     enum Failure: Error, Equatable {
         case newer(version: Int)
@@ -49,7 +49,7 @@ enum DevicesFile {
     }
 
     static func decode(_ bytes: [UInt8]) throws(Failure) -> [RememberedDevice] {
-        guard bytes.count <= longest else { throw .damaged(reason: "it is too large") }
+        guard bytes.count <= maxBytes else { throw .damaged(reason: "it is too large") }
         let decoder = JSONDecoder()
         let data = Data(bytes)
         guard let version = try? decoder.decode(Version.self, from: data).version else {
@@ -61,8 +61,8 @@ enum DevicesFile {
         guard let entries = try? decoder.decode(Form.self, from: data).devices else {
             throw .damaged(reason: "its list of devices can't be read")
         }
-        guard entries.count <= mostDevices else {
-            throw .damaged(reason: "it lists \(entries.count) devices; \(mostDevices) are the most")
+        guard entries.count <= maxDevices else {
+            throw .damaged(reason: "it lists \(entries.count) devices; \(maxDevices) are the most")
         }
         var seen: Set<DeviceKey> = []
         var devices: [RememberedDevice] = []

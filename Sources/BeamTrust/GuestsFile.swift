@@ -10,9 +10,9 @@ import Glibc
 enum GuestsFile {
     static let version = 1
     /// In bytes.
-    static let longest = 1 << 20
+    static let maxBytes = 1 << 20
     /// More viewers than a host admits. Also the limit for orders, which people give by hand.
-    static let mostGuests = 1000
+    static let maxGuests = 1000
 
     private struct Form: Codable {
         var version: Int
@@ -28,7 +28,7 @@ enum GuestsFile {
     static func encode(_ guests: [Guest]) -> [UInt8] {
         let form = Form(
             version: version,
-            guests: guests.prefix(mostGuests).map { guest in
+            guests: guests.prefix(maxGuests).map { guest in
                 switch guest.identity {
                 case .device(let key): Entry(name: guest.shownName, key: key.hex)
                 case .address(let address): Entry(name: guest.shownName, address: address.description)
@@ -39,8 +39,8 @@ enum GuestsFile {
 
     /// Nil if `bytes` isn't a valid file of this format.
     static func decode(_ bytes: [UInt8]) -> [Guest]? {
-        guard bytes.count <= longest, let form = try? JSONDecoder().decode(Form.self, from: Data(bytes)),
-            form.version == version, form.guests.count <= mostGuests
+        guard bytes.count <= maxBytes, let form = try? JSONDecoder().decode(Form.self, from: Data(bytes)),
+            form.version == version, form.guests.count <= maxGuests
         else { return nil }
         var guests: [Guest] = []
         for entry in form.guests {

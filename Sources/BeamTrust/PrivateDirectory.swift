@@ -13,7 +13,7 @@ struct PrivateDirectory: ~Copyable {
     private static let fileMode: mode_t = 0o600
     private static let lockName = "lock"
     /// In seconds. Changes take milliseconds.
-    private static let lockTimeout = 10.0
+    private static let lockTimeoutSeconds = 10.0
 
     let path: String
     private let descriptor: Descriptor
@@ -198,7 +198,7 @@ struct PrivateDirectory: ~Copyable {
             guard errno == EWOULDBLOCK || errno == EINTR else {
                 throw .cannotUse(path: path, reason: Self.reason(errno))
             }
-            guard waited < Self.lockTimeout else { throw .busy(path: path) }
+            guard waited < Self.lockTimeoutSeconds else { throw .busy(path: path) }
             usleep(5000)
             waited += 0.005
         }

@@ -12,12 +12,12 @@ public struct RememberedDevice: Hashable, Sendable {
     }
 
     /// The maximum length of a name, in bytes of UTF-8.
-    public static let longestName = 255
+    public static let maxNameBytes = 255
 
     /// The maximum number of places kept for a host.
-    public static let mostPlaces = 8
+    public static let maxPlaces = 8
     /// The maximum length of a place (DNS name and port), in bytes of UTF-8.
-    static let longestPlace = 300
+    static let maxPlaceBytes = 300
 
     /// The local name: 1…255 bytes that are safe to print in a terminal. Comes from the device, or from the person
     /// (`rename`).
@@ -27,7 +27,7 @@ public struct RememberedDevice: Hashable, Sendable {
     public let roles: Set<Role>
     /// The time of the last pairing, in whole seconds.
     public let pairedAt: Date
-    /// Addresses at which it was watched: `192.0.2.7:52345`. Newest first, at most `mostPlaces`.
+    /// Addresses at which it was watched: `192.0.2.7:52345`. Newest first, at most `maxPlaces`.
     public let places: [String]
 
     /// The name comes from the other device, so it is cleaned (`PeerText`). If nothing is left, the key's first digits
@@ -45,7 +45,7 @@ public struct RememberedDevice: Hashable, Sendable {
         self.key = key
         self.roles = roles
         self.pairedAt = Date(timeIntervalSince1970: pairedAt.timeIntervalSince1970.rounded(.down))
-        self.places = Array(places.filter { $0.utf8.count <= Self.longestPlace }.prefix(Self.mostPlaces))
+        self.places = Array(places.filter { $0.utf8.count <= Self.maxPlaceBytes }.prefix(Self.maxPlaces))
     }
 
     /// The result of pairing again: the new time, and the union of roles and places. The name stays, because only the
@@ -84,17 +84,17 @@ enum DeviceName {
         var scalars = String.UnicodeScalarView()
         for scalar in name.unicodeScalars { scalars.append(isPrintable(scalar) ? scalar : "\u{FFFD}") }
         let name = String(scalars)
-        guard name.utf8.count > RememberedDevice.longestName else { return name }
+        guard name.utf8.count > RememberedDevice.maxNameBytes else { return name }
         var kept = 0
         return String(
             name.prefix { character in
                 kept += character.utf8.count
-                return kept <= RememberedDevice.longestName
+                return kept <= RememberedDevice.maxNameBytes
             })
     }
 
     static func isValid(_ name: String) -> Bool {
-        (1...RememberedDevice.longestName).contains(name.utf8.count) && name.unicodeScalars.allSatisfy(isPrintable)
+        (1...RememberedDevice.maxNameBytes).contains(name.utf8.count) && name.unicodeScalars.allSatisfy(isPrintable)
     }
 
     private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {

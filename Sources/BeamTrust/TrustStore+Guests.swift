@@ -16,7 +16,7 @@ extension TrustStore {
     }
 
     /// A viewer that was forgotten, evicted or both.
-    public struct Dismissal: Hashable, Sendable {
+    public struct Eviction: Hashable, Sendable {
         /// The name it was remembered or shown under; cleaned.
         public var name: String
         public var identity: Guest.Identity
@@ -68,7 +68,7 @@ extension TrustStore {
     ///   or the address of a version 1 viewer, which has neither name nor key. A device's name is chosen by its owner
     ///   and can look like another device's key. So a text that matches two devices is an error that lists them. A
     ///   complete key always means the key.
-    public func forget(matching text: String) throws(TrustStoreError) -> Dismissal {
+    public func forget(matching text: String) throws(TrustStoreError) -> Eviction {
         let directory = try PrivateDirectory.make(at: path)
         return try directory.locked { () throws(TrustStoreError) in
             let watching = watching(in: directory)
@@ -84,7 +84,7 @@ extension TrustStore {
                         // No device has this name.
                     }
                     try order(known.guest, among: watching, in: directory)
-                    return Dismissal(
+                    return Eviction(
                         name: known.guest.shownName, identity: identity, wasRemembered: false, wasWatching: true)
                 }
             }
@@ -99,7 +99,7 @@ extension TrustStore {
             } else if let guest {
                 try order(guest, among: watching, in: directory)
             }
-            return Dismissal(
+            return Eviction(
                 name: match.name, identity: identity, wasRemembered: remembered.contains(match.key),
                 wasWatching: guest != nil)
         }
@@ -130,7 +130,7 @@ extension TrustStore {
         for run in Set(watching.filter { $0.guest.identity == guest.identity }.map(\.run)) {
             var orders = try guests(in: directory, file: run.ordersName)
             guard !orders.contains(where: { $0.identity == guest.identity }) else { continue }
-            guard orders.count < GuestsFile.mostGuests else { throw .tooManyDevices(most: GuestsFile.mostGuests) }
+            guard orders.count < GuestsFile.maxGuests else { throw .tooManyDevices(most: GuestsFile.maxGuests) }
             orders.append(guest)
             try directory.write(GuestsFile.encode(orders), to: run.ordersName, isLasting: false)
         }
@@ -160,7 +160,7 @@ extension TrustStore {
     private func guests(
         in directory: borrowing PrivateDirectory, file name: String
     ) throws(TrustStoreError) -> [Guest] {
-        switch try directory.read(name, atMost: GuestsFile.longest) {
+        switch try directory.read(name, atMost: GuestsFile.maxBytes) {
         case .none: return []
         case .bytes(let bytes):
             if let guests = GuestsFile.decode(bytes) { return guests }

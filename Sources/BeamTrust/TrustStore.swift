@@ -20,7 +20,7 @@ public struct TrustStore: Sendable {
     static let identityName = "identity.pem"
     static let devicesName = "devices.json"
     /// In bytes. A P-256 key in PEM takes about 240.
-    static let longestIdentity = 16 << 10
+    static let maxIdentityBytes = 16 << 10
 
     /// A store at `path`, which is created when first needed.
     public init(path: String) { self.path = path }
@@ -64,7 +64,7 @@ public struct TrustStore: Sendable {
 
     private func identity(in directory: borrowing PrivateDirectory) throws(TrustStoreError) -> LocalIdentity? {
         let file = directory.path(of: Self.identityName)
-        switch try directory.read(Self.identityName, atMost: Self.longestIdentity) {
+        switch try directory.read(Self.identityName, atMost: Self.maxIdentityBytes) {
         case .none: return nil
         case .tooLong: throw .damagedIdentity(path: file)
         case .bytes(let bytes):
@@ -103,8 +103,8 @@ public struct TrustStore: Sendable {
                 let name = devices[index].name
                 return DeviceNames.isVariant(name, of: device.name, device.key) ? .asNamed : .underOldName(name)
             }
-            guard devices.count < DevicesFile.mostDevices else {
-                throw .tooManyDevices(most: DevicesFile.mostDevices)
+            guard devices.count < DevicesFile.maxDevices else {
+                throw .tooManyDevices(most: DevicesFile.maxDevices)
             }
             let others = devices
             let isTaken = { name in others.contains { $0.isNamesake(of: device, called: name) } }
@@ -180,15 +180,15 @@ public struct TrustStore: Sendable {
     ) throws(TrustStoreError) -> TrustWatch {
         // The directory must exist to be watched.
         _ = try PrivateDirectory.make(at: path)
-        let told = ToldFailure()
-        return try TrustWatch(directory: path, file: file, tellsFirst: true) {
+        let reported = ReportedFailure()
+        return try TrustWatch(directory: path, file: file, reportsInitial: true) {
             do throws(TrustStoreError) {
                 let value = try read()
-                told.clear()
+                reported.clear()
                 onValue(.success(value))
                 return true
             } catch {
-                if told.isNew(error) { onValue(.failure(error)) }
+                if reported.isNew(error) { onValue(.failure(error)) }
                 return false
             }
         }
@@ -196,11 +196,11 @@ public struct TrustStore: Sendable {
 
     func devices(in directory: borrowing PrivateDirectory) throws(TrustStoreError) -> [RememberedDevice] {
         let file = directory.path(of: Self.devicesName)
-        switch try directory.read(Self.devicesName, atMost: DevicesFile.longest) {
+        switch try directory.read(Self.devicesName, atMost: DevicesFile.maxBytes) {
         case .none: return []
         case .tooLong:
             throw .damagedDevices(
-                path: file, reason: "it is larger than the \(DevicesFile.longest) bytes that are read")
+                path: file, reason: "it is larger than the \(DevicesFile.maxBytes) bytes that are read")
         case .bytes(let bytes):
             do {
                 return try DevicesFile.decode(bytes)
@@ -230,7 +230,7 @@ public struct TrustStore: Sendable {
 }
 
 /// The last reported failure, so that it isn't reported again each second.
-private final class ToldFailure: Sendable {
+private final class ReportedFailure: Sendable {
     private let last = Mutex<TrustStoreError?>(nil)
 
     func clear() { last.withLock { $0 = nil } }

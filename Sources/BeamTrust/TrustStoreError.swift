@@ -69,9 +69,9 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
 
     /// Short keys if they distinguish the devices, otherwise whole ones.
     private static func key(_ device: RememberedDevice, of devices: [RememberedDevice]) -> String {
-        let isTelling =
+        let areDistinct =
             Set(devices.map(\.key.description)).count == devices.count
             && !devices.contains { $0.name == device.key.description }
-        return isTelling ? device.key.description : device.key.hex
+        return areDistinct ? device.key.description : device.key.hex
     }
 }

@@ -8,12 +8,12 @@ public final class TrustWatch: Sendable {
     private let thread: StageThread
 
     /// - Parameters:
-    ///   - tellsFirst: also call `onChange` for the state at the start.
+    ///   - reportsInitial: also call `onChange` for the state at the start.
     ///   - onChange: returns whether it succeeded. If not, it is called again each second until it does.
     init(
-        directory: String, file: String, tellsFirst: Bool = false, onChange: @escaping @Sendable () -> Bool
+        directory: String, file: String, reportsInitial: Bool = false, onChange: @escaping @Sendable () -> Bool
     ) throws(TrustStoreError) {
-        let watcher = try Watcher(directory: directory, file: file, tellsFirst: tellsFirst)
+        let watcher = try Watcher(directory: directory, file: file, reportsInitial: reportsInitial)
         self.watcher = watcher
         thread = StageThread("beam-trust") { watcher.run(onChange) }
     }
@@ -56,11 +56,11 @@ private final class Watcher: Sendable {
     private let wakeIn: Descriptor
     private let wakeOut: Descriptor
     private let first: Stamp?
-    private let tellsFirst: Bool
+    private let reportsInitial: Bool
     private let thread = Mutex<pthread_t?>(nil)
 
-    init(directory: String, file: String, tellsFirst: Bool) throws(TrustStoreError) {
-        self.tellsFirst = tellsFirst
+    init(directory: String, file: String, reportsInitial: Bool) throws(TrustStoreError) {
+        self.reportsInitial = reportsInitial
         self.directory = directory
         self.file = directory + "/" + file
         var ends: [CInt] = [-1, -1]
@@ -82,9 +82,9 @@ private final class Watcher: Sendable {
     func run(_ onChange: () -> Bool) {
         thread.withLock { $0 = pthread_self() }
         defer { thread.withLock { $0 = nil } }
-        var notice = DirectoryNotice(directory)
+        var notice = DirectoryWatch(directory)
         var last = first
-        var isDue = tellsFirst
+        var isDue = reportsInitial
         while true {
             // Read after the watch is in place, so that no change is missed in between.
             let stamp = Self.stamp(file)
@@ -100,7 +100,7 @@ private final class Watcher: Sendable {
             _ = poll(&waits, nfds_t(waits.count), timeout)
             if waits[0].revents != 0 { return }
             if notice == nil {
-                notice = DirectoryNotice(directory)
+                notice = DirectoryWatch(directory)
             } else if waits[1].revents != 0, notice?.drain() == false {
                 notice = nil
             }
@@ -117,7 +117,7 @@ private final class Watcher: Sendable {
 }
 
 /// An inotify(7) watch on a directory.
-private struct DirectoryNotice: ~Copyable {
+private struct DirectoryWatch: ~Copyable {
     private let descriptor: Descriptor
 
     var number: CInt { descriptor.number }

@@ -137,7 +137,7 @@ static AVX2 void mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t
     }
 }
 
-static AVX2 void sum_squares(const uint8_t *row0, const uint8_t *row1, int16_t *sums, int count) {
+static AVX2 void sum_2x2(const uint8_t *row0, const uint8_t *row1, int16_t *sums, int count) {
     const __m256i ones = _mm256_set1_epi8(1);
     int x = 0;
     for (; x + 16 <= count; x += 16) {
@@ -382,7 +382,7 @@ static AVX2 void mark_changed(const uint8_t *a, const uint8_t *b, int width, int
 }
 
 const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
-                                 sum_squares,  mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};
+                                 sum_2x2,      mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};
 #else
 typedef int beam_no_avx2;
 #endif

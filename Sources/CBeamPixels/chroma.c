@@ -66,7 +66,7 @@ static void load_luma(row_part *to, const picture *from, int row, int first, int
     const uint8_t *lower = 2 * row + 1 < from->size.height ? upper + from->y.stride : upper;
     const int pairs = least(count, from->size.width / 2 - first);
     int16_t *luma = to->row.luma;
-    run->sum_squares(upper + 2 * first, lower + 2 * first, luma + BEAM_BEFORE, pairs);
+    run->sum_2x2(upper + 2 * first, lower + 2 * first, luma + BEAM_BEFORE, pairs);
     if (pairs < count) luma[BEAM_BEFORE + pairs] = luma_sum(from, row, first + pairs);
     luma[BEAM_BEFORE - 1] = luma_sum(from, row, left);
     luma[BEAM_BEFORE + count] = luma_sum(from, row, right);

@@ -68,7 +68,7 @@ static void mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t *v, 
     }
 }
 
-static void sum_squares(const uint8_t *row0, const uint8_t *row1, int16_t *restrict sums, int count) {
+static void sum_2x2(const uint8_t *row0, const uint8_t *row1, int16_t *restrict sums, int count) {
     for (int x = 0; x < count; x++) sums[x] = (int16_t)(row0[2 * x] + row0[2 * x + 1] + row1[2 * x] + row1[2 * x + 1]);
 }
 
@@ -213,4 +213,4 @@ static void mark_changed(const uint8_t *a, const uint8_t *b, int width, int coun
 }
 
 const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
-                                     sum_squares,  mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};
+                                     sum_2x2,      mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};

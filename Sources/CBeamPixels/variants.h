@@ -64,7 +64,7 @@ typedef void beam_fit_slopes(const beam_chroma_row *above, const beam_chroma_row
                              int blocks, beam_slopes *slopes);
 
 // Sums `count` squares of 2 × 2 bytes.
-typedef void beam_sum_squares(const uint8_t *row0, const uint8_t *row1, int16_t *sums, int count);
+typedef void beam_sum_2x2(const uint8_t *row0, const uint8_t *row1, int16_t *sums, int count);
 
 // mix_rows for such sums: 0…4080.
 typedef void beam_mix_sums(const int16_t *near_row, const int16_t *far_row, int16_t *mixed, int count);
@@ -88,7 +88,7 @@ typedef struct beam_variant {
     beam_mixed_to_bgrx *mixed_to_bgrx;
     beam_i444_row_to_bgrx *i444_row_to_bgrx;
     beam_mark_changed *mark_changed;
-    beam_sum_squares *sum_squares;
+    beam_sum_2x2 *sum_2x2;
     beam_mix_sums *mix_sums;
     beam_find_uneven *find_uneven;
     beam_fit_slopes *fit_slopes;

@@ -34,7 +34,7 @@ struct NetworkTextTests {
         #expect(
             NetworkText.pairs(entries) == ["beam": "1", "flag": "", "equation": "a=b", "bell": "\u{FFFD}"])
         #expect(NetworkText.pairs([[0x6B, 0x3D, 0xFF, 0xFE]]) == ["k": "\u{FFFD}\u{FFFD}"])
-        #expect(NetworkText.pairs((0..<500).map { Array("k\($0)=".utf8) }).count == NetworkText.mostEntries)
+        #expect(NetworkText.pairs((0..<500).map { Array("k\($0)=".utf8) }).count == NetworkText.maxEntries)
     }
 
     /// `BEAMROOM_FUZZ_ITERATIONS` sets the number of iterations (default 100,000), `BEAMROOM_FUZZ_SEED` the first seed.
@@ -58,13 +58,13 @@ struct NetworkTextTests {
             }
             for (key, value) in NetworkText.pairs(entries) {
                 #expect(key.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "seed \(seed)")
-                #expect(value.utf8.count <= NetworkText.longestEntry, "seed \(seed)")
+                #expect(value.utf8.count <= NetworkText.maxEntryBytes, "seed \(seed)")
                 #expect(
                     value.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "seed \(seed)")
             }
             let text = String(decoding: entries.first ?? [], as: UTF8.self)
             if let name = NetworkText.instanceName(text) {
-                #expect((1...NetworkText.longestName).contains(name.utf8.count), "seed \(seed)")
+                #expect((1...NetworkText.maxNameBytes).contains(name.utf8.count), "seed \(seed)")
                 #expect(NetworkText.instanceName(name) == name, "seed \(seed)")
             }
         }

@@ -63,7 +63,7 @@ import Testing
             panels.badge = WarningBadge(warning)
             for isFull in [true, false] {
                 if !isFull {
-                    panels.badge?.stir(now: .zero)
+                    panels.badge?.showInFull(now: .zero)
                     panels.badge?.shortenIfDue(now: .zero + warning.time)
                 }
                 panels.statistics = []
@@ -90,16 +90,16 @@ import Testing
         // Before the first picture its time doesn't run.
         badge.shortenIfDue(now: .zero + .seconds(100))
         #expect(badge.isFull)
-        badge.stir(now: .zero)
+        badge.showInFull(now: .zero)
         badge.shortenIfDue(now: .zero + .seconds(7))
         #expect(badge.isFull)
-        badge.stir(now: .zero + .seconds(7))
+        badge.showInFull(now: .zero + .seconds(7))
         badge.shortenIfDue(now: .zero + .seconds(14))
         #expect(badge.isFull)
         badge.shortenIfDue(now: .zero + .seconds(15))
         #expect(!badge.isFull)
         #expect(badge.deadline == nil)
-        badge.stir(now: .zero + .seconds(20))
+        badge.showInFull(now: .zero + .seconds(20))
         #expect(badge.isFull)
     }
 }

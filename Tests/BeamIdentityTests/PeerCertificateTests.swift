@@ -40,11 +40,11 @@ struct PeerCertificateTests {
 
     @Test func `Oversized certificates are refused`() throws {
         var recipe = Recipe(key)
-        recipe.issuer = String(repeating: "x", count: PeerCertificate.longest / 2)
+        recipe.issuer = String(repeating: "x", count: PeerCertificate.maxBytes / 2)
         recipe.subject = recipe.issuer
         let long = try recipe.der()
         #expect(reason([long]) == .tooLong(long.count))
-        recipe.issuer = String(repeating: "x", count: PeerCertificate.longest / 2 - 300)
+        recipe.issuer = String(repeating: "x", count: PeerCertificate.maxBytes / 2 - 300)
         recipe.subject = recipe.issuer
         #expect(try reason([recipe.der()]) == nil)
     }

@@ -42,7 +42,7 @@ struct QualityTests {
         let outcome = try measure(
             (10..<16).map { pictures.picture($0).buffer }, try PatternReference(pictures.options))
         let quality = try #require(outcome.quality)
-        #expect(outcome.delivered == 6 && outcome.strange == 0)
+        #expect(outcome.delivered == 6 && outcome.unmatched == 0)
         #expect((1...5).contains(quality.compared))
         #expect(quality.psnr.mean == 100 && quality.psnr.min == 100)
         #expect(abs(quality.ssim.min - 1) < 1e-9)

@@ -66,7 +66,7 @@ struct ResultsFileTests {
     }
 
     @Test func longLinesAreRefused() throws {
-        #expect(try refusal(String(repeating: "x", count: ResultsFile.longestLine + 1)).contains("too long"))
+        #expect(try refusal(String(repeating: "x", count: ResultsFile.maxLineBytes + 1)).contains("too long"))
         let line = ResultsFile.line(.sample(String(repeating: "c", count: 301)))
         #expect(try refusal(line).contains("cell"))
     }

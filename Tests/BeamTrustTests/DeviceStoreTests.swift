@@ -84,7 +84,7 @@ struct DeviceStoreTests {
         let places = try store.devices().map(\.places)
         #expect(places == [["192.0.2.7:52345"], ["192.0.2.8:52345"]])
         for number in 0..<20 { try store.note("192.0.2.\(number):52345", of: makeKey("aaaa")) }
-        #expect(try store.devices().last?.places.count == RememberedDevice.mostPlaces)
+        #expect(try store.devices().last?.places.count == RememberedDevice.maxPlaces)
         #expect(try store.devices().last?.places.first == "192.0.2.19:52345")
     }
 
@@ -144,7 +144,7 @@ struct DeviceStoreTests {
     // MARK: Bounds
 
     @Test func `At most a thousand devices are remembered`() throws {
-        let many = (0..<DevicesFile.mostDevices).map {
+        let many = (0..<DevicesFile.maxDevices).map {
             makeDevice(String(repeating: "\u{5B57}", count: 85), makeKey($0), [.host, .viewer])
         }
         try scratch.write(DevicesFile.encode(many), to: "devices.json")
@@ -158,10 +158,10 @@ struct DeviceStoreTests {
     }
 
     @Test func `The longest list fits into the file's size limit`() {
-        let many = (0..<DevicesFile.mostDevices).map {
+        let many = (0..<DevicesFile.maxDevices).map {
             makeDevice(String(repeating: "\"", count: 255), makeKey($0), [.host, .viewer])
         }
-        #expect(DevicesFile.encode(many).count <= DevicesFile.longest)
+        #expect(DevicesFile.encode(many).count <= DevicesFile.maxBytes)
     }
 
     // MARK: Damage
@@ -191,7 +191,7 @@ struct DeviceStoreTests {
     }
 
     @Test func `An oversized list is an error`() throws {
-        try scratch.write([UInt8](repeating: 0x20, count: DevicesFile.longest + 1), to: "devices.json")
+        try scratch.write([UInt8](repeating: 0x20, count: DevicesFile.maxBytes + 1), to: "devices.json")
         guard case .damagedDevices = refusal({ () throws(TrustStoreError) in try store.devices() }) else {
             Issue.record("it was read")
             return

@@ -99,7 +99,7 @@ struct DevicesFileTests {
                 }
             }
             guard let read = try? DevicesFile.decode(bytes) else { continue }
-            #expect(read.count <= DevicesFile.mostDevices, "seed \(seed)")
+            #expect(read.count <= DevicesFile.maxDevices, "seed \(seed)")
             #expect(read.allSatisfy { DeviceName.isValid($0.name) }, "seed \(seed)")
             #expect(try DevicesFile.decode(DevicesFile.encode(read)) == read, "seed \(seed)")
         }

@@ -47,8 +47,8 @@ struct GuestStoreTests {
         let orders = Orders()
         let watch = try store.watchOrders(for: run) { orders.take($0) }
         defer { watch.cancel() }
-        let dismissal = try store.forget(matching: "Sofa")
-        #expect(dismissal.identity == sofa.identity && dismissal.wasWatching && !dismissal.wasRemembered)
+        let eviction = try store.forget(matching: "Sofa")
+        #expect(eviction.identity == sofa.identity && eviction.wasWatching && !eviction.wasRemembered)
         #expect(orders.come(to: [sofa.identity]))
         #expect(try store.forget(matching: "192.0.2.7").identity == phone.identity)
         #expect(try store.forget(matching: "fe80::7%3").identity == garden.identity)
@@ -60,8 +60,8 @@ struct GuestStoreTests {
     @Test func `A remembered viewer is forgotten without an order`() throws {
         try store.remember(makeDevice("Sofa", makeKey("aaaa1111")))
         try store.publish([sofa], of: run)
-        let dismissal = try store.forget(matching: "aaaa 1111")
-        #expect(dismissal.wasRemembered && dismissal.wasWatching)
+        let eviction = try store.forget(matching: "aaaa 1111")
+        #expect(eviction.wasRemembered && eviction.wasWatching)
         #expect(try store.devices().isEmpty)
         #expect(mode(scratch.file(run.ordersName)) == nil)
     }

@@ -51,7 +51,7 @@ struct IdentityStoreTests {
     }
 
     @Test func `An oversized key file is an error`() throws {
-        try scratch.write([UInt8](repeating: 0x41, count: TrustStore.longestIdentity + 1), to: "identity.pem")
+        try scratch.write([UInt8](repeating: 0x41, count: TrustStore.maxIdentityBytes + 1), to: "identity.pem")
         let error = refusal { () throws(TrustStoreError) in try scratch.store.identity() }
         #expect(error == .damagedIdentity(path: scratch.file("identity.pem")))
     }

@@ -6,16 +6,16 @@ import CAVCodec
 /// thread.
 final class RecordedPictures {
     /// In pixels.
-    static let longestSide = 8192
+    static let maxSide = 8192
 
     private let pool = PixelBufferPool()
     private var converter: FrameConverter?
 
     /// Why pictures of `size` can't be shared; nil if they can.
-    static func objection(_ size: PixelSize) -> String? {
+    static func rejectionReason(_ size: PixelSize) -> String? {
         guard size.width > 0, size.height > 0 else { return "its pictures have no size" }
-        guard size.width <= longestSide, size.height <= longestSide else {
-            return "its pictures are \(size), more than \(longestSide) pixels a side"
+        guard size.width <= maxSide, size.height <= maxSide else {
+            return "its pictures are \(size), more than \(maxSide) pixels a side"
         }
         return nil
     }
@@ -29,7 +29,7 @@ final class RecordedPictures {
     func picture(takingFrom frame: FrameHandle) throws(Refusal) -> (PixelBuffer, ColourDescription) {
         let fields = frame.pointer.pointee
         let size = PixelSize(width: Int(fields.width), height: Int(fields.height))
-        if let reason = Self.objection(size) { throw Refusal(reason: reason) }
+        if let reason = Self.rejectionReason(size) { throw Refusal(reason: reason) }
         let format = AVPixelFormat(fields.format)
         let colour = try Self.colour(of: fields, format)
         let strides = (fields.linesize.0, fields.linesize.1, fields.linesize.2)

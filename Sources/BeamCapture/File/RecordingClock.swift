@@ -3,9 +3,9 @@ import BeamMedia
 /// Schedules a recording's pictures by the differences between their timestamps.
 struct RecordingClock {
     /// In nanoseconds. A longer gap (one minute) is treated as a break in the timestamps, not as a still picture.
-    static let longestGap = 60_000_000_000 as Int64
+    static let maxGapNanoseconds = 60_000_000_000 as Int64
     /// A picture later than this delays the rest of the recording instead of being caught up.
-    static let mostLate = Duration.seconds(1)
+    static let maxLateness = Duration.seconds(1)
 
     /// Step between pictures without timestamps, and from the last picture of the recording to its first.
     private let interval: Duration
@@ -30,11 +30,11 @@ struct RecordingClock {
         var step = interval
         if !beginsAgain, let timestamp, let previous {
             let (gap, overflow) = timestamp.subtractingReportingOverflow(previous)
-            if !overflow, gap > 0, gap <= Self.longestGap { step = .nanoseconds(gap) }
+            if !overflow, gap > 0, gap <= Self.maxGapNanoseconds { step = .nanoseconds(gap) }
         }
         previous = timestamp
         due = due + step
-        if now > due + Self.mostLate { due = now }
+        if now > due + Self.maxLateness { due = now }
         return due
     }
 }

@@ -112,7 +112,7 @@ final class RecordingReader {
 
         init(_ path: String, _ control: SourceControl) throws(CaptureError) {
             func failure(_ reason: String) -> CaptureError { .unreadableFile(path: path, reason: reason) }
-            if let reason = Self.objection(path) { throw failure(reason) }
+            if let reason = Self.rejectionReason(path) { throw failure(reason) }
             input = try InputHandle(path: path, control: control)
             let found = avformat_find_stream_info(input.pointer, nil)
             guard found >= 0 else { throw failure(LibAV.message(found)) }
@@ -132,8 +132,8 @@ final class RecordingReader {
             self.decoder = decoder
             let context = decoder.pointer
             let size = PixelSize(width: Int(parameters.pointee.width), height: Int(parameters.pointee.height))
-            if let reason = RecordedPictures.objection(size), size.area > 0 { throw failure(reason) }
-            context.pointee.max_pixels = Int64(RecordedPictures.longestSide * RecordedPictures.longestSide)
+            if let reason = RecordedPictures.rejectionReason(size), size.area > 0 { throw failure(reason) }
+            context.pointee.max_pixels = Int64(RecordedPictures.maxSide * RecordedPictures.maxSide)
             context.pointee.pkt_timebase = stream.pointee.time_base
             context.pointee.thread_count = CInt(max(1, min(4, av_cpu_count())))
             var result = avcodec_parameters_to_context(context, parameters)
@@ -142,7 +142,7 @@ final class RecordingReader {
         }
 
         /// Why `path` can't be read; nil if no reason is known yet.
-        private static func objection(_ path: String) -> String? {
+        private static func rejectionReason(_ path: String) -> String? {
             var status = Glibc.stat()
             guard stat(path, &status) == 0 else {
                 return switch errno {

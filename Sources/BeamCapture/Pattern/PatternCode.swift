@@ -37,11 +37,11 @@ public enum PatternCode {
     public static func read(_ picture: Picture, drawnAt: PixelSize? = nil) -> (number: UInt32, time: MediaTime)? {
         let original = drawnAt ?? picture.size
         guard let layout = Layout(original) else { return nil }
-        let middles = Middles(picture, layout: layout, original: original)
+        let blocks = BlockReader(picture, layout: layout, original: original)
         func bits(_ range: Range<Int>) -> UInt64? {
             var value: UInt64 = 0
             for bit in range {
-                guard let isWhite = middles.isWhite(bit) else { return nil }
+                guard let isWhite = blocks.isWhite(bit) else { return nil }
                 value = value << 1 | (isWhite ? 1 : 0)
             }
             return value
@@ -53,7 +53,7 @@ public enum PatternCode {
     }
 
     /// Reads the middle half of each block, because coding and scaling blend its edges with its neighbours.
-    private struct Middles {
+    private struct BlockReader {
         let buffer: PixelBuffer
         let layout: Layout
         let original: PixelSize

@@ -5,7 +5,7 @@ import BeamMedia
 struct PatternFilm: PatternDrawing {
     /// Range of the random offset into `grain` for each row, in samples.
     private static let grainShifts = 4096
-    private static let longestPan = 240
+    private static let maxPan = 240
 
     private let options: PatternOptions
     private let layout: PatternLayout
@@ -21,8 +21,8 @@ struct PatternFilm: PatternDrawing {
         let layout = PatternLayout(options.size)
         self.layout = layout
         let size = options.size
-        panX = min(Self.longestPan, size.width / 8) & ~1
-        panY = min(Self.longestPan / 2, size.height / 8) & ~1
+        panX = min(Self.maxPan, size.width / 8) & ~1
+        panY = min(Self.maxPan / 2, size.height / 8) & ~1
         // Even, so that its chroma planes cover odd picture sizes too.
         texture = PixelBuffer(
             format: .i420,

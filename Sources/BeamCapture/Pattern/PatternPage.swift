@@ -4,7 +4,7 @@ import BeamMedia
 struct PatternPage: PatternDrawing {
     /// The page's height limit in rows (twice a 4K picture), which bounds its memory. In higher pictures the text
     /// repeats sooner.
-    private static let longest = 4320
+    private static let maxRows = 4320
 
     private let options: PatternOptions
     private let layout: PatternLayout
@@ -19,7 +19,7 @@ struct PatternPage: PatternDrawing {
         let size = options.size
         speed = max(2, size.height * 2 / 9)
         let pen = PatternPen(for: size)
-        let lines = max(1, min(2 * size.height, Self.longest) / pen.pitch)
+        let lines = max(1, min(2 * size.height, Self.maxRows) / pen.pitch)
         page = PixelBuffer(format: .i420, size: PixelSize(width: size.width, height: lines * pen.pitch))
         let canvas = PatternCanvas(page)
         let middle = size.width / 2 & ~1

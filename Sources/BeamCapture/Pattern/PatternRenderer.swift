@@ -9,7 +9,7 @@ import Synchronization
 public final class PatternRenderer {
     public let options: PatternOptions
     private let scene: any PatternDrawing
-    private let memory: KeptBuffers
+    private let memory: BackgroundPool
     /// Where the moving parts of the last picture are.
     private var last: DamageRegion?
 
@@ -18,7 +18,7 @@ public final class PatternRenderer {
         try options.validate()
         self.options = options
         scene = options.drawing
-        memory = KeptBuffers(size: options.size)
+        memory = BackgroundPool(size: options.size)
     }
 
     /// Draws all of frame `number` (0 or more; its low 32 bits count) into `buffer`, which is i420 and of the options'
@@ -44,7 +44,7 @@ public final class PatternRenderer {
 }
 
 /// A pool of buffers that already contain the background, and the moving parts of an earlier frame.
-private final class KeptBuffers: Sendable {
+private final class BackgroundPool: Sendable {
     struct Kept: Sendable {
         var buffer: PixelBuffer
         /// Where the buffer differs from the background; nil: everywhere.

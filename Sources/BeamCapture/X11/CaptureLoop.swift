@@ -7,7 +7,7 @@ import Glibc
 final class CaptureLoop {
     private static let pointerPollInterval = Duration.milliseconds(50)
     /// How long failures are retried: a monitor switched off while monitors are rearranged, or refused grabs.
-    private static let patience = Duration.seconds(2)
+    private static let retryLimit = Duration.seconds(2)
     private static let retryInterval = Duration.milliseconds(50)
 
     private let connection: XConnection
@@ -31,12 +31,12 @@ final class CaptureLoop {
     /// The next picture is delivered whole, changed or not.
     private var wantsWhole = false
     /// Something may have changed, so the server has to be asked.
-    private var wantsLook = false
+    private var wantsGrab = false
     private var isTargetOutdated = false
-    private var lastLook: MediaTime?
-    private var budget: LookBudget
+    private var lastGrab: MediaTime?
+    private var budget: GrabBudget
     /// Time of the first in a series of temporary failures, and of the next retry.
-    private var trouble: (since: MediaTime, retry: MediaTime)?
+    private var failure: (since: MediaTime, retry: MediaTime)?
 
     init(
         _ connection: XConnection, area: any CaptureArea, target: CaptureTarget, damage: any DamageSource,
@@ -50,7 +50,7 @@ final class CaptureLoop {
         self.pointer = pointer
         self.grabber = grabber
         interval = .nanoseconds(Int64(1_000_000_000 / min(max(maxFrameRate, 0.1), 1000)))
-        budget = LookBudget(interval: interval)
+        budget = GrabBudget(interval: interval)
         frames = FrameStore(size: target.size)
     }
 
@@ -58,18 +58,18 @@ final class CaptureLoop {
     func run(deliver: (Picture) -> Void) throws(CaptureError) {
         while true {
             do throws(AreaFailure) {
-                guard try turn(deliver) else { return }
+                guard try step(deliver) else { return }
             } catch {
                 switch error {
                 case .ended(let error): throw error
-                case .absent(let error): try bear(error)
+                case .absent(let error): try scheduleRetry(after: error)
                 case .x(.interrupted): return
                 case .x(let failure):
                     guard !connection.isBroken, case .refused = failure else {
                         throw .serverGone(display: connection.name)
                     }
                     // The drawable changed or went away while the request was on its way.
-                    try bear(connection.captureError(failure))
+                    try scheduleRetry(after: connection.captureError(failure))
                 }
             }
         }
@@ -77,26 +77,26 @@ final class CaptureLoop {
 
     /// Schedules a retry after a temporary failure, including a new search for the target. Throws `error` once failures
     /// have lasted for `retryLimit`.
-    private func bear(_ error: CaptureError) throws(CaptureError) {
+    private func scheduleRetry(after error: CaptureError) throws(CaptureError) {
         let now = MediaTime.now
-        let since = trouble?.since ?? now
-        if now - since > Self.patience { throw error }
-        trouble = (since, now + Self.retryInterval)
+        let since = failure?.since ?? now
+        if now - since > Self.retryLimit { throw error }
+        failure = (since, now + Self.retryInterval)
         isTargetOutdated = true
-        wantsLook = true
+        wantsGrab = true
     }
 
     /// One iteration: processes events, then does what is due or waits. False once stopped.
-    private func turn(_ deliver: (Picture) -> Void) throws(AreaFailure) -> Bool {
+    private func step(_ deliver: (Picture) -> Void) throws(AreaFailure) -> Bool {
         try takeEvents()
         if control.isStopped { return false }
-        followWatchers()
+        updateWatched()
         guard isWatched else {
             wait(until: nil)
             return true
         }
-        if let trouble, MediaTime.now < trouble.retry {
-            wait(until: trouble.retry)
+        if let failure, MediaTime.now < failure.retry {
+            wait(until: failure.retry)
             return true
         }
         if isTargetOutdated { try follow() }
@@ -107,12 +107,12 @@ final class CaptureLoop {
         if MediaTime.now < due {
             // Damage and pointer events can wait until then. They could bring the time forward only if no grab is
             // planned yet.
-            wait(until: due, forServer: !wantsLook)
+            wait(until: due, forServer: !wantsGrab)
         } else if !frames.hasFree {
             control.awaitBuffer()
             if !frames.hasFree { control.wait(server: nil, until: nil) }
         } else {
-            try look(deliver)
+            try grabChanges(deliver)
         }
         return true
     }
@@ -120,10 +120,10 @@ final class CaptureLoop {
     private func takeEvents() throws(AreaFailure) {
         while let event = connection.nextEvent() {
             switch event {
-            case .damaged, .pointerMoved: wantLook()
+            case .damaged, .pointerMoved: requestGrab()
             case .pointerChanged:
                 pointer?.imageChanged()
-                wantLook()
+                requestGrab()
             default:
                 if try area.isMoved(by: event) { isTargetOutdated = true }
             }
@@ -131,9 +131,9 @@ final class CaptureLoop {
         if connection.isBroken { throw .x(.connectionLost) }
     }
 
-    private func wantLook() {
-        if !wantsLook { budget.want(now: .now) }
-        wantsLook = true
+    private func requestGrab() {
+        if !wantsGrab { budget.changed(now: .now) }
+        wantsGrab = true
     }
 
     private func wait(until deadline: MediaTime?, forServer: Bool = true) {
@@ -142,23 +142,23 @@ final class CaptureLoop {
     }
 
     /// Starts or stops capturing when the first viewer comes or the last one goes.
-    private func followWatchers() {
+    private func updateWatched() {
         guard control.isActive != isWatched else { return }
         isWatched.toggle()
         pointer?.setWatched(isWatched)
         if isWatched {
             wantsWhole = true
-            wantsLook = true
+            wantsGrab = true
         }
     }
 
     /// When to ask the server for changes: at once after a pause, otherwise as soon as the frame rate allows. Nil: not
     /// until an event.
     private var dueTime: MediaTime? {
-        let slot = lastLook.map { $0 + interval } ?? .zero
+        let slot = lastGrab.map { $0 + interval } ?? .zero
         if damage.isPolled { return slot }
-        if wantsLook { return budget.due }
-        if let pointer, pointer.isPolled { return max(slot, lastLook.map { $0 + Self.pointerPollInterval } ?? .zero) }
+        if wantsGrab { return budget.due }
+        if let pointer, pointer.isPolled { return max(slot, lastGrab.map { $0 + Self.pointerPollInterval } ?? .zero) }
         return nil
     }
 
@@ -166,7 +166,7 @@ final class CaptureLoop {
     private func follow() throws(AreaFailure) {
         isTargetOutdated = false
         // Even if the pixels are the same, the pointer's position relative to them has changed.
-        wantsLook = true
+        wantsGrab = true
         let next = try area.resolve()
         defer { target = next }
         guard !next.hasSamePixels(as: target) else { return }
@@ -184,15 +184,15 @@ final class CaptureLoop {
     }
 
     /// Asks the server for changes, and delivers a picture if there are any.
-    private func look(_ deliver: (Picture) -> Void) throws(AreaFailure) {
-        wantsLook = false
+    private func grabChanges(_ deliver: (Picture) -> Void) throws(AreaFailure) {
+        wantsGrab = false
         let now = MediaTime.now
-        lastLook = now
-        budget.look(now: now)
+        lastGrab = now
+        budget.grabbed(now: now)
         if target.readable.isEmpty, let lastFrame {
             // Nothing is visible now. A new viewer gets the last picture.
-            trouble = nil
-            if wantsWhole { hand(lastFrame, at: now, deliver) }
+            failure = nil
+            if wantsWhole { handOn(lastFrame, at: now, deliver) }
             return
         }
         var appearance: PointerOverlay.Appearance?
@@ -214,11 +214,11 @@ final class CaptureLoop {
             }
             guard wantsWhole || !pending.isEmpty else {
                 shownPointer = appearance
-                trouble = nil
+                failure = nil
                 return
             }
             guard let frame = try frames.takeFree(allocate: grabber.allocate) else {
-                wantsLook = true
+                wantsGrab = true
                 return
             }
             let time = MediaTime.now
@@ -229,14 +229,14 @@ final class CaptureLoop {
                 // Refetch these pixels next time to remove the pointer.
                 frame.stale.insert(appearance.frame.intersection(PixelRect(target.size)))
             }
-            trouble = nil
+            failure = nil
             shownPointer = appearance
             frames.markStale(meanwhile)
             pending.formUnion(meanwhile)
-            hand(frame, at: time, deliver)
+            handOn(frame, at: time, deliver)
             if !meanwhile.isEmpty {
                 pending = meanwhile
-                wantLook()
+                requestGrab()
             }
         } catch {
             switch error {
@@ -247,7 +247,7 @@ final class CaptureLoop {
         }
     }
 
-    private func hand(_ frame: Frame, at time: MediaTime, _ deliver: (Picture) -> Void) {
+    private func handOn(_ frame: Frame, at time: MediaTime, _ deliver: (Picture) -> Void) {
         let picture = Picture(
             buffer: frame.lend(control), time: time, damage: wantsWhole ? nil : pending, number: pictureCount)
         pictureCount += 1

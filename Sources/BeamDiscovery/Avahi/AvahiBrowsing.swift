@@ -1,7 +1,7 @@
 import CAvahi
 
 /// A service instance as seen on one interface and protocol. Avahi reports each combination separately.
-struct Sight: Hashable {
+struct Sighting: Hashable {
     /// The interface's index.
     var interface: Int32
     /// `AVAHI_PROTO_INET` or `AVAHI_PROTO_INET6`: the protocol of the announcement.
@@ -14,8 +14,8 @@ struct Sight: Hashable {
 /// Browses for services of one type on all interfaces.
 final class AvahiBrowser {
     enum Event {
-        case appeared(Sight)
-        case disappeared(Sight)
+        case appeared(Sighting)
+        case disappeared(Sighting)
         /// All instances known at this time have been reported.
         case complete
         case failed(AvahiError)
@@ -37,14 +37,14 @@ final class AvahiBrowser {
                 guard let userdata else { return }
                 // The owner is still alive: it is freed only with the lock held, which this callback holds.
                 let owner = Unmanaged<AvahiBrowser>.fromOpaque(userdata).takeUnretainedValue()
-                let sight = name.flatMap { name in
+                let sighting = name.flatMap { name in
                     domain.map { domain in
-                        Sight(
+                        Sighting(
                             interface: interface, proto: proto, name: String(cString: name),
                             domain: String(cString: domain))
                     }
                 }
-                owner.happened(event, sight)
+                owner.happened(event, sighting)
             }, Unmanaged.passUnretained(self).toOpaque())
         if browser == nil { return nil }
     }
@@ -53,10 +53,10 @@ final class AvahiBrowser {
         if let browser { avahi_service_browser_free(browser) }
     }
 
-    private func happened(_ event: AvahiBrowserEvent, _ sight: Sight?) {
-        switch (event, sight) {
-        case (AVAHI_BROWSER_NEW, let sight?): onEvent(.appeared(sight))
-        case (AVAHI_BROWSER_REMOVE, let sight?): onEvent(.disappeared(sight))
+    private func happened(_ event: AvahiBrowserEvent, _ sighting: Sighting?) {
+        switch (event, sighting) {
+        case (AVAHI_BROWSER_NEW, let sighting?): onEvent(.appeared(sighting))
+        case (AVAHI_BROWSER_REMOVE, let sighting?): onEvent(.disappeared(sighting))
         case (AVAHI_BROWSER_ALL_FOR_NOW, _): onEvent(.complete)
         case (AVAHI_BROWSER_FAILURE, _): onEvent(.failed(client.lastError))
         default: break
@@ -74,12 +74,13 @@ final class AvahiResolver {
     /// Nil if the daemon refuses; `client.lastError` says why.
     ///
     /// - Parameter onResult: gets nil if nobody answers for the service.
-    init?(_ client: AvahiClient, _ sight: Sight, type: String, onResult: @escaping (Resolution?) -> Void) {
+    init?(_ client: AvahiClient, _ sighting: Sighting, type: String, onResult: @escaping (Resolution?) -> Void) {
         self.client = client
         self.onResult = onResult
         guard let pointer = client.pointer else { return nil }
         resolver = avahi_service_resolver_new(
-            pointer, sight.interface, sight.proto, sight.name, type, sight.domain, sight.proto, AvahiLookupFlags(0),
+            pointer, sighting.interface, sighting.proto, sighting.name, type, sighting.domain, sighting.proto,
+            AvahiLookupFlags(0),
             { _, interface, _, event, _, _, _, hostName, address, port, txt, flags, userdata in
                 guard let userdata else { return }
                 // The owner is still alive: it is freed only with the lock held, which this callback holds.

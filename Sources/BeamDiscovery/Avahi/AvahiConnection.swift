@@ -18,9 +18,9 @@ final class AvahiConnection {
     }
 
     /// Milliseconds of absence before it is reported. Restarting the daemon takes less.
-    private static let patience: UInt32 = 2500
+    private static let graceMilliseconds: UInt32 = 2500
     /// Milliseconds between connection attempts. Without D-Bus there is no notification when it becomes available.
-    private static let retryInterval: UInt32 = 3000
+    private static let retryMilliseconds: UInt32 = 3000
 
     private enum Report {
         case none
@@ -51,7 +51,7 @@ final class AvahiConnection {
     func refused(_ error: AvahiError) {
         absent("The Avahi daemon of this machine refused (\(error))")
         // Deferred, because this may run in a callback of an object that will be freed.
-        nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: Self.retryInterval) }
+        nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: Self.retryMilliseconds) }
     }
 
     private func stateChanged() {
@@ -69,7 +69,7 @@ final class AvahiConnection {
             nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: 0) }
         case .failed(let error):
             absent("The message bus (D-Bus) of this machine, and with it Avahi, can't be reached (\(error))")
-            nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: Self.retryInterval) }
+            nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: Self.retryMilliseconds) }
         }
     }
 
@@ -98,7 +98,7 @@ final class AvahiConnection {
             onEvent(.unavailable(cause))
         case .available:
             guard pendingReport == nil else { return }
-            pendingReport = AvahiTimer(loop, after: Self.patience) { [weak self] in
+            pendingReport = AvahiTimer(loop, after: Self.graceMilliseconds) { [weak self] in
                 guard let self else { return }
                 pendingReport = nil
                 report = .unavailable

@@ -2,7 +2,7 @@
 struct CodeEntry: Hashable {
     static let length = 6
     /// In characters. A longer clipboard text is ignored, because it holds something else.
-    private static let longestPaste = 256
+    private static let maxPasteLength = 256
 
     private(set) var prompt: CodePrompt
     /// ASCII digits, at most six.
@@ -36,7 +36,7 @@ struct CodeEntry: Hashable {
     /// Extracts the code from pasted text: the only group of six consecutive digits, or else the only group of six
     /// separated by nothing but spaces or hyphens. Any other text is ignored.
     mutating func paste(_ text: String) -> String? {
-        guard takesDigits, text.prefix(Self.longestPaste + 1).count <= Self.longestPaste else { return nil }
+        guard takesDigits, text.prefix(Self.maxPasteLength + 1).count <= Self.maxPasteLength else { return nil }
         let solid = text.split { Self.digit($0) == nil }
         let spaced = text.split { Self.digit($0) == nil && !$0.isWhitespace && !"-–".contains($0) }
         let found = [solid, spaced].lazy.compactMap { Self.onlyCode($0) }.first

@@ -23,7 +23,7 @@ struct Column {
 
     private static let emblemSide = 72.0
     /// The smallest factor for text. It makes all content fit in 160 × 90, the smallest window.
-    private static let smallest = 0.6
+    private static let minimumShrinking = 0.6
 
     private var items: [Item] = []
 
@@ -58,7 +58,7 @@ struct Column {
             if measure.hasEmblem { column.addEmblem(measure.scale) }
             for item in build(measure).items { column.append(item, gap: 28 * measure.scale) }
             let fits = column.width <= room.width && column.height <= room.height
-            if fits || (!measure.hasEmblem && measure.shrinking <= smallest) {
+            if fits || (!measure.hasEmblem && measure.shrinking <= minimumShrinking) {
                 return column.layer(canvas: canvas, margin: margin, scale: measure.scale, isOverPicture: isOverPicture)
             }
             if measure.hasEmblem {

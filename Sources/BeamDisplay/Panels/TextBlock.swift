@@ -7,7 +7,7 @@ final class TextBlock {
     enum Alignment { case left, centre, right }
 
     /// In pixels. Larger widths would overflow Pango's 32-bit units.
-    private static let widest = 1_000_000.0
+    private static let maxLayoutWidth = 1_000_000.0
 
     private let layout: OpaquePointer
     /// In pixels, rounded up.
@@ -37,7 +37,7 @@ final class TextBlock {
         pango_font_description_free(description)
 
         pango_layout_set_text(layout, text, -1)
-        let limit = Int32(min(max(1, maxWidth), Self.widest)) * PANGO_SCALE
+        let limit = Int32(min(max(1, maxWidth), Self.maxLayoutWidth)) * PANGO_SCALE
         pango_layout_set_width(layout, limit)
         pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
         pango_layout_set_ellipsize(layout, PANGO_ELLIPSIZE_END)

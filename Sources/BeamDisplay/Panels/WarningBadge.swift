@@ -10,7 +10,7 @@ struct WarningBadge: Hashable {
     init(_ warning: WindowWarning) { self.warning = warning }
 
     /// Shows the full text again for its time.
-    mutating func stir(now: MediaTime) {
+    mutating func showInFull(now: MediaTime) {
         isFull = true
         deadline = now + warning.time
     }

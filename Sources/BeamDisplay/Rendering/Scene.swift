@@ -16,7 +16,7 @@ struct Scene {
         /// Around a picture.
         case black
         /// Behind text, if there is no picture.
-        case calm
+        case plain
 
         /// Red, green and blue.
         var colour: (UInt8, UInt8, UInt8) { self == .black ? (0, 0, 0) : (0x14, 0x18, 0x1f) }

@@ -4,7 +4,7 @@ import CSDL2
 /// Owns SDL's window.
 @MainActor final class WindowHandle {
     /// In the display's units.
-    static let smallest = PixelSize(width: 160, height: 90)
+    static let minimumSize = PixelSize(width: 160, height: 90)
 
     let raw: OpaquePointer
     let video: SDLVideo
@@ -19,7 +19,7 @@ import CSDL2
         else { throw .noWindow(reason: SDLVideo.error) }
         self.raw = raw
         self.video = video
-        SDL_SetWindowMinimumSize(raw, Int32(Self.smallest.width), Int32(Self.smallest.height))
+        SDL_SetWindowMinimumSize(raw, Int32(Self.minimumSize.width), Int32(Self.minimumSize.height))
     }
 
     isolated deinit {

@@ -88,7 +88,7 @@ import CSDL2
         let scale = min(
             1, Double(screen.width) * 0.9 / Double(size.width), Double(screen.height) * 0.9 / Double(size.height))
         return PixelSize(
-            width: max(WindowHandle.smallest.width, Int(Double(size.width) * scale)),
-            height: max(WindowHandle.smallest.height, Int(Double(size.height) * scale)))
+            width: max(WindowHandle.minimumSize.width, Int(Double(size.width) * scale)),
+            height: max(WindowHandle.minimumSize.height, Int(Double(size.height) * scale)))
     }
 }

@@ -57,7 +57,7 @@ final class FrameReader {
     private func line() -> String? {
         pending.removeAll(keepingCapacity: true)
         var byte: UInt8 = 0
-        while pending.count <= Y4MHeader.longest {
+        while pending.count <= Y4MHeader.maxBytes {
             guard fill(&byte, 1) else { return nil }
             if byte == 0x0a { return String(decoding: pending, as: UTF8.self) }
             pending.append(byte)

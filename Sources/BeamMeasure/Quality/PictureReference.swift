@@ -33,10 +33,10 @@ struct PatternSearch: PictureReference {
     }
 
     /// In dB. Below this, the candidate isn't the original of the coded picture.
-    private static let leastRatio = 18.0
+    private static let minPSNR = 18.0
     /// In nanoseconds: how long numbers and times are observed before the frame rate is derived from them.
-    private static let longEnough: Int64 = 700_000_000
-    private static let triesAtMost = 8
+    private static let observationNanoseconds: Int64 = 700_000_000
+    private static let maxTries = 8
 
     private var first: (number: UInt32, time: MediaTime)?
     private var tries = 0
@@ -45,13 +45,13 @@ struct PatternSearch: PictureReference {
 
     mutating func picture(for picture: Picture) -> PixelBuffer? {
         if let reference { return reference.picture(for: picture) }
-        guard tries < Self.triesAtMost, let code = PatternCode.read(picture) else { return nil }
+        guard tries < Self.maxTries, let code = PatternCode.read(picture) else { return nil }
         guard let first, code.number > first.number, code.time > first.time else {
             first = code
             return nil
         }
         let time = (code.time - first.time).inNanoseconds
-        guard time >= Self.longEnough else { return nil }
+        guard time >= Self.observationNanoseconds else { return nil }
         tries += 1
         search(picture, rate: Double(code.number - first.number) * 1e9 / Double(time))
         return reference?.picture(for: picture)
@@ -59,7 +59,7 @@ struct PatternSearch: PictureReference {
 
     /// Tries every content at every frame rate near the observed one.
     private mutating func search(_ picture: Picture, rate: Double) {
-        var best = Self.leastRatio
+        var best = Self.minPSNR
         for frameRate in Self.rates(near: rate) {
             for content in PatternContent.allCases {
                 let options = PatternOptions(size: picture.size, frameRate: frameRate, content: content)

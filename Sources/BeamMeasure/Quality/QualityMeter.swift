@@ -10,7 +10,7 @@ final class QualityMeter: Sendable {
         var delivered = 0
         var compared = 0
         /// Pictures without a known original.
-        var strange = 0
+        var unmatched = 0
         var errors: [Double] = []
         var similarities: [Double] = []
         var found: PatternSearch.Finding?
@@ -65,7 +65,7 @@ final class QualityMeter: Sendable {
     private static func compare(_ picture: Picture, with reference: inout any PictureReference, _ shared: Shared) {
         guard picture.format == .i420, let original = reference.picture(for: picture), original.size == picture.size
         else {
-            shared.state.withLock { $0.strange += 1 }
+            shared.state.withLock { $0.unmatched += 1 }
             return
         }
         let ratio = PictureQuality.psnr(picture.buffer, original)
@@ -87,7 +87,8 @@ final class QualityMeter: Sendable {
         comparing.join()
         return shared.state.withLock { state in
             Outcome(
-                quality: Self.quality(state), delivered: state.delivered, strange: state.strange, found: state.found)
+                quality: Self.quality(state), delivered: state.delivered, unmatched: state.unmatched, found: state.found
+            )
         }
     }
 
@@ -95,7 +96,7 @@ final class QualityMeter: Sendable {
         /// Nil if nothing could be compared.
         var quality: MeasureRecord.Quality?
         var delivered: Int
-        var strange: Int
+        var unmatched: Int
         /// The options derived for a remote host's test pattern.
         var found: PatternSearch.Finding?
     }

@@ -127,7 +127,7 @@ final class RecordedFrames {
     }
 
     private static func line(_ descriptor: CInt, at offset: off_t) -> String? {
-        var bytes = [UInt8](repeating: 0, count: Y4MHeader.longest)
+        var bytes = [UInt8](repeating: 0, count: Y4MHeader.maxBytes)
         let count = pread(descriptor, &bytes, bytes.count, offset)
         guard count > 0, let end = bytes[..<count].firstIndex(of: 0x0a) else { return nil }
         return String(decoding: bytes[..<end], as: UTF8.self)

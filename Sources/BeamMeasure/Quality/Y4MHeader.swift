@@ -3,8 +3,8 @@ import BeamMedia
 /// The header line of a YUV4MPEG2 stream, as far as it is needed here.
 struct Y4MHeader: Equatable {
     /// In bytes.
-    static let longest = 1024
-    static let longestSide = 8192
+    static let maxBytes = 1024
+    static let maxSide = 8192
 
     var size: PixelSize
     /// 8-bit 4:2:0 or 4:4:4.
@@ -50,8 +50,8 @@ struct Y4MHeader: Equatable {
             }
         }
         guard let format else { throw Refusal(reason: "its pictures are \(name), not 4:2:0 of 8 bits") }
-        guard (1...Self.longestSide).contains(width), (1...Self.longestSide).contains(height) else {
-            throw Refusal(reason: "its pictures have no size, or more than \(Self.longestSide) pixels a side")
+        guard (1...Self.maxSide).contains(width), (1...Self.maxSide).contains(height) else {
+            throw Refusal(reason: "its pictures have no size, or more than \(Self.maxSide) pixels a side")
         }
         self.format = format
         size = PixelSize(width: width, height: height)

@@ -19,14 +19,14 @@ public struct Comparison: Equatable, Sendable {
         /// Clear if the repetitions of the two runs don't overlap and the difference is large enough to matter.
         public var verdict: Verdict {
             let neutral = figure.isComparedByDifference ? 0.0 : 1
-            guard spread.min > neutral || spread.max < neutral, abs(spread.median - neutral) >= leastChange,
+            guard spread.min > neutral || spread.max < neutral, abs(spread.median - neutral) >= minChange,
                 min(newCount, oldCount) >= Self.repetitionsNeeded
             else { return .unclear }
             guard let lessIsBetter = figure.lessIsBetter else { return .changed }
             return (spread.max < neutral) == lessIsBetter ? .better : .worse
         }
 
-        private var leastChange: Double {
+        private var minChange: Double {
             switch figure {
             case .ssim: 0.0005
             case .psnr: 0.1

@@ -119,7 +119,7 @@ public struct MeasureRecord: Codable, Equatable, Sendable {
 
 extension MeasureRecord {
     /// Describes the first number that is out of range or not finite; nil if all are valid.
-    var objection: String? {
+    var problem: String? {
         var named: [(String, Double?)] = [
             ("clockErrorMs", clockErrorMs), ("firstFrameMs", firstFrameMs), ("totalMs", totalMs?.median),
             ("totalMs", totalMs?.p95), ("totalMs", totalMs?.max), ("framesPerSecond", delivery.framesPerSecond),

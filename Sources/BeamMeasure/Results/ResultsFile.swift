@@ -4,8 +4,8 @@ import Glibc
 /// `results.jsonl`: one record per line.
 public enum ResultsFile {
     /// In bytes; a typical line has about 2,000.
-    static let longestLine = 1 << 20
-    static let longestFile = 256 << 20
+    static let maxLineBytes = 1 << 20
+    static let maxFileBytes = 256 << 20
 
     /// The line for `record`, without a newline.
     public static func line(_ record: MeasureRecord) -> String {
@@ -27,7 +27,7 @@ public enum ResultsFile {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw .file(path: path, reason: "it isn't a file. Name a results.jsonl that `beamroom measure` wrote")
         }
-        guard status.st_size <= longestFile else {
+        guard status.st_size <= maxFileBytes else {
             throw .file(path: path, reason: "it is too long for a results.jsonl")
         }
         do {
@@ -43,7 +43,7 @@ public enum ResultsFile {
         for (index, line) in data.split(separator: 0x0a, omittingEmptySubsequences: false).enumerated() {
             func bad(_ reason: String) -> MeasureError { .badResults(path: path, line: index + 1, reason: reason) }
             guard line.contains(where: { $0 != 0x20 && $0 != 0x0d && $0 != 0x09 }) else { continue }
-            guard line.count <= longestLine else { throw bad("it is too long") }
+            guard line.count <= maxLineBytes else { throw bad("it is too long") }
             let record: MeasureRecord
             do {
                 let version = try decoder.decode(Version.self, from: line)
@@ -57,7 +57,7 @@ public enum ResultsFile {
             } catch {
                 throw bad(reason(error))
             }
-            if let objection = record.objection { throw bad(objection) }
+            if let problem = record.problem { throw bad(problem) }
             records.append(record)
         }
         guard !records.isEmpty else { throw .noResults(path: path) }

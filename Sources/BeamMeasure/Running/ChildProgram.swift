@@ -18,7 +18,7 @@ final class ChildProgram: Sendable {
     }
 
     /// In bytes. Longer lines are truncated, because lines are kept in memory.
-    private static let longestLine = 1 << 20
+    private static let maxLineBytes = 1 << 20
 
     let pid: pid_t
     /// The number of its messages in the mailbox.
@@ -143,7 +143,7 @@ final class ChildProgram: Sendable {
             pollfd(fd: pipes.output, events: Int16(POLLIN), revents: 0),
             pollfd(fd: pipes.errors, events: Int16(POLLIN), revents: 0),
         ]
-        var lines = [LineCutter(limit: longestLine), LineCutter(limit: longestLine)]
+        var lines = [LineCutter(limit: maxLineBytes), LineCutter(limit: maxLineBytes)]
         var buffer = [UInt8](repeating: 0, count: 65536)
         // poll ignores negative descriptors.
         while entries.contains(where: { $0.fd >= 0 }) {

@@ -57,7 +57,7 @@ public final class MeasureRun: Sendable {
                         throw .cancelled
                     } catch {
                         failures.append(Failure(cell: cell.name, error: error))
-                        clock.leaveOut(plan.repetitions - repetition + 1)
+                        clock.skip(plan.repetitions - repetition + 1)
                     }
                 }
             }
@@ -70,7 +70,7 @@ public final class MeasureRun: Sendable {
     /// Pairs host and viewer once, before anything is timed.
     private func prepare(_ onProgress: @escaping (Progress) -> Void) throws(MeasureError) {
         guard let first = plan.cells.first, first.isHere else { return }
-        try pass(first, onProgress) { pass throws(MeasureError) in try pass.meet() }
+        try pass(first, onProgress) { pass throws(MeasureError) in try pass.pair() }
     }
 
     private func pass<Result>(
@@ -119,7 +119,7 @@ private struct RunClock {
         total = plan.cells.count * plan.repetitions
     }
 
-    mutating func leaveOut(_ count: Int) { total -= count }
+    mutating func skip(_ count: Int) { total -= count }
 
     func left(done: Int) -> Double {
         let (seconds, attoseconds) = (ContinuousClock.now - begin).components

@@ -6,7 +6,7 @@ import Glibc
 /// Runs a host and a viewer from start to end, for timing or for comparing pictures. Used by one thread.
 final class Pass {
     /// In seconds: the timeout for events that normally take a fraction of a second.
-    private static let patience = 20.0
+    private static let eventTimeoutSeconds = 20.0
     private static let hostNumber = 1
     private static let viewerNumber = 2
     /// The number of a process's last output lines that are kept.
@@ -75,7 +75,8 @@ final class Pass {
             plan.program, arguments, environment: environment, number: Self.viewerNumber, mailbox: mailbox)
         // With a remote host, a person may have to admit the viewer, so wait longer.
         return try event(
-            "first-frame", of: Self.viewerNumber, "The first picture", within: cell.isHere ? Self.patience : 60)
+            "first-frame", of: Self.viewerNumber, "The first picture",
+            within: cell.isHere ? Self.eventTimeoutSeconds : 60)
     }
 
     // MARK: What happens
@@ -97,12 +98,12 @@ final class Pass {
     private func said(_ number: Int) -> String { (words[number] ?? []).joined(separator: "\n") }
 
     private func event(
-        _ name: String, of number: Int, _ what: String, within seconds: Double = Pass.patience
+        _ name: String, of number: Int, _ what: String, within seconds: Double = Pass.eventTimeoutSeconds
     ) throws(MeasureError) -> ProgramEvent {
         let deadline = DispatchTime.now() + seconds
         while true {
             if let event = events[number]?.first(where: { $0.name == name }) { return event }
-            try checkNobodyEnded()
+            try checkNoneEnded()
             guard let message = try mailbox.take(until: deadline) else {
                 throw .nothingCame(what: what, seconds: seconds, words: said(number))
             }
@@ -110,7 +111,7 @@ final class Pass {
         }
     }
 
-    private func checkNobodyEnded() throws(MeasureError) {
+    private func checkNoneEnded() throws(MeasureError) {
         for (number, ending) in endings.sorted(by: { $0.key < $1.key }) {
             throw .ended(who: Self.name(number), ending: ending.description, words: said(number))
         }
@@ -121,7 +122,7 @@ final class Pass {
         let deadline = DispatchTime.now() + seconds
         while let message = try mailbox.take(until: deadline) {
             record(message)
-            try checkNobodyEnded()
+            try checkNoneEnded()
         }
     }
 
@@ -129,11 +130,11 @@ final class Pass {
     private func finish(_ child: ChildProgram) throws(MeasureError) -> ProgramEvent {
         child.signal(SIGINT)
         let number = child.number
-        let deadline = DispatchTime.now() + Self.patience
+        let deadline = DispatchTime.now() + Self.eventTimeoutSeconds
         while endings[number] == nil {
             guard let message = try mailbox.take(until: deadline) else {
                 throw .nothingCame(
-                    what: "The \(Self.name(number))'s end", seconds: Self.patience, words: said(number))
+                    what: "The \(Self.name(number))'s end", seconds: Self.eventTimeoutSeconds, words: said(number))
             }
             record(message)
         }
@@ -214,7 +215,7 @@ final class Pass {
     }
 
     /// Runs until the first picture, which pairs host and viewer.
-    func meet() throws(MeasureError) {
+    func pair() throws(MeasureError) {
         let address = try startHost(for: 1)
         _ = try startViewer(of: address, for: 1)
         if let viewer { _ = try finish(viewer) }

@@ -33,11 +33,11 @@ struct RecordMaker {
 
     /// The reports whose second doesn't include the start.
     private static func reports(_ events: [ProgramEvent], after start: Double) -> [ProgramEvent] {
-        events.filter { $0.name == "stats" && $0.time - 1 >= start + settling }
+        events.filter { $0.name == "stats" && $0.time - 1 >= start + settlingSeconds }
     }
 
     /// In seconds. For this long after the first picture, timing isn't representative.
-    private static let settling = 0.3
+    private static let settlingSeconds = 0.3
 
     private var conditions: MeasureRecord.Conditions {
         var conditions = MeasureRecord.Conditions(

@@ -8,9 +8,9 @@ import CSDL2
     let rendererName: String
     let isES: Bool
     /// GL_MAX_TEXTURE_SIZE, in pixels.
-    let largestTexture: Int
+    let maxTextureSize: Int
     /// Whether a swap waits for the vertical blank.
-    private var waitsForBeat = false
+    private var waitsForVerticalBlank = false
     private let raw: SDL_GLContext
 
     /// Sets the attributes of an OpenGL window. Must be called before the window is opened.
@@ -46,8 +46,8 @@ import CSDL2
         rendererName = gl.getString(GLenum(GL_RENDERER)).map { String(cString: $0) } ?? "unknown"
         var largest: GLint = 0
         gl.getIntegerv(GLenum(GL_MAX_TEXTURE_SIZE), &largest)
-        largestTexture = Int(largest)
-        waitsForBeat = chooseSwapInterval(sync)
+        maxTextureSize = Int(largest)
+        waitsForVerticalBlank = chooseSwapInterval(sync)
     }
 
     isolated deinit {
@@ -59,7 +59,7 @@ import CSDL2
         SDL_GL_SwapWindow(window.raw)
         // Drivers queue two or three swaps, each of which adds a refresh interval of delay. Waiting here keeps the
         // newest picture in its slot instead, where a newer one can replace it.
-        if waitsForBeat { gl.finish() }
+        if waitsForVerticalBlank { gl.finish() }
     }
 
     /// Sets the swap interval. Returns whether swaps wait for the vertical blank.

@@ -31,8 +31,8 @@ import Shaders
     private var layers: [ObjectIdentifier: (texture: GLTexture, bitmap: Bitmap)] = [:]
 
     init(_ context: GLContext) throws(DisplayError) {
-        guard context.largestTexture >= 8192 else {
-            throw .noOpenGL(reason: "\(context.rendererName) can't hold pictures larger than \(context.largestTexture)")
+        guard context.maxTextureSize >= 8192 else {
+            throw .noOpenGL(reason: "\(context.rendererName) can't hold pictures larger than \(context.maxTextureSize)")
         }
         self.context = context
         name = "OpenGL (\(context.rendererName))"

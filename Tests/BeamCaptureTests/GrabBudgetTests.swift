@@ -5,13 +5,13 @@ import Testing
 @testable import BeamCapture
 
 /// When the screen is grabbed, in virtual time.
-struct LookBudgetTests {
+struct GrabBudgetTests {
     private static let interval = Duration.nanoseconds(1_000_000_000 / 60)
 
     /// Simulates content that changes at `rate` Hz. Returns the delay of each grab after the newest change that it
     /// shows, in milliseconds. With `phase`, 20 other changes come before and end `phase` periods before the first.
     private static func delays(rate: Double, seconds: Double, jitter: Double = 0, phase: Double? = nil) -> [Double] {
-        var budget = LookBudget(interval: interval)
+        var budget = GrabBudget(interval: interval)
         var delays: [Double] = []
         let period = 1000 / rate
         let begin = 1000.0
@@ -28,9 +28,9 @@ struct LookBudgetTests {
         while index < changes.count {
             let change = MediaTime(nanoseconds: Int64(changes[index] * 1e6))
             var now = change
-            budget.want(now: now)
+            budget.changed(now: now)
             now = max(now, budget.due)
-            budget.look(now: now)
+            budget.grabbed(now: now)
             // The grab shows the newest change at its time.
             let shown = changes.lastIndex { $0 <= Double(now.nanoseconds) / 1e6 + 1e-5 } ?? index
             delays.append(max(0, Double(now.nanoseconds) / 1e6 - changes[shown]))
@@ -69,12 +69,12 @@ struct LookBudgetTests {
     }
 
     @Test func afterAPauseTheScreenIsGrabbedAtOnce() {
-        var budget = LookBudget(interval: Self.interval)
+        var budget = GrabBudget(interval: Self.interval)
         for second in 0..<10 {
             let now = MediaTime.zero + .seconds(second)
-            budget.want(now: now)
+            budget.changed(now: now)
             #expect(budget.due <= now)
-            budget.look(now: now)
+            budget.grabbed(now: now)
         }
     }
 }

@@ -11,24 +11,24 @@ import BeamMedia
 /// - A much faster screen is grabbed at the frame rate.
 /// - If the credit was used up for another reason, grabs can fall into step with a screen of about the same rate, each
 ///   late by the same amount. Skipping one change breaks the lock.
-struct LookBudget: Sendable {
+struct GrabBudget: Sendable {
     /// The largest credit, in grabs.
     private static let capacity = 2.0
     /// The shortest time between two grabs, in intervals.
-    private static let closest = 0.75
+    private static let minimumSpacing = 0.75
     /// The lock is detected when this many changes in a row wait, each at the same time after its grab to within
     /// `difference` intervals.
-    private static let likeness = (difference: 0.05, count: 3)
+    private static let lockDetection = (difference: 0.05, count: 3)
     /// Added to the time at which the next change is expected, so that its jitter doesn't make it miss the grab; in
     /// intervals.
     private static let tolerance = 0.02
 
     private let interval: Double
     /// The credit left after the last grab, in grabs.
-    private var saved = capacity
+    private var credit = capacity
     private var last: MediaTime?
     /// The shortest time from the last grab to the next, in intervals.
-    private var spacing = closest
+    private var spacing = minimumSpacing
     /// For the last change that had to wait: its time after the grab before it, in intervals, and how many before it
     /// were alike.
     private var wait: (gap: Double, count: Int)?
@@ -42,27 +42,27 @@ struct LookBudget: Sendable {
     }
 
     /// A change has been reported. Called once per grab, before it.
-    mutating func want(now: MediaTime) {
+    mutating func changed(now: MediaTime) {
         guard let last else { return }
         let gap = Double((now - last).inNanoseconds) / interval
-        if saved + gap >= 1 {
-            spacing = Self.closest
+        if credit + gap >= 1 {
+            spacing = Self.minimumSpacing
             wait = nil
-        } else if gap >= Self.closest {
+        } else if gap >= Self.minimumSpacing {
             spacing = 2
             wait = nil
         } else {
-            let isAlike = wait.map { abs($0.gap - gap) < Self.likeness.difference } ?? false
-            let count = isAlike ? (wait?.count ?? 0) + 1 : 0
+            let isSimilar = wait.map { abs($0.gap - gap) < Self.lockDetection.difference } ?? false
+            let count = isSimilar ? (wait?.count ?? 0) + 1 : 0
             wait = (gap, count)
-            spacing = count < Self.likeness.count ? 1 : 1 + gap + Self.tolerance
+            spacing = count < Self.lockDetection.count ? 1 : 1 + gap + Self.tolerance
         }
     }
 
-    mutating func look(now: MediaTime) {
-        if let last { saved = min(Self.capacity, saved + Double((now - last).inNanoseconds) / interval) }
-        saved -= 1
+    mutating func grabbed(now: MediaTime) {
+        if let last { credit = min(Self.capacity, credit + Double((now - last).inNanoseconds) / interval) }
+        credit -= 1
         last = now
-        spacing = Self.closest
+        spacing = Self.minimumSpacing
     }
 }
