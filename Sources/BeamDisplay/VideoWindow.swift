@@ -57,8 +57,7 @@ import Glibc
 
     isolated deinit { fonts?.wait() }
 
-    /// How long to wait for a first picture before text is shown. Most hosts answer sooner, and then no text flashes
-    /// up.
+    /// How long to wait for a first picture before text is shown, so that no text flashes up on a fast connection.
     private static let textDelay = Duration.milliseconds(100)
 
     /// `software`, or OpenGL with the GPU's name.

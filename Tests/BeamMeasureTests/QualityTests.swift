@@ -128,7 +128,7 @@ struct QualityTests {
             #expect(PictureQuality.psnr(found, original) == .infinity)
         }
         let missing = reference.picture(for: pictures.picture(8))
-        #expect(missing == nil, "there is none of that number")
+        #expect(missing == nil, "the recording has no such number")
         #expect(try RecordingFacts(path: path).frameRate == 30)
     }
 

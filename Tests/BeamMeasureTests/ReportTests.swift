@@ -57,7 +57,7 @@ struct ReportTests {
         }
         let page = Report(records, comparison: nil, failures: [], isCancelled: false).html(plots: gnuplot)
         let names = page.matches(of: /id=['"]([^'"]*)['"]/).map(\.output.1)
-        #expect(Set(names).count == names.count, "no name is there twice")
+        #expect(Set(names).count == names.count, "ids must be unique")
         // The page must not load anything.
         for remote in ["src=", "url(http", "href='http", "href=\"http", "@import", "<link"] {
             #expect(!page.contains(remote), "\(remote)")

@@ -35,8 +35,8 @@ struct TrustKeeperTests {
                 if case .failure = result { failures.increase() }
             }
         }
-        #expect(failures.value == 5, "the rest waits, elsewhere")
-        #expect(!keeper.finish(), "it isn't waited for without end")
+        #expect(failures.value == 5, "the rest is queued")
+        #expect(!keeper.finish(), "finish() has a timeout")
         #expect(flock(lock, LOCK_UN) == 0)
         while !keeper.finish() {}
         #expect(try store.devices().count == TrustKeeper.capacity)

@@ -5,6 +5,7 @@ import Glibc
 
 /// The capture thread's work: waits for changes, grabs them and delivers pictures.
 final class CaptureLoop {
+    /// How often the pointer's position is queried if the server sends no motion events.
     private static let pointerPollInterval = Duration.milliseconds(50)
     /// How long failures are retried: a monitor switched off while monitors are rearranged, or refused grabs.
     private static let retryLimit = Duration.seconds(2)

@@ -42,7 +42,7 @@ final class SharedSegment: PixelMemory, @unchecked Sendable {
     let id: xcb_shm_seg_t
     private let connection: XConnection
 
-    /// Zeroed (black). Only this user and the X server may attach it (mode 0600). It is marked for removal before this
+    /// Zeroed (black). Only this user (and root) may attach it (mode 0600). It is marked for removal before this
     /// returns, so that the kernel frees it when both sides have detached, even after a crash.
     init(_ connection: XConnection, byteCount: Int) throws(Failure) {
         let key = shmget(IPC_PRIVATE, byteCount + 64, IPC_CREAT | 0o600)

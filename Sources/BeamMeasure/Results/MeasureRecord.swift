@@ -118,7 +118,7 @@ public struct MeasureRecord: Codable, Equatable, Sendable {
 }
 
 extension MeasureRecord {
-    /// Describes the first number that is out of range or not finite; nil if all are valid.
+    /// Why the record is invalid (a number out of range or not finite, or a bad cell name); nil if it is valid.
     var problem: String? {
         var named: [(String, Double?)] = [
             ("clockErrorMs", clockErrorMs), ("firstFrameMs", firstFrameMs), ("totalMs", totalMs?.median),
