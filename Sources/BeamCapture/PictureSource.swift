@@ -1,29 +1,29 @@
 import BeamMedia
 
-/// Where pictures come from. One thread, the capture stage, calls `run`; the others may be called from any thread.
+/// A source of pictures. `run` is called on one thread, the capture stage; the other members from any thread.
 public protocol PictureSource: AnyObject, Sendable {
     var info: SourceInfo { get }
 
-    /// Hands pictures to `deliver` until `stop()`; throws when the source ends by itself (a window closed, the X server
-    /// gone, a file unreadable).
+    /// Delivers pictures until `stop()`. Throws when the source ends by itself: window closed, X server gone, file
+    /// unreadable.
     func run(deliver: (Picture) -> Void) throws(CaptureError)
 
-    /// Nobody watches: nothing is captured. Somebody does: the whole picture is delivered at once, then what changes.
-    /// A source starts inactive.
+    /// False pauses capturing, because nobody watches. True delivers the whole picture at once, then what changes. A
+    /// source starts inactive.
     func setActive(_ active: Bool)
 
-    /// `run` returns soon.
+    /// Makes `run` return soon.
     func stop()
 }
 
-/// What a source is, as it stands when opened.
+/// Facts about a source, fixed when it is opened.
 public struct SourceInfo: Sendable {
-    /// In words for a person: "display :0, monitor HDMI-1".
+    /// Person-facing: "display :0, monitor HDMI-1".
     public var description: String
     public var size: PixelSize
-    /// Pictures a second, at most.
+    /// Maximum pictures per second.
     public var frameRate: Double
-    /// Things to know that stop nothing.
+    /// Person-facing warnings about limitations that don't prevent sharing.
     public var warnings: [String]
 
     public init(description: String, size: PixelSize, frameRate: Double, warnings: [String] = []) {
@@ -34,32 +34,32 @@ public struct SourceInfo: Sendable {
     }
 }
 
-/// Why there are no pictures (any more). Each description is what the person reads: what happened, about what, what to do.
+/// Why capturing failed or ended. Each description is a person-facing sentence: what happened, to what, what to do.
 public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
-    /// No X server to capture from; `name` is the display asked for, or the environment's.
+    /// No X server answers. `name` is the display that was asked for, or the environment's.
     case noDisplay(name: String?, reason: String)
-    /// The display is there, but its pixels can't be read in any way that this program knows.
+    /// The display exists, but its pixel format isn't supported.
     case unsupportedDisplay(name: String, reason: String)
-    /// The X server has gone away in mid-stream.
+    /// The X server went away during capture.
     case serverGone(display: String)
     case noSuchMonitor(String, available: [String])
-    /// The monitor was unplugged or switched off in mid-stream.
+    /// The monitor was unplugged or switched off during capture.
     case monitorGone(String)
     case noSuchWindow(UInt32)
-    /// The window can't be captured as it is.
+    /// The window has no pixels that could be captured.
     case unusableWindow(UInt32, reason: String)
     case windowClosed(UInt32)
-    /// No part of the region lies on the screen, or none does any more.
+    /// The region lies outside the screen, from the start or since the screen became smaller.
     case regionOffScreen(PixelRect, screen: PixelSize)
-    /// There is no memory for pictures of this size.
+    /// Allocating buffers for pictures of this size failed.
     case noMemory(PixelSize, reason: String)
-    /// The X server refuses what it granted before, time and again.
+    /// The X server keeps refusing grabs that worked before.
     case grabFailed(display: String, reason: String)
-    /// The process has no file descriptor left.
+    /// The process has reached its limit of open files.
     case noFileDescriptors
-    /// A recording can't be opened or read on.
+    /// A recording can't be opened, or reading on failed.
     case unreadableFile(path: String, reason: String)
-    /// There is no test pattern with these options.
+    /// These test pattern options aren't possible.
     case unusablePattern(reason: String)
 
     public var description: String {
@@ -76,7 +76,7 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
             "The X server of display \(display) has gone away: it ended, or the connection to it was lost. "
                 + "Share again when it is back."
         case .noSuchMonitor(let name, let available) where available.isEmpty:
-            "There is no monitor \(name): this display knows no monitors at all. Leave --monitor out to share the whole screen."
+            "There is no monitor \(name): this display lists no monitors. Leave --monitor out to share the whole screen."
         case .noSuchMonitor(let name, let available):
             "There is no monitor \(name). Choose one of these with --monitor, by name or by number: "
                 + available.joined(separator: "; ") + "."
@@ -108,5 +108,5 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
     }
 }
 
-/// As xwininfo writes a window's id.
+/// In xwininfo's notation.
 private func hexadecimal(_ id: UInt32) -> String { "0x" + String(id, radix: 16) }

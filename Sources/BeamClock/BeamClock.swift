@@ -2,7 +2,7 @@ import BeamMedia
 import Glibc
 
 extension MediaTime {
-    /// The machine's monotonic clock (CLOCK_MONOTONIC): the only place that reads the time for the way of a frame.
+    /// The machine's monotonic clock (CLOCK_MONOTONIC). All frame timestamps are read here.
     public static var now: MediaTime {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

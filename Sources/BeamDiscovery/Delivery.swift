@@ -1,9 +1,9 @@
 import Foundation
 
-/// Hands events to a receiver, one at a time, until it is closed.
+/// Delivers events to a receiver, one at a time, until it is closed.
 final class Delivery<Event: Sendable>: @unchecked Sendable {
-    // Sendable: `receiver` and `depth` are read and written under `lock` only. It is recursive, and held while an event
-    // is delivered, so that closing waits for the delivery, unless it is the receiver who closes.
+    // Sendable: `receiver` and `depth` are accessed under `lock` only. The lock is held during delivery, so that
+    // `close` waits for a delivery on another thread; it is recursive, so that the receiver itself may close.
     private let lock = NSRecursiveLock()
     private var receiver: (@Sendable (Event) -> Void)?
     private var depth = 0
@@ -19,7 +19,7 @@ final class Delivery<Event: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// No event is delivered after this. Returns true when it is the receiver who closes, while it gets an event.
+    /// Ends delivery. Returns true if called by the receiver while it handles an event.
     func close() -> Bool {
         lock.withLock {
             receiver = nil
@@ -28,28 +28,28 @@ final class Delivery<Event: Sendable>: @unchecked Sendable {
     }
 }
 
-/// Something that runs on Avahi's thread.
+/// Work that runs on Avahi's thread.
 protocol AvahiWork: AnyObject, Sendable {
     /// Called once, on Avahi's thread.
     func begin(_ loop: AvahiLoop)
-    /// Called once, with the loop's lock held. Frees everything of Avahi's.
+    /// Called once, with the loop's lock held. Must free all Avahi objects.
     func end()
 }
 
-/// Runs a publisher's or a browser's work, and ends it.
+/// Runs a publisher's or browser's work, and ends it.
 final class AvahiRunner: Sendable {
-    /// A daemon that doesn't answer must not keep the program from ending.
-    private static let patience = DispatchTimeInterval.seconds(3)
+    /// How long to wait for a daemon that doesn't answer when the program ends.
+    private static let stopTimeout = DispatchTimeInterval.seconds(3)
 
     private let loop: AvahiLoop
     private let work: any AvahiWork
 
-    /// Nil when the system has no memory or no thread for it.
+    /// Nil if the system has no memory or thread left.
     init?(_ work: any AvahiWork) {
         guard let loop = AvahiLoop() else { return nil }
         self.loop = loop
         self.work = work
-        // All of it happens on Avahi's thread: connecting asks the daemon, which can take long.
+        // Start on Avahi's thread, because connecting waits for the daemon, which can take long.
         let timer = StartTimer()
         loop.withLock {
             timer.start(loop) { [work] in work.begin(loop) }
@@ -57,7 +57,7 @@ final class AvahiRunner: Sendable {
         guard loop.start() else { return nil }
     }
 
-    /// Ends the work, and waits for that unless `isInside` says that this is Avahi's own thread.
+    /// Ends the work. Waits for that, unless `isInside`: the caller is on Avahi's own thread.
     func stop(isInside: Bool) {
         let ended = DispatchSemaphore(value: 0)
         let thread = Thread { [loop, work] in
@@ -67,16 +67,16 @@ final class AvahiRunner: Sendable {
         }
         thread.name = "discovery-end"
         thread.start()
-        if !isInside { _ = ended.wait(timeout: .now() + Self.patience) }
+        if !isInside { _ = ended.wait(timeout: .now() + Self.stopTimeout) }
     }
 }
 
-/// Fires once, at once, and goes.
+/// Runs a closure once on Avahi's thread, as soon as that has started.
 private final class StartTimer {
     private var timer: AvahiTimer?
 
     func start(_ loop: AvahiLoop, _ body: @escaping () -> Void) {
-        // The timer keeps this alive until it has fired.
+        // The closure keeps this object alive until it has run.
         timer = AvahiTimer(loop, after: 0) {
             self.timer = nil
             body()

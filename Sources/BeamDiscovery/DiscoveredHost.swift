@@ -1,18 +1,18 @@
-/// A service that is on the local network now, whatever the number of interfaces it is seen on.
+/// A service on the local network, merged from all interfaces that it is seen on.
 public struct DiscoveredHost: Sendable, Hashable {
-    /// The name of the instance, as people see it. Safe to show in a terminal.
+    /// The instance name. Safe to print in a terminal.
     public var name: String
-    /// The host's name in the multicast DNS, such as `studio.local`.
+    /// The multicast DNS host name, such as `studio.local`.
     public var hostName: String
-    /// TCP or UDP port, by the type of the service; never 0.
+    /// TCP or UDP port, depending on the service type; never 0.
     public var port: UInt16
-    /// Numeric addresses, the most promising first: on ordinary interfaces IPv4, IPv6, then link-local ones; then on
-    /// interfaces of containers, virtual machines and tunnels; then loopback. Link-local IPv6 addresses carry their
-    /// interface: `fe80::1%eth0`.
+    /// Numeric addresses, best first: ordinary interfaces (IPv4, IPv6, link-local), then virtual interfaces
+    /// (containers, virtual machines, tunnels), then loopback. Link-local IPv6 addresses include the interface:
+    /// `fe80::1%eth0`.
     public var addresses: [String]
-    /// The pairs of the TXT record. Values are safe to show in a terminal.
+    /// The TXT record's pairs. Values are safe to print in a terminal.
     public var txt: [String: String]
-    /// Announced by a program on this machine.
+    /// Announced by this machine.
     public var isLocal: Bool
 
     public init(
@@ -27,16 +27,16 @@ public struct DiscoveredHost: Sendable, Hashable {
     }
 }
 
-/// What a browser sees.
+/// An event from a `ServiceBrowser`.
 public enum BrowserEvent: Sendable, Equatable {
-    /// A host has appeared, or something about it has changed.
+    /// A host has appeared or changed.
     case found(DiscoveredHost)
-    /// The host of this name has gone from all interfaces.
+    /// The host with this name is gone from all interfaces.
     case lost(name: String)
-    /// The daemon is there. Comes at first, and after `unavailable`.
+    /// The daemon is available: reported first, and after `unavailable`.
     case available
-    /// There is no daemon that could look around; as soon as there is one, browsing goes on. A sentence for a person.
+    /// There is no Avahi daemon. Browsing continues as soon as there is one. The reason is a person-facing sentence.
     case unavailable(reason: String)
-    /// All hosts that are on the network at this time have been reported. Comes again after the daemon has been away.
+    /// All hosts on the network at this time have been reported. Reported again after the daemon was away.
     case settled
 }

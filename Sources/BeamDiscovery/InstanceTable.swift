@@ -1,80 +1,81 @@
-/// Makes one host of an instance's sights on several interfaces, and says when that host changes.
+/// Merges an instance's sightings on several interfaces into one host, and reports changes of it.
 struct InstanceTable {
-    /// Nobody reads a longer list; a network that is flooded with announcements must not fill the memory.
-    static let mostInstances = 256
-    static let mostSights = 16
+    /// Limits the memory that a flood of announcements can take. Longer lists aren't useful to a person.
+    static let maxInstances = 256
+    static let maxSightings = 16
 
     private struct Instance {
-        var sights: [Sight: State] = [:]
+        var sightings: [Sighting: State] = [:]
         var reported: DiscoveredHost?
     }
 
     private struct State {
         var resolution: Resolution?
-        /// Seen before the daemon went away, and not since.
+        /// Seen before the daemon went away, but not since.
         var isStale = false
     }
 
-    /// By the name that people see.
+    /// Keyed by display name.
     private var instances: [String: Instance] = [:]
 
-    static func displayName(_ sight: Sight) -> String { NetworkText.printable(sight.name, bytes: 255) }
+    static func displayName(_ sighting: Sighting) -> String { NetworkText.printable(sighting.name, bytes: 255) }
 
-    /// The instance is announced there. False when there are too many to care for one more.
-    mutating func appeared(_ sight: Sight) -> Bool {
-        let name = Self.displayName(sight)
-        guard !name.isEmpty, instances[name] != nil || instances.count < Self.mostInstances else { return false }
+    /// Records a sighting. False if a limit is reached.
+    mutating func appeared(_ sighting: Sighting) -> Bool {
+        let name = Self.displayName(sighting)
+        guard !name.isEmpty, instances[name] != nil || instances.count < Self.maxInstances else { return false }
         var instance = instances[name] ?? Instance()
-        guard instance.sights[sight] != nil || instance.sights.count < Self.mostSights else { return false }
-        instance.sights[sight, default: State()].isStale = false
+        guard instance.sightings[sighting] != nil || instance.sightings.count < Self.maxSightings else { return false }
+        instance.sightings[sighting, default: State()].isStale = false
         instances[name] = instance
         return true
     }
 
-    mutating func resolved(_ sight: Sight, _ resolution: Resolution) -> [BrowserEvent] {
-        let name = Self.displayName(sight)
-        guard resolution.port != 0, instances[name]?.sights[sight] != nil else { return [] }
-        instances[name]?.sights[sight]?.resolution = resolution
+    mutating func resolved(_ sighting: Sighting, _ resolution: Resolution) -> [BrowserEvent] {
+        let name = Self.displayName(sighting)
+        guard resolution.port != 0, instances[name]?.sightings[sighting] != nil else { return [] }
+        instances[name]?.sightings[sighting]?.resolution = resolution
         return report(name)
     }
 
-    mutating func disappeared(_ sight: Sight) -> [BrowserEvent] {
-        let name = Self.displayName(sight)
-        guard instances[name]?.sights.removeValue(forKey: sight) != nil else { return [] }
+    mutating func disappeared(_ sighting: Sighting) -> [BrowserEvent] {
+        let name = Self.displayName(sighting)
+        guard instances[name]?.sightings.removeValue(forKey: sighting) != nil else { return [] }
         return report(name)
     }
 
-    /// The daemon has gone: what is known stands until a daemon knows better.
+    /// The daemon has gone. Known hosts stay until a new daemon has reported its own.
     mutating func interrupted() {
         instances = instances.mapValues { instance in
             var instance = instance
-            instance.sights = instance.sights.mapValues { State(resolution: $0.resolution, isStale: true) }
+            instance.sightings = instance.sightings.mapValues { State(resolution: $0.resolution, isStale: true) }
             return instance
         }
     }
 
-    /// A daemon has told everything it sees: what wasn't seen again has gone.
+    /// The new daemon has reported everything. What it didn't report is gone.
     mutating func settled() -> [BrowserEvent] {
         instances.keys.sorted().flatMap { name -> [BrowserEvent] in
-            guard let stale = instances[name]?.sights.filter({ $0.value.isStale }), !stale.isEmpty else { return [] }
-            for sight in stale.keys { instances[name]?.sights[sight] = nil }
+            guard let stale = instances[name]?.sightings.filter({ $0.value.isStale }), !stale.isEmpty else { return [] }
+            for sighting in stale.keys { instances[name]?.sightings[sighting] = nil }
             return report(name)
         }
     }
 
     private mutating func report(_ name: String) -> [BrowserEvent] {
         guard let instance = instances[name] else { return [] }
-        if instance.sights.isEmpty {
+        if instance.sightings.isEmpty {
             instances[name] = nil
             return instance.reported == nil ? [] : [.lost(name: name)]
         }
-        guard let host = Self.host(name, instance.sights.values.compactMap(\.resolution)), host != instance.reported
+        guard let host = Self.host(name, instance.sightings.values.compactMap(\.resolution)), host != instance.reported
         else { return [] }
         instances[name]?.reported = host
         return [.found(host)]
     }
 
-    /// The best sight tells which host and port it is; all sights of that one give their addresses.
+    /// The best-ranked sighting determines host and port. Sightings with the same host and port contribute their
+    /// addresses.
     private static func host(_ name: String, _ resolutions: [Resolution]) -> DiscoveredHost? {
         let sorted = resolutions.sorted { ($0.rank, $0.address) < ($1.rank, $1.address) }
         guard let best = sorted.first else { return nil }

@@ -1,17 +1,16 @@
 import CAvahi
 import Glibc
 
-/// What stands behind one sight of a service.
+/// The result of resolving one sighting of a service.
 struct Resolution: Hashable {
     var hostName: String
-    /// Numeric; a link-local IPv6 address with its interface: `fe80::1%eth0`.
+    /// Numeric; link-local IPv6 addresses include the interface: `fe80::1%eth0`.
     var address: String
     var port: UInt16
     /// The strings of the TXT record.
     var txt: [[UInt8]]
-    /// Announced by this machine.
     var isLocal: Bool
-    /// How good a way this is: lower is better.
+    /// Preference of this address; lower is better.
     var rank: Int
 }
 
@@ -20,7 +19,7 @@ extension Resolution {
         interface: Int32, hostName: String, address: UnsafePointer<AvahiAddress>, port: UInt16, txt: [[UInt8]],
         isLocal: Bool
     ) {
-        // AVAHI_ADDRESS_STR_MAX: the longest IPv6 address and its NUL.
+        // AVAHI_ADDRESS_STR_MAX: the longest IPv6 address with its NUL.
         var text = [CChar](repeating: 0, count: 40)
         avahi_address_snprint(&text, text.count, address)
         let numeric = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
@@ -40,15 +39,15 @@ extension Resolution {
     }
 }
 
-/// Kinds of addresses, the most useful first.
+/// Kinds of addresses, in order of preference.
 enum AddressKind: Int, CaseIterable {
     case ipv4
     case ipv6
-    /// 169.254/16: both ends gave themselves an address, for want of anyone who gives them out.
+    /// 169.254/16, self-assigned because there is no DHCP server.
     case linkLocalIPv4
     case linkLocalIPv6
 
-    /// `numeric` is an address in numbers, without a scope.
+    /// - Parameter numeric: a numeric address without a scope.
     init(_ numeric: String) {
         if numeric.contains(":") {
             // fe80::/10
@@ -61,10 +60,10 @@ enum AddressKind: Int, CaseIterable {
     }
 }
 
-/// Kinds of network interfaces, the most useful first.
+/// Kinds of network interfaces, in order of preference.
 enum InterfaceKind: Int {
     case ordinary
-    /// Of containers, virtual machines and tunnels: the other end may not be where the service really is.
+    /// Of containers, virtual machines and tunnels. An address seen there may not lead to the machine with the service.
     case virtual
     case loopback
 

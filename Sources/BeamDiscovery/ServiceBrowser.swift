@@ -1,13 +1,14 @@
 import Synchronization
 
-/// Looks for services of one type on the local network (DNS-SD over multicast DNS) through the machine's Avahi daemon,
-/// for as long as it lives or until `stop`. Goes on by itself when the daemon restarts.
+/// Browses for services of one type on the local network (DNS-SD over multicast DNS) through the machine's Avahi
+/// daemon, until `stop` or deinit. Continues when the daemon restarts.
 public final class ServiceBrowser: Sendable {
     private let delivery: Delivery<BrowserEvent>
     private let runner: Mutex<AvahiRunner?>
 
-    /// `type` is for example `_beamctl._tcp`. `onEvent` is called on a thread of Avahi's, one event at a time; it may
-    /// call `stop`.
+    /// - Parameters:
+    ///   - type: for example `_beamctl._tcp`.
+    ///   - onEvent: called on Avahi's thread, one event at a time; may call `stop`.
     public init(type: String, onEvent: @escaping @Sendable (BrowserEvent) -> Void) {
         let delivery = Delivery(onEvent)
         let runner = AvahiRunner(BrowserWork(type: type, send: { delivery.send($0) }))
@@ -21,7 +22,7 @@ public final class ServiceBrowser: Sendable {
 
     deinit { stop() }
 
-    /// No event comes any more when this returns. Called from `onEvent` it doesn't wait for the end of what runs below.
+    /// After this returns, no event is delivered. Called from `onEvent`, it doesn't wait for Avahi's thread to end.
     public func stop() {
         let runner = runner.withLock { $0.take() }
         let isInside = delivery.close()
@@ -29,14 +30,15 @@ public final class ServiceBrowser: Sendable {
     }
 }
 
-/// Browses, and resolves what appears.
+/// Browses, and resolves each sighting.
 private final class BrowserWork: AvahiWork, @unchecked Sendable {
-    // Sendable: every variable below is touched with the loop's lock held only, which Avahi's thread has in callbacks.
+    // Sendable: all variables are used with the loop's lock held, which callbacks on Avahi's thread hold.
 
-    /// Time from try to try for a service that is announced, and that nobody answers for; milliseconds.
-    private static let retryInterval: UInt32 = 5000
-    /// One host that doesn't answer must not hold back the word that all others are known; milliseconds.
-    private static let settlingPatience: UInt32 = 1500
+    /// Milliseconds between attempts to resolve a service that nobody answers for.
+    private static let retryMilliseconds: UInt32 = 5000
+    /// Milliseconds that `settled` waits for the last services to be resolved; one that doesn't answer must not delay
+    /// it further.
+    private static let settlingMilliseconds: UInt32 = 1500
 
     private let type: String
     private let send: @Sendable (BrowserEvent) -> Void
@@ -44,19 +46,19 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
     private var connection: AvahiConnection?
     private var client: AvahiClient?
     private var browser: AvahiBrowser?
-    private var resolvers: [Sight: AvahiResolver] = [:]
-    private var retries: [Sight: AvahiTimer] = [:]
+    private var resolvers: [Sighting: AvahiResolver] = [:]
+    private var retries: [Sighting: AvahiTimer] = [:]
     private var table = InstanceTable()
     private var settling = Settling.looking
     private var settlingTimer: AvahiTimer?
 
     private enum Settling {
         case looking
-        /// All has appeared; of these it isn't known yet what they are.
+        /// All instances have appeared, but those in `unresolved` aren't resolved yet.
         case resolving
         case settled
     }
-    private var unresolved: Set<Sight> = []
+    private var unresolved: Set<Sighting> = []
 
     init(type: String, send: @escaping @Sendable (BrowserEvent) -> Void) {
         self.type = type
@@ -107,51 +109,51 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
 
     private func handle(_ event: AvahiBrowser.Event) {
         switch event {
-        case .appeared(let sight):
-            guard table.appeared(sight) else { return }
-            unresolved.insert(sight)
-            resolve(sight)
-        case .disappeared(let sight):
-            resolvers[sight] = nil
-            retries[sight] = nil
-            table.disappeared(sight).forEach(send)
-            isResolved(sight)
+        case .appeared(let sighting):
+            guard table.appeared(sighting) else { return }
+            unresolved.insert(sighting)
+            resolve(sighting)
+        case .disappeared(let sighting):
+            resolvers[sighting] = nil
+            retries[sighting] = nil
+            table.disappeared(sighting).forEach(send)
+            isResolved(sighting)
         case .complete:
             guard settling == .looking, let loop else { return }
             settling = .resolving
-            settlingTimer = AvahiTimer(loop, after: Self.settlingPatience) { [weak self] in self?.settle() }
+            settlingTimer = AvahiTimer(loop, after: Self.settlingMilliseconds) { [weak self] in self?.settle() }
             if unresolved.isEmpty { settle() }
         case .failed(let error):
-            // A daemon that has gone is the connection's matter.
+            // `AvahiConnection` handles a daemon that has gone.
             if error != .disconnected { connection?.refused(error) }
         }
     }
 
-    private func resolve(_ sight: Sight) {
+    private func resolve(_ sighting: Sighting) {
         guard let client else { return }
-        retries[sight] = nil
-        resolvers[sight] = AvahiResolver(client, sight, type: type) { [weak self] resolution in
-            self?.resolved(sight, resolution)
+        retries[sighting] = nil
+        resolvers[sighting] = AvahiResolver(client, sighting, type: type) { [weak self] resolution in
+            self?.resolved(sighting, resolution)
         }
-        if resolvers[sight] == nil { tryLater(sight) }
+        if resolvers[sighting] == nil { tryLater(sighting) }
     }
 
-    private func resolved(_ sight: Sight, _ resolution: Resolution?) {
+    private func resolved(_ sighting: Sighting, _ resolution: Resolution?) {
         if let resolution {
-            table.resolved(sight, resolution).forEach(send)
+            table.resolved(sighting, resolution).forEach(send)
         } else {
-            tryLater(sight)
+            tryLater(sighting)
         }
-        isResolved(sight)
+        isResolved(sighting)
     }
 
-    private func tryLater(_ sight: Sight) {
+    private func tryLater(_ sighting: Sighting) {
         guard let loop else { return }
-        retries[sight] = AvahiTimer(loop, after: Self.retryInterval) { [weak self] in self?.resolve(sight) }
+        retries[sighting] = AvahiTimer(loop, after: Self.retryMilliseconds) { [weak self] in self?.resolve(sighting) }
     }
 
-    private func isResolved(_ sight: Sight) {
-        unresolved.remove(sight)
+    private func isResolved(_ sighting: Sighting) {
+        unresolved.remove(sighting)
         if settling == .resolving, unresolved.isEmpty { settle() }
     }
 

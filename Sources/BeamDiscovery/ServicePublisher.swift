@@ -1,27 +1,30 @@
 import Synchronization
 
-/// What becomes of an announcement.
+/// An event from a `ServicePublisher`.
 public enum PublisherEvent: Sendable, Equatable {
-    /// The service stands on the network under this name. Comes again after the daemon has been away.
+    /// The service is announced under this name. Reported again after the daemon was away.
     case published(name: String)
-    /// Another machine has the name `from`; `to` is tried instead.
+    /// Another machine uses the name `from`, so `to` is tried instead.
     case renamed(from: String, to: String)
-    /// There is no daemon that could announce anything; as soon as there is one, the service is published.
-    /// A sentence for a person.
+    /// There is no Avahi daemon. The service is announced as soon as there is one. The reason is a person-facing
+    /// sentence.
     case unavailable(reason: String)
-    /// The daemon doesn't announce this service. A sentence for a person.
+    /// The daemon refuses to announce this service. The reason is a person-facing sentence.
     case failed(reason: String)
 }
 
-/// Announces a service on the local network (DNS-SD over multicast DNS) through the machine's Avahi daemon, for as long
-/// as it lives or until `withdraw`. Keeps at it when the daemon restarts, and takes another name when the name is taken.
+/// Announces a service on the local network (DNS-SD over multicast DNS) through the machine's Avahi daemon, until
+/// `withdraw` or deinit. Announces again after the daemon restarts, and picks another name if the name is in use.
 public final class ServicePublisher: Sendable {
     private let delivery: Delivery<PublisherEvent>
     private let runner: Mutex<AvahiRunner?>
 
-    /// `name` is what people see: control characters and line ends are taken out, and it is cut to 63 bytes of UTF-8
-    /// (RFC 6763, 4.1.1). `type` is for example `_beamctl._tcp`. Each pair of `txt` is cut to 255 bytes.
-    /// `onEvent` is called on a thread of Avahi's, one event at a time; it may call `withdraw`.
+    /// - Parameters:
+    ///   - name: shown to people. Control characters and line breaks are removed, and it is cut to 63 bytes of UTF-8
+    ///     (RFC 6763, 4.1.1).
+    ///   - type: for example `_beamctl._tcp`.
+    ///   - txt: each pair is cut to 255 bytes.
+    ///   - onEvent: called on Avahi's thread, one event at a time; may call `withdraw`.
     public init(
         name: String, type: String, port: UInt16, txt: [(key: String, value: String)],
         onEvent: @escaping @Sendable (PublisherEvent) -> Void
@@ -41,8 +44,8 @@ public final class ServicePublisher: Sendable {
 
     deinit { withdraw() }
 
-    /// Takes the service off the network. When this returns it is off (a daemon that doesn't answer gets 3 s for that),
-    /// and no event comes any more. Called from `onEvent` it doesn't wait.
+    /// Withdraws the service. After this returns it is off the network (waiting at most 3 s for the daemon), and no
+    /// event is delivered. Called from `onEvent`, it doesn't wait.
     public func withdraw() {
         let runner = runner.withLock { $0.take() }
         let isInside = delivery.close()
@@ -50,10 +53,9 @@ public final class ServicePublisher: Sendable {
     }
 }
 
-/// Keeps one service announced.
 private final class PublisherWork: AvahiWork, @unchecked Sendable {
-    // Sendable: every variable below is touched with the loop's lock held only, which Avahi's thread has in callbacks.
-    private static let mostRenames = 100
+    // Sendable: all variables are used with the loop's lock held, which callbacks on Avahi's thread hold.
+    private static let maxRenames = 100
 
     private let type: String
     private let port: UInt16
@@ -90,7 +92,7 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
             self.client = client
             announce()
         case .settling:
-            // The records bear the host's name, which is about to change.
+            // The records contain the host name, which is about to change.
             group = nil
         case .broken:
             group = nil
@@ -101,7 +103,7 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
         case .unavailable(let cause):
             send(
                 .unavailable(
-                    reason: "\(cause), so viewers can't find “\(name)” by itself; they have to type its address. "
+                    reason: "\(cause), so viewers can't discover “\(name)”. They connect by address. "
                         + "To change that: install the package avahi-daemon, and start it."))
         }
     }
@@ -111,7 +113,7 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
         do throws(AvahiError) {
             let group = try AvahiEntryGroup(client) { [weak self] state in self?.groupChanged(state) }
             self.group = group
-            for _ in 0..<Self.mostRenames {
+            for _ in 0..<Self.maxRenames {
                 do throws(AvahiError) {
                     return try group.announce(name: name, type: type, port: port, txt: txt)
                 } catch {
@@ -139,7 +141,7 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
             do throws(AvahiError) {
                 try group.announce(name: name, type: type, port: port, txt: txt)
             } catch {
-                // Taken on this machine as well: begin again with a group of its own.
+                // The alternative name is in use on this machine, too: start again with a new group.
                 guard error == .collision else { return failed(error) }
                 announce()
             }
@@ -156,7 +158,7 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
     }
 
     private func failed(_ error: AvahiError) {
-        // A daemon that has gone is the connection's matter.
+        // `AvahiConnection` handles a daemon that has gone.
         guard error != .disconnected else { return }
         send(
             .failed(

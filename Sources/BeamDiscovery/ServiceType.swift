@@ -1,5 +1,5 @@
-/// DNS-SD service types of BeamRoom.
+/// BeamRoom's DNS-SD service types.
 public struct ServiceType {
-    /// The control plane of a host: TCP. The instance name is what people see in a list of hosts.
+    /// A host's control connection: TCP. The instance name is shown in lists of hosts.
     public static let control = "_beamctl._tcp"
 }

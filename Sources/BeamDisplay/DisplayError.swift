@@ -1,10 +1,10 @@
-/// Why there is no window. Each description is the sentence that the person reads.
+/// Why the window can't be opened. Each description is a person-facing sentence.
 public enum DisplayError: Error, Hashable, CustomStringConvertible {
-    /// No display to open a window on; `name` is the one asked for, or the environment's.
+    /// No display to open a window on. `name` is the display that was asked for, or the environment's.
     case noDisplay(name: String?, reason: String)
-    /// `--renderer opengl` was asked for and can't be had.
+    /// `--renderer opengl` was given, but OpenGL isn't available.
     case noOpenGL(reason: String)
-    /// The display is there, the window isn't.
+    /// The display works, but the window can't be created.
     case noWindow(reason: String)
 
     public var description: String {

@@ -3,17 +3,16 @@ import BeamMedia
 import CSDL2
 import Glibc
 
-/// The window that a person watches a host in. Everything happens on the main thread; only `wake()` may be called from
-/// any other.
+/// The window in which a person watches a host. Main thread only, except `wake()`.
 ///
-/// Keys: `f` and F11 switch fullscreen, as a double click does; Escape leaves it; `i` switches the statistics; `q` quits.
+/// Keys: `f`, F11 and a double click toggle fullscreen; Escape leaves it; `i` toggles the statistics; `q` quits.
 @MainActor public final class VideoWindow {
     private let window: WindowHandle
     private let renderer: any Renderer
     private let x11: X11Connection?
     private let placement: WindowPlacement
     private let panels = PanelStack()
-    /// Nil until there is time for it: while the first picture is on its way nobody misses words.
+    /// Created when the first picture was drawn, or after `textDelay` without one; the first picture has priority.
     private var fonts: FontLoader?
     private var fontDeadline: MediaTime
     private nonisolated let signal: WakeSignal
@@ -21,23 +20,23 @@ import Glibc
     private var codeKeys = CodeKeys()
 
     private var picture: Picture?
-    /// Something else than the picture has changed since the last drawing.
+    /// Something other than the picture has changed since the last drawing.
     private var isStale = true
     private var drawnSize = PixelSize(width: 0, height: 0)
     private var hadFonts = false
     private var isLossReported = false
-    /// There is a picture, and no words over it.
+    /// There is a picture without text over it.
     private var isWatched = false
 
-    /// Sets what a window with these options takes from the environment. Opening one does so too, but other threads may read
-    /// the environment by then.
+    /// Sets the environment variables that a window with these options needs. Opening the window does that too, but by
+    /// then other threads may be reading the environment.
     public static func prepareEnvironment(_ options: WindowOptions) {
         SDLVideo.prepareEnvironment(display: options.display)
     }
 
-    /// Opens the window, which is on the screen when this returns. One window at a time.
+    /// Opens the window and shows it. One window at a time.
     ///
-    /// - Parameter whenConnected: called once, as soon as the display is there and what draws has been loaded.
+    /// - Parameter whenConnected: called once, as soon as the display is connected and the libraries are loaded.
     public init(_ options: WindowOptions, whenConnected: () -> Void = {}) throws(DisplayError) {
         let video = try SDLVideo(display: options.display)
         whenConnected()
@@ -48,7 +47,7 @@ import Glibc
         placement = WindowPlacement(window, x11)
         let signal = WakeSignal(usesDescriptor: x11 != nil)
         self.signal = signal
-        fontDeadline = .now + Self.wordlessTime
+        fontDeadline = .now + Self.textDelay
         title = options.title
         panels.showsStatistics = options.showsStatistics
         if options.isFullscreen { setFullscreen(true) }
@@ -58,18 +57,17 @@ import Glibc
 
     isolated deinit { fonts?.wait() }
 
-    /// How long a host may take to send its first picture before words say what is going on.
-    private static let wordlessTime = Duration.milliseconds(100)
+    /// How long to wait for a first picture before text is shown, so that no text flashes up on a fast connection.
+    private static let textDelay = Duration.milliseconds(100)
 
-    /// What draws: `software`, or OpenGL with the graphics processor's name.
+    /// `software`, or OpenGL with the GPU's name.
     public var rendererName: String { renderer.name }
 
-    /// What stands in the title bar.
     public var title: String {
         didSet { if title != oldValue, !isLost { SDL_SetWindowTitle(window.raw, title) } }
     }
 
-    /// Whether the statistics given to `setOverlay` are shown. A person switches this with `i`.
+    /// Whether the lines given to `setOverlay` are shown. A person toggles this with `i`.
     public var showsStatistics: Bool {
         get { panels.showsStatistics }
         set {
@@ -80,12 +78,12 @@ import Glibc
 
     public var isFullscreen: Bool { placement.isFullscreen }
 
-    // MARK: - What is shown
+    // MARK: - Content
 
-    /// Shows `picture` at once, without waiting for the screen's beat where that doesn't tear, and keeps it until the
-    /// next. The first one gives the window its size. What isn't in the picture's damage must be as in the picture before.
+    /// Shows `picture` at once, without waiting for the vertical blank if that doesn't tear, and keeps it until the
+    /// next one. The first picture sets the window's size. Outside its damage, the picture must equal the one before.
     ///
-    /// Any size up to 8192 × 8192; the planes are read before this returns and when the window has to be drawn again.
+    /// At most 8192 × 8192. The planes are read before this returns, and again when the window is redrawn.
     public func show(_ picture: Picture) {
         guard !isLost else { return }
         let old = self.picture
@@ -93,19 +91,19 @@ import Glibc
         if old?.size != picture.size { placement.fit(to: picture.size) }
         let isContinued = old?.size == picture.size && old?.format == picture.format && old?.colour == picture.colour
         draw(isContinued && !isStale ? .picture(picture.damage) : .everything)
-        if old == nil { noticeWatching() }
+        if old == nil { updateWatched() }
     }
 
-    /// Puts words into the window, or takes them away: over the dimmed last picture, or on a calm background if there is none.
+    /// Shows a message over the dimmed last picture, or on a plain background if there is none. Nil removes it.
     public func setMessage(_ message: WindowMessage?) {
         guard message != panels.message else { return }
         panels.message = message
         isStale = true
-        noticeWatching()
+        updateWatched()
     }
 
-    /// Lets the person choose from a list, in place of a message; an empty one says that hosts are being looked for. Nil
-    /// takes it away.
+    /// Shows a list to choose from, instead of a message. An empty list shows that hosts are being searched. Nil
+    /// removes the list.
     public func setPicker(_ entries: [PickerEntry]?) {
         if let entries {
             var picker = panels.picker ?? Picker()
@@ -117,15 +115,15 @@ import Glibc
             panels.picker = nil
         }
         isStale = true
-        pointer.stir(mayHide: mayHidePointer)
-        noticeWatching()
+        pointer.restart(mayHide: mayHidePointer)
+        updateWatched()
     }
 
-    /// Asks for six digits, in place of a message or a list; `.codeEntered` brings them. Nil takes the question away.
+    /// Asks for six digits, instead of a message or list; `.codeEntered` reports them. Nil removes the prompt.
     ///
-    /// What was typed stays while the words change. Once all six are there, nothing more is typed until the question is put
-    /// again: with `isWaiting` they stay in sight, without it there is room for others. Escape gives up, at any time and
-    /// also in fullscreen: `.codeGivenUp`. Other keys keep their meaning.
+    /// Typed digits stay when the prompt changes. Once all six are typed, input stops until this is called again: with
+    /// `isWaiting` the digits stay visible, otherwise they are cleared. Escape cancels at any time, also in fullscreen:
+    /// `.codeGivenUp`. Other keys keep their meaning.
     public func setCodeEntry(_ prompt: CodePrompt?) {
         var entry = panels.codeEntry
         if let prompt {
@@ -134,22 +132,23 @@ import Glibc
             entry = nil
         }
         guard entry != panels.codeEntry else { return }
-        // At other times keys are commands, and no input method may stand in between.
+        // Text input is on only during code entry: otherwise keys are commands, and an input method would intercept
+        // them.
         if !isLost, (entry == nil) != (panels.codeEntry == nil) {
             if entry == nil { SDL_StopTextInput() } else { SDL_StartTextInput() }
         }
         panels.codeEntry = entry
         isStale = true
-        pointer.stir(mayHide: mayHidePointer)
-        noticeWatching()
+        pointer.restart(mayHide: mayHidePointer)
+        updateWatched()
     }
 
-    /// A warning about the picture, beside an open padlock at the window's edge and clear of all other words; nil takes it
-    /// away. Nothing is seen of it while there is no picture.
+    /// Shows a warning about the picture at the window's edge, with an open padlock, without covering other text. Nil
+    /// removes it. It is visible only with a picture.
     public func setWarning(_ warning: WindowWarning?) {
         guard warning != panels.badge?.warning else { return }
         panels.badge = warning.map { WarningBadge($0) }
-        if isWatched { changeBadge { $0.stir(now: .now) } }
+        if isWatched { changeBadge { $0.showInFull(now: .now) } }
         isStale = true
     }
 
@@ -160,30 +159,30 @@ import Glibc
         panels.badge = badge
     }
 
-    /// The statistics' lines; a tab parts a label from its value. They are seen while `showsStatistics`.
+    /// The lines of the statistics; a tab separates label and value. Visible while `showsStatistics`.
     public func setOverlay(_ lines: [String]?) {
         guard (lines ?? []) != panels.statistics else { return }
         panels.statistics = lines ?? []
         if panels.showsStatistics { isStale = true }
     }
 
-    /// Draws now what has changed but the picture, which `waitForEvents` does by itself.
+    /// Redraws now if anything except the picture has changed. `waitForEvents` does so too.
     public func redrawIfNeeded() {
         if isStale { draw(.everything) }
     }
 
-    /// What a person sees, bgrx, in the window's size; nil if there is nothing to read. Slow: for tests and screenshots.
+    /// The window's content as bgrx in the window's size; nil if there is none. Slow: for tests and screenshots.
     public func readBack() -> PixelBuffer? {
         guard !isLost else { return nil }
         loadFonts()
         fonts?.wait()
-        noticeFonts()
+        updateFonts()
         redrawIfNeeded()
         return renderer.readBack(makeScene())
     }
 
     private func draw(_ change: SceneChange) {
-        // What this drawing would have brought is in the next.
+        // This change is included in the next drawing.
         guard canDraw else { return isStale = true }
         let scene = makeScene()
         let change = scene.canvas == drawnSize ? change : .everything
@@ -201,7 +200,7 @@ import Glibc
         let setting = PanelStack.Setting(
             canvas: canvas, textScale: window.textScale, isOverPicture: picture != nil)
         return Scene(
-            canvas: canvas, background: picture == nil ? .calm : .black,
+            canvas: canvas, background: picture == nil ? .plain : .black,
             picture: picture.map { ($0, $0.size.viewport(in: canvas)) },
             dimming: panels.hasWords ? Theme.dimming : 0, layers: hadFonts ? panels.layers(setting) : [])
     }
@@ -213,21 +212,21 @@ import Glibc
         fonts = FontLoader { signal.raise() }
     }
 
-    private func noticeFonts() {
+    private func updateFonts() {
         guard !hadFonts, fonts?.isReady == true else { return }
         hadFonts = true
         isStale = true
         setIcon()
     }
 
-    /// To be called when the first picture comes, and when words come or go.
-    private func noticeWatching() {
+    /// Must be called after the first picture, and when text appears or disappears.
+    private func updateWatched() {
         guard isWatched != (picture != nil && !panels.hasWords) else { return }
         isWatched.toggle()
-        // After an interruption the person may have forgotten, or be another.
-        if isWatched { changeBadge { $0.stir(now: .now) } }
+        // The person may have forgotten the warning during the interruption, or be another person.
+        if isWatched { changeBadge { $0.showInFull(now: .now) } }
         guard !isLost else { return }
-        // No screen saver while a picture is watched; with words in the window nobody misses anything.
+        // The screen saver is off only while a picture is watched without text over it.
         if isWatched { SDL_DisableScreenSaver() } else { SDL_EnableScreenSaver() }
     }
 
@@ -240,14 +239,14 @@ import Glibc
         SDL_FreeSurface(surface)
     }
 
-    // MARK: - What happens
+    // MARK: - Events
 
-    /// Any thread: makes `waitForEvents` return with `.wake`. Many calls in a row are one.
+    /// Makes `waitForEvents` return with `.wake`. Any thread may call it; several calls may be reported once.
     public nonisolated func wake() { signal.raise() }
 
-    /// Draws what has changed, then sleeps until something happens, at most for `timeout`; nil is for ever.
+    /// Redraws what has changed, then waits for events, at most for `timeout` (nil: indefinitely).
     ///
-    /// A `.wake` may come without a call.
+    /// `.wake` may be reported without a call to `wake()`.
     public func waitForEvents(timeout: Duration?) -> [WindowEvent] {
         let end = timeout.map { MediaTime.now + $0 } ?? .distantFuture
         while true {
@@ -257,7 +256,7 @@ import Glibc
             changeBadge { $0.shortenIfDue(now: .now) }
             var events = isLost ? [] : takeEvents()
             if signal.take() {
-                noticeFonts()
+                updateFonts()
                 events.append(.wake)
             }
             if isLost, !isLossReported {
@@ -281,7 +280,7 @@ import Glibc
     }
 
     private func sleep(until end: MediaTime) {
-        // Rounded up, so as not to wake before it is time.
+        // Rounded up, so that it doesn't wake before `end`.
         let milliseconds =
             end == .distantFuture ? -1 : Int32(clamping: (max(.zero, end - .now).inNanoseconds + 999_999) / 1_000_000)
         guard let x11 else {
@@ -317,8 +316,8 @@ import Glibc
         case SDL_KEYUP: codeKeys.release()
         case SDL_TEXTINPUT: changeCode(&events) { codeKeys.type(event.text, into: &$0) }
         case SDL_MOUSEMOTION:
-            pointer.stir(mayHide: mayHidePointer)
-            changeBadge { $0.stir(now: .now) }
+            pointer.restart(mayHide: mayHidePointer)
+            changeBadge { $0.showInFull(now: .now) }
             if let index = entry(event.motion.x, event.motion.y) { select(index) }
         case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_LEFT):
             if let index = entry(event.button.x, event.button.y) {
@@ -335,7 +334,7 @@ import Glibc
 
     private func press(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) {
         if changeCode(&events, { codeKeys.press(key, into: &$0) }) { return }
-        // Ctrl-Q and Alt-F belong to somebody else; a key held down isn't pressed again.
+        // Ctrl-Q and the like belong to the desktop. Key repeats are ignored.
         let others = UInt32(KMOD_CTRL.rawValue | KMOD_ALT.rawValue | KMOD_GUI.rawValue)
         guard UInt32(key.keysym.mod) & others == 0 else { return }
         let code = SDL_KeyCode(UInt32(bitPattern: key.keysym.sym))
@@ -352,7 +351,7 @@ import Glibc
         }
     }
 
-    /// Whether the key was for the code that is asked for.
+    /// Returns whether the key belonged to the code entry.
     @discardableResult private func changeCode(
         _ events: inout [WindowEvent], _ change: (inout CodeEntry) -> CodeKeys.Outcome
     ) -> Bool {
@@ -371,7 +370,7 @@ import Glibc
         return true
     }
 
-    /// Whether the key was for the list.
+    /// Returns whether the key belonged to the list.
     private func pick(_ picker: Picker, _ code: SDL_KeyCode, _ events: inout [WindowEvent]) -> Bool {
         guard !picker.entries.isEmpty else { return false }
         switch code {
@@ -403,7 +402,7 @@ import Glibc
         isStale = true
     }
 
-    /// The list's entry under the pointer, whose place comes in the display's units.
+    /// The list entry at a pointer position in the display's units.
     private func entry(_ x: Int32, _ y: Int32) -> Int? {
         let ratio = window.pixelRatio
         return panels.entry(x: Int(Double(x) * ratio), y: Int(Double(y) * ratio))
@@ -417,7 +416,7 @@ import Glibc
     private func setFullscreen(_ wanted: Bool) {
         placement.setFullscreen(wanted)
         isStale = true
-        pointer.stir(mayHide: mayHidePointer)
+        pointer.restart(mayHide: mayHidePointer)
     }
 
     private var mayHidePointer: Bool { isFullscreen && panels.picker == nil && panels.codeEntry == nil }

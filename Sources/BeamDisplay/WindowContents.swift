@@ -1,11 +1,11 @@
-/// Words that stand in the window: over the dimmed picture if there is one, on a calm background if not.
+/// A message in the window: over the dimmed picture if there is one, otherwise on a plain background.
 public struct WindowMessage: Hashable, Sendable {
     /// One short sentence: `Connecting to Anna's iPhone…`.
     public var headline: String
-    /// What more there is to say, or what to do next.
+    /// Further explanation, or what to do next.
     public var detail: String?
-    /// A code to compare with another screen's, shown as large as the window lets it be, to be read across a room; six
-    /// or nine digits are shown in groups of three.
+    /// A code to compare with another screen's. Shown as large as the window allows; six or nine digits are shown in
+    /// groups of three.
     public var code: String?
 
     public init(headline: String, detail: String? = nil, code: String? = nil) {
@@ -15,15 +15,15 @@ public struct WindowMessage: Hashable, Sendable {
     }
 }
 
-/// A request for six digits, which the person types into the window.
+/// A prompt for six digits that the person types into the window.
 public struct CodePrompt: Hashable, Sendable {
     /// `“desk” shows six digits`.
     public var headline: String
     /// What to do: `Type them here.`
     public var detail: String
-    /// What was wrong with the last ones, below the digits: `That wasn't the code. Try again.`
+    /// What was wrong with the last attempt, shown below the digits: `That wasn't the code. Try again.`
     public var problem: String?
-    /// No digits are taken for now: those typed are being checked, or there were too many wrong ones.
+    /// Input is blocked: the digits are being checked, or there were too many wrong attempts.
     public var isWaiting: Bool
 
     public init(headline: String, detail: String, problem: String? = nil, isWaiting: Bool = false) {
@@ -34,14 +34,13 @@ public struct CodePrompt: Hashable, Sendable {
     }
 }
 
-/// A warning that stays at the window's edge as long as there is a picture.
+/// A warning at the window's edge, visible while there is a picture.
 public struct WindowWarning: Hashable, Sendable {
-    /// A sentence, shown for `time` of the picture, and again when the pointer moves or after other words have stood
-    /// over the picture.
+    /// A sentence, shown for `time`, and again after the pointer moves or after text has covered the picture.
     public var words: String
-    /// A word or two that stand beside the open padlock in between, where there is room; nil leaves the padlock alone.
+    /// One or two words beside the padlock while the sentence is hidden, if there is room; nil: the padlock alone.
     public var short: String?
-    /// How long the words stand before they give way to the padlock.
+    /// How long the sentence is shown before it is reduced to the padlock.
     public var time: Duration
 
     public init(words: String, short: String? = nil, time: Duration = .seconds(8)) {
@@ -51,10 +50,10 @@ public struct WindowWarning: Hashable, Sendable {
     }
 }
 
-/// A host that can be chosen in the window.
+/// A host that can be chosen in the window's list.
 public struct PickerEntry: Hashable, Sendable {
     public var name: String
-    /// A second, smaller line: the address, say.
+    /// A second, smaller line, for example the address.
     public var detail: String?
 
     public init(name: String, detail: String? = nil) {

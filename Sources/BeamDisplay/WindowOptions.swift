@@ -1,36 +1,35 @@
 import BeamMedia
 
-/// What draws the pictures.
+/// The renderer to use.
 public enum RendererChoice: String, CaseIterable, Sendable {
-    /// OpenGL where there is a graphics processor for it, else software.
+    /// OpenGL if there is a graphics processor, otherwise software.
     case automatic
-    /// OpenGL, even where it is emulated by the processor.
+    /// OpenGL, even if emulated in software.
     case opengl
-    /// The processor, straight into the window's memory.
+    /// The CPU, into the window's memory.
     case software
 }
 
-/// Whether pictures wait for the screen's beat. Drawing in software never does.
+/// Whether presenting waits for the vertical blank. The software renderer never waits.
 public enum VerticalSync: String, CaseIterable, Sendable {
-    /// The least wait that doesn't tear: none where a compositor takes whole pictures, else until the next beat, but a picture
-    /// that is late isn't held back for another one.
+    /// As little waiting as possible without tearing: none with a compositor, otherwise until the next vertical blank,
+    /// except that a late picture is shown at once.
     case automatic = "auto"
-    /// Always: up to a beat's more delay.
+    /// Always: adds up to one refresh interval of delay.
     case on
-    /// Never: the least delay, and pictures that tear where there is no compositor.
+    /// Never: least delay, but pictures tear without a compositor.
     case off
 }
 
-/// How a window begins.
+/// A window's initial state.
 public struct WindowOptions: Sendable {
-    /// What stands in the title bar.
     public var title: String
     public var isFullscreen: Bool
     public var renderer: RendererChoice
     public var verticalSync: VerticalSync
-    /// The X display, as `DISPLAY` has it; nil takes the environment's.
+    /// The X display in `DISPLAY`'s syntax; nil: the environment's.
     public var display: String?
-    /// Whether the statistics stand in the window from the beginning.
+    /// Whether the statistics are shown from the start.
     public var showsStatistics: Bool
 
     public init(
@@ -46,23 +45,23 @@ public struct WindowOptions: Sendable {
     }
 }
 
-/// What a person did, or what happened to the window.
+/// Something the person did, or that happened to the window.
 public enum WindowEvent: Hashable, Sendable {
     /// The person closed the window or pressed `q`.
     case quit
-    /// `wake()` was called, once or more often, since the last time.
+    /// `wake()` was called at least once since the last report.
     case wake
-    /// The person switched the statistics on or off with `i`; the window has already done so.
+    /// The person toggled the statistics with `i`; the window has already done so.
     case statistics(isShown: Bool)
-    /// The person chose an entry of the list, by its index in what was last given to `setPicker`.
+    /// The person chose the entry with this index in the list last given to `setPicker`.
     case chosen(Int)
     /// The person typed or pasted the six digits that `setCodeEntry` asked for.
     case codeEntered(String)
-    /// The person pressed Escape instead of typing the code; the question stands until `setCodeEntry` takes it away.
+    /// The person pressed Escape instead of typing the code. The prompt stays until `setCodeEntry` removes it.
     case codeGivenUp
     /// The window's inner size in pixels has changed.
     case resized(PixelSize)
     case fullscreen(Bool)
-    /// The display's server has gone away: nothing more can be shown.
+    /// The display server has gone away; nothing more can be shown.
     case displayLost
 }

@@ -2,8 +2,8 @@ import BeamProtocol
 import Crypto
 
 extension DeviceKey {
-    /// What a device is known by, from its public key. The key is put into its one standard form first (DER, uncompressed
-    /// point), so that no other way to write it makes another device of it.
+    /// The device key of a public key: SHA-256 of its canonical encoding (DER, uncompressed point), so that other
+    /// encodings of the same key give the same device.
     public init(_ publicKey: P256.Signing.PublicKey) {
         guard let key = DeviceKey(Array(SHA256.hash(data: publicKey.derRepresentation))) else {
             preconditionFailure("SHA-256 has 32 bytes")

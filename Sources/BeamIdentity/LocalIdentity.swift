@@ -4,24 +4,24 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// What this machine proves itself with: a lasting P-256 key, and a certificate that it signs for itself.
+/// This machine's identity: a permanent P-256 key, and a self-signed certificate for it.
 ///
-/// Trust is in the public key alone. The certificate only carries it through TLS, is made anew at each start, and says
-/// nothing of the machine or its owner.
+/// Peers trust the public key only. The certificate carries it through TLS, is created anew at each start, and contains
+/// nothing about the machine or its owner.
 public struct LocalIdentity: Sendable {
-    /// What others know this machine by.
+    /// The key by which other devices know this machine.
     public let deviceKey: DeviceKey
     /// The self-signed X.509 certificate (RFC 5280), in DER.
     public let certificate: [UInt8]
 
     private let key: P256.Signing.PrivateKey
 
-    /// A new identity, with a key from the system's random numbers.
+    /// A new identity with a random key.
     public init() throws(LocalIdentityError) {
         try self.init(P256.Signing.PrivateKey())
     }
 
-    /// The identity whose private key `privateKeyPEM` gave.
+    /// An identity from its `privateKeyPEM`.
     public init(privateKeyPEM: String) throws(LocalIdentityError) {
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: privateKeyPEM) else {
             throw .unreadableKey
@@ -29,7 +29,6 @@ public struct LocalIdentity: Sendable {
         try self.init(key)
     }
 
-    /// The identity of a private key.
     public init(_ key: P256.Signing.PrivateKey) throws(LocalIdentityError) {
         self.key = key
         deviceKey = DeviceKey(key.publicKey)
@@ -46,10 +45,10 @@ public struct LocalIdentity: Sendable {
     /// The private key: PKCS #8 in PEM (RFC 7468). A secret.
     public var privateKeyPEM: String { key.pemRepresentation }
 
-    /// The same for every device.
+    /// The same for all devices, so that it reveals nothing.
     static let commonName = "BeamRoom"
-    /// The beginning and the end of what certificates can say (RFC 5280, 4.1.2.5: 99991231235959Z is "no end"): a machine
-    /// whose clock is wrong isn't locked out, and nothing is to be renewed.
+    /// The widest validity that a certificate can express (RFC 5280, 4.1.2.5: 99991231235959Z means no expiry), so that
+    /// a wrong clock locks nobody out and nothing has to be renewed.
     static let notBefore = Date(timeIntervalSince1970: 0)
     static let notAfter = Date(timeIntervalSince1970: 253_402_300_799)
 
@@ -67,12 +66,12 @@ public struct LocalIdentity: Sendable {
 }
 
 extension LocalIdentity: CustomStringConvertible, CustomReflectable {
-    /// Without the secret: this may end up in a log.
+    /// Without the secret, because it may be logged.
     public var description: String { "identity \(deviceKey)" }
     public var customMirror: Mirror { Mirror(self, children: ["deviceKey": deviceKey]) }
 }
 
-/// Why there is no identity.
+/// Why an identity can't be created.
 public enum LocalIdentityError: Error, CustomStringConvertible, Equatable {
     /// It isn't a P-256 private key.
     case unreadableKey

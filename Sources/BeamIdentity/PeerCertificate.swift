@@ -3,22 +3,21 @@ import Crypto
 import Foundation
 import X509
 
-/// Looks at what the other side of a TLS connection presents. Nothing else decides about certificates: there is no
-/// authority, no chain and no name.
+/// Checks the peer's TLS certificate. This is the only check: there is no authority, no chain and no host name.
 public enum PeerCertificate {
-    /// Of a certificate, in bytes of DER. BeamRoom's own take some 300.
-    public static let longest = 16 << 10
+    /// The maximum size of a certificate in bytes of DER. BeamRoom's own take about 300.
+    public static let maxBytes = 16 << 10
 
-    /// The key that is to be proven: of the one certificate, if it is for a P-256 key, signed by that key and valid now.
+    /// The peer's device key, if the chain is a single certificate for a P-256 key, self-signed and currently valid.
     ///
-    /// That the other side has the private key is TLS's to prove. Extensions aren't looked at: they would limit what an
-    /// authority's word is worth, and here there is none.
+    /// TLS itself verifies that the peer has the private key. Extensions are ignored: they would restrict an authority,
+    /// and there is none.
     ///
-    /// - Parameter chain: what was presented, in DER, the other side's own certificate first.
+    /// - Parameter chain: the presented certificates in DER, the peer's own first.
     public static func check(_ chain: [[UInt8]], now: Date = Date()) throws(PeerCertificateError) -> DeviceKey {
         guard let bytes = chain.first else { throw .missing }
         guard chain.count == 1 else { throw .several(chain.count) }
-        guard bytes.count <= longest else { throw .tooLong(bytes.count) }
+        guard bytes.count <= maxBytes else { throw .tooLong(bytes.count) }
         guard let certificate = try? Certificate(derEncoded: bytes) else { throw .unreadable }
         guard let key = P256.Signing.PublicKey(certificate.publicKey) else { throw .unsupportedKey }
         guard certificate.issuer == certificate.subject else { throw .signedByAnother }
@@ -31,7 +30,7 @@ public enum PeerCertificate {
     }
 }
 
-/// What is wrong with what the other side presents.
+/// What is wrong with the peer's certificate.
 public enum PeerCertificateError: Error, CustomStringConvertible, Hashable {
     case missing
     case several(Int)
@@ -43,7 +42,7 @@ public enum PeerCertificateError: Error, CustomStringConvertible, Hashable {
     case notYetValid
     case expired
 
-    /// A part of a sentence: it follows "no connection:" or the like.
+    /// Part of a sentence: it follows "no connection:" or the like.
     public var description: String {
         switch self {
         case .missing:
@@ -51,7 +50,7 @@ public enum PeerCertificateError: Error, CustomStringConvertible, Hashable {
         case .several(let count):
             "the other side has shown \(count) certificates where one is expected; is it BeamRoom, with nothing in between?"
         case .tooLong(let count):
-            "the other side's certificate has \(count) bytes, more than the \(PeerCertificate.longest) that are read"
+            "the other side's certificate has \(count) bytes, more than the \(PeerCertificate.maxBytes) that are read"
         case .unreadable:
             "the other side's certificate can't be read; is it BeamRoom, with nothing in between?"
         case .unsupportedKey:

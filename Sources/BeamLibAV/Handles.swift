@@ -1,11 +1,11 @@
 import BeamMedia
 import CAVCodec
 
-/// The one owner of an `AVFrame`.
+/// Owns an `AVFrame`.
 package final class FrameHandle {
     package let pointer: UnsafeMutablePointer<AVFrame>
 
-    /// Nil when there is no memory.
+    /// Nil if allocation fails.
     package init?() {
         guard let pointer = av_frame_alloc() else { return nil }
         self.pointer = pointer
@@ -16,10 +16,10 @@ package final class FrameHandle {
         av_frame_free(&pointer)
     }
 
-    /// Moves the frame's reference into a buffer of `size`, without copying, that gives it back when nobody reads the
-    /// picture any more.
+    /// Moves the frame's reference into a buffer of `size` without copying. The reference is released with the buffer's
+    /// last reader.
     ///
-    /// The frame holds three planes of `format`; nil when it doesn't, or when there is no memory.
+    /// Nil if the frame doesn't have the three planes of `format`, or allocation fails.
     package func moveIntoBuffer(format: PixelFormat, size: PixelSize) -> PixelBuffer? {
         guard let holder = FrameHandle() else { return nil }
         av_frame_move_ref(holder.pointer, pointer)
@@ -31,17 +31,17 @@ package final class FrameHandle {
             Plane(base: y, stride: Int(fields.linesize.0)), Plane(base: u, stride: Int(fields.linesize.1)),
             Plane(base: v, stride: Int(fields.linesize.2)),
         ]
-        // Touched again only by `release`, which runs once; freeing a frame is safe on any thread.
+        // Sendable: only `release` uses it, once, and a frame may be freed on any thread.
         nonisolated(unsafe) let kept = holder
         return PixelBuffer(format: format, size: size, planes: planes) { av_frame_unref(kept.pointer) }
     }
 }
 
-/// The one owner of an `AVPacket`.
+/// Owns an `AVPacket`.
 package final class PacketHandle {
     package let pointer: UnsafeMutablePointer<AVPacket>
 
-    /// Nil when there is no memory.
+    /// Nil if allocation fails.
     package init?() {
         guard let pointer = av_packet_alloc() else { return nil }
         self.pointer = pointer
@@ -53,11 +53,11 @@ package final class PacketHandle {
     }
 }
 
-/// The one owner of an `AVCodecContext`.
+/// Owns an `AVCodecContext`.
 package final class CodecHandle {
     package let pointer: UnsafeMutablePointer<AVCodecContext>
 
-    /// Nil when there is no memory.
+    /// Nil if allocation fails.
     package init?(_ codec: UnsafePointer<AVCodec>) {
         guard let pointer = avcodec_alloc_context3(codec) else { return nil }
         self.pointer = pointer

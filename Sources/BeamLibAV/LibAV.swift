@@ -1,28 +1,28 @@
 import CAVCodec
 import CLateLibraries
 
-/// What all users of the libav libraries share.
+/// Helpers for all users of the libav libraries.
 package enum LibAV {
-    /// Why what encodes and decodes can't be used, as a sentence goes on; nil: it can. Loads it, which takes a while the
-    /// first time. To be asked before anything of it is called.
+    /// Why the codec libraries can't be used, as the end of a sentence; nil if they can. The first call loads them,
+    /// which takes a while. Must be called before any of their functions.
     package static var codecProblem: String? { problem(beam_load_libavutil) ?? problem(beam_load_libavcodec) }
 
-    /// The same of what reads and writes files.
+    /// The same for the libraries that read and write files.
     package static var formatProblem: String? { codecProblem ?? problem(beam_load_libavformat) }
 
     private static func problem(_ load: () -> UnsafePointer<CChar>?) -> String? { load().map { String(cString: $0) } }
 
-    /// Keeps the libraries from writing to standard error by themselves: what they report comes back as errors.
+    /// Silences the libraries' own output to standard error. Their errors are returned.
     package static let quietened: Void = av_log_set_level(AV_LOG_QUIET)
 
-    /// The library's words for an error code, as they go on inside a sentence.
+    /// The library's message for an error code, to continue a sentence.
     package static func message(_ code: CInt) -> String {
         var text = [CChar](repeating: 0, count: 256)
         guard av_strerror(code, &text, text.count) >= 0 else { return "error \(code)" }
         return words(text)
     }
 
-    /// "no space left on device", but "I/O error".
+    /// Lower-cases the first letter unless an acronym starts the text: "no space left on device", but "I/O error".
     package static func words(_ text: [CChar]) -> String {
         let words = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         guard words.dropFirst().first?.isLowercase == true else { return words }

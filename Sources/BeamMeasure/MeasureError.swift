@@ -1,47 +1,47 @@
-/// Why something could not be measured. Each description is what the person reads: what happened, about what, what to do.
+/// Why a measurement failed. Each description is a person-facing sentence: what happened, to what, what to do.
 public enum MeasureError: Error, Equatable, CustomStringConvertible, Sendable {
-    /// Ctrl-C, or its like: what was measured before counts.
+    /// Interrupted, for example by Ctrl-C. Results measured before it count.
     case cancelled
-    /// The host's or the viewer's process could not be started.
+    /// A host or viewer process could not be started.
     case cannotStart(program: String, reason: String)
-    /// It has ended before it was to; `words` is what it said last.
+    /// The process ended too early; `words` is its last output.
     case ended(who: String, ending: String, words: String)
-    /// What was waited for hasn't come.
+    /// The expected event didn't come in time.
     case nothingCame(what: String, seconds: Double, words: String)
-    /// A directory or file can't be written or read.
+    /// A directory or file can't be read or written.
     case file(path: String, reason: String)
-    /// A results file's line isn't one.
+    /// A line of a results file is invalid.
     case badResults(path: String, line: Int, reason: String)
-    /// A results file without a single result.
+    /// The results file is empty.
     case noResults(path: String)
-    /// Two results files have nothing in common.
+    /// The two results files have no cell in common.
     case nothingInCommon(path: String, theirs: [String], ours: [String])
-    /// A recording that can't serve as the reference.
+    /// The recording can't be used as a reference.
     case unusableRecording(path: String, reason: String)
 
     public var description: String {
         switch self {
-        case .cancelled: "The measurement was broken off."
+        case .cancelled: "The measurement was interrupted."
         case .cannotStart(let program, let reason): "\(program) can't be started: \(reason)."
         case .ended(let who, let ending, let words):
-            "The \(who) has ended too early (\(ending))." + Self.quote(words)
+            "The \(who) ended too early (\(ending))." + Self.quote(words)
         case .nothingCame(let what, let seconds, let words):
-            "\(what) hasn't come within \(Int(seconds)) s." + Self.quote(words)
+            "\(what) didn't come within \(Int(seconds)) s." + Self.quote(words)
         case .file(let path, let reason): "\(path): \(reason)."
         case .badResults(let path, let line, let reason):
-            "\(path), line \(line), is no result of `beamroom measure`: \(reason). Name a results.jsonl as it was written."
+            "\(path), line \(line), isn't a result of `beamroom measure`: \(reason). Name an unmodified results.jsonl."
         case .noResults(let path):
-            "There is no result in \(path). Name a results.jsonl that `beamroom measure` has written."
+            "There is no result in \(path). Name a results.jsonl that `beamroom measure` wrote."
         case .nothingInCommon(let path, let theirs, let ours):
             "Nothing in \(path) can be compared with: it holds \(Self.list(theirs)), and what is measured now is "
                 + "\(Self.list(ours)). Measure the same sizes, rates, contents and bit rate."
         case .unusableRecording(let path, let reason):
-            "The recording \(path) can't be measured with: \(reason). This makes one that can: "
+            "The recording \(path) can't be used as a reference: \(reason). This command makes one that can: "
                 + "`ffmpeg -i INPUT -pix_fmt yuv420p OUTPUT.y4m`."
         }
     }
 
-    private static func quote(_ words: String) -> String { words.isEmpty ? "" : " It said last:\n\(words)" }
+    private static func quote(_ words: String) -> String { words.isEmpty ? "" : " Its last output:\n\(words)" }
 
     private static func list(_ names: [String]) -> String {
         let shown = names.prefix(4).joined(separator: ", ")

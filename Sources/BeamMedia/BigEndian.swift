@@ -1,15 +1,15 @@
-/// Takes big-endian integers and bytes off the front of a buffer: the program's one reader of network order.
+/// Reads big-endian integers and bytes from the front of a buffer. All network data is read with it.
 ///
-/// Safe on any bytes from the network: fields may lie at any alignment, and a field that doesn't fit is nil and takes nothing.
-/// Nothing is copied or allocated.
+/// Safe on any input: fields may be unaligned, and a field that doesn't fit returns nil and consumes nothing. Nothing
+/// is copied or allocated.
 public struct BigEndianReader {
     @usableFromInline let all: UnsafeRawBufferPointer
-    /// Of what has been taken; never beyond the end.
+    /// Bytes consumed; never beyond the end.
     @usableFromInline var offset = 0
 
     @inlinable public init(_ bytes: UnsafeRawBufferPointer) { all = bytes }
 
-    /// What has not been taken yet; valid as long as the buffer is.
+    /// The bytes not consumed yet; valid as long as the buffer.
     @inlinable public var rest: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: all[offset...]) }
 
     /// The next integer; nil if there are too few bytes for it.
@@ -21,14 +21,15 @@ public struct BigEndianReader {
         return Value(bigEndian: all.loadUnaligned(fromByteOffset: offset, as: Value.self))
     }
 
-    /// The next `count` bytes; nil if there are fewer, or if `count` is negative.
+    /// The next `count` bytes; nil if there are fewer, or `count` is negative.
     @inlinable public mutating func bytes(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, count <= all.count - offset else { return nil }
         defer { offset += count }
         return UnsafeRawBufferPointer(rebasing: all[offset..<offset + count])
     }
 
-    /// The bytes behind a length of the type `Length`, which counts them; nil, and nothing is taken, if they aren't all there.
+    /// The bytes after a length field of type `Length`, which counts them; nil, and nothing is consumed, if they are
+    /// incomplete.
     @inlinable public mutating func counted<Length: FixedWidthInteger & BitwiseCopyable>(
         by _: Length.Type
     ) -> UnsafeRawBufferPointer? {
@@ -40,11 +41,10 @@ public struct BigEndianReader {
     }
 }
 
-/// Writes big-endian integers and bytes into memory that its caller has made large enough: the counterpart of
-/// `BigEndianReader`. To write beyond that memory is the caller's mistake, and ends the program.
+/// Writes big-endian integers into memory that the caller has made large enough. Writing beyond its end traps.
 public struct BigEndianWriter {
     @usableFromInline let memory: UnsafeMutableRawBufferPointer
-    /// Of what has been written.
+    /// Bytes written.
     @usableFromInline var offset = 0
 
     @inlinable public init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
@@ -59,7 +59,7 @@ public struct BigEndianWriter {
 }
 
 extension [UInt8] {
-    /// Appends `value` in network order.
+    /// Appends `value` in network byte order.
     @inlinable public mutating func append(bigEndian value: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
     }

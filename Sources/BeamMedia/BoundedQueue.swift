@@ -1,4 +1,4 @@
-/// A queue between two stages that never drops a value silently: `put` says when there is no room.
+/// A bounded queue between two stages. It never drops values by itself: `put` reports when it is full.
 public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
     // Sendable: every field below is read and written under `condition`'s lock only.
     private let condition = MonotonicCondition()
@@ -7,16 +7,17 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
     private var isClosed = false
     public let capacity: Int
     private let weigh: @Sendable (Value) -> Int
-    private let mostWeight: Int
+    private let maxWeight: Int
 
-    /// Holds `capacity` values, and values of `mostWeight` in all by what `weigh` says of each; a single one always has room.
+    /// Holds at most `capacity` values, and at most a total weight of `maxWeight`, as measured by `weigh`. A single
+    /// value always fits.
     public init(
-        capacity: Int, weighing weigh: @escaping @Sendable (Value) -> Int = { _ in 0 }, atMost mostWeight: Int = .max
+        capacity: Int, weighing weigh: @escaping @Sendable (Value) -> Int = { _ in 0 }, atMost maxWeight: Int = .max
     ) {
         precondition(capacity > 0)
         self.capacity = capacity
         self.weigh = weigh
-        self.mostWeight = mostWeight
+        self.maxWeight = maxWeight
     }
 
     public enum PutResult: Sendable { case queued, full, closed }
@@ -26,7 +27,7 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
         condition.withLock {
             if isClosed { return .closed }
             let added = weigh(value)
-            guard values.count < capacity, values.isEmpty || weight + added <= mostWeight else { return .full }
+            guard values.count < capacity, values.isEmpty || weight + added <= maxWeight else { return .full }
             weight += added
             values.append(value)
             condition.signal()
@@ -34,7 +35,7 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Waits for a value; nil when the queue is closed and empty.
+    /// Waits for a value; nil once the queue is closed and empty.
     public func take() -> Value? {
         condition.withLock {
             while values.isEmpty {
@@ -47,7 +48,7 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Throws everything queued away, and says how many values that were.
+    /// Discards all queued values. Returns their number.
     @discardableResult
     public func flush() -> Int {
         condition.withLock {
@@ -61,7 +62,7 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
 
     public var count: Int { condition.withLock { values.count } }
 
-    /// Nothing goes in any more; the taker gets what is left, then nil.
+    /// Rejects further values. `take` returns the remaining values, then nil.
     public func close() {
         condition.withLock {
             isClosed = true

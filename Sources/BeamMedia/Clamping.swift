@@ -1,11 +1,11 @@
 extension FixedWidthInteger {
-    /// The whole part of `value`, where this type can't hold it the nearest value that it holds, and 0 for what is no number.
+    /// The whole part of `value`, clamped to this type's range; 0 for NaN.
     ///
-    /// `Int(_: Double)` traps on infinities, on what is no number and on what doesn't fit: it has no place where anything that a
-    /// peer says goes into the value.
+    /// Use this for values that depend on a peer's input: `Int(_: Double)` traps on infinities, NaN and values out of
+    /// range.
     @inlinable
     public init(clamping value: Double) {
-        // 2⁶³ and 2⁶⁴ are what the largest 64-bit values become as a Double: whatever is below fits.
+        // `Double(Self.max)` rounds up to 2⁶³ or 2⁶⁴ for 64-bit types, so every smaller value fits.
         if value >= Double(Self.max) {
             self = .max
         } else if value <= Double(Self.min) {
@@ -17,7 +17,7 @@ extension FixedWidthInteger {
 }
 
 extension Duration {
-    /// So many seconds in whole nanoseconds, clamped to what 64 bits hold (292 years); zero for what is no number.
+    /// `seconds` in whole nanoseconds, clamped to 64 bits (292 years); zero for NaN.
     @inlinable
     public static func seconds(clamping seconds: Double) -> Duration {
         .nanoseconds(Int64(clamping: seconds * 1e9))

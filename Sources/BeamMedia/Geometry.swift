@@ -13,7 +13,8 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
     /// `1920x1080`, as people type it.
     public var description: String { "\(width)x\(height)" }
 
-    /// The largest size of this aspect ratio whose longer side is at most `longest` pixels; never enlarges, never less than 2 × 2.
+    /// The size scaled down to at most `longest` pixels on the longer side, aspect ratio kept. Never enlarges; at least
+    /// 2 × 2.
     public func fitting(longest: Int) -> PixelSize {
         let long = max(width, height)
         guard longest > 0, long > longest else { return self }
@@ -22,7 +23,7 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A rectangle of pixels; the origin is the top left corner, `x` grows to the right and `y` downwards.
+/// A rectangle of pixels. The origin is the top left corner; `x` grows to the right, `y` downwards.
 public struct PixelRect: Hashable, Sendable, CustomStringConvertible {
     public var x: Int
     public var y: Int
@@ -44,7 +45,7 @@ public struct PixelRect: Hashable, Sendable, CustomStringConvertible {
     public var isEmpty: Bool { width <= 0 || height <= 0 }
     public var area: Int { isEmpty ? 0 : width * height }
 
-    /// `800x600+10+20`, as X11 writes a geometry.
+    /// `800x600+10+20`, X11's geometry notation.
     public var description: String { "\(width)x\(height)+\(x)+\(y)" }
 
     public func intersection(_ other: PixelRect) -> PixelRect {
@@ -54,7 +55,7 @@ public struct PixelRect: Hashable, Sendable, CustomStringConvertible {
             x: left, y: top, width: max(0, min(maxX, other.maxX) - left), height: max(0, min(maxY, other.maxY) - top))
     }
 
-    /// The smallest rectangle that holds both.
+    /// The smallest rectangle that contains both.
     public func union(_ other: PixelRect) -> PixelRect {
         if isEmpty { return other }
         if other.isEmpty { return self }
@@ -69,14 +70,14 @@ public struct PixelRect: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What has changed since some earlier picture: a short list of rectangles that together cover every changed pixel.
+/// The damage since an earlier picture: a short list of rectangles that cover every changed pixel.
 ///
-/// Bounded: beyond `limit` rectangles, the two whose union wastes the fewest pixels become one.
+/// With more than `limit` rectangles, the two whose union adds the fewest pixels are merged.
 public struct DamageRegion: Hashable, Sendable {
-    /// The most rectangles that are kept apart.
+    /// The maximum number of rectangles.
     public static let limit = 16
 
-    /// Never empty rectangles; they may overlap.
+    /// None is empty; they may overlap.
     public private(set) var rects: [PixelRect] = []
 
     public init() {}
@@ -85,7 +86,7 @@ public struct DamageRegion: Hashable, Sendable {
 
     public var isEmpty: Bool { rects.isEmpty }
 
-    /// Pixels in the rectangles' sum, overlaps counted twice.
+    /// The sum of the rectangles' areas; overlaps count twice.
     public var area: Int { rects.reduce(0) { $0 + $1.area } }
 
     public mutating func insert(_ rect: PixelRect) {

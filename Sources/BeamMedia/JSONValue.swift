@@ -1,11 +1,11 @@
-/// A JSON value (RFC 8259), for what has no type of its own: the programs' events. What has one is `Codable`.
+/// A JSON value (RFC 8259) without a type of its own, for the programs' events. Other values are `Codable`.
 ///
-/// Text is made of it, and it of text, by Foundation's coders at the program's edge. What an unauthenticated peer sends never
-/// becomes one: the protocol's `JSONScanner` reads that.
+/// Encoded and decoded by Foundation's coders. Input of unauthenticated peers is never decoded into this type; the
+/// protocol's `JSONScanner` reads it.
 public enum JSONValue: Codable, Equatable, Sendable {
     case null
     case bool(Bool)
-    /// Whole numbers are exact up to 2⁵³, and written without a fraction.
+    /// Whole numbers are exact up to 2⁵³ and encoded without a fraction.
     case number(Double)
     case string(String)
     case array([JSONValue])
@@ -43,7 +43,7 @@ public enum JSONValue: Codable, Equatable, Sendable {
     }
 }
 
-/// What a value is, if it is that.
+/// Typed access; nil if the value has another type.
 extension JSONValue {
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
     public var number: Double? { if case .number(let value) = self { value } else { nil } }

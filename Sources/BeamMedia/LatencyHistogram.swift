@@ -1,6 +1,6 @@
-/// How long something took, many times over: median, 95th percentile and maximum in bounded memory.
+/// A histogram of durations: median, 95th percentile and maximum in bounded memory.
 ///
-/// Buckets grow by 2 %, so a percentile is right to within 1 % of its value; the maximum is exact.
+/// Buckets grow by 2 %, so percentiles are accurate to 1 %; the maximum is exact.
 public struct LatencyHistogram: Sendable {
     /// In milliseconds.
     public struct Summary: Sendable, Equatable {
@@ -9,13 +9,15 @@ public struct LatencyHistogram: Sendable {
         public var max: Double
     }
 
-    private static let smallest = 1_000.0  // 1 µs, in nanoseconds
+    /// The first bucket's upper bound: 1 µs.
+    private static let firstBoundNanoseconds = 1_000.0
     private static let growth = 1.02
-    private static let bucketCount = 931  // up to 100 s
+    /// Reaches 100 s.
+    private static let bucketCount = 931
 
     private var counts = [UInt32](repeating: 0, count: bucketCount)
     private static let bounds: [Double] = {
-        var bound = smallest
+        var bound = firstBoundNanoseconds
         return (0..<bucketCount).map { _ in
             defer { bound *= growth }
             return bound
@@ -40,7 +42,7 @@ public struct LatencyHistogram: Sendable {
         longest = max(longest, duration)
     }
 
-    /// Nil while nothing was recorded.
+    /// Nil while empty.
     public var summary: Summary? {
         guard count > 0 else { return nil }
         return Summary(median: percentile(0.5), p95: percentile(0.95), max: longest.inMilliseconds)
@@ -52,7 +54,7 @@ public struct LatencyHistogram: Sendable {
         for (index, bucket) in counts.enumerated() {
             seen += Int(bucket)
             if seen >= wanted {
-                // The middle of the bucket, but never more than was ever seen.
+                // The bucket's geometric centre, at most the maximum.
                 return min(Self.bounds[index] / Self.growth.squareRoot() / 1_000_000, longest.inMilliseconds)
             }
         }
@@ -60,7 +62,7 @@ public struct LatencyHistogram: Sendable {
     }
 }
 
-/// One stage's time, over the last report's interval and since the beginning.
+/// A stage's latencies: since the last report, and in total.
 public struct LatencyTrack: Sendable {
     public private(set) var total = LatencyHistogram()
     private var recent = LatencyHistogram()
@@ -72,7 +74,7 @@ public struct LatencyTrack: Sendable {
         recent.record(duration)
     }
 
-    /// What was recorded since the last call.
+    /// The durations recorded since the last call.
     public mutating func takeRecent() -> LatencyHistogram.Summary? {
         defer { recent = LatencyHistogram() }
         return recent.summary

@@ -1,4 +1,4 @@
-/// A slot of one between two stages: a newer value replaces one that nobody took, and the replaced are counted.
+/// A slot of one between two stages: a newer value replaces one that wasn't taken, and replaced values are counted.
 public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
     // Sendable: every field below is read and written under `condition`'s lock only.
     private let condition = MonotonicCondition()
@@ -8,15 +8,15 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
     private var replacedCount: UInt64 = 0
     private let replacing: @Sendable (_ newer: Value, _ older: Value) -> Value
 
-    /// `replacing` makes the value that takes the place of both, where an older one was never taken.
+    /// - Parameter replacing: combines a new value with the one it replaces.
     public init(replacing: @escaping @Sendable (_ newer: Value, _ older: Value) -> Value = { newer, _ in newer }) {
         self.replacing = replacing
     }
 
-    /// Values that were put in and replaced before anyone took them.
+    /// The number of values that were replaced before they were taken.
     public var replaced: UInt64 { condition.withLock { replacedCount } }
 
-    /// Puts `newer` in. Returns false when the slot is closed.
+    /// Puts `newer` in. False if the slot is closed.
     @discardableResult
     public func put(_ newer: Value) -> Bool {
         condition.withLock {
@@ -32,15 +32,15 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Why `take` returned.
+    /// The result of `take`.
     public enum Taken {
         case value(Value)
-        /// `nudge()` was called, or the time is up, and no value is there.
+        /// `nudge()` was called or the deadline has passed, and there is no value.
         case nudged
         case closed
     }
 
-    /// Waits for a value, a nudge, closing, or until the monotonic clock shows `deadline` (nil: no end).
+    /// Waits for a value, a nudge, `close`, or until `deadline` on the monotonic clock (nil: no deadline).
     public func take(until deadline: MediaTime? = nil) -> Taken {
         condition.withLock {
             var isTimeUp = false
@@ -60,7 +60,7 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Takes what is there, without waiting.
+    /// Takes the value if there is one, without waiting.
     public func takeIfPresent() -> Value? {
         condition.withLock {
             defer { value = nil }
@@ -68,7 +68,7 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Wakes the taker though no value has come.
+    /// Wakes the taker without a value.
     public func nudge() {
         condition.withLock {
             isNudged = true
@@ -76,7 +76,7 @@ public final class LatestSlot<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Nothing goes in any more; the taker gets what is there, then `closed`.
+    /// Rejects further values. `take` returns a remaining value, then `closed`.
     public func close() {
         condition.withLock {
             isClosed = true

@@ -1,8 +1,7 @@
-/// A point on the machine's monotonic clock, in nanoseconds since an arbitrary start.
+/// A point in time on the machine's monotonic clock, in nanoseconds since an arbitrary start.
 ///
-/// The core never reads a clock: time comes in as an argument. `BeamClock` reads the real one, tests make up theirs.
+/// The core never reads a clock; time is passed in. `BeamClock` reads the real one, tests use virtual time.
 public struct MediaTime: Hashable, Comparable, Sendable {
-    /// Nanoseconds since the clock's start.
     public var nanoseconds: Int64
 
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
@@ -17,7 +16,7 @@ public struct MediaTime: Hashable, Comparable, Sendable {
     /// Earlier than every other time.
     public static let distantPast = MediaTime(nanoseconds: .min)
 
-    // What a peer says its clock shows may lie anywhere: sums and differences end at the ends of the range, they don't trap.
+    // A peer's clock may have any value, so sums and differences saturate instead of trapping.
 
     public static func + (time: MediaTime, interval: Duration) -> MediaTime {
         let interval = interval.inNanoseconds
@@ -41,7 +40,7 @@ public struct MediaTime: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// The interval in nanoseconds, clamped to what 64 bits hold (292 years).
+    /// The duration in nanoseconds, clamped to 64 bits (292 years).
     public var inNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -50,9 +49,9 @@ extension Duration {
         return sum
     }
 
-    /// The interval in milliseconds, with its fraction.
+    /// The duration in milliseconds, with its fraction.
     public var inMilliseconds: Double { Double(inNanoseconds) / 1_000_000 }
 
-    /// The interval in seconds, with its fraction.
+    /// The duration in seconds, with its fraction.
     public var inSeconds: Double { Double(inNanoseconds) / 1_000_000_000 }
 }

@@ -1,10 +1,11 @@
 import Glibc
 
-/// A lock, and waiting for a change under it. Waits end by the monotonic clock, so setting the machine's date moves none of them.
+/// A mutex with a condition variable that uses the monotonic clock, so that setting the system's date doesn't affect
+/// waits.
 ///
-/// Foundation's `NSCondition` waits by the date, and Swift's C importer doesn't see `pthread_cond_clockwait`.
+/// Foundation's `NSCondition` waits by the system's date, and Swift doesn't import `pthread_cond_clockwait`.
 public final class MonotonicCondition: @unchecked Sendable {
-    // Sendable: both are made for several threads, and only the pthread functions touch them.
+    // Sendable: only pthread functions, which are thread-safe, access the two.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
@@ -31,10 +32,10 @@ public final class MonotonicCondition: @unchecked Sendable {
         return try body()
     }
 
-    /// Lets go of the lock until it is signalled; may return without a signal. Under the lock only.
+    /// Waits for a signal, releasing the lock meanwhile; may return without one. Needs the lock.
     public func wait() { pthread_cond_wait(condition, mutex) }
 
-    /// The same, until the monotonic clock shows `time` at most. Returns false when that time has come.
+    /// Waits like `wait()`, at most until `time`. False once that time has passed.
     public func wait(until time: MediaTime) -> Bool {
         let nanoseconds = max(0, time.nanoseconds)
         var deadline = timespec(
@@ -42,9 +43,9 @@ public final class MonotonicCondition: @unchecked Sendable {
         return pthread_cond_timedwait(condition, mutex, &deadline) == 0
     }
 
-    /// Wakes one that waits.
+    /// Wakes one waiting thread.
     public func signal() { pthread_cond_signal(condition) }
 
-    /// Wakes all that wait.
+    /// Wakes all waiting threads.
     public func broadcast() { pthread_cond_broadcast(condition) }
 }

@@ -1,15 +1,15 @@
-/// How a picture's samples lie in memory.
+/// The layout of a picture's samples in memory.
 public enum PixelFormat: Hashable, Sendable {
-    /// One plane of 4 bytes a pixel: blue, green, red, unused (X11's 24-bit TrueColor on a little-endian machine).
+    /// One plane with 4 bytes per pixel: blue, green, red, unused (X11's 24-bit TrueColor on a little-endian machine).
     case bgrx
-    /// Three planes of 8 bits, 4:2:0: Y, then Cb and Cr of ⌈width/2⌉ × ⌈height/2⌉.
+    /// Three 8-bit planes, 4:2:0: Y, then Cb and Cr of ⌈width/2⌉ × ⌈height/2⌉.
     case i420
-    /// Three planes of 8 bits, 4:4:4: Y, Cb and Cr of width × height.
+    /// Three 8-bit planes, 4:4:4: Y, Cb and Cr of width × height.
     case i444
 
     public var planeCount: Int { self == .bgrx ? 1 : 3 }
 
-    /// Bytes of samples in a row of plane `index` (without padding), and its rows, for a picture of `size`.
+    /// Bytes per row of plane `index` (without padding) and its number of rows, for a picture of `size`.
     public func plane(_ index: Int, of size: PixelSize) -> (rowBytes: Int, rows: Int) {
         switch self {
         case .bgrx: (size.width * 4, size.height)
@@ -33,18 +33,18 @@ public struct ColourDescription: Hashable, Sendable {
         self.isFullRange = isFullRange
     }
 
-    /// What BeamRoom sends: BT.709, limited range.
+    /// The description of the pictures that BeamRoom sends: BT.709, limited range.
     public static let bt709Limited = ColourDescription(matrix: .bt709, isFullRange: false)
 }
 
-/// One plane of a picture: rows of bytes, `stride` bytes from one row to the next.
+/// A plane of a picture: rows of bytes, `stride` bytes apart.
 public struct Plane: @unchecked Sendable {
-    // Sendable: the memory belongs to the `PixelBuffer` that lends the plane, and is written by one stage only,
-    // before the picture is handed on.
+    // Sendable: the memory belongs to the plane's `PixelBuffer`. Only one stage writes it, before the picture is handed
+    // on.
 
     /// The first byte of the top row.
     public let base: UnsafeMutableRawPointer
-    /// Bytes from one row to the next, at least a row's own.
+    /// Bytes from one row to the next, at least a row's size.
     public let stride: Int
 
     public init(base: UnsafeMutableRawPointer, stride: Int) {
@@ -53,18 +53,18 @@ public struct Plane: @unchecked Sendable {
     }
 }
 
-/// The memory of a picture, shared by whoever holds the picture and given back when the last one lets go.
+/// A picture's memory, shared by its holders and released by the last one.
 ///
-/// Written by its maker before it is handed on, read-only afterwards.
+/// Written by its creator before it is handed on, read-only afterwards.
 public final class PixelBuffer: @unchecked Sendable {
-    // Sendable: immutable but for the pixels, which only the maker writes, before handing on.
+    // Sendable: immutable except for the pixels, which only the creator writes, before handing on.
 
     public let format: PixelFormat
     public let size: PixelSize
     public let planes: [Plane]
     private let release: @Sendable () -> Void
 
-    /// Wraps memory that somebody else owns; `release` is called once, on any thread, when nobody reads it any more.
+    /// Wraps memory owned elsewhere. `release` is called once, on any thread, when the last holder releases the buffer.
     public init(
         format: PixelFormat, size: PixelSize, planes: [Plane], release: @escaping @Sendable () -> Void
     ) {
@@ -75,7 +75,7 @@ public final class PixelBuffer: @unchecked Sendable {
         self.release = release
     }
 
-    /// Fresh memory, rows aligned to 64 bytes. The first touch of fresh pages is dear: keep and reuse buffers (`PixelBufferPool`).
+    /// New memory with rows aligned to 64 bytes. First use of new pages is slow, so reuse buffers (`PixelBufferPool`).
     public convenience init(format: PixelFormat, size: PixelSize) {
         let alignment = 64
         var offsets: [(offset: Int, stride: Int)] = []
@@ -86,7 +86,7 @@ public final class PixelBuffer: @unchecked Sendable {
             offsets.append((total, stride))
             total += stride * rows
         }
-        // A margin behind the last row lets vector code read a full register there.
+        // A margin after the last row, because vector code may read a full register there.
         nonisolated(unsafe) let memory = UnsafeMutableRawPointer.allocate(
             byteCount: total + alignment, alignment: alignment)
         self.init(
@@ -98,20 +98,19 @@ public final class PixelBuffer: @unchecked Sendable {
     deinit { release() }
 }
 
-/// One picture on its way: pixels, and what is known of them.
+/// A picture with its metadata.
 public struct Picture: Sendable {
     public var buffer: PixelBuffer
-    /// Meaning of the YCbCr samples.
     public var colour: ColourDescription
-    /// When the screen looked like this (for a decoded picture: when its frame's last part arrived), on this machine's clock.
+    /// The capture time; for a decoded picture, the arrival time of its frame's last part. On this machine's clock.
     public var time: MediaTime
-    /// For a decoded picture: when the host's screen looked like this, on this machine's clock, if that is known.
+    /// For a decoded picture: the host's capture time converted to this machine's clock, if known.
     public var captureTime: MediaTime?
-    /// For a decoded picture: when it was ready to be shown.
+    /// For a decoded picture: when decoding finished.
     public var decodedTime: MediaTime?
-    /// What differs from the picture that the same source handed on before. A source that doesn't know says everything.
+    /// The damage since the source's previous picture. A source that doesn't know reports everything.
     public var damage: DamageRegion
-    /// The source's own count of pictures, from 0; the wire's sequence number for a decoded one.
+    /// The source's number of the picture, from 0; for a decoded picture, the wire's sequence number.
     public var number: UInt64
 
     public init(
@@ -128,7 +127,7 @@ public struct Picture: Sendable {
     public var size: PixelSize { buffer.size }
     public var format: PixelFormat { buffer.format }
 
-    /// This picture in the place of `older`, which nobody has looked at: what changed then has changed now.
+    /// This picture, replacing `older`, which wasn't taken: the damage of both is combined.
     public func replacing(_ older: Picture) -> Picture {
         var picture = self
         guard older.size == size else {

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Picture memory that is used again: the first touch of fresh pages costs more than filling them.
+/// Reuses picture memory, because first use of new pages costs more time than filling them.
 ///
-/// Keeps buffers of one format and size; asking for another one drops those.
+/// Keeps buffers of one format and size. Asking for another drops the old ones.
 public final class PixelBufferPool: Sendable {
     private struct Idle: Sendable {
         var format = PixelFormat.bgrx
@@ -13,10 +13,10 @@ public final class PixelBufferPool: Sendable {
     private let idle = Mutex(Idle())
     private let limit: Int
 
-    /// Keeps at most `limit` buffers that nobody uses.
+    /// - Parameter limit: how many unused buffers are kept.
     public init(limit: Int = 4) { self.limit = limit }
 
-    /// A buffer of `size`, its content left from its last use or undefined. It returns to the pool by itself.
+    /// A buffer of `size` with undefined content. It returns to the pool when its last holder releases it.
     public func buffer(format: PixelFormat, size: PixelSize) -> PixelBuffer {
         let backing =
             idle.withLock { idle -> PixelBuffer? in

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The one thread that owns a stage. Runs its body once; `join` waits for its end.
+/// A thread for one stage. Runs its body once; `join` waits for its end.
 public final class StageThread: Sendable {
     private let completion = Completion()
 
-    /// Starts a thread named `name` (the system shows its first 15 bytes) that runs `body`.
+    /// Starts a thread that runs `body`. The system shows the first 15 bytes of `name`.
     public init(_ name: String, body: @escaping @Sendable () -> Void) {
         let completion = self.completion
         let thread = Thread {
@@ -16,11 +16,11 @@ public final class StageThread: Sendable {
         thread.start()
     }
 
-    /// Waits until the body has returned. Not to be called by the stage itself.
+    /// Waits until the body has returned. Must not be called on the thread itself.
     public func join() { completion.wait() }
 }
 
-/// Something that happens once, and can be waited for.
+/// A one-time event that can be waited for.
 private final class Completion: @unchecked Sendable {
     // Sendable: `isDone` is read and written under `condition`'s lock only.
     private let condition = MonotonicCondition()

@@ -1,23 +1,22 @@
 import BeamMedia
 
-/// YCbCr to RGB, as one 3 × 3 matrix and three offsets: the only place where these coefficients stand. The pixel
-/// kernels and the window's shader both take theirs from here.
+/// The conversion from YCbCr to RGB as a 3 × 3 matrix and three offsets. The pixel kernels and the OpenGL shader both
+/// take their coefficients from here.
 ///
-/// All samples are normalised: 0…1 stands for the bytes 0…255 (what an OpenGL `UNSIGNED_BYTE` texture gives).
-/// `rgb = rows × (y, cb, cr) + offsets`, row by row, then clamped to 0…1.
+/// Samples are normalised: 0…1 for bytes 0…255, as in an OpenGL `UNSIGNED_BYTE` texture. `rgb = rows × (y, cb, cr) +
+/// offsets`, row by row, then clamped to 0…1.
 public struct ColourMatrix: Hashable, Sendable {
-    /// One row of three factors: for Y, Cb and Cr, in that order.
+    /// Three factors: for Y, Cb and Cr.
     public struct Row: Hashable, Sendable {
         public var y: Double
         public var cb: Double
         public var cr: Double
     }
 
-    /// What makes red, green and blue.
     public let red: Row
     public let green: Row
     public let blue: Row
-    /// What is added to red, green and blue: −`row` × the code values of black.
+    /// Added to red, green and blue: −`row` × the code values of black.
     public let offsets: (red: Double, green: Double, blue: Double)
 
     /// The luma weights of red and blue: ITU-R BT.709-6 item 3.2, BT.601-7 item 2.5.1, BT.2020-2 table 4
@@ -32,13 +31,12 @@ public struct ColourMatrix: Hashable, Sendable {
         return (red, 1 - red - blue, blue)
     }
 
-    /// The code values of black, and how many code values black to white and the whole span of Cb take
-    /// (ITU-T H.273 clause 8.3, 8 bits).
+    /// The code value of black, and the ranges of luma (black to white) and chroma in code values (ITU-T H.273 clause
+    /// 8.3, 8 bits).
     static func quantisation(isFullRange: Bool) -> (black: Double, lumaSpan: Double, chromaSpan: Double) {
         isFullRange ? (0, 255, 255) : (16, 219, 224)
     }
 
-    /// The matrix for samples that mean what `colour` says.
     public init(_ colour: ColourDescription) {
         let weight = Self.lumaWeights(colour.matrix)
         let (black, lumaSpan, chromaSpan) = Self.quantisation(isFullRange: colour.isFullRange)

@@ -1,17 +1,17 @@
 import BeamMedia
 import CBeamPixels
 
-/// Finds what differs from one picture to the next.
+/// Finds the differences between two pictures.
 ///
-/// Reads every sample of what is equal, and little of what isn't: about 0.2 ms for a 1080p picture that stands still, next to
-/// nothing where all has changed. Keeps its memory: one for each stream of pictures, used by one thread.
+/// Reads all samples of equal parts and few of different ones: about 0.2 ms for an unchanged 1080p picture, almost
+/// nothing if everything has changed. Reuses its memory, so keep one per stream of pictures, on one thread.
 public struct PictureChange {
     private var tiles: [UInt8] = []
 
     public init() {}
 
-    /// Rectangles that hold every sample that differs between `older` and `newer` (i420 or i444, of the same format and size),
-    /// in tiles of 64 × 16 pixels. Empty where the pictures are equal.
+    /// Rectangles that cover all samples that differ between `older` and `newer` (i420 or i444, same format and size),
+    /// in tiles of 64 × 16 pixels. Empty if the pictures are equal.
     public mutating func damage(from older: PixelBuffer, to newer: PixelBuffer) -> DamageRegion {
         damage(from: older, to: newer, kernel: .best)
     }
@@ -29,29 +29,29 @@ public struct PictureChange {
             beam_changed_tiles(
                 a, b, size.raw, newer.format == .i420 ? 1 : 0, &tiles, kernel.raw))
         guard changed > 0 else { return DamageRegion() }
-        // In one piece, even the whole is quicker to convert and to show than half of it in many.
+        // Converting and showing the whole picture at once is faster than half of it in many pieces.
         if changed * 2 >= tiles.count { return DamageRegion(PixelRect(size)) }
         let region = tiles.withUnsafeBufferPointer { TileGrid(tiles: $0, across: across, down: down).region(size) }
         return region.area * 2 >= size.area ? DamageRegion(PixelRect(size)) : region
     }
 }
 
-/// Marked tiles, row by row, and the rectangles that they make up.
+/// A grid of marked tiles, row by row, and their combination into rectangles.
 struct TileGrid {
     static let width = Int(BEAM_TILE_WIDTH)
     static let height = Int(BEAM_TILE_HEIGHT)
-    /// Beyond this many rectangles, each row of tiles is taken from its first marked one to its last: to merge them two by
-    /// two would take longer than to draw a little more.
-    private static let most = 48
+    /// With more rectangles than this, each row of tiles becomes one span from its first to its last marked tile,
+    /// because merging them pairwise would take longer than drawing more pixels.
+    private static let maxRectangles = 48
 
     var tiles: UnsafeBufferPointer<UInt8>
     var across: Int
     var down: Int
 
-    /// The marked tiles, in pixels of a picture of `size`.
+    /// The marked tiles' area in a picture of `size`, in pixels.
     func region(_ size: PixelSize) -> DamageRegion {
         var found = rectangles { runs(in: $0) }
-        if found.count > Self.most { found = rectangles { span(of: $0) } }
+        if found.count > Self.maxRectangles { found = rectangles { span(of: $0) } }
         var region = DamageRegion()
         let bounds = PixelRect(size)
         for rect in found {
@@ -63,7 +63,7 @@ struct TileGrid {
         return region
     }
 
-    /// Rectangles of tiles: runs that stand one below the other, of the same place and width, are one.
+    /// Combines vertically adjacent runs of the same columns into one rectangle.
     private func rectangles(_ parts: (_ row: Int) -> [Range<Int>]) -> [PixelRect] {
         var closed: [PixelRect] = []
         var open: [PixelRect] = []

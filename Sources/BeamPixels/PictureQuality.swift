@@ -3,7 +3,7 @@ import CBeamPixels
 import CYUV
 import Glibc
 
-/// How close one picture is to another, plane by plane.
+/// Measures the similarity of two pictures, plane by plane.
 public enum PictureQuality {
     /// Peak signal-to-noise ratio of plane `plane` (0 is luma) in dB, with 255 as the peak; infinite for equal planes.
     ///
@@ -17,7 +17,7 @@ public enum PictureQuality {
         return 10 * log10(255 * 255 * Double(size.area) / Double(error))
     }
 
-    /// Mean structural similarity of plane `plane` (0 is luma): 1 for equal planes. Uniform windows of 8 × 8 samples, 4
+    /// Mean structural similarity of plane `plane` (0 is luma); 1 for equal planes. Uniform windows of 8 × 8 samples, 4
     /// samples apart, with the constants of Wang, Bovik, Sheikh and Simoncelli (2004).
     ///
     /// Both buffers have the same format and size.
@@ -26,8 +26,8 @@ public enum PictureQuality {
         return beam_structural_similarity(a.planes[plane].constant, b.planes[plane].constant, size.raw)
     }
 
-    /// The sums of absolute differences of two planes of `size` samples, of 8 bits, in each block of 16 × 16 samples, row by row.
-    /// Blocks at the right and the lower edge are smaller where the planes end in them.
+    /// The sum of absolute differences of two 8-bit planes of `size` samples for each block of 16 × 16 samples, row by
+    /// row. Blocks at the right and bottom edges may be smaller.
     public static func blockDifferences(_ a: Plane, _ b: Plane, _ size: PixelSize) -> [UInt32] {
         let count = ((size.width + 15) / 16) * ((size.height + 15) / 16)
         return [UInt32](unsafeUninitializedCapacity: count) { sums, initialized in
@@ -36,7 +36,7 @@ public enum PictureQuality {
         }
     }
 
-    /// The size of the plane in bytes, which both have.
+    /// The plane's size in bytes and rows; both pictures must agree.
     private static func commonPlaneSize(_ a: PixelBuffer, _ b: PixelBuffer, _ plane: Int) -> PixelSize {
         precondition(a.format == b.format && a.size == b.size && !PixelRect(a.size).isEmpty)
         let (rowBytes, rows) = a.format.plane(plane, of: a.size)

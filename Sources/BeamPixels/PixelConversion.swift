@@ -1,33 +1,33 @@
 import BeamMedia
 import CBeamPixels
 
-/// Conversions that every pixel goes through. Each returns when it is done and allocates nothing that lasts; the rows of large
-/// rectangles are shared with a second thread.
+/// Pixel format conversions. Each is synchronous and allocates no lasting memory. Large rectangles are shared with a
+/// second thread.
 ///
-/// Chroma of 4:2:0 pictures sits in the centre of its 2 × 2 pixels (H.273's chroma sample location type 1): a Cb or Cr
-/// sample is the mean of the four pixels. Chroma sample `i` thus lies at `2i + 0.5` in pixels; beyond the outermost samples
-/// the outermost repeats.
+/// 4:2:0 chroma is sited in the centre of its 2 × 2 pixels (H.273 chroma sample location type 1): a Cb or Cr sample is
+/// the mean of the four pixels. Chroma sample `i` is at `2i + 0.5` in pixels; outermost samples are repeated beyond the
+/// edge.
 ///
-/// The way back interpolates bilinearly, and adds what luma says of the chroma's detail: where the chroma around goes with
-/// the luma, as it does in text of any colour on any other, a pixel's luma tells its chroma (the guided filter of He, Sun and
-/// Tang; CBeamPixels/chroma.c has the arithmetic). Text comes out nearly as sharp as from 4:4:4; where luma explains nothing,
-/// as in film, the chroma is what interpolation gives.
+/// The conversion to RGB interpolates chroma bilinearly, then adds detail from luma: where chroma varies linearly with
+/// luma, as in text of any two colours, a pixel's luma determines its chroma (the guided filter of He, Sun and Tang;
+/// for the arithmetic see CBeamPixels/chroma.c). Text is then almost as sharp as with 4:4:4. Where luma doesn't explain
+/// chroma, as in film, the result is plain interpolation.
 public enum PixelConversion {
-    /// Which of the compiled variants does the work. They agree to the bit.
+    /// The compiled variant to use. All variants give identical results.
     package enum Kernel: Sendable {
-        /// The fastest that this processor has.
+        /// The fastest variant for this processor.
         case best
-        /// Plain C, as on processors without a variant of their own.
+        /// Plain C, used on processors without a special variant.
         case portable
 
         var raw: beam_kernel { self == .best ? BEAM_KERNEL_BEST : BEAM_KERNEL_PORTABLE }
     }
 
-    /// Converts the `rects` of `source` (bgrx) to BT.709 limited range, into the same places of `destination` (i420).
+    /// Converts `rects` of `source` (bgrx) to BT.709 limited range, at the same position in `destination` (i420).
     ///
-    /// Both have the same size, odd ones included: the missing column and row of the last chroma samples are the outermost
-    /// pixels again. Rectangles are clipped to the picture and widened to even boundaries; nothing outside is touched.
-    /// Every sample is the real-valued formula's, rounded to the nearest (at most 1 off at ties).
+    /// Both have the same size, which may be odd: the outermost pixels then replace the missing column and row of the
+    /// last chroma samples. Rectangles are clipped to the picture and widened to even boundaries; nothing else is
+    /// changed. Each sample is the exact formula's value rounded to nearest (ties may differ by 1).
     public static func bgrxToI420(_ source: PixelBuffer, into destination: PixelBuffer, rects: DamageRegion) {
         bgrxToI420(source, into: destination, rects: rects, kernel: .best)
     }
@@ -51,10 +51,10 @@ public enum PixelConversion {
         }
     }
 
-    /// Converts the `rects` of `source` (bgrx) to BT.709 limited range, into the same places of `destination` (i444).
+    /// Converts `rects` of `source` (bgrx) to BT.709 limited range, at the same position in `destination` (i444).
     ///
-    /// Both have the same size. Rectangles are clipped to the picture; nothing outside is touched. Every sample is the real-valued
-    /// formula's, rounded to the nearest (at most 1 off at ties).
+    /// Both have the same size. Rectangles are clipped to the picture; nothing else is changed. Each sample is the
+    /// exact formula's value rounded to nearest (ties may differ by 1).
     public static func bgrxToI444(_ source: PixelBuffer, into destination: PixelBuffer, rects: DamageRegion) {
         bgrxToI444(source, into: destination, rects: rects, kernel: .best)
     }
@@ -72,16 +72,17 @@ public enum PixelConversion {
         }
     }
 
-    /// Converts the part `rect` of `source` (i420 or i444) to bgrx (the fourth byte is 255).
+    /// Converts `rect` of `source` (i420 or i444) to bgrx; the fourth byte is 255.
+    ///
+    /// Each byte is within 1 of the exact formula: `ColourMatrix` applied to interpolated chroma. A pixel depends on
+    /// pixels at most three columns and rows away.
     ///
     /// - Parameters:
-    ///   - colour: what the samples mean.
-    ///   - destination: where the rectangle's top left pixel goes, with room for `rect.height` rows of `rect.width` × 4 bytes.
+    ///   - colour: the meaning of the samples.
+    ///   - destination: address of the rectangle's top left pixel, with room for `rect.height` rows of `rect.width` × 4
+    ///     bytes.
     ///   - stride: bytes from one destination row to the next.
-    ///   - rect: which pixels; inside the picture, any odd or even place and size.
-    ///
-    /// Every byte is within 1 of the real-valued formula: `ColourMatrix` on interpolated chroma. A pixel depends on those at
-    /// most three columns and rows from it.
+    ///   - rect: must be inside the picture; any position and size.
     public static func toBGRX(
         _ source: PixelBuffer, colour: ColourDescription, into destination: UnsafeMutableRawPointer, stride: Int,
         rect: PixelRect
@@ -107,7 +108,7 @@ public enum PixelConversion {
         }
     }
 
-    /// The kernels' fixed-point form of the matrix: 13 bits of fraction for the factors, 5 for the sums.
+    /// The kernels' fixed-point matrix: 13 fraction bits for factors, 5 for sums.
     private static func toRGBCoefficients(_ colour: ColourDescription) -> beam_to_rgb {
         let matrix = ColourMatrix(colour)
         let (black, _, _) = ColourMatrix.quantisation(isFullRange: colour.isFullRange)
@@ -115,11 +116,11 @@ public enum PixelConversion {
         return beam_to_rgb(
             luma: factor(matrix.red.y), red_v: factor(matrix.red.cr), green_u: factor(matrix.green.cb),
             green_v: factor(matrix.green.cr), blue_u: factor(matrix.blue.cb),
-            // The kernels subtract 128 from the chroma themselves; black's luma is left, and the half that rounds.
+            // The kernels subtract 128 from chroma, so the offset is black's luma and 1/2 for rounding.
             offset: Int16((-matrix.red.y * black * 32 + 16).rounded()))
     }
 
-    /// RGB to YCbCr with 15 bits of fraction, from the same weights as `ColourMatrix`.
+    /// RGB to YCbCr with 15 fraction bits, from the same weights as `ColourMatrix`.
     private static func toYUVCoefficients(_ colour: ColourDescription) -> beam_to_yuv {
         let weight = ColourMatrix.lumaWeights(colour.matrix)
         let (black, lumaSpan, chromaSpan) = ColourMatrix.quantisation(isFullRange: colour.isFullRange)

@@ -1,10 +1,9 @@
 import BeamMedia
 import CYUV
 
-/// Scales planes of 8-bit samples.
 public enum PlaneScaling {
-    /// The plane of `size` reduced to `target`, row by row without padding: each sample is the mean of those that it covers. Sides that
-    /// `target` has longer are interpolated. Neither size is empty.
+    /// Scales the plane of `size` to `target`, row by row without padding. Reduction takes the mean of the covered
+    /// samples, enlargement interpolates. Neither size may be empty.
     public static func means(of plane: Plane, _ size: PixelSize, to target: PixelSize) -> [UInt8] {
         precondition(!PixelRect(size).isEmpty && !PixelRect(target).isEmpty)
         return [UInt8](unsafeUninitializedCapacity: target.area) { samples, initialized in

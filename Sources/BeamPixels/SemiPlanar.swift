@@ -2,8 +2,8 @@ import BeamMedia
 import CYUV
 
 extension PixelConversion {
-    /// Separates `chroma`, interleaved as in NV12 (Cb, Cr, Cb, Cr, …), into the chroma planes of `destination` (i420), whose
-    /// ⌈width/2⌉ pairs in each of ⌈height/2⌉ rows it holds.
+    /// Splits interleaved `chroma`, as in NV12 (Cb, Cr, Cb, Cr, …), into the chroma planes of `destination` (i420).
+    /// `chroma` has ⌈height/2⌉ rows of ⌈width/2⌉ pairs.
     public static func separateChroma(_ chroma: Plane, into destination: PixelBuffer) {
         precondition(destination.format == .i420)
         let (columns, rows) = destination.format.plane(1, of: destination.size)

@@ -1,19 +1,19 @@
 import BeamProtocol
 
-/// What a person types to mean a device.
+/// The text by which a person refers to a device: its name, or the beginning of its key.
 struct DeviceQuery {
-    /// So that a short name isn't taken for a key by chance.
-    static let fewestDigits = 4
+    /// Prevents a short name from being taken for the beginning of a key.
+    static let minDigits = 4
 
     private let name: String
-    /// Lower-case hexadecimal digits; nil when it isn't the beginning of a key.
+    /// Lower-case hexadecimal digits; nil if the text can't be the beginning of a key.
     private let digits: String?
 
     init(_ text: String) {
         name = text
         let digits = text.lowercased().filter { $0 != " " }
         let isKey = digits.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
-        let fits = (Self.fewestDigits...2 * DeviceKey.length).contains(digits.utf8.count)
+        let fits = (Self.minDigits...2 * DeviceKey.length).contains(digits.utf8.count)
         self.digits = isKey && fits ? digits : nil
     }
 

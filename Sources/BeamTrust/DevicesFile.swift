@@ -1,18 +1,18 @@
 import BeamProtocol
 import Foundation
 
-/// What stands in `devices.json`:
+/// The format of `devices.json`:
 ///
 ///     { "version": 1, "devices": [
 ///         { "name": "Studio", "key": "9f86…64 digits", "roles": ["host", "viewer"], "pairedAt": "2026-03-01T09:30:00Z",
 ///           "places": ["192.0.2.7:52345"] } ] }
 ///
-/// Members that aren't known are ignored; roles that aren't are an error, for they'd be lost by the next change.
+/// Unknown members are ignored. Unknown roles are an error, because the next change would drop them.
 enum DevicesFile {
     static let version = 1
     /// In bytes.
-    static let longest = 1 << 20
-    static let mostDevices = 1000
+    static let maxBytes = 1 << 20
+    static let maxDevices = 1000
 
     enum Failure: Error, Equatable {
         case newer(version: Int)
@@ -33,7 +33,7 @@ enum DevicesFile {
         var key: String
         var roles: [String]
         var pairedAt: String
-        /// Left out where there are none, as in files of before.
+        /// Omitted if empty; older files don't have it.
         var places: [String]?
     }
 
@@ -49,7 +49,7 @@ enum DevicesFile {
     }
 
     static func decode(_ bytes: [UInt8]) throws(Failure) -> [RememberedDevice] {
-        guard bytes.count <= longest else { throw .damaged(reason: "it is too large") }
+        guard bytes.count <= maxBytes else { throw .damaged(reason: "it is too large") }
         let decoder = JSONDecoder()
         let data = Data(bytes)
         guard let version = try? decoder.decode(Version.self, from: data).version else {
@@ -61,8 +61,8 @@ enum DevicesFile {
         guard let entries = try? decoder.decode(Form.self, from: data).devices else {
             throw .damaged(reason: "its list of devices can't be read")
         }
-        guard entries.count <= mostDevices else {
-            throw .damaged(reason: "it lists \(entries.count) devices; \(mostDevices) are the most")
+        guard entries.count <= maxDevices else {
+            throw .damaged(reason: "it lists \(entries.count) devices; \(maxDevices) are the most")
         }
         var seen: Set<DeviceKey> = []
         var devices: [RememberedDevice] = []

@@ -2,17 +2,17 @@ import BeamProtocol
 import Foundation
 import Glibc
 
-/// What stands in `guests-PID-START.json` and `orders-PID-START.json`:
+/// The format of `guests-PID-START.json` and `orders-PID-START.json`:
 ///
 ///     { "version": 1, "guests": [ { "name": "Sofa", "key": "9f86…64 digits" }, { "name": "192.0.2.7", "address": "192.0.2.7" } ] }
 ///
-/// Names come from the viewers: they are cleaned when they are written, and not believed when they are read.
+/// Names come from viewers. They are cleaned when written, and validated when read.
 enum GuestsFile {
     static let version = 1
     /// In bytes.
-    static let longest = 1 << 20
-    /// More than a host lets in. Of orders too: they are given by hand.
-    static let mostGuests = 1000
+    static let maxBytes = 1 << 20
+    /// More viewers than a host admits. Also the limit for orders, which people give by hand.
+    static let maxGuests = 1000
 
     private struct Form: Codable {
         var version: Int
@@ -28,7 +28,7 @@ enum GuestsFile {
     static func encode(_ guests: [Guest]) -> [UInt8] {
         let form = Form(
             version: version,
-            guests: guests.prefix(mostGuests).map { guest in
+            guests: guests.prefix(maxGuests).map { guest in
                 switch guest.identity {
                 case .device(let key): Entry(name: guest.shownName, key: key.hex)
                 case .address(let address): Entry(name: guest.shownName, address: address.description)
@@ -37,10 +37,10 @@ enum GuestsFile {
         return StoredForm.bytes(form)
     }
 
-    /// Nil for what isn't such a file.
+    /// Nil if `bytes` isn't a valid file of this format.
     static func decode(_ bytes: [UInt8]) -> [Guest]? {
-        guard bytes.count <= longest, let form = try? JSONDecoder().decode(Form.self, from: Data(bytes)),
-            form.version == version, form.guests.count <= mostGuests
+        guard bytes.count <= maxBytes, let form = try? JSONDecoder().decode(Form.self, from: Data(bytes)),
+            form.version == version, form.guests.count <= maxGuests
         else { return nil }
         var guests: [Guest] = []
         for entry in form.guests {
@@ -56,7 +56,7 @@ enum GuestsFile {
 }
 
 extension Guest {
-    /// By the rules for remembered devices: cleaned, and never empty.
+    /// The name to show, cleaned like that of a remembered device and never empty.
     public var shownName: String {
         switch identity {
         case .device(let key):
@@ -68,7 +68,7 @@ extension Guest {
 }
 
 extension IPAddress {
-    /// What `description` writes.
+    /// Parses the format of `description`.
     init?(text: String) {
         let parts = text.split(separator: "%", omittingEmptySubsequences: false)
         var v4 = in_addr()

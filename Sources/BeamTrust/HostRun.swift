@@ -1,9 +1,9 @@
 import Glibc
 
-/// One run of a host on this machine, told from others that had the same process number before.
+/// A running host process on this machine. The start time distinguishes it from an earlier process with the same pid.
 public struct HostRun: Hashable, Sendable {
     public let pid: Int32
-    /// When the process began, in the kernel's clock ticks since the machine's start (proc(5), stat, field 22).
+    /// The process's start time in clock ticks since boot (proc(5), stat, field 22).
     let start: UInt64
 
     init(pid: Int32, start: UInt64) {
@@ -11,16 +11,16 @@ public struct HostRun: Hashable, Sendable {
         self.start = start
     }
 
-    /// This process. Nil where the system doesn't tell when it began.
+    /// This process. Nil if the system doesn't tell its start time.
     public static var current: HostRun? { Self.start(of: getpid()).map { HostRun(pid: getpid(), start: $0) } }
 
     public var isRunning: Bool { Self.start(of: pid) == start }
 
-    /// The viewers that it has, and those that it is to send away.
+    /// The files with the viewers that watch this host, and those that it has to evict.
     var guestsName: String { "guests-\(pid)-\(start).json" }
     var ordersName: String { "orders-\(pid)-\(start).json" }
 
-    /// From one of these names; nil for every other file's.
+    /// Parses one of these file names; nil for other files.
     init?(fileName: String) {
         guard fileName.hasSuffix(".json") else { return nil }
         let parts = fileName.dropLast(".json".count).split(separator: "-", omittingEmptySubsequences: false)
@@ -36,10 +36,10 @@ public struct HostRun: Hashable, Sendable {
         let count = read(file.number, &bytes, bytes.count)
         guard count > 0 else { return nil }
         let text = String(decoding: bytes.prefix(count), as: UTF8.self)
-        // The second field is the name in brackets, which may hold anything; the third comes after the last bracket.
+        // The second field is the name in brackets, which may contain anything, so continue after the last bracket.
         guard let end = text.lastIndex(of: ")") else { return nil }
         let fields = text[text.index(after: end)...].split(separator: " ")
-        // A process that has ended and isn't reaped yet (Z, X) runs no more.
+        // A zombie (Z, X) has ended.
         guard fields.count > 19, fields[0] != "Z", fields[0] != "X" else { return nil }
         return UInt64(fields[19])
     }

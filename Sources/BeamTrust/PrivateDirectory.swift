@@ -1,7 +1,7 @@
 import Glibc
 
-/// A directory, and files in it, that only this user can reach. Owns its descriptor; everything in it is reached through
-/// that, so that another directory put in its place meanwhile changes nothing.
+/// A directory and its files that only this user can access. All access goes through its descriptor, so that replacing
+/// the directory at the path has no effect.
 struct PrivateDirectory: ~Copyable {
     enum Content {
         case none
@@ -12,15 +12,15 @@ struct PrivateDirectory: ~Copyable {
     private static let directoryMode: mode_t = 0o700
     private static let fileMode: mode_t = 0o600
     private static let lockName = "lock"
-    /// How long another process may take for a change; they take milliseconds.
-    private static let lockTimeout = 10.0
+    /// In seconds. Changes take milliseconds.
+    private static let lockTimeoutSeconds = 10.0
 
     let path: String
     private let descriptor: Descriptor
 
     func path(of name: String) -> String { path + "/" + name }
 
-    /// Makes the directory, and those above it, if they aren't there.
+    /// Opens the directory; creates it and its parents if needed.
     static func make(at path: String) throws(TrustStoreError) -> PrivateDirectory {
         if let directory = try existing(at: path) { return directory }
         try makeDirectories(path)
@@ -30,16 +30,16 @@ struct PrivateDirectory: ~Copyable {
         return directory
     }
 
-    /// Nil if there is none.
+    /// Nil if the directory doesn't exist.
     static func existing(at path: String) throws(TrustStoreError) -> PrivateDirectory? {
-        // It may be reached by a link: what it leads to is looked at, and kept open.
+        // A symbolic link to the directory is allowed. Its target is checked and kept open.
         let descriptor = Descriptor(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC))
         guard let descriptor else {
             switch errno {
             case ENOENT: return nil
             case ENOTDIR: throw .notADirectory(path: path)
             case let code:
-                // One of another user's that can't be opened is better called that.
+                // If it can't be opened because it belongs to another user, report that instead.
                 var status = stat()
                 if code == EACCES, stat(path, &status) == 0, status.st_uid != geteuid() {
                     throw .ownedByAnother(path: path, owner: status.st_uid)
@@ -62,14 +62,13 @@ struct PrivateDirectory: ~Copyable {
             end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
             let part = String(path[..<end])
             if mkdir(part, directoryMode) == 0 {
-                // A umask that takes the owner's own rights away would shut us out.
+                // A umask that removes the owner's permissions would lock this user out.
                 var status = stat()
                 if lstat(part, &status) == 0, status.st_mode & directoryMode != directoryMode {
                     _ = chmod(part, directoryMode)
                 }
             } else if errno != EEXIST {
-                // Above the home directory there may be what can't even be looked into; what counts is whether the last
-                // part can be made.
+                // Parents above the home directory may be inaccessible. Continue; only the last part has to work.
                 let code = errno
                 var status = stat()
                 if stat(part, &status) != 0 { throw .cannotUse(path: path, reason: reason(code)) }
@@ -79,10 +78,10 @@ struct PrivateDirectory: ~Copyable {
 
     // MARK: Files
 
-    /// The whole file.
+    /// Reads the whole file.
     func read(_ name: String, atMost limit: Int) throws(TrustStoreError) -> Content {
         let path = path(of: name)
-        // Non-blocking, so that a FIFO in its place doesn't hold us up before it is told from a file.
+        // Non-blocking, because opening a FIFO would block before its type can be checked.
         let file = Descriptor(openat(descriptor.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC))
         guard let file else {
             switch errno {
@@ -108,12 +107,12 @@ struct PrivateDirectory: ~Copyable {
         return .tooLong
     }
 
-    /// Puts a whole new file in the place of the old one, or, if anything fails, leaves the old one. Under the lock only,
-    /// unless nobody else writes this file.
+    /// Replaces a file atomically: after a failure the old one is still there. Needs the lock unless no other process
+    /// writes this file.
     ///
-    /// - Parameter isLasting: the file has to outlive a power cut, and the disk is waited for.
+    /// - Parameter isLasting: sync to disk, so that the file survives a power failure.
     func write(_ bytes: [UInt8], to name: String, isLasting: Bool = true) throws(TrustStoreError) {
-        // What a crash has left; nobody else is writing.
+        // Remove what an interrupted write has left. There is no other writer.
         let temporary = "." + name + ".new"
         _ = unlinkat(descriptor.number, temporary, 0)
         guard
@@ -123,7 +122,7 @@ struct PrivateDirectory: ~Copyable {
         else {
             throw .cannotUse(path: path, reason: Self.reason(errno))
         }
-        // The umask may have taken rights away from the owner.
+        // The umask may have removed the owner's permissions.
         guard fchmod(file.number, Self.fileMode) == 0, writeAll(bytes, to: file),
             !isLasting || fsync(file.number) == 0,
             renameat(descriptor.number, temporary, descriptor.number, name) == 0
@@ -132,15 +131,15 @@ struct PrivateDirectory: ~Copyable {
             _ = unlinkat(descriptor.number, temporary, 0)
             throw .cannotUse(path: path(of: name), reason: Self.reason(code))
         }
-        // So that the new name outlives a power cut, too; where a file system can't, it stands all the same.
+        // Sync the rename, too. Some file systems can't sync a directory, so errors are ignored.
         if isLasting { _ = fsync(descriptor.number) }
     }
 
     func remove(_ name: String) { _ = unlinkat(descriptor.number, name, 0) }
 
-    /// The files in it, in no order; none if that can't be told. At most 10,000 entries are looked at.
+    /// The names of the entries, unordered, at most 10,000; empty on errors.
     func names() -> [String] {
-        // A descriptor of its own: reading moves its position, and closing the stream closes it.
+        // A separate descriptor, because reading changes its position and closedir closes it.
         let copy = openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0 else { return [] }
         guard let stream = fdopendir(copy) else {
@@ -177,7 +176,7 @@ struct PrivateDirectory: ~Copyable {
 
     // MARK: The lock
 
-    /// Runs `body` while no other thread or process is in here.
+    /// Runs `body` while holding the lock, which excludes other threads and processes.
     func locked<Result>(_ body: () throws(TrustStoreError) -> Result) throws(TrustStoreError) -> Result {
         let path = path(of: Self.lockName)
         let lock = Descriptor(
@@ -191,19 +190,19 @@ struct PrivateDirectory: ~Copyable {
             }
         }
         try Self.check(lock, at: path, isDirectory: false, mode: Self.fileMode)
-        // The umask may have taken rights away from the owner.
+        // The umask may have removed the owner's permissions.
         _ = fchmod(lock.number, Self.fileMode)
-        // flock has no timeout, and a process that has been stopped (Ctrl-Z) never lets go.
+        // Polls, because flock has no timeout, and a stopped process (Ctrl-Z) keeps its lock.
         var waited = 0.0
         while flock(lock.number, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK || errno == EINTR else {
                 throw .cannotUse(path: path, reason: Self.reason(errno))
             }
-            guard waited < Self.lockTimeout else { throw .busy(path: path) }
+            guard waited < Self.lockTimeoutSeconds else { throw .busy(path: path) }
             usleep(5000)
             waited += 0.005
         }
-        // Closing it lets go.
+        // The lock is released when the descriptor is closed.
         return try body()
     }
 
@@ -231,11 +230,11 @@ struct PrivateDirectory: ~Copyable {
     private static func reason(_ code: CInt) -> String { String(cString: strerror(code)) }
 }
 
-/// An open file, closed with its owner.
+/// Owns a file descriptor, and closes it.
 struct Descriptor: ~Copyable {
     let number: CInt
 
-    /// Nil for the -1 of a failed call.
+    /// Nil for -1, a failed call's result.
     init?(_ number: CInt) {
         guard number >= 0 else { return nil }
         self.number = number
@@ -244,7 +243,7 @@ struct Descriptor: ~Copyable {
     deinit { _ = close(number) }
 }
 
-/// The user's entry in the system's list of accounts.
+/// The user's entry in the password database.
 enum Account {
     static var home: String? {
         var entry = passwd()

@@ -1,36 +1,37 @@
 import BeamProtocol
 import Foundation
 
-/// A device that this one has been paired with.
+/// A paired device.
 public struct RememberedDevice: Hashable, Sendable {
-    /// What the other device may be for this one.
+    /// The other device's role towards this one.
     public enum Role: String, CaseIterable, Hashable, Sendable {
-        /// It shares its screen, and we may watch it.
+        /// It shares its screen; this device may watch it.
         case host
-        /// It may watch us.
+        /// It may watch this device.
         case viewer
     }
 
-    /// Of a name, in bytes of UTF-8.
-    public static let longestName = 255
+    /// The maximum length of a name, in bytes of UTF-8.
+    public static let maxNameBytes = 255
 
-    /// Places that are kept for a host.
-    public static let mostPlaces = 8
-    /// Of a place, in bytes of UTF-8: a DNS name and a port.
-    static let longestPlace = 300
+    /// The maximum number of places kept for a host.
+    public static let maxPlaces = 8
+    /// The maximum length of a place (DNS name and port), in bytes of UTF-8.
+    static let maxPlaceBytes = 300
 
-    /// What it is called here: 1…255 bytes that may be shown in a terminal. It comes from the device, or from the person (`rename`).
+    /// The local name: 1…255 bytes that are safe to print in a terminal. Comes from the device, or from the person
+    /// (`rename`).
     public let name: String
-    /// Who it is. The name proves nothing.
+    /// The identity. The name proves nothing.
     public let key: DeviceKey
     public let roles: Set<Role>
-    /// When last, to the second.
+    /// The time of the last pairing, in whole seconds.
     public let pairedAt: Date
-    /// Where it was when it was watched by address: `192.0.2.7:52345`. The newest first, `mostPlaces` at most.
+    /// Addresses at which it was watched: `192.0.2.7:52345`. Newest first, at most `maxPlaces`.
     public let places: [String]
 
-    /// A name comes from the other device: it is made fit to be shown (`PeerText`), and if nothing is left, the key's first digits
-    /// take its place.
+    /// The name comes from the other device, so it is cleaned (`PeerText`). If nothing is left, the key's first digits
+    /// are used.
     public init(name: String, key: DeviceKey, roles: Set<Role>, pairedAt: Date, places: [String] = []) {
         let shown = PeerText.name(name)
         self.init(
@@ -38,16 +39,17 @@ public struct RememberedDevice: Hashable, Sendable {
             places: places)
     }
 
-    /// With a name as it stands in the file.
+    /// With a name from the file, unchanged.
     init(asStored name: String, key: DeviceKey, roles: Set<Role>, pairedAt: Date, places: [String]) {
         self.name = name
         self.key = key
         self.roles = roles
         self.pairedAt = Date(timeIntervalSince1970: pairedAt.timeIntervalSince1970.rounded(.down))
-        self.places = Array(places.filter { $0.utf8.count <= Self.longestPlace }.prefix(Self.mostPlaces))
+        self.places = Array(places.filter { $0.utf8.count <= Self.maxPlaceBytes }.prefix(Self.maxPlaces))
     }
 
-    /// Paired again: the new time, and both's roles and places. The name stays: only the person changes that.
+    /// The result of pairing again: the new time, and the union of roles and places. The name stays, because only the
+    /// person may change it.
     func joined(with newer: RememberedDevice) -> RememberedDevice {
         let older = places.filter { !newer.places.contains($0) }
         return RememberedDevice(
@@ -55,7 +57,7 @@ public struct RememberedDevice: Hashable, Sendable {
             places: newer.places + older)
     }
 
-    /// Whether this is another device than `other`, whose name would be taken for its: in a role that both have.
+    /// Whether this is a device other than `other` whose name could be confused with `name`: they share a role.
     func isNamesake(of other: RememberedDevice, called name: String) -> Bool {
         key != other.key && !roles.isDisjoint(with: other.roles) && DeviceNames.areSame(self.name, name)
     }
@@ -64,7 +66,7 @@ public struct RememberedDevice: Hashable, Sendable {
         RememberedDevice(asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: places)
     }
 
-    /// Watched at `place`, or there no longer.
+    /// Puts `place` first: the host was watched there.
     func moved(to place: String) -> RememberedDevice {
         RememberedDevice(
             asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: [place] + places.filter { $0 != place })
@@ -77,28 +79,28 @@ public struct RememberedDevice: Hashable, Sendable {
 }
 
 enum DeviceName {
-    /// One line without control characters and without what turns the direction of writing, of at most 255 bytes.
+    /// Replaces control characters, line breaks and bidirectional formatting; cuts to 255 bytes.
     static func cleaned(_ name: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in name.unicodeScalars { scalars.append(isPrintable(scalar) ? scalar : "\u{FFFD}") }
         let name = String(scalars)
-        guard name.utf8.count > RememberedDevice.longestName else { return name }
+        guard name.utf8.count > RememberedDevice.maxNameBytes else { return name }
         var kept = 0
         return String(
             name.prefix { character in
                 kept += character.utf8.count
-                return kept <= RememberedDevice.longestName
+                return kept <= RememberedDevice.maxNameBytes
             })
     }
 
     static func isValid(_ name: String) -> Bool {
-        (1...RememberedDevice.longestName).contains(name.utf8.count) && name.unicodeScalars.allSatisfy(isPrintable)
+        (1...RememberedDevice.maxNameBytes).contains(name.utf8.count) && name.unicodeScalars.allSatisfy(isPrintable)
     }
 
     private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: false
-        // The joiners make one emoji of several; the other invisible ones turn text around or hide in it.
+        // The joiners (ZWNJ, ZWJ) are part of emoji and some scripts. Other format characters can reorder or hide text.
         case .format: scalar == "\u{200C}" || scalar == "\u{200D}"
         default: true
         }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// How the store's files are written: JSON that people can read too.
+/// The encoding of the store's files: human-readable JSON.
 enum StoredForm {
-    /// `form` holds strings, integers and lists and objects of them: what always has a JSON form.
+    /// - Parameter form: strings, integers, and lists and objects of them, for which encoding can't fail.
     static func bytes(_ form: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

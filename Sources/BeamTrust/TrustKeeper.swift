@@ -1,10 +1,11 @@
 import Dispatch
 import Synchronization
 
-/// Works on the store on a thread of its own, one job after the other, so that an event loop doesn't wait for a disk, or
-/// for a lock that another process holds.
+/// Runs jobs on the store one after another on its own thread, so that the event loop never waits for the disk or for
+/// another process's lock.
 public final class TrustKeeper: Sendable {
-    /// Jobs that may wait. A pairing makes one, and a person is behind most pairings.
+    /// Jobs that may be queued. A pairing adds one, and most pairings need a person's action, so the queue is normally
+    /// almost empty.
     static let capacity = 64
 
     private let store: TrustStore
@@ -13,9 +14,9 @@ public final class TrustKeeper: Sendable {
 
     public init(_ store: TrustStore) { self.store = store }
 
-    /// Does `job` when those before it are done, and returns at once.
+    /// Queues `job` and returns at once.
     ///
-    /// - Returns: false if too many jobs wait; this one is never done then.
+    /// - Returns: false if too many jobs are queued; then `job` is never run.
     public func perform(_ job: @escaping @Sendable (TrustStore) -> Void) -> Bool {
         guard waiting.add(1, ordering: .relaxed).newValue <= Self.capacity else {
             waiting.subtract(1, ordering: .relaxed)
@@ -28,9 +29,10 @@ public final class TrustKeeper: Sendable {
         return true
     }
 
-    /// Remembers a device, and returns at once.
+    /// Remembers a device. Returns at once.
     ///
-    /// - Parameter onDone: called on the keeper's thread when the device is remembered, or can't be; at once if too many jobs wait.
+    /// - Parameter onDone: called on the keeper's thread with the result; called at once, with `busy`, if too many jobs
+    ///   are queued.
     public func remember(
         _ device: RememberedDevice, onDone: @escaping @Sendable (Result<TrustStore.Remembered, TrustStoreError>) -> Void
     ) {
@@ -40,9 +42,10 @@ public final class TrustKeeper: Sendable {
         if !isTaken { onDone(.failure(.busy(path: store.path))) }
     }
 
-    /// Waits until all jobs are done, at most 2 s: a lock that somebody holds must not keep the program from ending.
+    /// Waits until all jobs are done, at most 2 s, so that a lock held by another process doesn't keep the program from
+    /// ending.
     ///
-    /// - Returns: whether they are done.
+    /// - Returns: whether all jobs are done.
     public func finish() -> Bool {
         let done = DispatchSemaphore(value: 0)
         queue.async { done.signal() }

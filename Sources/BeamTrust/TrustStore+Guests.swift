@@ -1,13 +1,13 @@
 import BeamProtocol
 import Foundation
 
-/// Who watches the hosts that run now, so that anybody can be sent away, remembered or not. Beside the remembered devices
-/// there are, for each running host:
+/// Records who watches the running hosts, so that a person can evict any viewer, remembered or not. For each running
+/// host there are:
 ///
-/// - `guests-PID-START.json`, written by the host: the viewers that it has let in;
-/// - `orders-PID-START.json`, written by `beamroom devices forget`: those that it is to send away.
+/// - `guests-PID-START.json`, written by the host: its admitted viewers;
+/// - `orders-PID-START.json`, written by `beamroom devices forget`: the viewers that it has to evict.
 ///
-/// What a host that was killed has left is removed by the next one, and by whoever lists the devices.
+/// Files left by a killed host are removed by the next host and whenever devices are listed.
 extension TrustStore {
     /// A running host and one of its viewers.
     public struct Watching: Hashable, Sendable {
@@ -15,24 +15,24 @@ extension TrustStore {
         public var guest: Guest
     }
 
-    /// A viewer that was forgotten, or sent away, or both.
-    public struct Dismissal: Hashable, Sendable {
-        /// As it was remembered or shown; cleaned.
+    /// A viewer that was forgotten, evicted or both.
+    public struct Eviction: Hashable, Sendable {
+        /// The name it was remembered or shown under; cleaned.
         public var name: String
         public var identity: Guest.Identity
         public var wasRemembered: Bool
-        /// It watches a host now, which sends it away.
+        /// It is watching a host, which evicts it.
         public var wasWatching: Bool
     }
 
     // MARK: At the host
 
-    /// Writes down who watches `run`. Blocks for as long as the disk takes.
+    /// Writes the viewers of `run`. Blocks while the disk is written.
     public func publish(_ guests: [Guest], of run: HostRun) throws(TrustStoreError) {
         try PrivateDirectory.make(at: path).write(GuestsFile.encode(guests), to: run.guestsName, isLasting: false)
     }
 
-    /// Removes what `run`, which ends, has written, and what hosts that were killed have left.
+    /// Removes the files of `run`, which is ending, and those of killed hosts.
     public func withdraw(_ run: HostRun) {
         guard let directory = try? PrivateDirectory.existing(at: path) else { return }
         directory.remove(run.guestsName)
@@ -40,8 +40,8 @@ extension TrustStore {
         _ = runs(in: directory)
     }
 
-    /// Calls `onOrders` with those that `run` is to send away, from a thread of its own, whenever there are others. What
-    /// can't be read is told once, and tried again each second.
+    /// Calls `onOrders` on its own thread with the viewers that `run` has to evict, whenever the list changes. A read
+    /// error is reported once, and reading is retried each second.
     public func watchOrders(
         for run: HostRun, _ onOrders: @escaping @Sendable (Result<[Guest.Identity], TrustStoreError>) -> Void
     ) throws(TrustStoreError) -> TrustWatch {
@@ -55,20 +55,20 @@ extension TrustStore {
 
     // MARK: For the person
 
-    /// The viewers of all hosts that run now for this user. A file that can't be read is left out.
+    /// The viewers of all hosts that this user is running. Unreadable files are skipped.
     public func watching() throws(TrustStoreError) -> [Watching] {
         guard let directory = try PrivateDirectory.existing(at: path) else { return [] }
         return watching(in: directory)
     }
 
-    /// Forgets a device, and has the hosts that it watches send it away; or, if it isn't remembered but watches now, has
-    /// them keep it out until they end.
+    /// Forgets a device and has the hosts that it watches evict it. If it isn't remembered but is watching, those hosts
+    /// evict it and refuse it until they end.
     ///
-    /// - Parameter text: its whole name; or the beginning of its key, at least four hexadecimal digits, with or without
-    ///   spaces; or the address of a version 1 viewer, which has no name and no key. Whoever chooses a device's name can
-    ///   make it look like another's key: so a text that fits two devices is an error that lists them, but for a whole
-    ///   key, which only ever means the key.
-    public func forget(matching text: String) throws(TrustStoreError) -> Dismissal {
+    /// - Parameter text: the whole name; or the beginning of the key, at least four hexadecimal digits, spaces allowed;
+    ///   or the address of a version 1 viewer, which has neither name nor key. A device's name is chosen by its owner
+    ///   and can look like another device's key. So a text that matches two devices is an error that lists them. A
+    ///   complete key always means the key.
+    public func forget(matching text: String) throws(TrustStoreError) -> Eviction {
         let directory = try PrivateDirectory.make(at: path)
         return try directory.locked { () throws(TrustStoreError) in
             let watching = watching(in: directory)
@@ -76,15 +76,15 @@ extension TrustStore {
             if let address = IPAddress(text: text) {
                 let identity = Guest.Identity.address(address)
                 if let known = watching.first(where: { $0.guest.identity == identity }) {
-                    // A device may call itself like an address.
+                    // A device's name may look like an address.
                     do throws(TrustStoreError) {
                         let namesake = try Self.match(text, devices, watching)
                         throw .ambiguousAddress(DeviceName.cleaned(text), namesake)
                     } catch .unknownDevice {
-                        // None does.
+                        // No device has this name.
                     }
                     try order(known.guest, among: watching, in: directory)
-                    return Dismissal(
+                    return Eviction(
                         name: known.guest.shownName, identity: identity, wasRemembered: false, wasWatching: true)
                 }
             }
@@ -93,19 +93,19 @@ extension TrustStore {
             let identity = Guest.Identity.device(match.key)
             let guest = watching.first { $0.guest.identity == identity }?.guest
             if remembered.contains(match.key) {
-                // Whoever is forgotten may be paired again at once: the hosts see that it is gone from the list.
+                // Hosts notice its absence from the list and evict it. It may be paired again at once.
                 devices.removeAll { $0.key == match.key }
                 try directory.write(DevicesFile.encode(devices), to: Self.devicesName)
             } else if let guest {
                 try order(guest, among: watching, in: directory)
             }
-            return Dismissal(
+            return Eviction(
                 name: match.name, identity: identity, wasRemembered: remembered.contains(match.key),
                 wasWatching: guest != nil)
         }
     }
 
-    /// The one device that `text` means, among those that are remembered and those that watch now.
+    /// The one device that `text` refers to, among remembered and watching ones.
     static func match(
         _ text: String, _ devices: [RememberedDevice], _ watching: [Watching]
     ) throws(TrustStoreError) -> RememberedDevice {
@@ -123,14 +123,14 @@ extension TrustStore {
         return match
     }
 
-    /// Under the lock: tells every host that has this guest to send it away.
+    /// Needs the lock. Orders every host with this guest to evict it.
     private func order(
         _ guest: Guest, among watching: [Watching], in directory: borrowing PrivateDirectory
     ) throws(TrustStoreError) {
         for run in Set(watching.filter { $0.guest.identity == guest.identity }.map(\.run)) {
             var orders = try guests(in: directory, file: run.ordersName)
             guard !orders.contains(where: { $0.identity == guest.identity }) else { continue }
-            guard orders.count < GuestsFile.mostGuests else { throw .tooManyDevices(most: GuestsFile.mostGuests) }
+            guard orders.count < GuestsFile.maxGuests else { throw .tooManyDevices(most: GuestsFile.maxGuests) }
             orders.append(guest)
             try directory.write(GuestsFile.encode(orders), to: run.ordersName, isLasting: false)
         }
@@ -147,7 +147,7 @@ extension TrustStore {
         return found
     }
 
-    /// The hosts that run and have written something. What is left of others is removed.
+    /// The running hosts that have written files. Removes other hosts' files.
     private func runs(in directory: borrowing PrivateDirectory) -> [HostRun] {
         var running: Set<HostRun> = []
         for name in directory.names() {
@@ -160,7 +160,7 @@ extension TrustStore {
     private func guests(
         in directory: borrowing PrivateDirectory, file name: String
     ) throws(TrustStoreError) -> [Guest] {
-        switch try directory.read(name, atMost: GuestsFile.longest) {
+        switch try directory.read(name, atMost: GuestsFile.maxBytes) {
         case .none: return []
         case .bytes(let bytes):
             if let guests = GuestsFile.decode(bytes) { return guests }

@@ -3,26 +3,26 @@ import BeamProtocol
 import Foundation
 import Synchronization
 
-/// This machine's key, and the devices that it has been paired with, in a directory of the user's own:
+/// This machine's key and its paired devices, in a directory of the user:
 ///
-/// - `identity.pem`: the private key (PKCS #8 in PEM), made on first use, never replaced;
-/// - `devices.json`: the devices, replaced as a whole by each change;
-/// - `lock`: held (flock) by whoever changes one of them;
-/// - what running hosts write (`TrustStore+Guests.swift`).
+/// - `identity.pem`: the private key (PKCS #8 in PEM), created on first use, never replaced;
+/// - `devices.json`: the paired devices, replaced as a whole on each change;
+/// - `lock`: locked (flock) while one of them is changed;
+/// - files of running hosts (`TrustStore+Guests.swift`).
 ///
-/// The directory has mode 0700 and the files 0600, from the moment they exist; where others could have been at them,
-/// nothing is read or written. All of it may be called from any thread and any number of processes; calls block for as
-/// long as the disk and a lock take, so not from an event loop.
+/// The directory is created with mode 0700 and files with 0600. If other users have access, nothing is read or written.
+/// May be used from any thread and by any number of processes. Calls block for the disk and the lock, so they must not
+/// be made on an event loop.
 public struct TrustStore: Sendable {
-    /// Of the directory.
+    /// The directory.
     public let path: String
 
     static let identityName = "identity.pem"
     static let devicesName = "devices.json"
-    /// A P-256 key takes some 240 bytes.
-    static let longestIdentity = 16 << 10
+    /// In bytes. A P-256 key in PEM takes about 240.
+    static let maxIdentityBytes = 16 << 10
 
-    /// A store at `path`, which is made when it is first needed.
+    /// A store at `path`, which is created when first needed.
     public init(path: String) { self.path = path }
 
     /// The user's store: `$XDG_STATE_HOME/beamroom`, or `~/.local/state/beamroom`.
@@ -30,7 +30,7 @@ public struct TrustStore: Sendable {
         try self.init(path: Self.defaultPath(environment: ProcessInfo.processInfo.environment))
     }
 
-    /// XDG Base Directory Specification: a relative path counts as none.
+    /// XDG Base Directory Specification: relative paths are ignored.
     static func defaultPath(environment: [String: String]) throws(TrustStoreError) -> String {
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/beamroom" }
         guard let home = [environment["HOME"], Account.home].compactMap({ $0 }).first(where: { $0.hasPrefix("/") })
@@ -42,9 +42,9 @@ public struct TrustStore: Sendable {
 
     // MARK: Identity
 
-    /// Who this machine is. Made on first use; processes that come at once get the same one.
+    /// This machine's identity, created on first use; concurrent processes get the same one.
     ///
-    /// A key file that can't be read is an error, never a reason for a new key: other devices know this machine by it.
+    /// An unreadable key file is an error and never replaced, because other devices know this machine by its key.
     public func identity() throws(TrustStoreError) -> LocalIdentity {
         let directory = try PrivateDirectory.make(at: path)
         if let identity = try identity(in: directory) { return identity }
@@ -64,7 +64,7 @@ public struct TrustStore: Sendable {
 
     private func identity(in directory: borrowing PrivateDirectory) throws(TrustStoreError) -> LocalIdentity? {
         let file = directory.path(of: Self.identityName)
-        switch try directory.read(Self.identityName, atMost: Self.longestIdentity) {
+        switch try directory.read(Self.identityName, atMost: Self.maxIdentityBytes) {
         case .none: return nil
         case .tooLong: throw .damagedIdentity(path: file)
         case .bytes(let bytes):
@@ -77,23 +77,24 @@ public struct TrustStore: Sendable {
 
     // MARK: Devices
 
-    /// The devices that are remembered, by name.
+    /// The remembered devices, sorted by name.
     public func devices() throws(TrustStoreError) -> [RememberedDevice] {
         guard let directory = try PrivateDirectory.existing(at: path) else { return [] }
         return try devices(in: directory)
     }
 
-    /// Under what name a device was remembered.
+    /// The name under which a device was remembered.
     public enum Remembered: Hashable, Sendable {
-        /// As it calls itself.
+        /// Its own name.
         case asNamed
-        /// Under the name that it had here before: a new one is the person's to give (`rename`).
+        /// The name that it already had here. Only the person changes it (`rename`).
         case underOldName(String)
-        /// Another device with a role of its has that name: this one's is marked with the first digits of its key.
+        /// Its own name with the first digits of its key, because another device with a common role has that name.
         case marked(String)
     }
 
-    /// Remembers a device. One that is remembered already (by its key) keeps its name, and gets the new time, both's roles and places.
+    /// Remembers a device. If its key is remembered already, it keeps its name and gets the new time and the union of
+    /// roles and places.
     @discardableResult
     public func remember(_ device: RememberedDevice) throws(TrustStoreError) -> Remembered {
         try change { devices throws(TrustStoreError) in
@@ -102,8 +103,8 @@ public struct TrustStore: Sendable {
                 let name = devices[index].name
                 return DeviceNames.isVariant(name, of: device.name, device.key) ? .asNamed : .underOldName(name)
             }
-            guard devices.count < DevicesFile.mostDevices else {
-                throw .tooManyDevices(most: DevicesFile.mostDevices)
+            guard devices.count < DevicesFile.maxDevices else {
+                throw .tooManyDevices(most: DevicesFile.maxDevices)
             }
             let others = devices
             let isTaken = { name in others.contains { $0.isNamesake(of: device, called: name) } }
@@ -117,7 +118,7 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// The host with this key was watched at `place`, and no other host is there any more.
+    /// Records that the host with this key was watched at `place`, and removes `place` from all other hosts.
     public func note(_ place: String, of host: DeviceKey) throws(TrustStoreError) {
         try change { devices throws(TrustStoreError) in
             for index in devices.indices where devices[index].roles.contains(.host) {
@@ -130,11 +131,11 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// Calls a device something else here, and says which it was.
+    /// Renames a device on this machine. Returns it with its old name.
     ///
     /// - Parameters:
     ///   - text: as for `forget(matching:)`.
-    ///   - name: what it is called from now on; no other device with a role of its may have that name.
+    ///   - name: the new name; no other device that shares a role may have it.
     public func rename(matching text: String, to name: String) throws(TrustStoreError) -> RememberedDevice {
         guard PeerText.name(name) == name else { throw .unusableName(PeerText.name(name)) }
         return try change { devices throws(TrustStoreError) in
@@ -149,10 +150,10 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// Calls `onChange` from a thread of its own, within half a second, whenever the remembered devices have changed, by
-    /// this process or another, until the watch is cancelled or let go. `devices()` tells what there is then.
+    /// Calls `onChange` on its own thread, within half a second after the remembered devices were changed by any
+    /// process, until the watch is cancelled or released.
     public func watchChanges(onChange: @escaping @Sendable () -> Void) throws(TrustStoreError) -> TrustWatch {
-        // So that there is something to watch.
+        // The directory must exist to be watched.
         _ = try PrivateDirectory.make(at: path)
         return try TrustWatch(directory: path, file: Self.devicesName) {
             onChange()
@@ -160,34 +161,34 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// Calls `onDevices` with the remembered devices, from a thread of its own: once at the beginning, and within half a
-    /// second whenever they have changed, by this process or another, until the watch is cancelled or let go.
+    /// Calls `onDevices` on its own thread with the remembered devices: once at the start, and within half a second
+    /// after any process has changed them, until the watch is cancelled or released.
     ///
-    /// What can't be read is told once, as a failure, and tried again each second until it can be: nobody's being
-    /// forgotten goes unnoticed for longer than the list is unreadable.
+    /// A read error is reported once, and reading is retried each second, so that a forgotten device is noticed as soon
+    /// as the list is readable again.
     public func watchDevices(
         _ onDevices: @escaping @Sendable (Result<[RememberedDevice], TrustStoreError>) -> Void
     ) throws(TrustStoreError) -> TrustWatch {
         try watch(Self.devicesName, onDevices) { () throws(TrustStoreError) in try devices() }
     }
 
-    /// Calls `onValue` with what `read` answers, at the beginning and whenever `file` has changed. A failure is told once,
-    /// and `read` tried again each second until it succeeds.
+    /// Calls `onValue` with the result of `read`: once at the start, and whenever `file` has changed. A read error is
+    /// reported once, and `read` is retried each second until it succeeds.
     func watch<Value: Sendable>(
         _ file: String, _ onValue: @escaping @Sendable (Result<Value, TrustStoreError>) -> Void,
         read: @escaping @Sendable () throws(TrustStoreError) -> Value
     ) throws(TrustStoreError) -> TrustWatch {
-        // So that there is something to watch.
+        // The directory must exist to be watched.
         _ = try PrivateDirectory.make(at: path)
-        let told = ToldFailure()
-        return try TrustWatch(directory: path, file: file, tellsFirst: true) {
+        let reported = ReportedFailure()
+        return try TrustWatch(directory: path, file: file, reportsInitial: true) {
             do throws(TrustStoreError) {
                 let value = try read()
-                told.clear()
+                reported.clear()
                 onValue(.success(value))
                 return true
             } catch {
-                if told.isNew(error) { onValue(.failure(error)) }
+                if reported.isNew(error) { onValue(.failure(error)) }
                 return false
             }
         }
@@ -195,11 +196,11 @@ public struct TrustStore: Sendable {
 
     func devices(in directory: borrowing PrivateDirectory) throws(TrustStoreError) -> [RememberedDevice] {
         let file = directory.path(of: Self.devicesName)
-        switch try directory.read(Self.devicesName, atMost: DevicesFile.longest) {
+        switch try directory.read(Self.devicesName, atMost: DevicesFile.maxBytes) {
         case .none: return []
         case .tooLong:
             throw .damagedDevices(
-                path: file, reason: "it is larger than the \(DevicesFile.longest) bytes that are read")
+                path: file, reason: "it is larger than the \(DevicesFile.maxBytes) bytes that are read")
         case .bytes(let bytes):
             do {
                 return try DevicesFile.decode(bytes)
@@ -228,8 +229,8 @@ public struct TrustStore: Sendable {
     }
 }
 
-/// The failure that was last told, so that it isn't told again each second.
-private final class ToldFailure: Sendable {
+/// The last reported failure, so that it isn't reported again each second.
+private final class ReportedFailure: Sendable {
     private let last = Mutex<TrustStoreError?>(nil)
 
     func clear() { last.withLock { $0 = nil } }

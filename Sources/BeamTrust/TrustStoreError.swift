@@ -1,13 +1,13 @@
 import BeamProtocol
 
-/// Why identity or remembered devices can't be had, in words for a person.
+/// Why the identity or the remembered devices can't be used. Each description is a person-facing sentence.
 public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
     case noHome
     case cannotUse(path: String, reason: String)
     case notADirectory(path: String)
     case notAFile(path: String)
     case ownedByAnother(path: String, owner: UInt32)
-    /// `mode` are the nine permission bits.
+    /// - Parameter mode: the nine permission bits.
     case openToOthers(path: String, mode: UInt32, needed: UInt32)
     case busy(path: String)
     case damagedIdentity(path: String)
@@ -15,11 +15,11 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
     case newerDevices(path: String, version: Int)
     case tooManyDevices(most: Int)
     case unknownDevice(String)
-    /// Several devices fit; `matches` has two or more.
+    /// `matches` has two or more devices.
     case ambiguousDevice(String, matches: [RememberedDevice])
-    /// An unencrypted viewer watches from there, and a device is called so.
+    /// An unencrypted viewer watches from this address, and a device has the address as its name.
     case ambiguousAddress(String, RememberedDevice)
-    /// What would be left of it.
+    /// The associated value is the cleaned name.
     case unusableName(String)
     case nameTaken(String, by: RememberedDevice)
 
@@ -67,11 +67,11 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
-    /// As many digits as tell them apart.
+    /// Short keys if they distinguish the devices, otherwise whole ones.
     private static func key(_ device: RememberedDevice, of devices: [RememberedDevice]) -> String {
-        let isTelling =
+        let areDistinct =
             Set(devices.map(\.key.description)).count == devices.count
             && !devices.contains { $0.name == device.key.description }
-        return isTelling ? device.key.description : device.key.hex
+        return areDistinct ? device.key.description : device.key.hex
     }
 }

@@ -2,33 +2,33 @@ import BeamMedia
 import Glibc
 import Synchronization
 
-/// Notices changes of one file that is replaced as a whole, on a thread of its own, until it is cancelled or let go.
+/// Watches one file that is replaced as a whole, on its own thread, until it is cancelled or released.
 public final class TrustWatch: Sendable {
     private let watcher: Watcher
     private let thread: StageThread
 
     /// - Parameters:
-    ///   - tellsFirst: `onChange` is called for what there is at the beginning, too.
-    ///   - onChange: answers whether it could deal with the change; if not it is called again each second until it can.
+    ///   - reportsInitial: also call `onChange` for the state at the start.
+    ///   - onChange: returns whether it succeeded. If not, it is called again each second until it does.
     init(
-        directory: String, file: String, tellsFirst: Bool = false, onChange: @escaping @Sendable () -> Bool
+        directory: String, file: String, reportsInitial: Bool = false, onChange: @escaping @Sendable () -> Bool
     ) throws(TrustStoreError) {
-        let watcher = try Watcher(directory: directory, file: file, tellsFirst: tellsFirst)
+        let watcher = try Watcher(directory: directory, file: file, reportsInitial: reportsInitial)
         self.watcher = watcher
         thread = StageThread("beam-trust") { watcher.run(onChange) }
     }
 
     deinit { cancel() }
 
-    /// Once this returns, nothing is called any more (but when it is called by `onChange` itself: after that has returned).
+    /// After this returns, `onChange` isn't called any more. If `onChange` itself calls this, that call is the last.
     public func cancel() {
         watcher.end()
         if !watcher.isCurrentThread { thread.join() }
     }
 }
 
-/// What the thread does: sleeps until the kernel says that something has happened in the directory, or, where it can't say
-/// so (no instances left, the directory gone), looks a few times a second.
+/// The thread's work: waits for inotify events of the directory. If inotify is unavailable (instance limit, directory
+/// gone), it polls every 200 ms.
 private final class Watcher: Sendable {
     private struct Stamp: Equatable {
         var device: UInt
@@ -52,15 +52,15 @@ private final class Watcher: Sendable {
 
     private let directory: String
     private let file: String
-    /// A pipe: what is written to one end wakes the thread, which waits at the other.
+    /// A pipe: writing to `wakeIn` wakes the thread, which polls `wakeOut`.
     private let wakeIn: Descriptor
     private let wakeOut: Descriptor
     private let first: Stamp?
-    private let tellsFirst: Bool
+    private let reportsInitial: Bool
     private let thread = Mutex<pthread_t?>(nil)
 
-    init(directory: String, file: String, tellsFirst: Bool) throws(TrustStoreError) {
-        self.tellsFirst = tellsFirst
+    init(directory: String, file: String, reportsInitial: Bool) throws(TrustStoreError) {
+        self.reportsInitial = reportsInitial
         self.directory = directory
         self.file = directory + "/" + file
         var ends: [CInt] = [-1, -1]
@@ -82,11 +82,11 @@ private final class Watcher: Sendable {
     func run(_ onChange: () -> Bool) {
         thread.withLock { $0 = pthread_self() }
         defer { thread.withLock { $0 = nil } }
-        var notice = DirectoryNotice(directory)
+        var notice = DirectoryWatch(directory)
         var last = first
-        var isDue = tellsFirst
+        var isDue = reportsInitial
         while true {
-            // After the notice is in place, so that no change falls between the two.
+            // Read after the watch is in place, so that no change is missed in between.
             let stamp = Self.stamp(file)
             if stamp != last || isDue {
                 last = stamp
@@ -100,7 +100,7 @@ private final class Watcher: Sendable {
             _ = poll(&waits, nfds_t(waits.count), timeout)
             if waits[0].revents != 0 { return }
             if notice == nil {
-                notice = DirectoryNotice(directory)
+                notice = DirectoryWatch(directory)
             } else if waits[1].revents != 0, notice?.drain() == false {
                 notice = nil
             }
@@ -116,13 +116,13 @@ private final class Watcher: Sendable {
     }
 }
 
-/// The kernel's word on what happens in a directory (inotify(7)).
-private struct DirectoryNotice: ~Copyable {
+/// An inotify(7) watch on a directory.
+private struct DirectoryWatch: ~Copyable {
     private let descriptor: Descriptor
 
     var number: CInt { descriptor.number }
 
-    /// Nil if it can't be had.
+    /// Nil if inotify is unavailable.
     init?(_ directory: String) {
         guard let descriptor = Descriptor(inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))) else {
             return nil
@@ -134,7 +134,7 @@ private struct DirectoryNotice: ~Copyable {
         self.descriptor = descriptor
     }
 
-    /// Takes what has come. False once the directory itself is gone from its place.
+    /// Reads all pending events. False once the directory itself was moved or deleted.
     mutating func drain() -> Bool {
         let gone = UInt32(IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)
         let header = MemoryLayout<inotify_event>.size

@@ -1,4 +1,5 @@
-// The colour kernels for x86-64 processors with AVX2 (picked at run time, so only these functions are compiled for it).
+// Colour kernels for x86-64 processors with AVX2. Only these functions are compiled for AVX2; they are selected at run
+// time.
 #include "variants.h"
 
 #if BEAM_HAS_AVX2
@@ -14,7 +15,7 @@ static inline AVX2 __m256i load(const void *from) { return _mm256_loadu_si256((c
 
 static inline AVX2 void store(void *to, __m256i value) { _mm256_storeu_si256((__m256i *)to, value); }
 
-// Four registers of eight 32-bit values 0…255 to 32 bytes in order.
+// Packs four registers of eight 32-bit values 0…255 into 32 bytes in order.
 static inline AVX2 __m256i pack_bytes(__m256i a, __m256i b, __m256i c, __m256i d) {
     __m256i bytes = _mm256_packus_epi16(_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d));
     return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
@@ -22,7 +23,8 @@ static inline AVX2 __m256i pack_bytes(__m256i a, __m256i b, __m256i c, __m256i d
 
 static AVX2 void rows_to_i420(const uint8_t *row0, const uint8_t *row1, uint8_t *y0, uint8_t *y1, uint8_t *u, uint8_t *v,
                               int pixels, const beam_to_yuv *k) {
-    // Each pixel is a 32-bit lane: its blue and red as two 16-bit halves, its green (and the unused byte) as two more.
+    // In each 32-bit element, a pixel's blue and red are two 16-bit halves in one register, its green and the unused
+    // byte in another.
     const __m256i even_bytes = _mm256_set1_epi16(0xff);
     const __m256i y_br = pair16(k->y_b, k->y_r), y_g = pair16(k->y_g, 0), y_offset = _mm256_set1_epi32(k->y_offset);
     const __m256i u_br = pair16(k->u_b, k->u_r), u_g = pair16(k->u_g, 0);
@@ -45,7 +47,7 @@ static AVX2 void rows_to_i420(const uint8_t *row0, const uint8_t *row1, uint8_t 
         store(y1 + x, pack_bytes(luma1[0], luma1[1], luma1[2], luma1[3]));
         __m256i u_sums[2], v_sums[2];
         for (int i = 0; i < 2; i++) {
-            // Neighbours' sums; no half exceeds 1020, so the 32-bit addition carries nothing over.
+            // Sums of neighbours. No half exceeds 1020, so 32-bit additions don't carry from half to half.
             __m256i br_sum = _mm256_hadd_epi32(br[2 * i], br[2 * i + 1]), g_sum = _mm256_hadd_epi32(g[2 * i], g[2 * i + 1]);
             u_sums[i] = _mm256_add_epi32(_mm256_madd_epi16(br_sum, u_br), _mm256_madd_epi16(g_sum, u_g));
             u_sums[i] = _mm256_srli_epi32(_mm256_add_epi32(u_sums[i], c_offset), 17);
@@ -82,7 +84,7 @@ static inline AVX2 rgb_registers rgb_broadcast(const beam_to_rgb *k) {
                            _mm256_set1_epi16(k->green_v), _mm256_set1_epi16(k->blue_u), _mm256_set1_epi16(k->offset)};
 }
 
-// Even pixels' and odd pixels' values (5 bits of fraction, 16 each) to 32 bytes in order, clamped.
+// Interleaves the values of even and odd pixels (16 each, 5 fraction bits) to 32 clamped bytes in order.
 static inline AVX2 __m256i weave(__m256i even, __m256i odd) {
     const __m256i zero = _mm256_setzero_si256(), most = _mm256_set1_epi16(255);
     even = _mm256_min_epi16(_mm256_max_epi16(_mm256_srai_epi16(even, 5), zero), most);
@@ -90,7 +92,7 @@ static inline AVX2 __m256i weave(__m256i even, __m256i odd) {
     return _mm256_or_si256(even, _mm256_slli_epi16(odd, 8));
 }
 
-// 32 pixels: `y` as bytes in order; chroma as (sample − 128) × 128, even and odd pixels apart.
+// 32 pixels. `y`: bytes in order. Chroma: (sample − 128) × 128, even and odd pixels separate.
 static inline AVX2 void store_block(uint8_t *output, __m256i y, __m256i u_even, __m256i u_odd, __m256i v_even, __m256i v_odd,
                                     const rgb_registers *k) {
     // (y & 0xff) << 7 and (y >> 8) << 7.
@@ -118,7 +120,7 @@ static inline AVX2 void store_block(uint8_t *output, __m256i y, __m256i u_even, 
     store(output + 96, _mm256_permute2x128_si256(p8, p12, 0x31));
 }
 
-// 3 × `here` + `beside` (sixteenths of a sample) to (sample − 128) × 128.
+// 3 × `here` + `beside` (in 1/16 of a sample), converted to (sample − 128) × 128.
 static inline AVX2 __m256i interpolate(__m256i here, __m256i beside) {
     __m256i sum = _mm256_add_epi16(_mm256_add_epi16(here, _mm256_slli_epi16(here, 1)), beside);
     return _mm256_sub_epi16(_mm256_slli_epi16(sum, 3), _mm256_set1_epi16(128 << 7));
@@ -135,7 +137,7 @@ static AVX2 void mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t
     }
 }
 
-static AVX2 void sum_squares(const uint8_t *row0, const uint8_t *row1, int16_t *sums, int count) {
+static AVX2 void sum_2x2(const uint8_t *row0, const uint8_t *row1, int16_t *sums, int count) {
     const __m256i ones = _mm256_set1_epi8(1);
     int x = 0;
     for (; x + 16 <= count; x += 16) {
@@ -158,22 +160,23 @@ typedef struct extremes {
     __m256i most, least;
 } extremes;
 
-// Of three rows, column by column; of 32 columns from `x` on.
+// The extremes of three rows in each of 32 columns from `x` on.
 static inline AVX2 extremes extremes_of(const uint8_t *above, const uint8_t *here, const uint8_t *below, int x) {
     __m256i a = load(above + x), h = load(here + x), b = load(below + x);
     return (extremes){_mm256_max_epu8(_mm256_max_epu8(a, h), b), _mm256_min_epu8(_mm256_min_epu8(a, h), b)};
 }
 
-// Nonzero where a sample is further from the first than half of what is flat: where none is, all are flat.
+// Nonzero where a sample differs from the first by more than half the flatness limit. If none does, all neighbourhoods
+// are flat.
 static inline AVX2 __m256i distance(extremes all, uint8_t first) {
     const __m256i middle = _mm256_set1_epi8((char)first), near_by = _mm256_set1_epi8(BEAM_SLOPE_FLAT / 2);
     return _mm256_or_si256(_mm256_subs_epu8(all.most, _mm256_adds_epu8(middle, near_by)),
                            _mm256_subs_epu8(_mm256_subs_epu8(middle, near_by), all.least));
 }
 
-// Nonzero where 3 × 3 samples are too far from each other to be flat, for 16 of them.
+// Nonzero where a 3 × 3 neighbourhood's range exceeds the flatness limit, for 16 samples.
 static inline AVX2 __m128i unevenness(extremes all) {
-    // What `all` has in its upper half begins 16 columns further on: one column and two are moved in from there.
+    // The upper half of `all` continues 16 columns further right; shift in one and two columns from there.
     __m128i most = _mm256_castsi256_si128(all.most), least = _mm256_castsi256_si128(all.least);
     __m128i next_most = _mm256_extracti128_si256(all.most, 1), next_least = _mm256_extracti128_si256(all.least, 1);
     most = _mm_max_epu8(_mm_max_epu8(most, _mm_alignr_epi8(next_most, most, 1)), _mm_alignr_epi8(next_most, most, 2));
@@ -181,7 +184,7 @@ static inline AVX2 __m128i unevenness(extremes all) {
     return _mm_subs_epu8(_mm_sub_epi8(most, least), _mm_set1_epi8(BEAM_SLOPE_FLAT));
 }
 
-// Whether the 3 × 3 samples around each of 16 are flat, so that none has a slope.
+// Whether the 3 × 3 neighbourhoods of 16 samples are all flat, so that no slope is needed.
 static inline AVX2 int is_flat(const beam_chroma_row *above, const beam_chroma_row *here, const beam_chroma_row *below, int in) {
     const extremes u = extremes_of(above->u, here->u, below->u, in - 1), v = extremes_of(above->v, here->v, below->v, in - 1);
     __m256i far_off = _mm256_or_si256(distance(u, here->u[in]), distance(v, here->v[in]));
@@ -200,8 +203,8 @@ static AVX2 int find_uneven(const beam_chroma_row *above, const beam_chroma_row 
     return any;
 }
 
-// What is left of 3 × 3 samples without their plane (see chroma.c), for 16 of them: six sums, two by two in one register of
-// 32-bit lanes, of samples 0…3 and 8…11 (low), and of the others (high).
+// The residual of 3 × 3 samples after removing their plane (see chroma.c), for 16 samples. It is six sums, two per
+// register of 32-bit elements; `low` has samples 0…3 and 8…11, `high` the others.
 typedef struct detail {
     __m256i low[3], high[3];
 } detail;
@@ -268,7 +271,7 @@ static inline AVX2 __m256i slope_of(__m256 covariance, __m256 factor) {
     return _mm256_cvttps_epi32(_mm256_max_ps(_mm256_min_ps(slope, most), least));
 }
 
-// The slopes' factor for eight samples, from luma's variance, both chroma's, and the covariances.
+// The slopes' common factor for eight samples, from the variances of luma and chroma and their covariances `p` and `q`.
 static inline AVX2 __m256 factor_of(__m256 luma, __m256 chroma, __m256 p, __m256 q) {
     __m256 both = _mm256_add_ps(_mm256_mul_ps(p, p), _mm256_mul_ps(q, q));
     __m256 noise = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(0.75f), chroma), _mm256_set1_ps(BEAM_SLOPE_LEAST_CHROMA));
@@ -292,10 +295,11 @@ static AVX2 void fit_slopes(const beam_chroma_row *above, const beam_chroma_row 
         const detail v = paired(sums);
         weigh(sums);
         const detail v_weighed = paired(sums);
-        // Sums of integers below 2^24: exact.
+        // The terms are integers below 2^24, so the float arithmetic is exact.
         const __m256 chroma[2] = {_mm256_add_ps(product(u.low, u_weighed.low), product(v.low, v_weighed.low)),
                                   _mm256_add_ps(product(u.high, u_weighed.high), product(v.high, v_weighed.high))};
-        // Luma can't explain more than all of the chroma: where that is too little, the factor is 0 whatever luma is.
+        // Luma can't explain more variance than chroma has. If that is too little, the factor is 0 for any luma, so
+        // skip the block.
         const __m256 least = _mm256_set1_ps(BEAM_SLOPE_LEAST_CHROMA);
         if (_mm256_movemask_ps(_mm256_cmp_ps(_mm256_max_ps(chroma[0], chroma[1]), least, _CMP_GT_OQ)) == 0) continue;
         const int16_t *a = above->luma + in, *h = here->luma + in, *b = below->luma + in;
@@ -313,7 +317,7 @@ static AVX2 void fit_slopes(const beam_chroma_row *above, const beam_chroma_row 
             results[half] = slope_of(p, factor);
             results[2 + half] = slope_of(q, factor);
         }
-        // Packing puts the halves' samples back in order.
+        // Packing restores the samples' order.
         __m256i u_slopes = _mm256_packs_epi32(results[0], results[1]), v_slopes = _mm256_packs_epi32(results[2], results[3]);
         store(slopes->u + begin, u_slopes);
         store(slopes->v + begin, v_slopes);
@@ -322,7 +326,6 @@ static AVX2 void fit_slopes(const beam_chroma_row *above, const beam_chroma_row 
     }
 }
 
-// 3 × `here` + `beside`.
 static inline AVX2 __m256i between(__m256i here, __m256i beside) {
     return _mm256_add_epi16(_mm256_add_epi16(here, _mm256_slli_epi16(here, 1)), beside);
 }
@@ -379,7 +382,7 @@ static AVX2 void mark_changed(const uint8_t *a, const uint8_t *b, int width, int
 }
 
 const beam_variant beam_avx2 = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
-                                 sum_squares,  mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};
+                                 sum_2x2,      mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};
 #else
 typedef int beam_no_avx2;
 #endif

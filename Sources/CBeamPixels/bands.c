@@ -1,7 +1,7 @@
-// Work on a large picture's rows, shared with a second thread.
+// Shares the rows of a large picture with a helper thread.
 //
-// The rows are handed out in bands, one at a time, to the calling thread and to a helper that is woken for it. A helper that
-// the system doesn't let run has no band, and nobody waits for it.
+// Rows are handed out in bands, one at a time, to the calling thread and the helper. If the system hasn't scheduled the
+// helper, it has no band, and the caller doesn't wait for it.
 #define _GNU_SOURCE
 #include "bands.h"
 
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 enum {
-    // A band's pixels: some 0.2 ms of the slowest conversion.
+    // Pixels per band: about 0.2 ms of the slowest conversion.
     BAND_PIXELS = 1 << 17,
-    // Fewer pixels are done before a thread has woken.
+    // Below this, one thread is done before the helper has woken.
     LEAST_PIXELS = 4 * BAND_PIXELS,
 };
 
@@ -28,13 +28,13 @@ typedef struct rows_job {
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t begun, left;
-    // What the helper may take bands of, and what it does take bands of.
+    // `offered`: the job that the helper may start on. `helped`: the job it is working on.
     rows_job *offered, *helped;
-    // 0: not tried yet; 1: there is one; -1: there won't be any.
+    // 0: not created yet; 1: running; -1: not available.
     int has_helper;
 } shared = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0};
 
-// Takes one band after the other, until none is left.
+// Processes bands until none is left.
 static void take_bands(rows_job *job) {
     for (;;) {
         const int y0 = atomic_fetch_add_explicit(&job->next, job->rows, memory_order_relaxed);
@@ -60,7 +60,7 @@ static void *help(void *unused) {
     return NULL;
 }
 
-// With the lock held. Signals are for the program's other threads.
+// Needs the lock. The helper blocks all signals, which other threads handle.
 static int find_helper(void) {
     if (shared.has_helper == 0) {
         shared.has_helper = -1;
@@ -77,7 +77,7 @@ static int find_helper(void) {
     return shared.has_helper == 1;
 }
 
-// Whether the helper is free and will hear of it. Another thread's work isn't waited for.
+// Offers the job if the helper is free. Doesn't wait if the lock is taken.
 static int offer(rows_job *job) {
     if (pthread_mutex_trylock(&shared.lock) != 0) return 0;
     const int is_free = !shared.offered && !shared.helped && find_helper();
@@ -89,7 +89,7 @@ static int offer(rows_job *job) {
     return is_free;
 }
 
-// When this returns, the helper has done with the job, or will never see it.
+// After this returns, the helper has finished the job or will never start it.
 static void withdraw(rows_job *job) {
     pthread_mutex_lock(&shared.lock);
     if (shared.offered == job) shared.offered = NULL;
@@ -103,7 +103,7 @@ void beam_in_bands(beam_rect rect, beam_band *band, const void *arguments) {
         band(arguments, rect.y0, rect.y1);
         return;
     }
-    // An even number of rows, so that bands begin where a row of chroma does, if the rectangle does.
+    // Bands have an even number of rows, so that they start at a row of chroma if the rectangle does.
     rows_job job = {.band = band, .arguments = arguments, .end = rect.y1, .rows = (BAND_PIXELS / width + 1) & ~1};
     if (job.rows < 2) job.rows = 2;
     atomic_init(&job.next, rect.y0);

@@ -1,9 +1,9 @@
-// Where two pictures differ.
+// Finds the tiles in which two pictures differ.
 #include "variants.h"
 
 #include <string.h>
 
-// One row of tiles of one plane: `rows` rows of `width` samples, `tile_width` of them a tile.
+// One row of tiles in one plane: `rows` rows of `width` samples, `tile_width` samples per tile.
 static void mark_band(beam_const_plane a, beam_const_plane b, int first, int rows, int width, int tile_width, uint8_t *tiles,
                       const beam_variant *run) {
     const int whole = width / tile_width, rest = width - whole * tile_width;

@@ -1,22 +1,24 @@
-// From 4:2:0 to BGRX: chroma is interpolated with luma as its guide.
+// Conversion from 4:2:0 to BGRX with luma-guided chroma interpolation.
 //
-// Interpolated alone, chroma is four times coarser than luma, and coloured text has fringes. But where a picture is made of
-// two colours, one against the other, chroma is a straight line of luma. The fit of that line (the guided filter: He, Sun
-// and Tang, "Guided Image Filtering", ECCV 2010) over 3 × 3 chroma samples and the means of the luma under them has a
-// slope, and
+// Interpolation alone leaves chroma with a quarter of luma's samples, so that coloured text has fringes. But where a
+// picture consists of two colours, chroma is a linear function of luma. A least-squares fit (the guided filter: He, Sun
+// and Tang, "Guided Image Filtering", ECCV 2010) over 3 × 3 chroma samples and the mean luma of each gives the slope,
+// and
 //
-//     chroma of a pixel = chroma, interpolated + slope × (its luma - luma under the chroma samples, interpolated)
+//     chroma of a pixel = interpolated chroma + slope × (its luma - interpolated mean luma)
 //
-// which is exact where the line holds, and no more than interpolation where the slope is 0.
+// which is exact where the relation is linear, and plain interpolation where the slope is 0.
 //
-// What is on a screen isn't all like that: a film has been 4:2:0 before, and its chroma is soft where its luma is sharp. So
-// the fit is of what is left when the plane (a gradient in any direction) has been taken from the 3 × 3 samples: shading
-// makes luma and chroma go together at large, and says nothing about detail. Six sums remain of nine samples, each a product
-// of (1 1 1), (-1 0 1) or (1 -2 1) along either axis. With variances a (luma) and b (both chroma), covariances p and q:
+// Other content violates the assumption: a film was 4:2:0 before, so that its chroma is soft where its luma is sharp.
+// Shading also makes luma and chroma vary together at large scale without telling anything about detail. So the fit
+// uses the residual after removing the plane (a gradient in any direction) from the 3 × 3 samples. Six sums remain of
+// the nine samples, each a product of (1 1 1), (-1 0 1) or (1 -2 1) along the axes. With variances a (luma) and b (both
+// chroma) and covariances p and q:
 //
-//     slopes = (p, q) / (a + 10) × (1 + 3/4 - (3/4 b + 2) a / (p^2 + q^2)), at least 0, and at most 2 either way
+//     slopes = (p, q) / (a + 10) × (1 + 3/4 - (3/4 b + 2) a / (p^2 + q^2)), factor at least 0, slopes within ±2
 //
-// The second factor is 1 where luma explains all of the chroma, and 0 where it explains three sevenths, or there is hardly any.
+// The second factor is 1 where luma explains all of the chroma, and 0 where it explains three sevenths or less, or
+// where there is almost no chroma variance.
 #include "bands.h"
 #include "variants.h"
 
@@ -36,7 +38,8 @@ static int16_t luma_sum(const picture *from, int row, int column) {
     return (int16_t)(upper[left] + upper[right] + lower[left] + lower[right]);
 }
 
-// A part of a row of chroma samples: `count` of them from `first` on. Beyond the picture's edges its outermost samples repeat.
+// `count` chroma samples of a row from `first` on, with a neighbour on each side. Outermost samples are repeated beyond
+// the picture's edges.
 typedef struct row_part {
     beam_chroma_row row;
     int has_luma;
@@ -55,7 +58,7 @@ static void load_chroma(row_part *to, const picture *from, int row, int first, i
     to->has_luma = 0;
 }
 
-// Luma is looked at only where chroma isn't flat.
+// Luma is loaded only if chroma isn't flat.
 static void load_luma(row_part *to, const picture *from, int row, int first, int count, const beam_variant *run) {
     if (to->has_luma) return;
     const int left = first > 0 ? first - 1 : 0, right = least(first + count, from->chroma.width - 1);
@@ -63,14 +66,14 @@ static void load_luma(row_part *to, const picture *from, int row, int first, int
     const uint8_t *lower = 2 * row + 1 < from->size.height ? upper + from->y.stride : upper;
     const int pairs = least(count, from->size.width / 2 - first);
     int16_t *luma = to->row.luma;
-    run->sum_squares(upper + 2 * first, lower + 2 * first, luma + BEAM_BEFORE, pairs);
+    run->sum_2x2(upper + 2 * first, lower + 2 * first, luma + BEAM_BEFORE, pairs);
     if (pairs < count) luma[BEAM_BEFORE + pairs] = luma_sum(from, row, first + pairs);
     luma[BEAM_BEFORE - 1] = luma_sum(from, row, left);
     luma[BEAM_BEFORE + count] = luma_sum(from, row, right);
     to->has_luma = 1;
 }
 
-// A row's chroma and luma between this row of samples and the next, with a neighbour on either side.
+// Chroma and luma interpolated between two rows of samples, with a neighbour on each side.
 typedef struct mixed_row {
     int16_t u[BEAM_PART_LENGTH], v[BEAM_PART_LENGTH], luma[BEAM_PART_LENGTH];
 } mixed_row;
@@ -86,7 +89,7 @@ static void convert(const uint8_t *y, const mixed_row *mixed, const beam_slopes 
     }
 }
 
-// `pixels` of a row, less the first `skip` of them (0 or 1).
+// Converts `pixels` of a row, but doesn't write the first `skip` (0 or 1).
 static void convert_row(const uint8_t *y, const mixed_row *mixed, const beam_slopes *slopes, uint8_t *output, int pixels,
                         int skip, const beam_to_rgb *k, const beam_variant *run) {
     const int whole = skip ? 0 : pixels / BEAM_BLOCK, rest = pixels - whole * BEAM_BLOCK;
@@ -107,7 +110,8 @@ static void convert_row(const uint8_t *y, const mixed_row *mixed, const beam_slo
     }
 }
 
-// The columns of `rect`, which begin at an even pixel, are at most BEAM_PART * 2, and don't show the first `skip`.
+// Converts the columns of `rect`: at most BEAM_PART * 2, starting at an even one; the first `skip` pixels aren't
+// written.
 static void convert_part(const picture *from, beam_rect rect, int skip, uint8_t *output, ptrdiff_t stride,
                          const beam_to_rgb *k, const beam_variant *run) {
     const int first = rect.x0 / 2, pixels = rect.x1 - rect.x0, count = (pixels + 1) / 2;
@@ -155,7 +159,7 @@ static void convert_band(const void *arguments, int y0, int y1) {
     const from_i420 *job = arguments;
     uint8_t *output = job->output.base + (y0 - job->rect.y0) * job->output.stride;
     for (int x = job->rect.x0; x < job->rect.x1;) {
-        // Parts begin with an even pixel; where the rectangle doesn't, its first pixel goes alone.
+        // Parts start at an even pixel. If the rectangle doesn't, its first pixel is a part of its own.
         const int skip = x & 1, end = skip ? x + 1 : least(job->rect.x1, x + 2 * BEAM_PART);
         const beam_rect part = {x - skip, y0, end, y1};
         convert_part(&job->from, part, skip, output + 4 * (x - job->rect.x0), job->output.stride, job->coefficients, job->run);

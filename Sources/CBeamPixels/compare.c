@@ -1,11 +1,11 @@
-// How far two planes differ.
+// Comparison of two planes.
 #include "include/CBeamPixels.h"
 
 #include <stdlib.h>
 
 enum { SIDE = 16 };
 
-// A block as wide as all but the last ones are: so much is known to the compiler, which has instructions for it.
+// All blocks but the last of a row have this width. Because it is a constant, the compiler can use SIMD instructions.
 static uint32_t whole_block_difference(const uint8_t *p, ptrdiff_t p_stride, const uint8_t *q, ptrdiff_t q_stride, int rows) {
     uint32_t sum = 0;
     for (int y = 0; y < rows; y++, p += p_stride, q += q_stride) {

@@ -1,5 +1,4 @@
-// The colour conversions of whole rectangles: which rows and blocks go to the kernels, and what stands in for pixels
-// beyond the edges.
+// Colour conversion of rectangles: splits rows into blocks for the kernels and pads at the edges.
 #include "bands.h"
 #include "variants.h"
 
@@ -13,7 +12,7 @@ const beam_variant *beam_find_variant(beam_kernel kernel) {
     return &beam_portable;
 }
 
-// The last pixels of a row, the last of them repeated, so that there is a full block.
+// Copies the last pixels of a row to a full block, repeating the last one.
 static void fill_block(uint8_t block[4 * BEAM_BLOCK], const uint8_t *row, int pixels) {
     memcpy(block, row, 4 * (size_t)pixels);
     for (int x = pixels; x < BEAM_BLOCK; x++) memcpy(block + 4 * x, row + 4 * (pixels - 1), 4);
@@ -35,7 +34,7 @@ static void band_to_i420(const void *arguments, int first, int end) {
     const beam_rect rect = {to->rect.x0, first, to->rect.x1, end};
     const int width = rect.x1 - rect.x0, whole = width / BEAM_BLOCK * BEAM_BLOCK, rest = width - whole;
     for (int row = rect.y0; row < rect.y1; row += 2) {
-        // An odd last row is its own neighbour: it is written twice, with the same values.
+        // An odd last row is paired with itself: it is written twice, with the same values.
         const ptrdiff_t below = row + 1 < rect.y1 ? 1 : 0;
         const uint8_t *row0 = source.base + row * source.stride + 4 * rect.x0, *row1 = row0 + below * source.stride;
         uint8_t *y0 = y.base + row * y.stride + rect.x0, *y1 = y0 + below * y.stride;

@@ -1,8 +1,8 @@
-// RGB to 4:4:4: a row at a time, no pixel depends on another.
+// RGB to 4:4:4, row by row; pixels are independent.
 #include "bands.h"
 #include "variants.h"
 
-// 128 and the half that rounds, in 15 bits of fraction.
+// 128 and 1/2 for rounding, with 15 fraction bits.
 enum { CHROMA_OFFSET = (128 << 15) + (1 << 14) };
 
 static void row_portable(const uint8_t *row, uint8_t *restrict y, uint8_t *restrict u, uint8_t *restrict v, int pixels,
@@ -24,7 +24,7 @@ static inline AVX2 __m256i pair16(int16_t low, int16_t high) {
     return _mm256_set1_epi32((int32_t)((uint32_t)(uint16_t)low | (uint32_t)(uint16_t)high << 16));
 }
 
-// One sample of each of 32 pixels: blue and red come as two 16-bit halves of each 32-bit lane, green as one.
+// One component of 32 pixels. Blue and red are the 16-bit halves of each 32-bit element of `br`, green is in `g`.
 static inline AVX2 void store_samples(uint8_t *to, const __m256i br[4], const __m256i g[4], __m256i k_br, __m256i k_g, __m256i offset) {
     __m256i sums[4];
     for (int i = 0; i < 4; i++) {

@@ -1,9 +1,9 @@
-// The colour kernels in plain C, in a form that compilers make vector code of.
+// Colour kernels in plain C, written so that compilers can vectorise them.
 #include "variants.h"
 
 #include <string.h>
 
-// The variants agree to the bit: no multiplication is fused with an addition.
+// Variants must give identical results, so multiplications and additions must not be fused.
 #pragma STDC FP_CONTRACT OFF
 
 static void rows_to_i420(const uint8_t *row0, const uint8_t *row1, uint8_t *restrict y0, uint8_t *restrict y1,
@@ -13,7 +13,7 @@ static void rows_to_i420(const uint8_t *row0, const uint8_t *row1, uint8_t *rest
         y0[x] = (uint8_t)((p[0] * k->y_b + p[1] * k->y_g + p[2] * k->y_r + k->y_offset) >> 15);
         y1[x] = (uint8_t)((q[0] * k->y_b + q[1] * k->y_g + q[2] * k->y_r + k->y_offset) >> 15);
     }
-    // Four pixels' sum, so two more bits of fraction: 128 and a half in 17 bits.
+    // Sums of four pixels have two more fraction bits: 128 and 1/2 with 17 fraction bits.
     const int32_t offset = (128 << 17) + (1 << 16);
     for (int x = 0; x < pixels / 2; x++) {
         const uint8_t *p = row0 + 8 * x, *q = row1 + 8 * x;
@@ -27,15 +27,16 @@ static void mix_rows(const uint8_t *near_row, const uint8_t *far_row, int16_t *r
     for (int x = 0; x < count; x++) mixed[x] = (int16_t)(3 * near_row[x] + far_row[x]);
 }
 
-// a × b / 32768, rounded to the nearest: the multiplication that processors have for 16-bit fractions.
+// a × b / 32768, rounded to nearest, like the SIMD instruction for 16-bit fractions (pmulhrsw).
 static inline int16_t scale(int16_t a, int16_t b) { return (int16_t)((a * b + (1 << 14)) >> 15); }
 
 static inline uint8_t clamp(int16_t value) { return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value); }
 
-// Sixteenths of a sample (0…4080) to (sample − 128) × 128.
+// Converts 1/16 of a sample (0…4080) to (sample − 128) × 128.
 static inline int16_t centred(int sixteenths) { return (int16_t)((sixteenths << 3) - (128 << 7)); }
 
-// A block of pixels; `u` and `v`: (sample − 128) × 128. Loops over whole blocks, one thing each, are what compilers vectorise.
+// A block of pixels. `u` and `v` are (sample − 128) × 128. Each loop does one thing over a whole block, which compilers
+// vectorise.
 static inline void store_block(uint8_t *restrict output, const uint8_t *restrict y, const int16_t *restrict u,
                                const int16_t *restrict v, const beam_to_rgb *k) {
     uint8_t blue[BEAM_BLOCK], green[BEAM_BLOCK], red[BEAM_BLOCK];
@@ -67,7 +68,7 @@ static void mixed_to_bgrx(const uint8_t *y, const int16_t *u, const int16_t *v, 
     }
 }
 
-static void sum_squares(const uint8_t *row0, const uint8_t *row1, int16_t *restrict sums, int count) {
+static void sum_2x2(const uint8_t *row0, const uint8_t *row1, int16_t *restrict sums, int count) {
     for (int x = 0; x < count; x++) sums[x] = (int16_t)(row0[2 * x] + row0[2 * x + 1] + row1[2 * x] + row1[2 * x + 1]);
 }
 
@@ -79,7 +80,7 @@ static inline int most(int a, int b) { return a > b ? a : b; }
 
 static inline int least(int a, int b) { return a < b ? a : b; }
 
-// Whether 3 × 3 samples are close enough to each other to be flat, each of a block's.
+// Whether the 3 × 3 neighbourhoods of all samples in a block are flat.
 static int are_flat(const uint8_t *above, const uint8_t *here, const uint8_t *below) {
     uint8_t upper[BEAM_BLOCK / 2 + 2], lower[BEAM_BLOCK / 2 + 2];
     for (int x = 0; x < BEAM_BLOCK / 2 + 2; x++) {
@@ -94,7 +95,7 @@ static int are_flat(const uint8_t *above, const uint8_t *here, const uint8_t *be
     return range <= BEAM_SLOPE_FLAT;
 }
 
-// What is left of 3 × 3 samples without their plane; in the order of `weights`.
+// The residual of 3 × 3 samples after removing their plane, in the order of `weights`.
 typedef struct detail {
     int32_t sums[6];
 } detail;
@@ -172,7 +173,8 @@ static void fit_slopes(const beam_chroma_row *above, const beam_chroma_row *here
     }
 }
 
-// Interpolated chroma (sixteenths of a sample), and its slope times the luma's detail (64ths), to (sample - 128) × 128.
+// Adds the slope times the luma detail (in 1/64) to interpolated chroma (in 1/16 of a sample). Returns (sample - 128) ×
+// 128.
 static inline int16_t guided(int sixteenths, int16_t slope, int16_t luma) {
     int sum = sixteenths + scale(luma, slope);
     return centred(sum < 0 ? 0 : sum > 4080 ? 4080 : sum);
@@ -211,4 +213,4 @@ static void mark_changed(const uint8_t *a, const uint8_t *b, int width, int coun
 }
 
 const beam_variant beam_portable = {rows_to_i420, mix_rows, mixed_to_bgrx, i444_row_to_bgrx, mark_changed,
-                                     sum_squares,  mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};
+                                     sum_2x2,      mix_sums, find_uneven,   fit_slopes,       guided_to_bgrx};

@@ -30,7 +30,7 @@ struct beam_receiver {
 };
 
 beam_receiver *beam_receiver_create(void) {
-    // Large enough to come from the system by itself: pages that no burst reaches cost nothing.
+    // A large allocation is mapped directly, so that pages never written take no memory.
     beam_receiver *receiver = calloc(1, sizeof(beam_receiver));
     if (!receiver) return NULL;
     for (int i = 0; i < beam_receiver_messages; i++) {
@@ -64,7 +64,7 @@ int beam_receive(beam_receiver *receiver, int socket) {
     if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
     for (int i = 0; i < count; i++) {
         receiver->segment_sizes[i] = segment_size_of(&receiver->headers[i].msg_hdr);
-        // The system has written how much of it there was.
+        // The kernel has overwritten the length.
         receiver->headers[i].msg_hdr.msg_controllen = sizeof receiver->control[i];
         receiver->headers[i].msg_hdr.msg_flags = 0;
     }
@@ -84,7 +84,7 @@ static int64_t in_nanoseconds(struct timespec time) { return (int64_t)time.tv_se
 int64_t beam_arrival_time(int socket) {
     struct timespec arrival, wall, steady;
     if (ioctl(socket, SIOCGSTAMPNS, &arrival) != 0) return 0;
-    // The system tells the wall clock's time; how long ago that is says the rest.
+    // The timestamp is in wall-clock time. Its age gives the monotonic time.
     clock_gettime(CLOCK_REALTIME, &wall);
     clock_gettime(CLOCK_MONOTONIC, &steady);
     return in_nanoseconds(steady) - (in_nanoseconds(wall) - in_nanoseconds(arrival));

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// Under its lock.
+// Needs the library's lock.
 static bool find_all(struct late_library *library) {
-    // The last one loaded is asked first; each finds what the libraries that it needs have as well.
+    // dlsym on a handle also searches the libraries that it depends on.
     void *handles[4];
     size_t loaded = 0;
     for (; library->files[loaded] && loaded < sizeof handles / sizeof *handles; loaded++) {

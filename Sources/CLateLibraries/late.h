@@ -3,16 +3,16 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-// What late.c needs to know of one library, or of a few that belong together.
+// One library, or a few that belong together.
 struct late_library {
-    // Names for dlopen, NULL at the end. With the version of the headers that this was compiled with.
+    // Names for dlopen, terminated by NULL; they include the version of the headers that this was compiled with.
     const char *const *files;
     const char *const *functions;
-    // Of each function, where it is; complete once `state` is LOADED.
+    // The functions' addresses; complete once `state` is LOADED.
     void **targets;
     size_t count;
     _Atomic int state;
-    // Held while it is loaded.
+    // Held while the library is loaded.
     pthread_mutex_t lock;
     char reason[240];
 };
@@ -22,7 +22,7 @@ enum { NOT_TRIED, LOADED, UNUSABLE };
 // NULL, or why the library can't be used.
 const char *late_load(struct late_library *library);
 
-// The function's address; doesn't return if there is none.
+// The function's address. Ends the process if there is none.
 void *late_slow_target(struct late_library *library, size_t index);
 
 static inline void *late_target(struct late_library *library, size_t index) {
@@ -30,8 +30,8 @@ static inline void *late_target(struct late_library *library, size_t index) {
     return late_slow_target(library, index);
 }
 
-// For a list LIST(F) of F(result, name, parameters, arguments): their numbers, names and places.
-// Some names are macros of the library's header, which carry its version: the second step sees what they stand for.
+// For a list LIST(F) of F(result, name, parameters, arguments): indices, names and addresses. Some names are macros of
+// the library's header that add its version; the second step expands them.
 #define LATE_INDEX(...) LATE_INDEX_OF(__VA_ARGS__)
 #define LATE_INDEX_OF(result, name, parameters, arguments) index_##name,
 #define LATE_NAME(...) LATE_NAME_OF(__VA_ARGS__)
@@ -47,7 +47,7 @@ static inline void *late_target(struct late_library *library, size_t index) {
                                      .count = id##_count,                          \
                                      .lock = PTHREAD_MUTEX_INITIALIZER};
 
-// Defines the function. Hidden, so that other libraries go on calling the real one.
+// Defines the forwarding function. Hidden, so that other libraries still call the real one.
 #define LATE_FUNCTION(id, result, name, parameters, arguments)                     \
     __attribute__((visibility("hidden"))) result name parameters {                 \
         return ((__typeof__(&name))late_target(&id, index_##name)) arguments;      \

@@ -15,7 +15,7 @@
       dst_v, int dst_stride_v, int width, int height), (src_uv, src_stride_uv, dst_u, dst_stride_u, dst_v, \
       dst_stride_v, width, height))
 
-// The headers tell no version of the interface; 0 is the only one that Debian has had.
+// The headers have no interface version; Debian has only had 0.
 LATE_LIBRARY(libyuv, LIBYUV, "libyuv.so.0")
 #define DEFINE(...) LATE_FUNCTION(libyuv, __VA_ARGS__)
 LIBYUV(DEFINE)

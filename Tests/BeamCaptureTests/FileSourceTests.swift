@@ -5,11 +5,11 @@ import Testing
 
 @testable import BeamCapture
 
-/// Recordings, played as a source.
+/// Recordings as a source.
 @Suite struct FileSourceTests {
     private static let small = PixelSize(width: 320, height: 180)
 
-    /// The pictures' numbers as their code says, `count` of them from the beginning on.
+    /// The frame numbers in the pictures' codes, for the first `count` pictures.
     private func numbers(_ path: String, count: Int) throws -> [UInt32?] {
         let recording = try Recording(path: path, control: SourceControl())
         var entries = [recording.first]
@@ -23,10 +23,10 @@ import Testing
         return error.description
     }
 
-    // MARK: what is read
+    // MARK: Reading
 
     @Test(arguments: [small, PixelSize(width: 1366, height: 767), PixelSize(width: 33, height: 19)])
-    func aRecordingIsItsPicturesBitForBit(size: PixelSize) throws {
+    func picturesOfARecordingAreBitExact(size: PixelSize) throws {
         let scratch = try ScratchDirectory()
         let path = try scratch.pattern("pattern.y4m", size, frames: 3)
         let renderer = try PatternRenderer(PatternOptions(size: size, frameRate: 30))
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(.enabled(if: hasFFmpeg, "needs the ffmpeg program"))
-    func whatTheStreamSaysOfItsColoursIsKept() throws {
+    func theStreamsColourDescriptionIsKept() throws {
         let scratch = try ScratchDirectory()
         _ = try scratch.pattern("pattern.y4m", Self.small, frames: 1)
         // Matrix coefficients by H.273's numbers.
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: [("FULL", true), ("LIMITED", false), (nil, false)])
-    func aY4MSaysItsRange(range: String?, isFull: Bool) throws {
+    func theRangeOfAY4MIsRead(range: String?, isFull: Bool) throws {
         let scratch = try ScratchDirectory()
         let path = try scratch.pattern("a.y4m", Self.small, frames: 1, range: range)
         let colour = try Recording(path: path, control: SourceControl()).first.colour
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(.enabled(if: hasFFmpeg, "needs the ffmpeg program"))
-    func damagedPartsArePassedOver() throws {
+    func damagedPartsAreSkipped() throws {
         let scratch = try ScratchDirectory()
         _ = try scratch.pattern("pattern.y4m", Self.small, frames: 30)
         try scratch.ffmpeg("-i", "pattern.y4m", "-c:v", "libx264", "-g", "5", "a.mkv")
@@ -139,13 +139,13 @@ import Testing
             }
             if seed % 2 == 1 { data = data.prefix(data.count * 2 / 3) }
             try data.write(to: url)
-            // Whatever there is left of it, in loops; an error is an answer too.
+            // An error is acceptable; otherwise the rest must play in loops.
             let count = try? numbers(url.path, count: 60).count
             #expect(count.map { $0 >= 1 } ?? true)
         }
     }
 
-    @Test func aTruncatedRecordingLoopsOverWhatThereIs() throws {
+    @Test func aTruncatedRecordingLoopsOverTheRest() throws {
         let scratch = try ScratchDirectory()
         let path = try scratch.pattern("pattern.y4m", Self.small, frames: 4)
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -153,9 +153,9 @@ import Testing
         #expect(try numbers(path, count: 8) == [0, 1, 2, 0, 1, 2, 0, 1])
     }
 
-    // MARK: what is refused
+    // MARK: Errors
 
-    @Test func whatCannotBeReadSaysWhy() throws {
+    @Test func unreadableFilesAreRefusedWithAReason() throws {
         let scratch = try ScratchDirectory()
         #expect(try refusal(scratch.file("none.mp4")).contains("no such file"))
         #expect(try refusal(scratch.path).contains("is a directory"))
@@ -168,7 +168,7 @@ import Testing
         #expect(
             try refusal(write("noise.mkv", Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7919 >> 3) })))
                 .contains("damaged"))
-        // A header alone; a size beyond all measure.
+        // A header without frames; a picture that is too large.
         let header = Data("YUV4MPEG2 W320 H180 F30:1 Ip A1:1 C420jpeg\n".utf8)
         #expect(try refusal(write("header.y4m", header)).contains("no picture"))
         #expect(
@@ -176,7 +176,7 @@ import Testing
                 write("large.y4m", Data("YUV4MPEG2 W9000 H180 F30:1 C420jpeg\nFRAME\n".utf8) + Data(count: 2_430_000))
             )
             .contains("more than 8192"))
-        // Never a network address, whatever a playlist says.
+        // A playlist must not cause network access.
         #expect(
             !(try refusal(
                 write("list.m3u8", Data("#EXTM3U\n#EXTINF:5,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n".utf8))
@@ -185,21 +185,21 @@ import Testing
     }
 
     @Test(.enabled(if: hasFFmpeg, "needs the ffmpeg program"))
-    func soundAloneIsNoVideo() throws {
+    func aFileWithoutVideoIsRefused() throws {
         let scratch = try ScratchDirectory()
         try scratch.ffmpeg("-f", "lavfi", "-i", "sine=duration=0.2", "a.wav")
         #expect(try refusal(scratch.file("a.wav")).contains("no video in it"))
     }
 
-    @Test func aColonInANameIsNoProtocol() throws {
+    @Test func aColonInANameIsNotAProtocol() throws {
         let scratch = try ScratchDirectory()
         let source = try FileSource(path: try scratch.pattern("http:a b%d.y4m", Self.small, frames: 2))
         #expect(source.info.description.contains("http:a b%d.y4m") && source.info.size == Self.small)
     }
 
-    // MARK: by the clock
+    // MARK: Timing
 
-    @Test func itBeginsWhenSomebodyWatchesAndPausesWhenNobodyDoes() throws {
+    @Test func playbackRunsOnlyWhileSomebodyWatches() throws {
         let scratch = try ScratchDirectory()
         let source = try FileSource(path: try scratch.pattern("a.y4m", Self.small, frames: 10, frameRate: 100))
         #expect(source.info.frameRate == 100)
@@ -218,13 +218,13 @@ import Testing
         let outcome = running.stop()
         #expect(outcome.error == nil)
         #expect(outcome.pictures.map(\.number) == (0..<UInt64(outcome.pictures.count)).map { $0 })
-        // Each picture, none left out, none twice, over the ends and over the pause.
+        // Every picture exactly once per loop, across loop ends and the pause.
         let numbers = outcome.pictures.map { PatternCode.read($0)?.number }
         #expect(numbers == (0..<numbers.count).map { UInt32($0 % 10) })
         #expect(outcome.pictures.allSatisfy { $0.damage.area == Self.small.area })
     }
 
-    @Test func nothingIsSkippedForTheSlow() throws {
+    @Test func aSlowConsumerSkipsNothing() throws {
         let scratch = try ScratchDirectory()
         let source = try FileSource(path: try scratch.pattern("a.y4m", Self.small, frames: 5, frameRate: 200))
         let running = RunningSource(source, delay: 0.02)
@@ -234,7 +234,7 @@ import Testing
         #expect(numbers == (0..<numbers.count).map { UInt32($0 % 5) })
     }
 
-    @Test func aStillPictureIsShownToEachThatComes() throws {
+    @Test func aStillPictureIsDeliveredAtEachActivation() throws {
         let scratch = try ScratchDirectory()
         let source = try FileSource(path: try scratch.pattern("still.y4m", Self.small, frames: 1, frameRate: 100))
         let running = RunningSource(source)
@@ -250,27 +250,27 @@ import Testing
         #expect(zip(pictures, pictures.dropFirst()).allSatisfy { $0.time < $1.time })
     }
 
-    @Test func aRecordingThatVanishesEndsWithAWord() throws {
+    @Test func aRecordingThatVanishesEndsWithAnError() throws {
         let scratch = try ScratchDirectory()
         let path = try scratch.pattern("a.y4m", Self.small, frames: 3, frameRate: 100)
         let source = try FileSource(path: path)
         let running = RunningSource(source)
         source.setActive(true)
         #expect(running.wait { $0.pictures.count > 3 })
-        // Emptied in mid-stream: nothing comes at the next beginning.
+        // Truncated during playback: the next loop fails.
         try FileHandle(forWritingTo: URL(fileURLWithPath: path)).truncate(atOffset: 0)
         #expect(running.wait { $0.isEnded })
         #expect(running.stop().error?.description.contains("a.y4m") == true)
     }
 }
 
-/// When a recording's pictures are due, in made-up time.
+/// The schedule of a recording's pictures, in virtual time.
 @Suite struct FileClockTests {
     private static let start = MediaTime(nanoseconds: 1_000_000_000_000)
 
     private func milliseconds(_ time: MediaTime) -> Int64 { (time - Self.start).inNanoseconds / 1_000_000 }
 
-    /// Due times in milliseconds; `now` stands where the picture before was due.
+    /// Due times in milliseconds; each `now` is the previous due time.
     private func due(_ stamps: [(milliseconds: Int64?, beginsAgain: Bool)]) -> [Int64] {
         var clock = RecordingClock(frameRate: 50)
         clock.restart(stamps[0].milliseconds.map { $0 * 1_000_000 }, at: Self.start)
@@ -281,21 +281,21 @@ import Testing
         }
     }
 
-    @Test func timestampsSayWhen() {
+    @Test func timestampsAreFollowed() {
         #expect(due([(70, false), (80, false), (120, false), (70, true), (80, false)]) == [10, 50, 70, 80])
     }
 
-    @Test func withoutTimestampsTheRateSays() {
+    @Test func withoutTimestampsTheFrameRateIsUsed() {
         #expect(due([(nil, false), (nil, false), (5, false), (nil, false)]) == [20, 40, 60])
     }
 
-    @Test func timestampsThatCannotBeAreNotFollowed() {
+    @Test func implausibleTimestampsAreIgnored() {
         #expect(
             due([(100, false), (90, false), (90, false), (3_600_000, false), (3_600_010, false)]) == [20, 40, 60, 70])
         #expect(due([(.min / 1_000_000, false), (.max / 1_000_000, false)]) == [20])
     }
 
-    @Test func aLittleLateIsCaughtUpWithAndVeryLateIsNot() {
+    @Test func smallDelaysAreCaughtUpAndLargeOnesShiftTheSchedule() {
         var clock = RecordingClock(frameRate: 50)
         clock.restart(nil, at: Self.start)
         #expect(milliseconds(clock.advance(nil, beginsAgain: false, now: Self.start + .milliseconds(900))) == 20)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BeamCapture
 
-/// Number and time as blocks, read back.
+/// Writing and reading number and time as blocks.
 @Suite struct PatternCodeTests {
     static let sizes = [
         PixelSize(width: 320, height: 180), PixelSize(width: 321, height: 181), PixelSize(width: 639, height: 359),
@@ -29,12 +29,13 @@ import Testing
         }
     }
 
-    @Test func theChecksumIsTheOneInTheBooks() {
-        // The standard's check value is for "123456789"; these twelve bytes were worked out by another program.
+    @Test func theChecksumIsCRC16CCITTFalse() {
+        // The standard's check value is for "123456789". The value for these twelve bytes was computed by another
+        // program.
         #expect(PatternCode.checksum(0x3132_3334, 0x3536_3738_3930_3132) == 0xD07B)
     }
 
-    @Test func theBitsLieAsDocumented() {
+    @Test func theBitsAreWhereDocumented() {
         let picture = drawn(PixelSize(width: 1280, height: 720), number: 0x8000_0001, time: 1)
         func bit(_ column: Int, _ row: Int) -> UInt8 {
             picture.buffer.samples(0, 16 + row * 16 + 8)[16 + column * 16 + 8]
@@ -61,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func anyOneWrongBlockIsNoticed() {
+    @Test func anySingleWrongBlockIsDetected() {
         let size = PixelSize(width: 640, height: 360)
         for bit in 0..<128 {
             let picture = drawn(size, number: 77, time: 123_456_789)

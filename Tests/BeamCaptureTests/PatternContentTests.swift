@@ -33,7 +33,7 @@ import Testing
             fresh.draw(number, time: options.time(of: number), into: buffer)
             let picture = kept.picture(number)
             #expect(picture.buffer.allSamples == buffer.allSamples, "frame \(number)")
-            // What is damaged is all that has changed.
+            // The damage covers all changes.
             for rect in picture.damage.rects { PatternCanvas(shown).copy(rect, from: picture.buffer) }
             #expect(shown.allSamples == buffer.allSamples, "frame \(number), its damage")
             let hasCode = PatternCode.Layout(size) != nil
@@ -58,7 +58,7 @@ import Testing
         case .scroll: #expect(changed > 0.05)
         default: #expect(changed > 0.5)
         }
-        // What isn't its turn yet looks as before.
+        // Frames between two changes equal the first.
         if step > 1 { #expect(below(20 * step + step - 1) == first) }
     }
 
@@ -68,7 +68,7 @@ import Testing
         for number in [0, Int(UInt32.max), Int(UInt32.max) + 1] { #expect(renderer.picture(number).size == size) }
     }
 
-    @Test func whatStandsStillComesFourTimesASecond() throws {
+    @Test func stillContentChangesFourTimesASecond() throws {
         let options = PatternOptions(size: PixelSize(width: 320, height: 180), frameRate: 60, content: .still)
         #expect(options.framesPerChange == 15)
         #expect(PatternOptions(frameRate: 2, content: .still).framesPerChange == 1)
@@ -80,7 +80,7 @@ import Testing
         #expect([0, 249, 251, 499, 501, 1100].map(next) == [45, 45, 45, 45, 60, 90])
     }
 
-    @Test func aSourceLeavesOutWhatLooksTheSame() throws {
+    @Test func aSourceSkipsIdenticalFrames() throws {
         let running = RunningSource(
             try PatternSource(
                 PatternOptions(size: PixelSize(width: 320, height: 180), frameRate: 40, content: .still)))

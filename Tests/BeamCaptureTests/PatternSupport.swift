@@ -21,13 +21,13 @@ extension PixelBuffer {
         return all
     }
 
-    /// FNV-1a, 64 bits, of every sample in order.
+    /// FNV-1a, 64 bits, of all samples in order.
     var fingerprint: UInt64 {
         allSamples.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }
 
-/// A source on a thread of its own, and what it delivered.
+/// Runs a source on its own thread and records what it delivers.
 final class RunningSource<Source: PictureSource>: Sendable {
     struct Outcome: Sendable {
         var pictures: [Picture] = []
@@ -43,7 +43,7 @@ final class RunningSource<Source: PictureSource>: Sendable {
         let value = Mutex(Outcome())
     }
 
-    /// `delay`: how long whoever takes a picture takes over it.
+    /// - Parameter delay: how long the consumer takes for each picture, in seconds.
     init(_ source: Source, delay: TimeInterval = 0) {
         self.source = source
         let outcome = Outcomes()
@@ -65,7 +65,7 @@ final class RunningSource<Source: PictureSource>: Sendable {
 
     var count: Int { outcome.value.withLock { $0.pictures.count } }
 
-    /// Waits until `condition` holds; false after `seconds`, which is a hang.
+    /// Waits until `condition` holds; false after `seconds`.
     func wait(seconds: Double = 60, until condition: (Outcome) -> Bool) -> Bool {
         let limit = Date(timeIntervalSinceNow: seconds)
         while !condition(now) {
@@ -75,7 +75,7 @@ final class RunningSource<Source: PictureSource>: Sendable {
         return true
     }
 
-    /// Stops the source; returns what it delivered when its thread has ended.
+    /// Stops the source. Returns everything it delivered, once its thread has ended.
     @discardableResult
     func stop() -> Outcome {
         source.stop()
@@ -84,7 +84,7 @@ final class RunningSource<Source: PictureSource>: Sendable {
     }
 }
 
-/// A directory that is gone with the test.
+/// A temporary directory, removed in `deinit`.
 final class ScratchDirectory {
     let path: String
 

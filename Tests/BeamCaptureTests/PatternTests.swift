@@ -4,7 +4,7 @@ import Testing
 
 @testable import BeamCapture
 
-/// What the test pattern looks like, and what it says has changed.
+/// The test pattern's content and damage.
 @Suite struct PatternTests {
     static let sizes = [
         PixelSize(width: 2, height: 2), PixelSize(width: 3, height: 7), PixelSize(width: 160, height: 120),
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: sizes)
-    func whatIsDamagedIsAllThatChanges(size: PixelSize) throws {
+    func damageCoversAllChanges(size: PixelSize) throws {
         let renderer = try PatternRenderer(PatternOptions(size: size, frameRate: 30))
         let shown = PixelBuffer(format: .i420, size: size)
         var held: [Picture] = []
@@ -48,7 +48,7 @@ import Testing
                 PatternCanvas(shown).copy(rect, from: picture.buffer)
             }
             #expect(shown.allSamples == picture.buffer.allSamples, "frame \(number)")
-            // Some are still being looked at while the next are drawn.
+            // Some pictures are still in use while the next are drawn.
             held = held.suffix(2) + [picture]
         }
         #expect(held.count == 3)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func theBarsAreThoseOfTheStandard() throws {
+    @Test func theBarsMatchTheStandard() throws {
         let size = PixelSize(width: 1280, height: 720)
         let picture = try PatternRenderer(PatternOptions(size: size, frameRate: 30)).picture(0)
         let bars = PatternLayout(size).bars
@@ -106,7 +106,7 @@ import Testing
         (PixelSize(width: 1280, height: 720), 0.5), (PixelSize(width: 1280, height: 720), 241),
         (PixelSize(width: 1280, height: 720), .nan),
     ])
-    func whatCannotBeMadeIsRefused(size: PixelSize, frameRate: Double) throws {
+    func impossibleOptionsAreRefused(size: PixelSize, frameRate: Double) throws {
         let error = try #require(throws: CaptureError.self) {
             try PatternSource(PatternOptions(size: size, frameRate: frameRate))
         }
@@ -114,7 +114,7 @@ import Testing
     }
 }
 
-/// The pattern by the clock.
+/// The pattern in real time.
 @Suite struct PatternSourceTests {
     private static let options = PatternOptions(size: PixelSize(width: 320, height: 180), frameRate: 100)
 
@@ -130,7 +130,7 @@ import Testing
         #expect([80, 119, 120, 1000].map(next) == [12, 12, 13, 35])
     }
 
-    @Test func nothingIsMadeWhileNobodyWatches() throws {
+    @Test func nothingIsDrawnWhileNobodyWatches() throws {
         let running = RunningSource(try PatternSource(Self.options))
         Thread.sleep(forTimeInterval: 0.2)
         #expect(running.count == 0)
@@ -149,13 +149,13 @@ import Testing
         let whole = DamageRegion(PixelRect(Self.options.size))
         #expect(outcome.pictures[0].damage == whole && outcome.pictures[paused].damage == whole)
         #expect(outcome.pictures[1].damage != whole)
-        // The clock stood still meanwhile: no number was left out because of the pause.
+        // The clock was paused: no number was skipped because of the pause.
         let numbers = outcome.pictures.map(\.number)
         #expect(numbers[0] == 0 && zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
         #expect(Int(numbers[numbers.count - 1]) < numbers.count + Int(running.source.skipped))
     }
 
-    @Test func aFrameSaysItsNumberAndTime() throws {
+    @Test func aFrameCarriesItsNumberAndTime() throws {
         let running = RunningSource(try PatternSource(Self.options))
         running.source.setActive(true)
         #expect(running.wait { $0.pictures.count >= 3 })
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func whoeverIsLateMissesFramesAndTheyAreCounted() throws {
+    @Test func aSlowConsumerSkipsFramesAndTheyAreCounted() throws {
         let running = RunningSource(try PatternSource(Self.options), delay: 0.05)
         running.source.setActive(true)
         #expect(running.wait { $0.pictures.count >= 6 })
@@ -182,15 +182,15 @@ import Testing
         running.source.setActive(isActive)
         if isActive { #expect(running.wait { $0.pictures.count == 1 }) }
         #expect(running.stop().pictures.count == (isActive ? 1 : 0))
-        // Stopped before it runs: it ends without a picture.
+        // Stopped before it runs: ends without a picture.
         #expect(RunningSource(source).stop().pictures.isEmpty)
     }
 
-    @Test func watchersThatComeAgainGetAWholePictureAtOnce() throws {
+    @Test func reactivationDeliversAWholePictureAtOnce() throws {
         let source = try PatternSource(PatternOptions(size: PixelSize(width: 320, height: 180), frameRate: 1))
         let running = RunningSource(source)
         for count in 1...4 {
-            // Long before the next frame's time.
+            // Before the next frame is due.
             source.setActive(true)
             #expect(running.wait(seconds: 30) { $0.pictures.count >= count })
             source.setActive(false)

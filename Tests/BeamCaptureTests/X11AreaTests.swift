@@ -6,7 +6,7 @@ import Testing
 
 extension X11Tests {
     @Suite struct Areas {
-        @Test func aRegionIsThatPartOfTheScreen() throws {
+        @Test func aRegionIsCaptured() throws {
             var scene = try X11Scene()
             let region = PixelRect(x: 101, y: 53, width: 203, height: 151)
             let source = try X11Source(scene.options(.region(region)))
@@ -14,7 +14,7 @@ extension X11Tests {
             let recording = X11Recording(source)
             defer { recording.stop() }
             #expect(recording.wait(for: scene.canvas.cut(region)))
-            // Beside the region, then across its edge.
+            // Paint beside the region, then across its edge.
             scene.paint(PixelRect(x: 400, y: 300, width: 50, height: 50), 0xff_ffff)
             recording.settle()
             #expect(recording.shots.count == 1)
@@ -27,7 +27,7 @@ extension X11Tests {
             PixelRect(x: 600, y: 0, width: 100, height: 100), PixelRect(x: -5, y: 0, width: 10, height: 10),
             PixelRect(x: 700, y: 500, width: 10, height: 10), PixelRect(x: 0, y: 0, width: 0, height: 10),
         ])
-        func aRegionHasToLieOnTheScreen(region: PixelRect) throws {
+        func aRegionMustBeInsideTheScreen(region: PixelRect) throws {
             let scene = try X11Scene()
             let error = #expect(throws: CaptureError.self) { try X11Source(scene.options(.region(region))) }
             #expect(error == .regionOffScreen(region, screen: scene.canvas.size))
@@ -54,19 +54,20 @@ extension X11Tests {
             #expect(error?.description.contains("\(number): RIGHT (300x200+320+100)") == true)
         }
 
-        @Test func aMonitorIsFollowedUntilItGoes() throws {
+        @Test func aMonitorIsFollowedUntilItIsGone() throws {
             var scene = try X11Scene(width: 800, height: 600)
             let first = PixelRect(x: 0, y: 0, width: 320, height: 480)
             scene.painter.setMonitor("DESK", first)
             let recording = X11Recording(try X11Source(scene.options(.monitor("DESK"))))
             defer { recording.stop() }
             #expect(recording.wait(for: scene.canvas.cut(first)))
-            // Of the same size at another place, then of another size. Xvfb tells of monitors only with the screen's size.
+            // The same size at another position, then another size. Xvfb reports monitors only when the screen's size
+            // changes.
             for (frame, screen) in [
                 (PixelRect(x: 100, y: 0, width: 320, height: 480), PixelSize(width: 780, height: 580)),
                 (PixelRect(x: 120, y: 70, width: 200, height: 300), PixelSize(width: 760, height: 560)),
             ] {
-                // As xrandr moves one: it has gone for a moment.
+                // xrandr moves a monitor by deleting and creating it.
                 scene.painter.deleteMonitor("DESK")
                 #expect(scene.painter.setScreenSize(screen))
                 Thread.sleep(forTimeInterval: 0.3)
@@ -81,7 +82,7 @@ extension X11Tests {
             #expect(recording.waitForEnd() == .monitorGone("DESK"))
         }
 
-        @Test func theScreenChangesItsSizeInMidStream() throws {
+        @Test func aChangeOfTheScreensSizeIsFollowed() throws {
             var scene = try X11Scene(width: 800, height: 600)
             let recording = X11Recording(try X11Source(scene.options()), holdsPictures: true)
             defer { recording.stop() }
@@ -96,7 +97,7 @@ extension X11Tests {
             }
         }
 
-        @Test func aRegionOnAScreenThatShrinksKeepsWhatIsLeft() throws {
+        @Test func aRegionIsClippedWhenTheScreenShrinks() throws {
             var scene = try X11Scene(width: 800, height: 600)
             let region = PixelRect(x: 500, y: 400, width: 300, height: 200)
             let recording = X11Recording(try X11Source(scene.options(.region(region))))
@@ -115,7 +116,7 @@ extension X11Tests {
     @Suite struct Windows {
         private let frame = PixelRect(x: 50, y: 60, width: 200, height: 150)
 
-        @Test func aWindowIsSeenWholeWhateverCoversIt() throws {
+        @Test func aWindowIsCapturedWholeWhenCovered() throws {
             let scene = try X11Scene()
             let window = scene.painter.window(frame, 0x00_80_00, border: 3)
             let source = try X11Source(scene.options(.window(window)))
@@ -134,14 +135,14 @@ extension X11Tests {
             scene.painter.close(cover)
             recording.settle()
             #expect(recording.shots.last?.canvas == canvas)
-            // Moved, it looks the same.
+            // Moving the window doesn't change its picture.
             let count = recording.shots.count
             for step in 0..<20 { scene.painter.move(window, to: 50 + step, 60) }
             recording.settle()
             #expect(recording.shots.dropFirst(count).allSatisfy { $0.canvas == canvas })
         }
 
-        @Test func itsSizeIsFollowed() throws {
+        @Test func aWindowsSizeIsFollowed() throws {
             let scene = try X11Scene()
             let window = scene.painter.window(frame, 0x00_80_00)
             let recording = X11Recording(try X11Source(scene.options(.window(window))))
@@ -152,7 +153,7 @@ extension X11Tests {
                 scene.painter.fill(PixelRect(size), 0x12_34_56, in: window)
                 #expect(recording.wait(for: X11Canvas(size, 0x12_34_56)))
             }
-            // As fast as a person pulls at its corner.
+            // Quick resizing, as by a person dragging its corner.
             for step in 1...60 {
                 scene.painter.resize(window, to: PixelSize(width: 100 + 4 * step, height: 100 + step))
             }
@@ -161,7 +162,7 @@ extension X11Tests {
             #expect(recording.wait(for: X11Canvas(last, 0xab_cd_ef)))
         }
 
-        @Test func hiddenItKeepsItsLastPicture() throws {
+        @Test func aHiddenWindowKeepsItsLastPicture() throws {
             let scene = try X11Scene()
             let window = scene.painter.window(frame, 0x00_80_00)
             let recording = X11Recording(try X11Source(scene.options(.window(window))))
@@ -171,7 +172,7 @@ extension X11Tests {
             scene.painter.hide(window)
             recording.settle()
             #expect(recording.shots.allSatisfy { $0.canvas == canvas })
-            // Somebody joins meanwhile.
+            // A viewer joins while the window is hidden.
             let count = recording.shots.count
             recording.source.setActive(false)
             recording.settle()
@@ -183,7 +184,7 @@ extension X11Tests {
             #expect(recording.wait(for: X11Canvas(frame.size, 0xff_ffff)))
         }
 
-        @Test func hiddenFromTheStartItIsBlackUntilShown() throws {
+        @Test func aWindowHiddenFromTheStartIsBlackUntilShown() throws {
             let scene = try X11Scene()
             let window = scene.painter.window(frame, 0x00_80_00)
             scene.painter.hide(window)
@@ -197,7 +198,7 @@ extension X11Tests {
         }
 
         @Test(arguments: [true, false])
-        func closingItEndsTheCapture(isActive: Bool) throws {
+        func closingAWindowEndsTheCapture(isActive: Bool) throws {
             let scene = try X11Scene()
             let window = scene.painter.window(frame, 0x00_80_00)
             let recording = X11Recording(try X11Source(scene.options(.window(window))), isActive: isActive)
@@ -207,23 +208,23 @@ extension X11Tests {
             #expect(recording.waitForEnd() == .windowClosed(window))
         }
 
-        @Test func anIdOfNoWindow() throws {
+        @Test func anUnknownWindowIsRefused() throws {
             let scene = try X11Scene()
             let error = #expect(throws: CaptureError.self) { try X11Source(scene.options(.window(0x7654321))) }
             #expect(error == .noSuchWindow(0x7654321))
             #expect(error?.description.contains("xwininfo") == true)
         }
 
-        @Test func theRootWindowIsTheScreen() throws {
+        @Test func theRootWindowIsCapturedAsTheScreen() throws {
             let scene = try X11Scene()
             let recording = X11Recording(try X11Source(scene.options(.window(scene.painter.root))))
             defer { recording.stop() }
             #expect(recording.wait(for: scene.canvas))
         }
 
-        @Test func withoutCompositeItIsWhatTheScreenShowsThere() throws {
+        @Test func withoutCompositeTheScreenIsCapturedAtTheWindowsPosition() throws {
             let scene = try X11Scene(without: ["COMPOSITE"])
-            // Half of it lies outside the screen.
+            // Half of the window is outside the screen.
             let window = scene.painter.window(PixelRect(x: 540, y: 60, width: 200, height: 150), 0x00_80_00)
             let source = try X11Source(scene.options(.window(window)))
             #expect(source.info.warnings.contains { $0.contains("Composite") })

@@ -6,13 +6,13 @@ import Testing
 
 extension X11Tests {
     @Suite struct Pointer {
-        /// The pointer's tip is its middle; X puts a mask's cursor around it.
+        /// The hotspot is the middle; X centres a cursor made from a mask around it.
         private func square(_ size: Int, at x: Int, _ y: Int) -> PixelRect {
             PixelRect(x: x - size / 2, y: y - size / 2, width: size, height: size)
         }
 
         @Test(arguments: [true, false])
-        func itIsDrawnWhereItIs(usesEvents: Bool) throws {
+        func thePointerIsDrawnAtItsPosition(usesEvents: Bool) throws {
             let scene = try X11Scene()
             scene.painter.setPointer(size: 16, isWhite: true)
             scene.painter.warpPointer(to: 100, 100)
@@ -21,7 +21,8 @@ extension X11Tests {
             let recording = X11Recording(try X11Source(options))
             defer { recording.stop() }
             #expect(recording.wait(for: scene.canvas.filled(square(16, at: 100, 100), 0xff_ffff)))
-            // The old place is mended; only both small squares are touched. At the edge it is cut off.
+            // The old position is restored, and only the two small squares are damaged. At the edge, the pointer is
+            // clipped.
             var last = square(16, at: 100, 100)
             for (x, y) in [(108, 104), (400, 300), (0, 0), (639, 479), (320, 200)] {
                 scene.painter.warpPointer(to: x, y)
@@ -34,7 +35,7 @@ extension X11Tests {
             }
         }
 
-        @Test func itTakesAnotherShape() throws {
+        @Test func aNewPointerImageIsDrawn() throws {
             var scene = try X11Scene()
             scene.painter.setPointer(size: 16, isWhite: true)
             scene.painter.warpPointer(to: 100, 100)
@@ -43,13 +44,13 @@ extension X11Tests {
             #expect(recording.wait(for: scene.canvas.filled(square(16, at: 100, 100), 0xff_ffff)))
             scene.painter.setPointer(size: 8, isWhite: false)
             #expect(recording.wait(for: scene.canvas.filled(square(8, at: 100, 100), 0)))
-            // Something changes under it.
+            // The screen changes under the pointer.
             scene.paint(PixelRect(x: 90, y: 90, width: 30, height: 30), 0xff_8000)
             #expect(recording.wait(for: scene.canvas.filled(square(8, at: 100, 100), 0)))
         }
 
         @Test(.enabled(if: X11TestServer.hasXdotool, "xdotool isn't installed"))
-        func itIsFollowedWhereAProgramTakesItsMovements() throws {
+        func thePointerIsFollowedWhenAnotherProgramTakesItsMotionEvents() throws {
             let scene = try X11Scene()
             let window = scene.painter.window(PixelRect(x: 0, y: 0, width: 640, height: 480), 0x00_80_00)
             scene.painter.takePointerMotion(in: window)
@@ -59,14 +60,14 @@ extension X11Tests {
             defer { recording.stop() }
             let bare = X11Canvas(scene.canvas.size, 0x00_80_00)
             #expect(recording.wait(for: bare.filled(square(16, at: 100, 100), 0xff_ffff)))
-            // Through a device; a person's mouse may be faster than it is told to be.
+            // Through a device; pointer acceleration may move it farther than requested.
             try scene.server.xdotool("mousemove_relative", "40", "30")
             let place = scene.painter.pointerPlace
             #expect(place != (100, 100))
             #expect(recording.wait(for: bare.filled(square(16, at: place.x, place.y), 0xff_ffff)))
         }
 
-        @Test func itIsLeftOut() throws {
+        @Test func thePointerCanBeLeftOut() throws {
             let scene = try X11Scene()
             scene.painter.setPointer(size: 16, isWhite: true)
             scene.painter.warpPointer(to: 100, 100)
@@ -78,7 +79,7 @@ extension X11Tests {
             #expect(recording.shots.count == 1)
         }
 
-        @Test func itIsDrawnInARegionOnlyWhenItIsThere() throws {
+        @Test func thePointerIsDrawnInARegionOnlyWhileInside() throws {
             let scene = try X11Scene()
             scene.painter.setPointer(size: 16, isWhite: true)
             scene.painter.warpPointer(to: 50, 50)
@@ -93,7 +94,7 @@ extension X11Tests {
             #expect(recording.wait(for: bare))
         }
 
-        @Test func itIsDrawnInAWindow() throws {
+        @Test func thePointerIsDrawnInAWindow() throws {
             let scene = try X11Scene()
             let frame = PixelRect(x: 50, y: 60, width: 200, height: 150)
             let window = scene.painter.window(frame, 0x00_80_00)
@@ -105,15 +106,15 @@ extension X11Tests {
             #expect(recording.wait(for: bare))
             scene.painter.warpPointer(to: 150, 160)
             #expect(recording.wait(for: bare.filled(square(16, at: 100, 100), 0xff_ffff)))
-            // The window moves away under it.
+            // The window moves away under the pointer.
             scene.painter.move(window, to: 60, 65)
             #expect(recording.wait(for: bare.filled(square(16, at: 90, 95), 0xff_ffff)))
         }
 
-        @Test func itIsBlended() {
+        @Test func thePointerIsBlended() {
             #expect(PointerOverlay.over(0xff_12_34_56, 0xff_ff_ff) == 0xff_12_34_56)
             #expect(PointerOverlay.over(0x00_00_00_00, 0x12_34_56) == 0x12_34_56)
-            // Half black over white, half white over black.
+            // Half-transparent black over white, and white over black.
             #expect(PointerOverlay.over(0x80_00_00_00, 0xff_ff_ff) == 0x7f_7f_7f)
             #expect(PointerOverlay.over(0x80_80_80_80, 0x00_00_00) == 0x80_80_80)
         }
@@ -128,7 +129,7 @@ extension X11Tests {
             return GrabPlan(region, size: size, readable: readable ?? PixelRect(size), inPlace: inPlace)
         }
 
-        @Test func whatIsWideGoesStraightToItsPlaceInWholeRows() {
+        @Test func wideDamageIsGrabbedInPlaceInWholeRows() {
             let plan = plan([
                 PixelRect(x: 20, y: 10, width: 60, height: 5), PixelRect(x: 0, y: 50, width: 10, height: 10),
             ])
@@ -136,7 +137,7 @@ extension X11Tests {
             #expect(plan.pieces == [PixelRect(x: 0, y: 50, width: 10, height: 10)])
         }
 
-        @Test func bandsThatMeetAreOneAndSwallowWhatIsInThem() {
+        @Test func touchingBandsAreMergedAndAbsorbPieces() {
             let plan = plan([
                 PixelRect(x: 0, y: 30, width: 90, height: 10), PixelRect(x: 40, y: 10, width: 60, height: 20),
                 PixelRect(x: 2, y: 15, width: 5, height: 20), PixelRect(x: 2, y: 35, width: 5, height: 20),
@@ -145,7 +146,7 @@ extension X11Tests {
             #expect(plan.pieces == [PixelRect(x: 2, y: 35, width: 5, height: 20)])
         }
 
-        @Test func whatCannotBeReadIsLeftOut() {
+        @Test func unreadablePartsAreSkipped() {
             let readable = PixelRect(x: 0, y: 0, width: 70, height: 80)
             let plan = plan([PixelRect(size)], readable: readable)
             #expect(plan.bands == [])

@@ -5,10 +5,10 @@ import Testing
 
 @testable import BeamCapture
 
-/// On X servers of their own, one at a time: what the system says about shared memory is about the whole process.
+/// Each on its own X server, one at a time, because the system lists shared memory segments per process.
 @Suite(.serialized, .enabled(if: X11TestServer.isAvailable, "Xvfb isn't installed")) enum X11Tests {}
 
-/// A screen with something on it, and what it looks like.
+/// A screen with known content.
 struct X11Scene {
     let server: X11TestServer
     let painter: X11Painter
@@ -45,7 +45,7 @@ extension X11Tests {
             #expect(recording.wait(for: scene.canvas))
             #expect(recording.shots.first?.damage == DamageRegion(PixelRect(scene.canvas.size)))
 
-            // Narrow, wide, a single pixel, at the edges.
+            // Narrow, wide, a single pixel, and at the edges.
             for rect in [
                 PixelRect(x: 100, y: 50, width: 20, height: 30), PixelRect(x: 0, y: 200, width: 640, height: 3),
                 PixelRect(x: 639, y: 479, width: 1, height: 1), PixelRect(x: 0, y: 0, width: 400, height: 1),
@@ -58,7 +58,7 @@ extension X11Tests {
             #expect(recording.shots.map(\.number) == Array(0..<6))
         }
 
-        @Test func everyPictureFollowsFromTheLastByItsDamage() throws {
+        @Test func damageCoversEveryDifference() throws {
             var scene = try X11Scene()
             let recording = X11Recording(try X11Source(scene.options(rate: 1000)))
             defer { recording.stop() }
@@ -86,7 +86,7 @@ extension X11Tests {
             }
         }
 
-        @Test func aStillScreenGivesNoPictures() throws {
+        @Test func aStillScreenDeliversNothing() throws {
             let scene = try X11Scene()
             let recording = X11Recording(try X11Source(scene.options(cursor: true)))
             defer { recording.stop() }
@@ -97,7 +97,7 @@ extension X11Tests {
             #expect(recording.shots.count == count)
         }
 
-        @Test func nobodyWatchesNothingIsCaptured() throws {
+        @Test func nothingIsCapturedWhileNobodyWatches() throws {
             var scene = try X11Scene()
             let recording = X11Recording(try X11Source(scene.options()), isActive: false)
             defer { recording.stop() }
@@ -114,18 +114,18 @@ extension X11Tests {
             recording.settle()
             #expect(recording.shots.count == count)
 
-            // Back again: the whole picture, though only a part of it is new.
+            // Reactivated: the whole picture, although only a part of it is new.
             recording.source.setActive(true)
             #expect(recording.wait(for: scene.canvas))
             #expect(recording.shots.last?.damage == DamageRegion(PixelRect(scene.canvas.size)))
-            // And at once, also when nothing has changed.
+            // Also delivered at once if nothing has changed.
             recording.source.setActive(false)
             recording.settle()
             recording.source.setActive(true)
             #expect(recording.wait { $0.count == count + 2 })
         }
 
-        @Test func noMorePicturesThanTheFrameRate() throws {
+        @Test func theFrameRateIsNotExceeded() throws {
             var scene = try X11Scene()
             let start = MediaTime.now
             let recording = X11Recording(try X11Source(scene.options(rate: 10)))
@@ -135,17 +135,18 @@ extension X11Tests {
                 Thread.sleep(forTimeInterval: 0.003)
             }
             #expect(recording.wait(for: scene.canvas))
-            // One at once, one that was saved up, then one each tenth of a second; and one that follows a late one sooner.
+            // One at once, one from saved-up credit, then one per tenth of a second; and possibly one sooner after a
+            // late one.
             #expect(Double(recording.shots.count) <= (MediaTime.now - start).inSeconds * 10 + 3)
             #expect(recording.shots.count > 3)
         }
 
-        @Test func picturesInOthersHandsAreLeftAlone() throws {
+        @Test func picturesInUseAreNotOverwritten() throws {
             var scene = try X11Scene()
             let recording = X11Recording(try X11Source(scene.options(rate: 500)), holdsPictures: true)
             defer { recording.stop() }
             #expect(recording.wait { !$0.isEmpty })
-            // So many changes at least, and on until each buffer is taken, however long that takes here.
+            // At least this many changes, and more until every buffer is in use.
             for step in 0..<600 where step < 20 || recording.shots.count < FrameStore.limit {
                 scene.paint(
                     PixelRect(x: step % 40 * 30, y: 100, width: 30, height: 30), UInt32(step * 0x0b0b0b & 0xFF_FFFF))
@@ -154,14 +155,14 @@ extension X11Tests {
             recording.settle()
             scene.paint(PixelRect(x: 7, y: 300, width: 50, height: 50), 0x12_34_56)
             recording.settle()
-            // Every buffer is held: the display is left as it is until one comes back, and then the newest picture comes.
+            // While every buffer is held nothing is grabbed. After a release, the newest picture is delivered.
             #expect(recording.shots.count == FrameStore.limit)
             recording.release()
             #expect(recording.wait(for: scene.canvas))
             #expect(recording.shots.count == FrameStore.limit + 1)
         }
 
-        @Test func sizesThatNothingDivides() throws {
+        @Test func oddSizesAreCaptured() throws {
             var scene = try X11Scene(width: 1367, height: 769)
             let recording = X11Recording(try X11Source(scene.options()))
             defer { recording.stop() }
@@ -170,7 +171,7 @@ extension X11Tests {
             #expect(recording.wait(for: scene.canvas))
         }
 
-        @Test func stopEndsAWaitAndAStartThatNeverCame() throws {
+        @Test func stopEndsAWaitAndPreventsALaterRun() throws {
             let scene = try X11Scene()
             let resting = X11Recording(try X11Source(scene.options()), isActive: false)
             #expect(resting.stop() == nil)
@@ -181,10 +182,10 @@ extension X11Tests {
     }
 
     @Suite struct SharedMemory {
-        /// Of a size that no other segment of this process has.
+        /// A size that no other segment of this process has.
         private static let size = PixelSize(width: 643, height: 487)
 
-        /// The modes of this process's buffers of that size, as the system lists its System V segments.
+        /// The modes of this process's segments of that size, as listed by the system.
         private func modes() throws -> [String] {
             let list = try String(contentsOfFile: "/proc/sysvipc/shm", encoding: .utf8)
             var modes: [String] = []
@@ -205,12 +206,12 @@ extension X11Tests {
             #expect(recording.wait { !$0.isEmpty })
             scene.paint(PixelRect(x: 10, y: 10, width: 10, height: 10), 0xff_ffff)
             #expect(recording.wait { $0.count == 2 })
-            // 0600, and marked to go with the last that has it attached (SHM_DEST, 01000).
+            // 0600, and marked for removal with the last detach (SHM_DEST, 01000).
             #expect(try modes() == ["1600", "1600"])
             recording.stop()
         }
 
-        @Test func segmentsAreTheOwnersAloneAndGoWithTheSource() throws {
+        @Test func segmentsArePrivateAndFreedWithTheSource() throws {
             try record()
             #expect(try modes() == [])
         }

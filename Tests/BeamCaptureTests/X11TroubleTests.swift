@@ -5,14 +5,14 @@ import Testing
 @testable import BeamCapture
 
 extension X11Tests {
-    /// Servers that lack what the source likes best.
+    /// Servers that lack optional extensions.
     @Suite struct LesserServers {
         @Test(arguments: [
-            (["MIT-SHM"], "through the connection"), (["DAMAGE"], "doesn't tell what changes"),
-            (["XFIXES"], "doesn't tell what changes"),
+            (["MIT-SHM"], "through the connection"), (["DAMAGE"], "doesn't report changes"),
+            (["XFIXES"], "doesn't report changes"),
             (["MIT-SHM", "DAMAGE", "XFIXES", "COMPOSITE", "RANDR"], "it has no"),
         ])
-        func picturesComeAllTheSame(without: [String], warning: String) throws {
+        func capturingWorksWithoutOptionalExtensions(without: [String], warning: String) throws {
             var scene = try X11Scene(without: without)
             let source = try X11Source(scene.options())
             #expect(source.info.warnings.contains { $0.contains(warning) })
@@ -29,7 +29,7 @@ extension X11Tests {
                 #expect(recording.shots.count == before + 1)
                 #expect(recording.shots.last?.damage.rects.reduce(rect) { $0.union($1) } == rect)
             }
-            // A still screen: nothing, also where the server has to be asked.
+            // A still screen delivers nothing, even if the server has to be polled.
             let count = recording.shots.count
             Thread.sleep(forTimeInterval: 0.5)
             #expect(recording.shots.count == count)
@@ -40,7 +40,7 @@ extension X11Tests {
             var scene = try X11Scene(depth: 16, without: without)
             let recording = X11Recording(try X11Source(scene.options()))
             defer { recording.stop() }
-            // In 5, 6 and 5 bits; and odd in width, so that rows are padded.
+            // 5, 6 and 5 bits; the odd width makes rows padded.
             let rect = PixelRect(x: 101, y: 51, width: 33, height: 7)
             scene.painter.fill(
                 [(PixelRect(scene.canvas.size), 0b10000_010000_00001), (rect, 0b11111_000000_11110)])
@@ -49,7 +49,7 @@ extension X11Tests {
             #expect(recording.wait(for: scene.canvas))
         }
 
-        @Test func indexedPixelsAreRefusedInWords() throws {
+        @Test func indexedPixelsAreRefusedWithAReason() throws {
             let server = try X11TestServer(depth: 8)
             let error = #expect(throws: CaptureError.self) { try X11Source(X11Options(display: server.display)) }
             #expect(error?.description.contains("8-bit indices") == true)

@@ -2,13 +2,12 @@ import BeamDiscovery
 import Foundation
 import Testing
 
-/// The daemon or the bus is missing, goes away, comes back, or doesn't answer.
+/// The daemon or D-Bus is missing, goes away, comes back, or doesn't answer.
 @Suite(
     .serialized,
     .enabled(if: PrivateMachine.obstacle == nil, "no private Avahi daemon: \(PrivateMachine.obstacle ?? "")"))
 struct DaemonLossTests {
-    @Test func `After the daemon's restart the service is published again, and found hosts weren't lost`() async throws
-    {
+    @Test func `After a restart of the daemon the service is published again, and found hosts stay`() async throws {
         try await PrivateMachine.with(2) { machines in
             await #expect(processExitsWith: .success) {
                 [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
@@ -58,8 +57,7 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `Without a daemon that is said once, and as soon as there is one the service is published`() async throws
-    {
+    @Test func `A missing daemon is reported once, and the service is published when it starts`() async throws {
         try await PrivateMachine.with(options: ["--no-daemon"]) { machines in
             await #expect(processExitsWith: .success) { [machine = machines[0] as PrivateMachine] in
                 machine.use()
@@ -79,7 +77,7 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `Without a message bus that is said once, and as soon as there is one the service is published`()
+    @Test func `A missing message bus is reported once, and the service is published when it starts`()
         async throws
     {
         try await PrivateMachine.with(options: ["--no-bus"]) { machines in
@@ -121,7 +119,7 @@ struct DaemonLossTests {
         }
     }
 
-    @Test func `A receiver may end what calls it, and an owner may let go without ending`() async throws {
+    @Test func `A receiver may withdraw its publisher, and a released publisher withdraws itself`() async throws {
         try await PrivateMachine.with { machines in
             await #expect(processExitsWith: .success) { [machine = machines[0] as PrivateMachine] in
                 machine.use()
@@ -162,9 +160,9 @@ struct DaemonLossTests {
     }
 }
 
-/// Lets a receiver reach the publisher that calls it.
+/// Lets a receiver access the publisher that calls it.
 private final class Holder: @unchecked Sendable {
-    // Sendable: `publisher` is read and written under `lock` only.
+    // Sendable: `held` is accessed under `lock` only.
     private let lock = NSLock()
     private var held: ServicePublisher?
 

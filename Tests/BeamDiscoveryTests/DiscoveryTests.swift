@@ -2,7 +2,7 @@ import BeamDiscovery
 import Foundation
 import Testing
 
-/// Against real Avahi daemons, on a network of their own.
+/// With real Avahi daemons on a private network.
 @Suite(
     .serialized,
     .enabled(if: PrivateMachine.obstacle == nil, "no private Avahi daemon: \(PrivateMachine.obstacle ?? "")"))
@@ -88,7 +88,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `A name that another machine has is changed`() async throws {
+    @Test func `A name in use on another machine is changed`() async throws {
         try await PrivateMachine.with(2) { machines in
             await #expect(processExitsWith: .success) {
                 [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
@@ -97,7 +97,7 @@ struct DiscoveryTests {
                 let browser = seen.browse()
                 let other = try there.start("avahi-publish", "-s", "Studio", ServiceType.control, "50002")
                 _ = try seen.waitForHost("Studio")
-                // The other daemon defends its name once it has announced it twice, a second apart.
+                // Avahi defends a name only after announcing it twice, one second apart.
                 try await Task.sleep(for: .seconds(2))
                 let published = PublisherLog()
                 let publisher = published.publish("Studio", port: 50001)
@@ -112,7 +112,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `A name that another program on this machine has is changed`() async throws {
+    @Test func `A name in use by another program on this machine is changed`() async throws {
         try await PrivateMachine.with { machines in
             await #expect(processExitsWith: .success) { [machine = machines[0] as PrivateMachine] in
                 machine.use()
@@ -155,25 +155,25 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `Control characters in a stranger's name and TXT record are not passed on`() async throws {
+    @Test func `Control characters in a received name and TXT record are replaced`() async throws {
         try await PrivateMachine.with(2) { machines in
             await #expect(processExitsWith: .success) {
                 [here = machines[0] as PrivateMachine, there = machines[1] as PrivateMachine] in
                 here.use()
                 let seen = BrowserLog()
                 let browser = seen.browse()
-                let stranger = try there.start(
+                let other = try there.start(
                     "avahi-publish", "-s", "evil\u{1B}[2J\u{202E}name", ServiceType.control, "1", "deviceName=\u{07}x",
                     "=novalue", "novalue", "deviceName=second")
                 let host = try #require(try seen.waitForHost("evil\u{FFFD}[2J\u{FFFD}name"))
                 #expect(host.txt == ["deviceName": "\u{FFFD}x", "novalue": ""])
-                stranger.end()
+                other.end()
                 browser.stop()
             }
         }
     }
 
-    @Test func `What the daemon refuses is reported`() async throws {
+    @Test func `A refusal by the daemon is reported`() async throws {
         try await PrivateMachine.with { machines in
             await #expect(processExitsWith: .success) { [machine = machines[0] as PrivateMachine] in
                 machine.use()

@@ -2,11 +2,11 @@ import Testing
 
 @testable import BeamDiscovery
 
-/// One host made of many sights, without a daemon.
+/// Merging sightings into one host, without a daemon.
 struct InstanceTableTests {
-    private let wired4 = Sight(interface: 2, proto: 0, name: "Studio", domain: "local")
-    private let wired6 = Sight(interface: 2, proto: 1, name: "Studio", domain: "local")
-    private let docker4 = Sight(interface: 9, proto: 0, name: "Studio", domain: "local")
+    private let wired4 = Sighting(interface: 2, proto: 0, name: "Studio", domain: "local")
+    private let wired6 = Sighting(interface: 2, proto: 1, name: "Studio", domain: "local")
+    private let docker4 = Sighting(interface: 9, proto: 0, name: "Studio", domain: "local")
 
     private func resolution(
         _ address: String, on interface: String = "eth0", host: String = "studio.local", port: UInt16 = 52345,
@@ -18,9 +18,9 @@ struct InstanceTableTests {
             rank: InterfaceKind(name: interface).rawValue * 4 + AddressKind(numeric).rawValue)
     }
 
-    private func appear(_ sights: [Sight], in table: inout InstanceTable) {
-        let admitted = sights.filter { table.appeared($0) }
-        #expect(admitted == sights)
+    private func appear(_ sightings: [Sighting], in table: inout InstanceTable) {
+        let admitted = sightings.filter { table.appeared($0) }
+        #expect(admitted == sightings)
     }
 
     private func host(_ addresses: [String], port: UInt16 = 52345, name: String = "studio.local") -> BrowserEvent {
@@ -29,7 +29,7 @@ struct InstanceTableTests {
                 name: "Studio", hostName: name, port: port, addresses: addresses, txt: ["beam": "1"], isLocal: false))
     }
 
-    @Test func `Sights on several interfaces make one host, IPv4 on an ordinary interface first`() {
+    @Test func `Sightings on several interfaces make one host, IPv4 on an ordinary interface first`() {
         var table = InstanceTable()
         appear([wired6, docker4, wired4], in: &table)
         #expect(table.resolved(docker4, resolution("172.17.0.1", on: "docker0")) == [host(["172.17.0.1"])])
@@ -44,7 +44,7 @@ struct InstanceTableTests {
         #expect(table.disappeared(docker4) == [])
     }
 
-    @Test func `Addresses of another machine that has the same name elsewhere aren't mixed in`() {
+    @Test func `Addresses of another machine with the same name on another interface aren't mixed in`() {
         var table = InstanceTable()
         appear([wired4, docker4], in: &table)
         _ = table.resolved(wired4, resolution("192.168.1.2"))
@@ -52,7 +52,7 @@ struct InstanceTableTests {
         #expect(table.disappeared(wired4) == [host(["172.17.0.9"], name: "other.local")])
     }
 
-    @Test func `A service without a port, and one that nobody answers for, isn't found`() {
+    @Test func `A service without a port or without a resolution isn't reported`() {
         var table = InstanceTable()
         appear([wired4], in: &table)
         #expect(table.resolved(wired4, resolution("192.168.1.2", port: 0)) == [])
@@ -60,9 +60,9 @@ struct InstanceTableTests {
         #expect(table.disappeared(wired4) == [])
     }
 
-    @Test func `While the daemon is away hosts stand, and those that don't come back are lost then`() {
+    @Test func `Hosts stay while the daemon is away, and are lost if it doesn't report them again`() {
         var table = InstanceTable()
-        let other = Sight(interface: 2, proto: 0, name: "Other", domain: "local")
+        let other = Sighting(interface: 2, proto: 0, name: "Other", domain: "local")
         appear([wired4, wired6, other], in: &table)
         _ = table.resolved(wired4, resolution("192.168.1.2"))
         _ = table.resolved(wired6, resolution("fe80::1%eth0"))
@@ -77,13 +77,13 @@ struct InstanceTableTests {
     @Test func `A flood of announcements is capped`() {
         var table = InstanceTable()
         let admitted = (0..<5000).filter {
-            table.appeared(Sight(interface: 2, proto: 0, name: "Host \($0)", domain: "local"))
+            table.appeared(Sighting(interface: 2, proto: 0, name: "Host \($0)", domain: "local"))
         }
-        #expect(admitted.count == InstanceTable.mostInstances)
-        let sights = (0..<5000).filter {
-            table.appeared(Sight(interface: $0, proto: 0, name: "Host 0", domain: "local"))
+        #expect(admitted.count == InstanceTable.maxInstances)
+        let sightings = (0..<5000).filter {
+            table.appeared(Sighting(interface: $0, proto: 0, name: "Host 0", domain: "local"))
         }
-        #expect(sights.count == InstanceTable.mostSights)
+        #expect(sightings.count == InstanceTable.maxSightings)
     }
 
     @Test(arguments: [

@@ -14,11 +14,11 @@ struct NetworkTextTests {
     }
 
     @Test(arguments: ["", " \n\t", "\u{1B}", "\u{200B}"])
-    func `Nothing of these can be announced`(name: String) {
+    func `Names without printable characters can't be announced`(name: String) {
         #expect(NetworkText.instanceName(name) == nil)
     }
 
-    @Test func `TXT strings fit 255 bytes and have keys that a record can have`() {
+    @Test func `TXT strings have at most 255 bytes and valid keys`() {
         let entries = NetworkText.entries([
             (key: "deviceName", value: String(repeating: "ü", count: 200)), (key: "a=b", value: "x"),
             (key: "", value: "x"),
@@ -29,15 +29,15 @@ struct NetworkTextTests {
         #expect(entries.allSatisfy { $0.utf8.count <= 255 })
     }
 
-    @Test func `TXT pairs from the network`() {
+    @Test func `Received TXT pairs are cleaned`() {
         let entries = ["beam=1", "BEAM=2", "flag", "=x", "equation=a=b", "", "bell=\u{07}"].map { Array($0.utf8) }
         #expect(
             NetworkText.pairs(entries) == ["beam": "1", "flag": "", "equation": "a=b", "bell": "\u{FFFD}"])
         #expect(NetworkText.pairs([[0x6B, 0x3D, 0xFF, 0xFE]]) == ["k": "\u{FFFD}\u{FFFD}"])
-        #expect(NetworkText.pairs((0..<500).map { Array("k\($0)=".utf8) }).count == NetworkText.mostEntries)
+        #expect(NetworkText.pairs((0..<500).map { Array("k\($0)=".utf8) }).count == NetworkText.maxEntries)
     }
 
-    /// `BEAMROOM_FUZZ_ITERATIONS` (100,000 is an ordinary run) makes it longer, `BEAMROOM_FUZZ_SEED` has it look elsewhere.
+    /// `BEAMROOM_FUZZ_ITERATIONS` sets the number of iterations (default 100,000), `BEAMROOM_FUZZ_SEED` the first seed.
     private static func seeds(_ usual: Int) -> Range<UInt64> {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
@@ -45,33 +45,33 @@ struct NetworkTextTests {
         return first..<first + UInt64(max(1, wanted * usual / 100_000))
     }
 
-    /// Fuzz body: whatever comes from the network, what is passed on fits and can be shown.
+    /// Fuzz body: whatever is received, the results are within limits and printable.
     @Test func `Fuzz: text from the network`() {
         for seed in Self.seeds(500) {
             var random = SplitMix(state: seed)
             let entries = (0..<Int.random(in: 0...40, using: &random)).map { _ in
                 (0..<Int.random(in: 0...300, using: &random)).map { _ in
-                    // Mostly what matters to the parser.
+                    // Mostly bytes with a meaning for the parser.
                     [0x00, 0x1B, 0x3D, 0x61, 0xC3, 0xE2, 0xF0, UInt8.random(in: 0...255, using: &random)]
                         .randomElement(using: &random) ?? 0
                 }
             }
             for (key, value) in NetworkText.pairs(entries) {
                 #expect(key.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "seed \(seed)")
-                #expect(value.utf8.count <= NetworkText.longestEntry, "seed \(seed)")
+                #expect(value.utf8.count <= NetworkText.maxEntryBytes, "seed \(seed)")
                 #expect(
                     value.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "seed \(seed)")
             }
             let text = String(decoding: entries.first ?? [], as: UTF8.self)
             if let name = NetworkText.instanceName(text) {
-                #expect((1...NetworkText.longestName).contains(name.utf8.count), "seed \(seed)")
+                #expect((1...NetworkText.maxNameBytes).contains(name.utf8.count), "seed \(seed)")
                 #expect(NetworkText.instanceName(name) == name, "seed \(seed)")
             }
         }
     }
 }
 
-/// SplitMix64: one number makes a sequence that can be repeated.
+/// SplitMix64, a seeded generator.
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// A machine of the tests' own (`Scripts/lib/private-avahi`): bus, Avahi daemon and network apart from the real ones.
+/// A simulated machine (`Scripts/lib/private-avahi`) with its own D-Bus, Avahi daemon and network.
 ///
-/// libdbus reads the bus's address once in a process, and other tests' libraries use it as well. So what uses a machine
-/// runs in an exit test, a process of its own, which calls `use` first.
+/// libdbus reads the bus address once per process, and other tests' libraries use it too. So tests that use a machine
+/// run in an exit test, a process of its own, which calls `use` first.
 struct PrivateMachine: Codable, Sendable {
     let folder: String
 
-    /// What the machine lacks to run these tests; nil if nothing.
+    /// What is missing to run these tests; nil if nothing.
     static let obstacle: String? = {
         let checked = command(script, ["check"])
         guard checked.status == 0 else { return checked.output }
@@ -19,7 +19,7 @@ struct PrivateMachine: Codable, Sendable {
     private static let script = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().appendingPathComponent("../../Scripts/lib/private-avahi").standardized.path
 
-    /// Runs `body` with a machine, or with two on one cable, and takes them down.
+    /// Runs `body` with one machine or two connected ones, and removes them afterwards.
     static func with(
         _ count: Int = 1, options: [String] = [], _ body: ([PrivateMachine]) async throws -> Void
     ) async throws {
@@ -37,7 +37,7 @@ struct PrivateMachine: Codable, Sendable {
         try await body(machines)
     }
 
-    /// Makes this the machine that the process talks to.
+    /// Makes this process use the machine's D-Bus.
     func use() { setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=\(folder)/bus", 1) }
 
     /// `stop-daemon`, `start-daemon`, `restart-daemon`, `stop-bus`, `start-bus`, `stop`.
@@ -46,15 +46,15 @@ struct PrivateMachine: Codable, Sendable {
         #expect(done.status == 0, "\(action): \(done.output)")
     }
 
-    /// Runs a command on the machine, and gives what it says.
+    /// Runs a command on the machine. Returns its output.
     func run(_ arguments: String...) -> String { Self.command(Self.script, ["run", folder] + arguments).output }
 
-    /// Starts a command on the machine, which goes on until it is ended.
+    /// Starts a command on the machine that runs until it is ended.
     func start(_ arguments: String...) throws -> RunningCommand {
         try RunningCommand(Self.script, ["run", folder] + arguments)
     }
 
-    /// The process of the Avahi daemon.
+    /// The Avahi daemon's pid.
     var daemon: pid_t? {
         (try? String(contentsOfFile: "\(folder)/avahi.pid", encoding: .utf8))
             .flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
@@ -75,7 +75,7 @@ struct PrivateMachine: Codable, Sendable {
     }
 }
 
-/// Ended when it goes.
+/// Ended in `deinit`.
 final class RunningCommand {
     private let process = Process()
 
@@ -97,9 +97,9 @@ final class RunningCommand {
     }
 }
 
-/// Events in the order in which they came.
+/// Events in the order of arrival.
 final class EventLog<Event: Sendable>: @unchecked Sendable {
-    // Sendable: `events` is read and written under `condition`'s lock only.
+    // Sendable: `events` is accessed under `condition`'s lock only.
     private let condition = NSCondition()
     private var events: [Event] = []
 
@@ -112,15 +112,15 @@ final class EventLog<Event: Sendable>: @unchecked Sendable {
 
     var all: [Event] { condition.withLock { events } }
 
-    /// Waits until there is an event after the first `skipping` that fits; what there was instead, if none comes.
+    /// Waits for an event after the first `skipping` that fits; records an issue with the actual events if none comes.
     func wait(_ what: String, skipping: Int = 0, _ fits: (Event) -> Bool) throws -> Event {
-        // Far beyond what anything here takes: a hang, not a slow machine.
+        // Much longer than any of these takes even on a slow machine.
         let deadline = Date(timeIntervalSinceNow: 60)
         return try condition.withLock {
             while true {
                 if let event = events.dropFirst(skipping).first(where: fits) { return event }
                 guard condition.wait(until: deadline) else {
-                    // What an exit test throws isn't shown; what it records is.
+                    // Errors thrown in an exit test aren't shown, recorded issues are.
                     Issue.record("\(what) hasn't come; what has: \(events)")
                     throw Missing()
                 }

@@ -20,9 +20,9 @@ import Testing
         Placing((1920, 1080), (1920, 1080), (0, 0, 1920, 1080)),
         Placing((1280, 720), (1280, 800), (0, 40, 1280, 720)),
         Placing((300, 300), (1280, 720), (280, 0, 720, 720)),
-        // Nearly twice: exactly twice is sharper.
+        // Slightly less than twice the size: exactly twice is sharper.
         Placing((950, 535), (1920, 1080), (10, 5, 1900, 1070)),
-        // Nearly its own size likewise, but never larger than the window.
+        // Slightly less than its own size: same, but never larger than the window.
         Placing((1366, 767), (1366, 768), (0, 0, 1366, 767)),
         Placing((1930, 1085), (1920, 1080), (0, 0, 1920, 1079)),
         Placing((8192, 16), (640, 480), (0, 239, 640, 1)),
@@ -115,7 +115,7 @@ import Testing
         Machine(driver: "offscreen", display: nil, dri: ["renderD128"]),
     ]
 
-    @Test("Where no graphics processor is, no context is made to find that out", arguments: machines)
+    @Test("A graphics processor is detected without an OpenGL context", arguments: machines)
     func likely(machine: Machine) {
         let found = GraphicsHardware.isLikely(driver: machine.driver, display: machine.display) {
             $0 == "/dev/dri" ? machine.dri : machine.dev

@@ -6,14 +6,14 @@ import Testing
 @testable import BeamDisplay
 
 extension WindowTests {
-    /// What a person does, by a real X server's keys and mouse.
+    /// A person's input, through a real X server's keyboard and mouse.
     @Suite(.serialized, .enabled(if: Tool.exists("xdotool"), "xdotool isn't installed")) @MainActor
     struct Interaction {
         let display: TestDisplay
 
         init() throws {
             display = try TestDisplay.shared.get()
-            // Without a window manager keys go to the window under the pointer.
+            // Without a window manager, keys go to the window under the pointer.
             try display.xdotool("mousemove", "640", "360")
         }
 
@@ -25,7 +25,7 @@ extension WindowTests {
             #expect(WindowTests.wait(window) { $0.contains(.statistics(isShown: true)) })
             try display.xdotool("key", "i")
             #expect(WindowTests.wait(window) { $0.contains(.statistics(isShown: false)) })
-            // Escape is not for quitting, and a modifier makes it another key.
+            // Escape doesn't quit, and a modifier makes it another key.
             try display.xdotool("key", "Escape", "ctrl+q", "q")
             var seen: [WindowEvent] = []
             #expect(
@@ -92,7 +92,7 @@ extension WindowTests {
             #expect(WindowTests.wait(window) { $0.contains(.chosen(2)) })
             try display.xdotool("key", "2")
             #expect(WindowTests.wait(window) { $0.contains(.chosen(1)) })
-            // The first row, by the mouse: it lies above the middle.
+            // The first row with the mouse; it is above the middle.
             let place = try #require(display.windows().first)
             try display.xdotool("mousemove", "\(place.x + place.width / 2)", "\(place.y + place.height / 2 - 40)")
             try display.xdotool("click", "1")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamDisplay
 
-/// What stands in the window stays inside it, and apart. No display is needed.
+/// Panels stay inside the window and don't overlap. No display needed.
 @Suite @MainActor struct PanelFitTests {
     nonisolated static let canvases = [
         (160, 90), (160, 120), (160, 280), (320, 180), (640, 360), (1280, 720), (720, 1280), (3840, 2160),
@@ -16,7 +16,7 @@ import Testing
         "Lost\t12 of 123456 datagrams (0.01 %), 0 frames", "Decode\t1.2 ms, 95 %: 2.0 ms",
     ]
 
-    /// Writes layers on grey to a file, where the environment asks for it.
+    /// Writes layers on grey to a file if `BEAMROOM_SCREENSHOTS` is set.
     private func keep(_ layers: [Layer], _ canvas: PixelSize, as name: String) {
         let buffer = PixelBuffer(format: .bgrx, size: canvas)
         let target = PixelCanvas(base: buffer.planes[0].base, stride: buffer.planes[0].stride, size: canvas)
@@ -30,7 +30,7 @@ import Testing
         PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: isOverPicture)
     }
 
-    @Test("A code's question and a code to compare fit in any window", arguments: canvases, [1, 1.5, 3])
+    @Test("A code prompt and a code to compare fit in any window", arguments: canvases, [1, 1.5, 3])
     func centralFits(canvas: PixelSize, scale: Double) throws {
         let panels = PanelStack()
         for isOverPicture in [false, true] {
@@ -48,13 +48,13 @@ import Testing
                 code: "482913")
             let layer = try #require(panels.layers(setting).first)
             #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)")
-            // To be read across a room the digits take much of the window.
+            // The digits take much of the window, so that they can be read across a room.
             #expect(layer.rect.height * 10 > canvas.height * 4 || layer.rect.width * 10 > canvas.width * 8)
             keep([layer], canvas, as: "panel-\(canvas)-\(scale)-\(isOverPicture ? "over" : "bare")")
         }
     }
 
-    @Test("A warning covers no other words, and is inside", arguments: canvases, [1, 2])
+    @Test("A warning stays inside the window and covers no other text", arguments: canvases, [1, 2])
     func warningIsClear(canvas: PixelSize, scale: Double) throws {
         let panels = PanelStack()
         let setting = setting(canvas, scale, isOverPicture: true)
@@ -63,7 +63,7 @@ import Testing
             panels.badge = WarningBadge(warning)
             for isFull in [true, false] {
                 if !isFull {
-                    panels.badge?.stir(now: .zero)
+                    panels.badge?.showInFull(now: .zero)
                     panels.badge?.shortenIfDue(now: .zero + warning.time)
                 }
                 panels.statistics = []
@@ -76,7 +76,7 @@ import Testing
                 panels.message = WindowMessage(headline: "No picture for 3 s", detail: "Waiting for office-desk.")
                 let layers = panels.layers(setting)
                 keep(layers, canvas, as: "panel-\(canvas)-\(scale)-\(isFull ? "words" : short ?? "sign")")
-                // In a window that words fill there may be no place for it.
+                // In a window full of text there may be no room for it.
                 #expect(layers.count == 3 || canvas.width < 640)
                 guard layers.count == 3 else { continue }
                 #expect(layers[2].rect.intersection(layers[0].rect).isEmpty)
@@ -87,19 +87,19 @@ import Testing
 
     @Test func warningTakesItsTime() {
         var badge = WarningBadge(WindowWarning(words: Self.sentence))
-        // Before there is a picture no time passes for it.
+        // Before the first picture its time doesn't run.
         badge.shortenIfDue(now: .zero + .seconds(100))
         #expect(badge.isFull)
-        badge.stir(now: .zero)
+        badge.showInFull(now: .zero)
         badge.shortenIfDue(now: .zero + .seconds(7))
         #expect(badge.isFull)
-        badge.stir(now: .zero + .seconds(7))
+        badge.showInFull(now: .zero + .seconds(7))
         badge.shortenIfDue(now: .zero + .seconds(14))
         #expect(badge.isFull)
         badge.shortenIfDue(now: .zero + .seconds(15))
         #expect(!badge.isFull)
         #expect(badge.deadline == nil)
-        badge.stir(now: .zero + .seconds(20))
+        badge.showInFull(now: .zero + .seconds(20))
         #expect(badge.isFull)
     }
 }
@@ -129,7 +129,7 @@ import Testing
         for character in "4x8 92" { #expect(entry.type(character) == nil) }
         entry.deleteLast()
         #expect(entry.digits == "489")
-        // What has been typed stays while the words change.
+        // Typed digits stay when the prompt changes.
         entry.ask(CodePrompt(headline: "“desk” shows six digits", detail: "Look again."))
         #expect(entry.digits == "489")
         #expect(entry.type("0") == nil)
@@ -137,7 +137,7 @@ import Testing
         #expect(entry.type("3") == "489013")
     }
 
-    @Test func aWholeCodeIsHandedOnOnce() {
+    @Test func aCompleteCodeIsReportedOnce() {
         var entry = CodeEntry(Self.prompt)
         #expect(entry.paste("482913") == "482913")
         func refuses() -> Bool {
@@ -146,13 +146,13 @@ import Testing
             return copy.type("7") == nil && copy.paste("135790") == nil && copy == entry
         }
         #expect(refuses())
-        // Being checked, it stays in sight.
+        // While it is checked, it stays visible.
         var prompt = Self.prompt
         prompt.isWaiting = true
         entry.ask(prompt)
         #expect(entry.digits == "482913")
         #expect(refuses())
-        // It was wrong, and there were too many: it goes, and no other is taken yet.
+        // It was wrong, and there were too many attempts: it is cleared, and input is still blocked.
         prompt.problem = "Too many wrong codes: wait 8 s"
         entry.ask(prompt)
         #expect(entry.digits.isEmpty)
@@ -160,7 +160,7 @@ import Testing
         prompt.isWaiting = false
         entry.ask(prompt)
         #expect(entry.paste("135790") == "135790")
-        // The same question again is another question.
+        // Asking again clears the digits.
         entry.ask(prompt)
         #expect(entry.digits.isEmpty)
         #expect(entry.takesDigits)

@@ -5,9 +5,9 @@ import Testing
 @testable import BeamDisplay
 
 extension WindowTests {
-    /// What is drawn in parts looks as if it had been drawn as a whole, in the window's memory and on the X server.
+    /// Partial drawing gives the same result as drawing everything, in the window's memory and on the X server.
     @Suite(.serialized) @MainActor struct Parts {
-        /// Noise in every plane, quickly made.
+        /// Noise in every plane, generated quickly.
         private func noise(_ format: PixelFormat, _ size: PixelSize, seed: UInt64) -> Picture {
             let buffer = PixelBuffer(format: format, size: size)
             var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
@@ -25,7 +25,7 @@ extension WindowTests {
             return Picture(buffer: buffer, time: .zero)
         }
 
-        /// Noise from `seed`, and in `rects`, which lie on even places, from another.
+        /// Noise from `seed`, and from `otherSeed` in `rects`, which have even positions.
         private func noise(
             _ format: PixelFormat, _ size: PixelSize, seed: UInt64, changedIn rects: [PixelRect], to otherSeed: UInt64
         ) -> Picture {
@@ -59,7 +59,7 @@ extension WindowTests {
             (1280, 720), (640, 360), (1920, 1080), (501, 301), (1366, 767),
         ].map { PixelSize(width: $0.0, height: $0.1) }
 
-        @Test("A change alone is drawn as the whole would be", arguments: sizes, [false, true])
+        @Test("A partial change gives the same result as a full redraw", arguments: sizes, [false, true])
         func change(size: PixelSize, hasStatistics: Bool) throws {
             let display = try TestDisplay.shared.get()
             let (width, height) = (size.width, size.height)
@@ -78,7 +78,7 @@ extension WindowTests {
                 window.show(second)
                 let parts = try #require(window.readBack())
                 #expect(display.differences(from: parts, at: (0, 0), step: 9) == 0)
-                // Words make everything be drawn again.
+                // A message forces a full redraw.
                 window.setMessage(WindowMessage(headline: "Wait"))
                 window.redrawIfNeeded()
                 window.setMessage(nil)
@@ -88,7 +88,7 @@ extension WindowTests {
             }
         }
 
-        @Test("A picture that changes everywhere goes to the screen whole", arguments: sizes)
+        @Test("A picture that changes everywhere is shown completely", arguments: sizes)
         func everything(size: PixelSize) throws {
             let display = try TestDisplay.shared.get()
             let window = try WindowTests.open(fullscreen: true)
@@ -112,7 +112,7 @@ extension WindowTests {
             #expect(try #require(window.readBack()).largestDifference(before) == 0)
         }
 
-        @Test("A server that shares no memory, or has other pixels, is drawn on too", arguments: [24, 16])
+        @Test("A server without shared memory, or with another pixel format, works too", arguments: [24, 16])
         func withoutSharedMemory(depth: Int) throws {
             let display = try TestDisplay(
                 width: 800, height: 600, depth: depth, without: depth == 24 ? ["MIT-SHM"] : [])

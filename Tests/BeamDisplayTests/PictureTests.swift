@@ -19,7 +19,7 @@ extension WindowTests {
             }
         }
 
-        @Test("Both renderers show the same colours, and the right ones", arguments: [PixelFormat.i420, .i444])
+        @Test("Both renderers show the same, correct colours", arguments: [PixelFormat.i420, .i444])
         func colours(format: PixelFormat) throws {
             let size = PixelSize(width: 162, height: 91)
             let pictures =
@@ -46,7 +46,7 @@ extension WindowTests {
             }
         }
 
-        @Test("At its own size every pixel is the picture's", arguments: [RendererChoice.software, .opengl])
+        @Test("At its own size a picture is shown pixel by pixel", arguments: [RendererChoice.software, .opengl])
         func exact(renderer: RendererChoice) throws {
             let size = PixelSize(width: 641, height: 359)
             let picture = TestPictures.make(
@@ -80,13 +80,13 @@ extension WindowTests {
             }
         }
 
-        @Test("Only what is damaged is drawn again, and that in full", arguments: [RendererChoice.software, .opengl])
+        @Test("All of the damage is redrawn", arguments: [RendererChoice.software, .opengl])
         func damage(renderer: RendererChoice) throws {
             let size = PixelSize(width: 400, height: 300)
             let window = try WindowTests.open(renderer)
             window.show(TestPictures.noise(.i420, size, seed: 5))
             WindowTests.settle(window)
-            // The same noise but for a square, odd to the chroma's grid.
+            // The same noise except for a square that isn't aligned to the chroma grid.
             let changed = PixelRect(x: 101, y: 51, width: 63, height: 41)
             var picture = TestPictures.noise(.i420, size, seed: 5)
             let other = TestPictures.noise(.i420, size, seed: 6)
@@ -109,7 +109,7 @@ extension WindowTests {
             }
         }
 
-        @Test("The aspect is kept, with black beside it", arguments: [RendererChoice.software, .opengl])
+        @Test("The aspect ratio is kept, with black bars", arguments: [RendererChoice.software, .opengl])
         func letterbox(renderer: RendererChoice) throws {
             let display = try TestDisplay.shared.get()
             let window = try WindowTests.open(renderer, fullscreen: true)
@@ -127,7 +127,7 @@ extension WindowTests {
             }
         }
 
-        @Test("Twice the size is sharp: squares, not a blur", arguments: [RendererChoice.software, .opengl])
+        @Test("Twice the size is sharp: squares, not interpolation", arguments: [RendererChoice.software, .opengl])
         func magnified(renderer: RendererChoice) throws {
             let window = try WindowTests.open(renderer, fullscreen: true)
             let picture = TestPictures.noise(.i420, PixelSize(width: 640, height: 360), seed: 3)
@@ -148,7 +148,7 @@ extension WindowTests {
                 PixelSize(width: 2733, height: 1537),
             ])
         func scaled(size: PixelSize) throws {
-            // Smooth shapes with a few edges: what a renderer rounds differently in noise says nothing.
+            // Smooth shapes with a few edges, because rounding differences in noise would dominate.
             let picture = TestPictures.make(.i420, size, .bt709Limited, 0) { plane, x, y in
                 let (x, y) = plane == 0 ? (x, y) : (x * 2, y * 2)
                 if plane > 0 { return UInt8(96 + (plane == 1 ? x * 64 / size.width : y * 64 / size.height)) }
@@ -173,7 +173,7 @@ extension WindowTests {
         }
 
         @Test(
-            "A picture changes its size, its format and its colours in mid-stream",
+            "Changes of size, format and colours are followed",
             arguments: [
                 RendererChoice.software, .opengl,
             ])
@@ -196,7 +196,7 @@ extension WindowTests {
             }
         }
 
-        @Test("A screen of another depth is drawn on too", arguments: [16, 30])
+        @Test("Other screen depths work too", arguments: [16, 30])
         func depth(depth: Int) throws {
             let display = try TestDisplay(width: 800, height: 600, depth: depth)
             let window = try VideoWindow(WindowOptions(display: display.name))

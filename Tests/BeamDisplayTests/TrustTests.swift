@@ -18,11 +18,11 @@ extension WindowTests {
 
         init() throws {
             display = try TestDisplay.shared.get()
-            // Without a window manager keys go to the window under the pointer.
+            // Without a window manager, keys go to the window under the pointer.
             try display.xdotool("mousemove", "640", "360")
         }
 
-        /// Handles events until `last` is among them; answers all of them.
+        /// Handles events until `last` is among them. Returns all of them.
         private func events(_ window: VideoWindow, until last: WindowEvent) -> [WindowEvent] {
             var seen: [WindowEvent] = []
             #expect(
@@ -44,12 +44,13 @@ extension WindowTests {
             WindowTests.settle(window)
             let empty = try #require(window.readBack())
             WindowTests.keep(window, as: "code-empty-\(renderer.rawValue)")
-            // A letter is no digit, and one too many is taken back. Both rows of digits, and the keypad without Num Lock.
+            // A letter is ignored, and a surplus digit is deleted. Uses both rows of digits, and the keypad without Num
+            // Lock.
             try display.xdotool("key", "4", "8", "x", "9", "BackSpace", "2", "KP_9", "KP_End")
             WindowTests.settle(window)
             WindowTests.keep(window, as: "code-five-\(renderer.rawValue)")
             #expect((window.readBack()?.differingPixels(from: empty) ?? 0) > 1000)
-            // The sixth hands them on; what is typed after it, before anyone could have looked, is for nobody.
+            // The sixth digit reports the code. Keys typed immediately afterwards are ignored.
             try display.xdotool("key", "3", "7", "BackSpace", "i")
             let seen = events(window, until: .statistics(isShown: true))
             #expect(codes(seen) == ["482913"])
@@ -92,7 +93,7 @@ extension WindowTests {
             for code in ["135790", "246801"] {
                 try display.xdotool(["key"] + code.map { "\($0)" })
                 _ = events(window, until: .codeEntered(code))
-                // Wrong again, in the same words.
+                // Wrong again, with the same prompt.
                 window.setCodeEntry(prompt)
             }
             window.setCodeEntry(nil)
@@ -113,7 +114,7 @@ extension WindowTests {
                 #expect(codes(seen).isEmpty)
                 #expect(window.isFullscreen)
             }
-            // Nothing to give up any more: it means what it means at other times.
+            // Without a prompt, Escape has its usual meaning.
             window.setCodeEntry(nil)
             try display.xdotool("key", "Escape")
             #expect(!events(window, until: .fullscreen(false)).contains(.codeGivenUp))
@@ -139,12 +140,12 @@ extension WindowTests {
         }
 
         @Test(
-            "A warning is in words at first, when the pointer moves and after an interruption, else a sign",
+            "A warning is shown in full at first, after the pointer moves and after an interruption, otherwise as an icon",
             arguments: [RendererChoice.software, .opengl])
         func aWarningStaysAtTheEdge(renderer: RendererChoice) throws {
             let window = try WindowTests.open(renderer)
             window.setWarning(Self.warning)
-            // Of a picture that isn't there nobody need be warned.
+            // Without a picture the warning isn't shown.
             #expect(try #require(window.readBack()).paintedPixels == 0)
             window.show(TestPictures.bars(PixelSize(width: 640, height: 360)))
             WindowTests.settle(window)
@@ -158,7 +159,7 @@ extension WindowTests {
             func awaitSign() -> Bool {
                 WindowTests.wait(window) { _ in (200..<2000).contains(changed()) }
             }
-            // For less time than a person needs to read it.
+            // A short time, to keep the test short.
             window.setWarning(WindowWarning(words: Self.warning.words, time: .milliseconds(300)))
             #expect(changed() == words)
             #expect(awaitSign())
@@ -188,7 +189,7 @@ extension WindowTests {
             #expect(try #require(window.readBack()).largestDifference(before) == 0)
         }
 
-        @Test("All of it is seen at any size", arguments: [RendererChoice.software, .opengl])
+        @Test("Everything is visible at any size", arguments: [RendererChoice.software, .opengl])
         func sizes(renderer: RendererChoice) throws {
             let display = try TestDisplay(width: 1920, height: 1080)
             let title = "sizes \(renderer.rawValue)"

@@ -7,13 +7,13 @@ import Testing
 
 extension WindowTests {
     @Suite(.serialized) @MainActor struct Life {
-        @Test func softwareIsChosenWhereNothingElseDraws() throws {
+        @Test func softwareIsChosenWithoutAGraphicsProcessor() throws {
             let window = try WindowTests.open(.automatic)
             let isLikely = GraphicsHardware.isLikely(driver: "x11", display: ":0")
             #expect(isLikely || window.rendererName == "software")
         }
 
-        @Test(arguments: VerticalSync.allCases) func emulatedOpenGLIsThereWhenAskedFor(sync: VerticalSync) throws {
+        @Test(arguments: VerticalSync.allCases) func emulatedOpenGLIsUsedWhenRequested(sync: VerticalSync) throws {
             let window = try VideoWindow(
                 WindowOptions(renderer: .opengl, verticalSync: sync, display: TestDisplay.shared.get().name))
             #expect(window.rendererName.hasPrefix("OpenGL ("))
@@ -31,7 +31,7 @@ extension WindowTests {
             window.show(TestPictures.plain(PixelSize(width: 400, height: 300), y: 100))
             WindowTests.settle(window)
             #expect(display.windows().first.map { [$0.width, $0.height] } == [400, 300])
-            // In the middle of the screen, as before.
+            // Still in the middle of the screen.
             #expect(display.windows().first.map { [$0.x, $0.y] } == [440, 210])
             // At most 90 % of the screen: 648 of 720 rows.
             window.show(TestPictures.plain(PixelSize(width: 1080, height: 1920), y: 100))
@@ -62,7 +62,7 @@ extension WindowTests {
             #expect(WindowTests.wait(window) { $0.contains(.quit) })
         }
 
-        // Another driver of SDL's stands for Wayland and others, whose events don't come through an X connection.
+        // SDL's dummy driver replaces Wayland and others, whose events don't come through an X connection.
         @Test func anotherThreadWakesItWithoutX11() async {
             await #expect(processExitsWith: .success) {
                 setenv("SDL_VIDEODRIVER", "dummy", 1)
@@ -94,7 +94,7 @@ extension WindowTests {
             }
             #expect(window.waitForEvents(timeout: .seconds(60)) == [.wake])
             Thread.sleep(forTimeInterval: 0.1)
-            // The thousand calls were one, or two where the first was taken in between.
+            // The thousand calls count as one, or as two if the first was taken in between.
             _ = window.waitForEvents(timeout: .zero)
             #expect(window.waitForEvents(timeout: .zero).isEmpty)
         }
@@ -113,7 +113,7 @@ extension WindowTests {
             #expect(used() - before < 0.1)
         }
 
-        @Test("Words are seen, with and without a picture", arguments: [RendererChoice.software, .opengl])
+        @Test("Text is visible, with and without a picture", arguments: [RendererChoice.software, .opengl])
         func words(renderer: RendererChoice) throws {
             let window = try WindowTests.open(renderer)
             window.setMessage(WindowMessage(headline: "Connecting to Anna’s iPhone…", detail: "192.168.1.23"))
@@ -139,7 +139,7 @@ extension WindowTests {
             #expect(try #require(window.readBack()).rgb(480, 270) == window.readBack()?.rgb(480, 10))
         }
 
-        @Test("Both renderers lay the same panels over the same pictures")
+        @Test("Both renderers draw panels in the same way")
         func panelsAgree() throws {
             var shown: [PixelBuffer] = []
             for renderer in [RendererChoice.software, .opengl] {
@@ -168,11 +168,11 @@ extension WindowTests {
                 picture.damage = DamageRegion(part)
                 for _ in 0..<5 { window.show(picture) }
             }
-            // Were the panel laid over itself it would darken.
+            // Blending the panel over itself would darken it.
             #expect(try #require(window.readBack()).largestDifference(before) == 0)
         }
 
-        @Test func nobodyElseMayReadTheWindowsMemory() throws {
+        @Test func theWindowsMemoryIsPrivate() throws {
             let window = try WindowTests.open()
             window.show(TestPictures.plain(PixelSize(width: 400, height: 300), y: 100))
             WindowTests.settle(window)
@@ -185,7 +185,7 @@ extension WindowTests {
             }
         }
 
-        @Test func aDisplayThatIsNotThereIsAClearError() {
+        @Test func aMissingDisplayIsAClearError() {
             #expect {
                 try VideoWindow(WindowOptions(display: ":987"))
             } throws: { error in
@@ -194,7 +194,7 @@ extension WindowTests {
             }
         }
 
-        // Each in a process of its own: SDL can't begin anew after that.
+        // In separate processes, because SDL can't be started again afterwards.
         @Test func aLostDisplayDoesNotEndTheProcess() async {
             await #expect(processExitsWith: .success) { try await Self.loseDisplay(.software) }
         }
@@ -203,7 +203,7 @@ extension WindowTests {
             await #expect(processExitsWith: .success) { try await Self.loseDisplay(.opengl) }
         }
 
-        /// Throws unless the loss is an event, after which everything can still be called.
+        /// Throws unless the loss is reported as an event, and everything can still be called afterwards.
         static func loseDisplay(_ renderer: RendererChoice) throws {
             let display = try TestDisplay(width: 800, height: 600)
             let window = try VideoWindow(WindowOptions(renderer: renderer, display: display.name))

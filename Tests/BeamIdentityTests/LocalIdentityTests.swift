@@ -8,7 +8,7 @@ import X509
 @testable import BeamIdentity
 
 struct LocalIdentityTests {
-    @Test func `Its certificate passes the check and gives its key`() throws {
+    @Test func `The certificate passes the check and yields the key`() throws {
         let identity = try LocalIdentity()
         #expect(try PeerCertificate.check([identity.certificate]) == identity.deviceKey)
         #expect(identity.certificate.count < 400)
@@ -38,23 +38,23 @@ struct LocalIdentityTests {
     }
 
     @Test(arguments: ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"])
-    func `What isn't a key makes no identity`(text: String) {
+    func `Invalid keys are refused`(text: String) {
         #expect(throws: LocalIdentityError.unreadableKey) { try LocalIdentity(privateKeyPEM: text) }
     }
 
-    @Test func `A key for another curve makes no identity`() {
+    @Test func `A key for another curve is refused`() {
         let pem = P384.Signing.PrivateKey().pemRepresentation
         #expect(throws: LocalIdentityError.unreadableKey) { try LocalIdentity(privateKeyPEM: pem) }
     }
 
-    @Test func `It says nothing of the machine or its owner`() throws {
+    @Test func `The certificate reveals nothing about the machine or its owner`() throws {
         let certificate = try Certificate(derEncoded: LocalIdentity().certificate)
         #expect(certificate.subject.description == "CN=BeamRoom")
         #expect(certificate.issuer == certificate.subject)
         #expect(certificate.extensions.isEmpty)
     }
 
-    @Test func `Any clock will do`() throws {
+    @Test func `The certificate is valid at any time`() throws {
         let identity = try LocalIdentity()
         for seconds in [0, 1_000_000_000, 4_102_444_800, 253_402_300_799] as [TimeInterval] {
             let key = try PeerCertificate.check([identity.certificate], now: Date(timeIntervalSince1970: seconds))

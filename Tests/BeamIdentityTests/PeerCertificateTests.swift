@@ -19,18 +19,18 @@ struct PeerCertificateTests {
         }
     }
 
-    @Test func `One for the key, by the key, in its time`() throws {
+    @Test func `A valid self-signed certificate is accepted`() throws {
         #expect(try PeerCertificate.check([Recipe(key).der()]) == DeviceKey(key.publicKey))
     }
 
-    @Test func `None, and several`() throws {
+    @Test func `No certificate and several certificates are refused`() throws {
         let good = try Recipe(key).der()
         #expect(reason([]) == .missing)
         #expect(reason([good, good]) == .several(2))
         #expect(reason([good] + Array(repeating: [], count: 9)) == .several(10))
     }
 
-    @Test func `What can't be read`() throws {
+    @Test func `Unreadable certificates are refused`() throws {
         let good = try Recipe(key).der()
         #expect(reason([[]]) == .unreadable)
         #expect(reason([Array("BeamRoom".utf8)]) == .unreadable)
@@ -38,18 +38,18 @@ struct PeerCertificateTests {
         #expect(reason([good + [0]]) == .unreadable)
     }
 
-    @Test func `More bytes than are read`() throws {
+    @Test func `Oversized certificates are refused`() throws {
         var recipe = Recipe(key)
-        recipe.issuer = String(repeating: "x", count: PeerCertificate.longest / 2)
+        recipe.issuer = String(repeating: "x", count: PeerCertificate.maxBytes / 2)
         recipe.subject = recipe.issuer
         let long = try recipe.der()
         #expect(reason([long]) == .tooLong(long.count))
-        recipe.issuer = String(repeating: "x", count: PeerCertificate.longest / 2 - 300)
+        recipe.issuer = String(repeating: "x", count: PeerCertificate.maxBytes / 2 - 300)
         recipe.subject = recipe.issuer
         #expect(try reason([recipe.der()]) == nil)
     }
 
-    @Test func `Other kinds of keys`() throws {
+    @Test func `Other kinds of keys are refused`() throws {
         let rsa = try Certificate.PrivateKey(_RSA.Signing.PrivateKey(keySize: .bits2048))
         let ed25519 = Certificate.PrivateKey(Curve25519.Signing.PrivateKey())
         let p384 = Certificate.PrivateKey(P384.Signing.PrivateKey())
@@ -58,27 +58,27 @@ struct PeerCertificateTests {
         #expect(try reason([Recipe(p384, .ecdsaWithSHA384).der()]) == .unsupportedKey)
     }
 
-    @Test func `Somebody else's word for a key`() throws {
+    @Test func `A certificate signed by another key is refused`() throws {
         let trusted = P256.Signing.PrivateKey()
         var recipe = Recipe(key)
         recipe.signer = Certificate.PrivateKey(trusted)
         recipe.issuer = "A device that is trusted"
         #expect(try reason([recipe.der()]) == .signedByAnother)
-        // Nor if it goes by the same name.
+        // Also refused if the issuer has the same name.
         recipe.issuer = recipe.subject
         #expect(try reason([recipe.der()]) == .wrongSignature)
         #expect(try reason([recipe.der(), Recipe(trusted).der()]) == .several(2))
     }
 
-    @Test func `Somebody else's public key under one's own signature`() throws {
+    @Test func `Another device's public key under the peer's own signature is refused`() throws {
         var recipe = Recipe(key)
         recipe.publicKey = Certificate.PublicKey(P256.Signing.PrivateKey().publicKey)
         #expect(try reason([recipe.der()]) == .wrongSignature)
     }
 
-    @Test func `Each bit of the signature counts`() throws {
+    @Test func `A change of any bit of the signature is detected`() throws {
         let good = try Recipe(key).der()
-        // The last bytes are the signature's s, an integer.
+        // The last bytes are the signature's integer s.
         for index in good.count - 20..<good.count {
             var bytes = good
             bytes[index] ^= 1
@@ -86,7 +86,7 @@ struct PeerCertificateTests {
         }
     }
 
-    @Test func `Before and after its time`() throws {
+    @Test func `Certificates outside their validity are refused`() throws {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         var recipe = Recipe(key)
         recipe.notBefore = now
@@ -98,7 +98,7 @@ struct PeerCertificateTests {
         #expect(reason([der], now: now + 61) == .expired)
     }
 
-    @Test func `Every reason is a part of a sentence`() {
+    @Test func `Each reason is part of a sentence`() {
         let all: [PeerCertificateError] = [
             .missing, .several(3), .tooLong(20_000), .unreadable, .unsupportedKey, .signedByAnother, .wrongSignature,
             .notYetValid, .expired,
@@ -110,7 +110,7 @@ struct PeerCertificateTests {
         }
     }
 
-    /// Fuzz body: whatever is done to a certificate, it is refused, or still says what its key has signed.
+    /// Fuzz body: a modified certificate is refused, or still has the content that its key signed.
     @Test func `Fuzz: certificates`() throws {
         let good = try Recipe(key).der()
         for seed in fuzzSeeds(2000) {
@@ -122,7 +122,7 @@ struct PeerCertificateTests {
         }
     }
 
-    /// Fuzz body: bytes that begin like DER.
+    /// Fuzz body: random bytes with a DER-like start.
     @Test func `Fuzz: made-up DER`() {
         for seed in fuzzSeeds(1000) {
             var random = SplitMix(state: seed)

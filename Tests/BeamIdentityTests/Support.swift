@@ -5,7 +5,7 @@ import SwiftASN1
 import X509
 import CryptoExtras
 
-/// Certificates that BeamRoom wouldn't make.
+/// Describes certificates that BeamRoom doesn't create itself.
 struct Recipe {
     var publicKey: Certificate.PublicKey
     var signer: Certificate.PrivateKey
@@ -39,7 +39,7 @@ struct Recipe {
     }
 }
 
-/// SplitMix64: one number makes a sequence that can be repeated.
+/// SplitMix64, a seeded generator.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
@@ -52,7 +52,7 @@ struct SplitMix: RandomNumberGenerator {
     }
 }
 
-/// `BEAMROOM_FUZZ_ITERATIONS` (100,000 is an ordinary run) makes it longer, `BEAMROOM_FUZZ_SEED` has it look elsewhere.
+/// `BEAMROOM_FUZZ_ITERATIONS` sets the number of iterations (default 100,000), `BEAMROOM_FUZZ_SEED` the first seed.
 func fuzzSeeds(_ usual: Int) -> Range<UInt64> {
     let environment = ProcessInfo.processInfo.environment
     let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
@@ -60,7 +60,7 @@ func fuzzSeeds(_ usual: Int) -> Range<UInt64> {
     return first..<first + UInt64(max(1, wanted * usual / 100_000))
 }
 
-/// Bytes as the network might have damaged them: some changed, cut, doubled or put in.
+/// A damaged copy: bytes changed, removed, duplicated or inserted.
 func damaged(_ bytes: [UInt8], using random: inout SplitMix) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<Int.random(in: 1...4, using: &random) {

@@ -6,7 +6,7 @@ import Testing
 @testable import BeamCapture
 @testable import BeamMeasure
 
-/// Pictures against what they were before.
+/// Comparing pictures with their originals.
 struct QualityTests {
     private static let size = PixelSize(width: 320, height: 180)
     private static let code = 40
@@ -15,7 +15,7 @@ struct QualityTests {
         try PatternRenderer(PatternOptions(size: Self.size, frameRate: frameRate, content: content))
     }
 
-    /// Writes pictures into a meter's pipe as the viewer does; the settling is waited for after the first.
+    /// Writes pictures to a meter's pipe as the viewer does. The first is followed by a pause for the settling time.
     private func measure(
         _ buffers: [PixelBuffer], _ reference: sending any PictureReference
     ) throws -> QualityMeter.Outcome {
@@ -30,28 +30,28 @@ struct QualityTests {
         Thread.sleep(forTimeInterval: QualityMeter.settling.inSeconds + 0.1)
         for index in 1..<buffers.count {
             try writer.write(contentsOf: data[(header + index * frame)..<(header + (index + 1) * frame)])
-            // There is time for each.
+            // Gives the meter time to compare each picture.
             Thread.sleep(forTimeInterval: 0.02)
         }
         try writer.close()
         return meter.finish()
     }
 
-    @Test(arguments: PatternContent.allCases) func equalPicturesAreEqual(content: PatternContent) throws {
+    @Test(arguments: PatternContent.allCases) func equalPicturesHaveTheHighestQuality(content: PatternContent) throws {
         let pictures = try renderer(content)
         let outcome = try measure(
             (10..<16).map { pictures.picture($0).buffer }, try PatternReference(pictures.options))
         let quality = try #require(outcome.quality)
-        #expect(outcome.delivered == 6 && outcome.strange == 0)
+        #expect(outcome.delivered == 6 && outcome.unmatched == 0)
         #expect((1...5).contains(quality.compared))
         #expect(quality.psnr.mean == 100 && quality.psnr.min == 100)
         #expect(abs(quality.ssim.min - 1) < 1e-9)
     }
 
-    @Test func aKnownErrorHasItsKnownRatio() throws {
+    @Test func aKnownErrorGivesItsPSNR() throws {
         let pictures = try renderer(.video)
         let buffers = (10..<14).map { number in
-            // Two off, everywhere but in the code.
+            // An error of two everywhere except in the code.
             pictures.picture(number).buffer.changed(from: Self.code) { $0 > 128 ? $0 - 2 : $0 + 2 }
         }
         let quality = try #require(try measure(buffers, try PatternReference(pictures.options)).quality)
@@ -69,7 +69,7 @@ struct QualityTests {
         #expect(outcome.quality == nil && outcome.delivered == 3)
     }
 
-    @Test func aViewerThatNeverWritesHoldsUpNothing() throws {
+    @Test func aViewerThatNeverWritesBlocksNothing() throws {
         let scratch = try ScratchDirectory()
         let meter = try QualityMeter(
             pipe: scratch.file("pipe.y4m"), reference: try PatternReference(PatternOptions(size: Self.size)))
@@ -82,16 +82,16 @@ struct QualityTests {
         ("YUV4MPEG2 W0 H180", nil), ("YUV4MPEG2 W99999999999999999999 H180", nil), ("YUV4MPEG2", nil), ("RIFF", nil),
         ("", nil),
     ])
-    func headersSayWhatFollows(line: String, format: PixelFormat?) {
+    func headersAreParsed(line: String, format: PixelFormat?) {
         #expect((try? Y4MHeader(line: line))?.format == format)
     }
 
     @Test(arguments: PatternContent.allCases, [30, 59.94])
-    func whatAHostShowsIsFound(content: PatternContent, frameRate: Double) throws {
+    func thePatternsOptionsAreDerived(content: PatternContent, frameRate: Double) throws {
         let pictures = try renderer(content, frameRate: frameRate)
         var search = PatternSearch()
         var compared = 0
-        // Late enough for rates to differ, and coded a little.
+        // Late enough for the frame rates to be distinguishable; with a slight coding error.
         for number in stride(from: 3000, to: 3000 + Int(frameRate * 1.5), by: pictures.options.framesPerChange) {
             let buffer = pictures.picture(number).buffer.changed(from: Self.code) { $0 ^ 1 }
             if search.picture(for: Picture(buffer: buffer, time: .zero)) != nil { compared += 1 }
@@ -102,7 +102,7 @@ struct QualityTests {
         #expect(abs(finding.frameRate - frameRate) < 0.01)
     }
 
-    @Test func somethingElseIsNotFound() throws {
+    @Test func otherContentIsNotMistakenForThePattern() throws {
         let pictures = try renderer(.chart)
         var search = PatternSearch()
         for number in 0..<60 {
@@ -115,7 +115,7 @@ struct QualityTests {
         #expect(search.finding == nil)
     }
 
-    @Test func aRecordingOfThePatternIsReadByItsNumbers() throws {
+    @Test func picturesOfARecordedPatternAreFoundByNumber() throws {
         let scratch = try ScratchDirectory()
         let pictures = try renderer(.scroll)
         let path = try scratch.write(y4m((0..<8).map { pictures.picture($0).buffer }), to: "pattern.y4m")
@@ -128,14 +128,14 @@ struct QualityTests {
             #expect(PictureQuality.psnr(found, original) == .infinity)
         }
         let missing = reference.picture(for: pictures.picture(8))
-        #expect(missing == nil, "there is none of that number")
+        #expect(missing == nil, "the recording has no such number")
         #expect(try RecordingFacts(path: path).frameRate == 30)
     }
 
-    @Test func inAnyOtherThePictureThatIsMostLikeItCounts() throws {
+    @Test func otherwiseTheMostSimilarPictureIsUsed() throws {
         let scratch = try ScratchDirectory()
         let pictures = try renderer(.video)
-        // Without their code.
+        // Without the code.
         let buffers = stride(from: 0, to: 40, by: 4).map { number in
             pictures.picture(number).buffer.changed(from: 0) { value, _, y in y < Self.code ? 40 : value }
         }
@@ -148,7 +148,7 @@ struct QualityTests {
         }
     }
 
-    @Test func uselessRecordingsAreRefused() throws {
+    @Test func unusableRecordingsAreRefused() throws {
         let scratch = try ScratchDirectory()
         for (name, text) in [
             ("a", "RIFF\n"), ("b", "YUV4MPEG2 W16 H16 C422\nFRAME\n"), ("c", "YUV4MPEG2 W16 H16\nFRAME\nxx"),
@@ -161,7 +161,7 @@ struct QualityTests {
     }
 
     @Test(.enabled(if: isInstalled("ffmpeg"), "ffmpeg isn't installed (package ffmpeg)"))
-    func figuresAreThoseOfOtherTools() throws {
+    func figuresMatchOtherTools() throws {
         let scratch = try ScratchDirectory()
         let pictures = try renderer(.chart)
         let originals = (0..<6).map { pictures.picture($0).buffer }
@@ -185,7 +185,7 @@ struct QualityTests {
         let ratio = try #require(words.firstMatch(of: /PSNR y:([0-9.]+)/).flatMap { Double($0.output.1) }, "\(words)")
         let similarity = try #require(words.firstMatch(of: /SSIM Y:([0-9.]+)/).flatMap { Double($0.output.1) })
         #expect(abs(10 * log10(255 * 255 / (errors.reduce(0, +) / 6)) - ratio) < 0.01)
-        // There, variances are of 63 parts instead of 64.
+        // ffmpeg divides variances by 63 instead of 64.
         #expect(abs(similarities.reduce(0, +) / 6 - similarity) < 0.002)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamMeasure
 
-/// The page: nothing in it comes from outside unescaped, and it holds everything itself.
+/// The page escapes all external text, and is self-contained.
 struct ReportTests {
     @Test func markupInTextStaysText() {
         #expect(HTML.escaped("<b a='1' c=\"2\">&amp;") == "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;amp;")
@@ -12,7 +12,7 @@ struct ReportTests {
 
     private static let hostile = "<script>alert('x')</script>`id`\"'$(id)"
 
-    @Test func hostileNamesDoNoHarm() throws {
+    @Test func hostileNamesAreEscaped() throws {
         var record = MeasureRecord.sample(Self.hostile)
         record.machine.processor = Self.hostile
         record.conditions.encoder = Self.hostile
@@ -25,24 +25,24 @@ struct ReportTests {
         #expect(page.contains("&lt;script&gt;"))
     }
 
-    @Test func inGnuplotsLanguageTheyAreQuoted() {
+    @Test func hostileNamesAreQuotedForGnuplot() {
         #expect(PlotScript.quoted("it's `id`\\\"\n\u{1B}é") == "'it s  id     é'")
         #expect(PlotScript.quoted(String(repeating: "x", count: 500)).count == 142)
     }
 
-    @Test func withoutGnuplotThereAreTablesAndThePackagesName() {
+    @Test func withoutGnuplotThePageHasTablesAndNamesThePackage() {
         let page = Report([.sample()], comparison: nil, failures: [], isCancelled: false).html(plots: nil)
         #expect(page.contains("gnuplot-nox") && page.contains("1280x720@60 scroll 10M") && page.contains("44.2"))
         #expect(Gnuplot(searchPath: "/nonexistent") == nil)
     }
 
-    @Test func nothingMeasuredIsAPageToo() {
+    @Test func aRunWithoutResultsGivesAPage() {
         let page = Report([], comparison: nil, failures: [], isCancelled: true).html(plots: Gnuplot())
-        #expect(page.contains("Nothing was measured") && page.contains("broken off"))
+        #expect(page.contains("Nothing was measured") && page.contains("interrupted"))
     }
 
     @Test(.enabled(if: Gnuplot() != nil, "gnuplot isn't installed (package gnuplot-nox)"))
-    func everyChartIsDrawnIntoThePage() throws {
+    func everyChartIsEmbedded() throws {
         let gnuplot = try #require(Gnuplot())
         let records = (1...3).flatMap { repetition in
             ["a", "b c", "é×"].map { MeasureRecord.sample($0, repetition: repetition, latency: 5 + Double(repetition)) }
@@ -57,14 +57,14 @@ struct ReportTests {
         }
         let page = Report(records, comparison: nil, failures: [], isCancelled: false).html(plots: gnuplot)
         let names = page.matches(of: /id=['"]([^'"]*)['"]/).map(\.output.1)
-        #expect(Set(names).count == names.count, "no name is there twice")
-        // Nothing is fetched from anywhere.
+        #expect(Set(names).count == names.count, "ids must be unique")
+        // The page must not load anything.
         for remote in ["src=", "url(http", "href='http", "href=\"http", "@import", "<link"] {
             #expect(!page.contains(remote), "\(remote)")
         }
     }
 
-    @Test func whatHasNoFiguresIsLeftOut() {
+    @Test func chartsWithoutDataAreLeftOut() {
         var record = MeasureRecord.sample()
         record.quality = nil
         record.host = nil
@@ -75,13 +75,13 @@ struct ReportTests {
         #expect(!page.contains("<th>PSNR"))
     }
 
-    @Test func stagesLieOneBehindTheOtherAndTheRestIsShown() throws {
+    @Test func stagesAreStackedAndTheRestIsShown() throws {
         let chart = try #require(Chart.all(of: CellResults.grouped([.sample()])).first)
         #expect(chart.series.map(\.name) == ["capture", "encode", "decode", "between stages"])
         #expect(abs((chart.end(0) ?? 0) - 8) < 1e-9)
     }
 
-    @Test func theTerminalsTableIsAligned() {
+    @Test func theTextTableIsAligned() {
         let lines = TextTable.summary([.sample("a"), .sample("longer name", latency: 120)]).split(separator: "\n")
         #expect(lines.count == 3)
         #expect(Set(lines.map(\.count)).count == 1, "\(lines)")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamMeasure
 
-/// Results are read back as they were written, and whatever else is in a file is refused with its line.
+/// Results are read back unchanged, and invalid lines are refused with their number.
 struct ResultsFileTests {
     private func text(_ records: [MeasureRecord]) -> String {
         records.map { ResultsFile.line($0) + "\n" }.joined()
@@ -22,7 +22,7 @@ struct ResultsFileTests {
         #expect(text(records).split(separator: "\n").count == 3)
     }
 
-    @Test func emptyLinesAndWindowsEndsAreNoHarm() throws {
+    @Test func emptyLinesAndCRLFAreAccepted() throws {
         let line = ResultsFile.line(.sample())
         let data = Data("\n\r\n  \n\(line)\r\n\n".utf8)
         #expect(try ResultsFile.records(in: data, path: "x").count == 1)
@@ -40,7 +40,7 @@ struct ResultsFileTests {
         "nonsense", "{", "[]", "null", "42", "\"text\"", "{\"format\":1", "\u{FFFD}\u{0}\u{1}",
         String(repeating: "[", count: 4000), "{\"format\":NaN}", "{\"format\":1e999}",
     ])
-    func whatIsNoRecordIsRefused(line: String) throws { _ = try refusal(line) }
+    func invalidRecordsAreRefused(line: String) throws { _ = try refusal(line) }
 
     @Test func aMissingKeyIsNamed() throws {
         let line = ResultsFile.line(.sample())
@@ -49,7 +49,7 @@ struct ResultsFileTests {
         #expect(try refusal(line.replacing("\"repetition\":1", with: "\"repetition\":\"one\"")).contains("repetition"))
     }
 
-    @Test func numbersThatNothingMeasuresAreRefused() throws {
+    @Test func implausibleNumbersAreRefused() throws {
         let line = ResultsFile.line(.sample())
         for wild in ["1e300", "-1e12"] {
             #expect(
@@ -61,22 +61,22 @@ struct ResultsFileTests {
         }
     }
 
-    @Test func anotherFormatIsSaidToBeOne() throws {
+    @Test func anotherFormatIsReported() throws {
         #expect(try refusal("{\"format\":2}").contains("format 2"))
     }
 
     @Test func longLinesAreRefused() throws {
-        #expect(try refusal(String(repeating: "x", count: ResultsFile.longestLine + 1)).contains("too long"))
+        #expect(try refusal(String(repeating: "x", count: ResultsFile.maxLineBytes + 1)).contains("too long"))
         let line = ResultsFile.line(.sample(String(repeating: "c", count: 301)))
         #expect(try refusal(line).contains("cell"))
     }
 
-    @Test func bytesThatAreNoTextAreRefused() throws {
+    @Test func invalidUTF8IsRefused() throws {
         let data = Data([0xff, 0xfe, 0x00, 0x0a])
         #expect(throws: MeasureError.self) { try ResultsFile.records(in: data, path: "x") }
     }
 
-    @Test func whatIsNoFileIsRefused() throws {
+    @Test func missingAndSpecialFilesAreRefused() throws {
         let scratch = try ScratchDirectory()
         for path in [scratch.path, scratch.file("none.jsonl"), "/dev/zero"] {
             let error = try #require(throws: MeasureError.self) { try ResultsFile.read(path) }
@@ -86,7 +86,7 @@ struct ResultsFileTests {
         #expect(throws: MeasureError.noResults(path: empty)) { try ResultsFile.read(empty) }
     }
 
-    @Test func eventsAreReadWhateverStagesTheyHave() throws {
+    @Test func eventsWithUnknownStagesAreRead() throws {
         let event = try #require(
             ProgramEvent(
                 line: #"""

@@ -6,7 +6,7 @@ import Testing
 @testable import BeamCapture
 @testable import BeamMeasure
 
-/// Processes, and what they say.
+/// Child processes and their output.
 struct RunningTests {
     private func messages(of mailbox: Mailbox) throws -> [String] {
         var texts: [String] = []
@@ -22,13 +22,13 @@ struct RunningTests {
         return texts
     }
 
-    @Test func whatAProcessSaysIsReadByLines() throws {
+    @Test func outputIsReadByLines() throws {
         let mailbox = Mailbox()
         let child = try ChildProgram(
             "/bin/sh", ["-c", "echo one; echo $WORD; printf three; exit 3"], environment: ["WORD": "two"], number: 1,
             mailbox: mailbox)
         #expect(try messages(of: mailbox) == ["out one", "out two", "out three", "end exit status 3"])
-        // It has been waited for: its number may be another's by now.
+        // It has been reaped, so its pid may be in use by another process.
         child.signal(SIGKILL)
     }
 
@@ -43,20 +43,20 @@ struct RunningTests {
             return
         }
         #expect(ProcessorTimes(of: pid)?.peakMemoryMB ?? 0 > 0)
-        // The shell alone would leave its child with the pipes.
+        // Kills the group, because the shell's child would keep the pipes open.
         _ = kill(-pid, SIGKILL)
         child = nil
         #expect(ProcessorTimes(of: pid) == nil)
     }
 
-    @Test func whatIsNoProgramIsSaidToBeNone() throws {
+    @Test func aMissingProgramIsReported() throws {
         let error = try #require(throws: MeasureError.self) {
             try ChildProgram("/nonexistent/x", [], environment: [:], number: 1, mailbox: Mailbox())
         }
         #expect(error.description.contains("/nonexistent/x"))
     }
 
-    @Test func breakingOffWakesWhoeverWaits() async throws {
+    @Test func cancellationEndsAWait() async throws {
         let mailbox = Mailbox()
         let waiting = Task.detached { () -> Bool in
             do {
@@ -86,7 +86,7 @@ struct RunningTests {
     private let cell = MeasureCell(
         source: .pattern(PatternOptions(size: PixelSize(width: 320, height: 180))), bitRate: 1_500_000)
 
-    @Test func aHostThatDiesIsToldOfWithItsLastWords() throws {
+    @Test func aHostThatDiesIsReportedWithItsLastOutput() throws {
         let scratch = try ScratchDirectory()
         let program = try scratch.write(
             Data("#!/bin/sh\necho 'beamroom: the roof is on fire.' >&2\nexit 1\n".utf8), to: "program")
@@ -95,10 +95,10 @@ struct RunningTests {
         let error = try #require(throws: MeasureError.self) {
             try run.run(onProgress: { _ in }, onRecord: { _ in })
         }
-        #expect(error.description.contains("host has ended") && error.description.contains("the roof is on fire"))
+        #expect(error.description.contains("host ended") && error.description.contains("the roof is on fire"))
     }
 
-    @Test func cellsAreCalledWhatTheyAre() {
+    @Test func cellsAreNamedByTheirConditions() {
         #expect(cell.name == "320x180@30 chart 1500k")
         let cells = MeasureCell.matrix(
             sizes: [PixelSize(width: 1280, height: 720), PixelSize(width: 1920, height: 1080)],
@@ -111,7 +111,7 @@ struct RunningTests {
             ])
     }
 
-    @Test func theMachineIsNamed() {
+    @Test func theMachineIsDescribed() {
         let machine = MeasureRecord.Machine.current(beamroom: "1.2")
         #expect(!machine.processor.isEmpty && machine.cores > 0 && machine.memoryMB > 0 && !machine.kernel.isEmpty)
         #expect(ProcessorTimes.ofMachine() ?? 0 > 0)

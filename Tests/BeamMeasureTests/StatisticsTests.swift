@@ -2,9 +2,9 @@ import Testing
 
 @testable import BeamMeasure
 
-/// What several figures amount to, and how two runs compare.
+/// Spreads of several figures, and comparing two runs.
 struct StatisticsTests {
-    @Test func aMedianIsInTheMiddle() {
+    @Test func theMedianIsTheMiddleValue() {
         #expect(Spread([3, 1, 2]) == Spread([1, 2, 3]))
         #expect(Spread([3, 1, 2])?.median == 2)
         #expect(Spread([4, 1, 2, 3])?.median == 2.5)
@@ -12,13 +12,13 @@ struct StatisticsTests {
         #expect(Spread([1e308, 1.2e308])?.median == 1.1e308)
     }
 
-    @Test func whatIsNoNumberIsLeftOut() {
+    @Test func nonFiniteValuesAreIgnored() {
         #expect(Spread([]) == nil)
         #expect(Spread([.nan, .infinity]) == nil)
         #expect(Spread([.nan, 5, -.infinity])?.median == 5)
     }
 
-    @Test func ratiosAreOfAllPairs() throws {
+    @Test func ratiosUseAllPairs() throws {
         let ratio = try #require(Spread.ratio([4, 6], to: [2, 4]))
         #expect((ratio.min, ratio.max, ratio.count) == (1, 3, 4))
         #expect(ratio.median == 1.75)
@@ -41,22 +41,22 @@ struct StatisticsTests {
         latencies.enumerated().map { .sample(cell, repetition: $0 + 1, latency: $1) }
     }
 
-    @Test func aClearChangeIsCalledSo() throws {
+    @Test func aClearChangeIsReported() throws {
         let comparison = try Comparison(run([5, 5.1, 5.2]), to: run([8, 8.2, 8.4]), path: "old")
         let change = try #require(comparison.cells.first?.changes.first { $0.figure == .latency })
         #expect(change.verdict == .better)
         #expect(change.text.hasPrefix("×0.62 (0.60 – 0.65)"))
         let back = try Comparison(run([8, 8.2, 8.4]), to: run([5, 5.1, 5.2]), path: "old")
         #expect(back.cells.first?.changes.first { $0.figure == .latency }?.verdict == .worse)
-        // Nothing else has changed.
+        // All other figures are equal.
         #expect(comparison.cells[0].changes.filter { $0.verdict != .unclear }.map(\.figure) == [.latency])
     }
 
     @Test(arguments: [
-        // They overlap; they are too few; they hardly differ.
+        // Overlapping; too few; hardly different.
         ([5.0, 6, 7], [6.0, 7, 8]), ([5, 5.1], [8, 8.2]), ([8, 8.001, 8.002], [8.01, 8.011, 8.012]),
     ])
-    func anUnclearOneIsNot(new: [Double], old: [Double]) throws {
+    func anUnclearChangeIsNotReported(new: [Double], old: [Double]) throws {
         let comparison = try Comparison(run(new), to: run(old), path: "old")
         #expect(comparison.cells.first?.changes.first { $0.figure == .latency }?.verdict == .unclear)
     }
@@ -67,7 +67,7 @@ struct StatisticsTests {
         #expect(abs((comparison.overall[.latency] ?? 0) - 1) < 1e-12)
     }
 
-    @Test func onlyCellsThatBothHaveAreCompared() throws {
+    @Test func onlyCommonCellsAreCompared() throws {
         let comparison = try Comparison(
             run([2], cell: "a") + run([2], cell: "b"), to: run([2], cell: "b") + run([2], cell: "c"), path: "old")
         #expect(comparison.cells.map(\.cell) == ["b"])
@@ -77,7 +77,7 @@ struct StatisticsTests {
         #expect(error.description.contains("old.jsonl") && error.description.contains("holds c"))
     }
 
-    @Test func theWholeWayIsTheLongestThatIsKnown() {
+    @Test func theTotalIsTheLongestKnownStretch() {
         func times(_ median: Double) -> MeasureRecord.Times { .init(median: median, p95: 2 * median, max: 9) }
         let all = [
             "captureToArrival": times(6), "decode": times(1), "captureToPicture": times(7), "captureToWindow": times(8),

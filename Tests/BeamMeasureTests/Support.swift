@@ -5,7 +5,7 @@ import Foundation
 @testable import BeamMeasure
 
 extension MeasureRecord {
-    /// A plausible one.
+    /// A plausible record.
     static func sample(
         _ cell: String = "1280x720@60 scroll 10M", repetition: Int = 1, latency: Double = 8, fps: Double = 60
     ) -> MeasureRecord {
@@ -36,7 +36,7 @@ extension MeasureRecord {
     }
 }
 
-/// A directory that is gone with the test.
+/// A temporary directory, removed in `deinit`.
 final class ScratchDirectory {
     let path: String
 
@@ -55,7 +55,7 @@ final class ScratchDirectory {
     }
 }
 
-/// Runs a program to its end; what it wrote on both.
+/// Runs a program to its end. Returns its output and errors.
 func run(_ command: String..., in directory: String) throws -> String {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -76,7 +76,7 @@ func isInstalled(_ program: String) -> Bool {
     }
 }
 
-/// Pictures as YUV4MPEG2.
+/// Encodes pictures as YUV4MPEG2.
 func y4m(_ buffers: [PixelBuffer], frameRate: Int = 30) -> Data {
     guard let size = buffers.first?.size else { return Data() }
     var data = Data("YUV4MPEG2 W\(size.width) H\(size.height) F\(frameRate):1 Ip A1:1 C420jpeg\n".utf8)
@@ -95,7 +95,7 @@ func y4m(_ buffers: [PixelBuffer], frameRate: Int = 30) -> Data {
 }
 
 extension PixelBuffer {
-    /// A copy whose luma is changed sample by sample, but for the code's rows.
+    /// A copy whose luma is changed sample by sample, except for the code's rows.
     func changed(from top: Int, _ change: (UInt8, _ x: Int, _ y: Int) -> UInt8) -> PixelBuffer {
         let copy = PixelBuffer(format: format, size: size)
         PatternCanvas(copy).copy(PixelRect(size), from: self)

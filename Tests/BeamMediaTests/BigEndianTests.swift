@@ -12,7 +12,7 @@ struct BigEndianTests {
         }
     }
 
-    @Test func integersAreTakenInNetworkOrderAtAnyAlignment() {
+    @Test func integersAreReadInNetworkOrderAtAnyAlignment() {
         read([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xFF, 0xFE]) { reader in
             #expect(reader.integer(UInt8.self) == 1)
             #expect(reader.integer(UInt16.self) == 0x0203)
@@ -24,7 +24,7 @@ struct BigEndianTests {
         }
     }
 
-    @Test func whatDoesNotFitIsNilAndTakesNothing() {
+    @Test func incompleteFieldsAreNilAndConsumeNothing() {
         read([0, 3, 7, 8]) { reader in
             #expect(reader.integer(UInt64.self) == nil)
             #expect(reader.bytes(5) == nil && reader.bytes(-1) == nil && reader.bytes(.max) == nil)
@@ -43,7 +43,7 @@ struct BigEndianTests {
         #expect(nothing.integer(UInt8.self) == nil && nothing.bytes(0)?.count == 0)
     }
 
-    @Test func whatIsWrittenIsRead() {
+    @Test func writtenValuesAreReadBack() {
         let numbers: [UInt64] = [0, 1, 0x0102_0304_0506_0708, .max]
         for number in numbers {
             var appended: [UInt8] = []

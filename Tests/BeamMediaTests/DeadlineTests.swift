@@ -4,9 +4,9 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Waits that end by themselves.
+/// Waits with a deadline.
 struct DeadlineTests {
-    @Test func aDeadlineEndsTheWaitAndNotBefore() {
+    @Test func aWaitEndsAtItsDeadline() {
         let slot = LatestSlot<Int>()
         let deadline = MediaTime.now + .milliseconds(50)
         guard case .nudged = slot.take(until: deadline) else {
@@ -16,13 +16,13 @@ struct DeadlineTests {
         #expect(MediaTime.now >= deadline)
     }
 
-    @Test(arguments: [MediaTime.zero, .distantPast]) func aDeadlineThatIsOverIsNoWait(_ deadline: MediaTime) {
+    @Test(arguments: [MediaTime.zero, .distantPast]) func aPastDeadlineDoesNotWait(_ deadline: MediaTime) {
         let slot = LatestSlot<Int>()
         guard case .nudged = slot.take(until: deadline) else {
             Issue.record("something was there")
             return
         }
-        // What is there comes first.
+        // A value has precedence over the deadline.
         slot.put(1)
         guard case .value(1) = slot.take(until: deadline) else {
             Issue.record("the value was left in the slot")
@@ -41,9 +41,9 @@ struct DeadlineTests {
         #expect(taken.withLock { $0 } == 7)
     }
 
-    /// A test can't set the machine's clock. But the kernel shows by which clock a thread waits.
+    /// A test can't set the system's clock, but /proc shows which clock a thread waits on.
     @Test(.enabled(if: Waiting.isShown, "the kernel doesn't show system calls in /proc"))
-    func theWaitGoesByTheMonotonicClock() async throws {
+    func waitsUseTheMonotonicClock() async throws {
         let slot = LatestSlot<Int>()
         let thread = Mutex<String?>(nil)
         let taker = StageThread("taker") {
@@ -63,9 +63,9 @@ struct DeadlineTests {
         #expect(!found.isByWallClock)
     }
 
-    /// A thread's wait with a deadline on a futex (futex(2)), as the kernel shows it.
+    /// A thread's futex wait with a deadline (futex(2)), as shown in /proc.
     private struct Waiting {
-        /// FUTEX_CLOCK_REALTIME: else the deadline is the monotonic clock's.
+        /// FUTEX_CLOCK_REALTIME; otherwise the deadline is on the monotonic clock.
         private static let wallClock = 0x100
         #if arch(x86_64)
             private static let futex = "202"
@@ -75,7 +75,7 @@ struct DeadlineTests {
 
         let isByWallClock: Bool
 
-        /// `self/task/NUMBER` in /proc; nil where there is no such thing.
+        /// `self/task/NUMBER` in /proc; nil if it doesn't exist.
         static var thisThread: String? {
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")).map { "/proc/\($0)" }
         }
@@ -84,9 +84,10 @@ struct DeadlineTests {
             thisThread.map { FileManager.default.contents(atPath: $0 + "/syscall")?.isEmpty == false } ?? false
         }
 
-        /// Nil while the thread does something else.
+        /// Nil while the thread isn't waiting.
         init?(_ thread: String) {
-            // The call's number, then its arguments: the futex, the operation, the value, the deadline's address.
+            // The system call's number, then its arguments: the futex, the operation, the value, the deadline's
+            // address.
             let bytes = FileManager.default.contents(atPath: thread + "/syscall") ?? Data()
             let words = String(decoding: bytes, as: UTF8.self).split(separator: " ")
             guard words.count > 4, words[0] == Self.futex, words[4] != "0x0",

@@ -15,7 +15,7 @@ struct GeometryTests {
         #expect(size.fitting(longest: longest) == expected)
     }
 
-    @Test func rectanglesMeet() {
+    @Test func intersectionsAndUnions() {
         let a = PixelRect(x: 0, y: 0, width: 10, height: 10)
         let b = PixelRect(x: 5, y: 6, width: 10, height: 10)
         let far = PixelRect(x: 100, y: 100, width: 1, height: 1)
@@ -28,7 +28,7 @@ struct GeometryTests {
         #expect(b.description == "10x10+5+6")
     }
 
-    @Test func damageWithinDamageIsNoNews() {
+    @Test func containedDamageIsIgnored() {
         var region = DamageRegion(PixelRect(x: 0, y: 0, width: 100, height: 100))
         region.insert(PixelRect(x: 10, y: 10, width: 5, height: 5))
         region.insert(PixelRect(x: 10, y: 10, width: 0, height: 5))
@@ -37,8 +37,8 @@ struct GeometryTests {
         #expect(region.rects == [PixelRect(x: 0, y: 0, width: 200, height: 100)])
     }
 
-    /// However much is inserted: few rectangles, and every damaged pixel is in one of them.
-    @Test func damageIsBoundedAndNeverForgotten() {
+    /// Any number of insertions gives few rectangles that cover all damage.
+    @Test func damageIsBoundedAndComplete() {
         var region = DamageRegion()
         var inserted: [PixelRect] = []
         for index in 0..<200 {

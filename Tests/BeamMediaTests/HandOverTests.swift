@@ -2,7 +2,7 @@ import BeamMedia
 import Synchronization
 import Testing
 
-/// What stages hand values on with.
+/// The queue and the slot between stages.
 struct HandOverTests {
     private func value<Value>(_ taken: LatestSlot<Value>.Taken) -> Value? {
         if case .value(let value) = taken { value } else { nil }
@@ -19,7 +19,7 @@ struct HandOverTests {
         #expect(slot.replaced == 4)
     }
 
-    @Test func whatReplacesSeesWhatItReplaces() {
+    @Test func replacingGetsTheOlderValue() {
         let slot = LatestSlot<[Int]>(replacing: { newer, older in older + newer })
         slot.put([1])
         slot.put([2])
@@ -27,7 +27,7 @@ struct HandOverTests {
         #expect(value(slot.take()) == [1, 2, 3])
     }
 
-    @Test func aNudgeWakesOnceAndGivesWayToAValue() {
+    @Test func aNudgeWakesOnceUnlessThereIsAValue() {
         let slot = LatestSlot<Int>()
         slot.nudge()
         guard case .nudged = slot.take() else {
@@ -45,7 +45,7 @@ struct HandOverTests {
         }
     }
 
-    @Test func aClosedSlotGivesWhatItHas() {
+    @Test func aClosedSlotReturnsItsLastValue() {
         let slot = LatestSlot<Int>()
         slot.put(1)
         slot.close()
@@ -64,7 +64,7 @@ struct HandOverTests {
         }
         for number in 1...100 {
             slot.put(number)
-            // Each is taken before the next one comes.
+            // Each value is taken before the next one is put.
             while sum.withLock({ $0 }) < number * (number + 1) / 2 {}
         }
         slot.close()
@@ -73,7 +73,7 @@ struct HandOverTests {
         #expect(slot.replaced == 0)
     }
 
-    @Test func aQueueSaysWhenItIsFull() {
+    @Test func aFullQueueRejectsValues() {
         let queue = BoundedQueue<Int>(capacity: 3)
         for number in 1...3 { #expect(queue.put(number) == .queued) }
         #expect(queue.put(4) == .full)

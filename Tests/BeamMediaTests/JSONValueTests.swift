@@ -9,7 +9,7 @@ struct JSONValueTests {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    @Test func valuesBecomeTextAndTextBecomesValues() throws {
+    @Test func valuesAreEncodedAndDecoded() throws {
         let value = JSONValue.object([
             "a": .array([.null, .bool(true), .number(1.5), .string("é\n\"")]), "b": .object([:]),
             "c": .integer(1 << 53),
@@ -23,7 +23,7 @@ struct JSONValueTests {
         #expect(try text(.array([.number(3), .integer(0), .number(-60)])) == "[3,0,-60]")
     }
 
-    @Test func aValueIsWhatItIsAndNothingElse() {
+    @Test func accessorsReturnOnlyTheirType() {
         let object = JSONValue.object(["n": .number(2), "b": .bool(false)])
         #expect(object["n"]?.number == 2 && object["b"]?.bool == false && object["none"] == nil)
         #expect(object["n"]?.string == nil && object["b"]?.number == nil && JSONValue.null.array == nil)

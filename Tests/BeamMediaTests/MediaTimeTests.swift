@@ -1,11 +1,11 @@
 import BeamMedia
 import Testing
 
-/// Times and intervals end at the ends of their range.
+/// Times and durations saturate at the limits of their range.
 struct MediaTimeTests {
     private static let ends: [Int64] = [.min, .min + 1, -1, 0, 1, 1 << 62, .max - 1, .max]
 
-    @Test func differencesAndSumsEndAtTheEndsOfTheRange() {
+    @Test func differencesAndSumsSaturate() {
         for first in Self.ends {
             for second in Self.ends {
                 let (a, b) = (MediaTime(nanoseconds: first), MediaTime(nanoseconds: second))
@@ -25,12 +25,12 @@ struct MediaTimeTests {
     @Test func longIntervalsAreClamped() {
         #expect(Duration.seconds(Int64.max).inNanoseconds == .max)
         #expect(Duration.seconds(Int64.min).inNanoseconds == .min)
-        // Whole seconds that fit, and a rest that doesn't.
+        // The seconds alone fit; with the fraction they don't.
         #expect((Duration.seconds(9_223_372_036) + .milliseconds(999)).inNanoseconds == .max)
         #expect(Duration.nanoseconds(Int64.min).inNanoseconds == .min)
     }
 
-    @Test func whatIsNoNumberIsZeroAndWhatDoesNotFitIsTheNearest() {
+    @Test func nanIsZeroAndOtherValuesAreClamped() {
         #expect(Int(clamping: Double.nan) == 0)
         #expect(Int(clamping: Double.infinity) == .max && Int(clamping: -Double.infinity) == .min)
         #expect(Int64(clamping: 9.3e18) == .max && Int64(clamping: 0x1p63) == .max && Int64(clamping: -0x1p63) == .min)

@@ -13,21 +13,21 @@ struct PictureTests {
                 let (rowBytes, rows) = format.plane(index, of: size)
                 #expect(plane.stride >= rowBytes && plane.stride.isMultiple(of: 64))
                 #expect(Int(bitPattern: plane.base).isMultiple(of: 64))
-                // The last byte is ours.
+                // Touch the last byte of the plane.
                 plane.base.storeBytes(of: 7, toByteOffset: (rows - 1) * plane.stride + rowBytes - 1, as: UInt8.self)
             }
         }
         #expect(PixelFormat.i420.plane(1, of: size) == (684, 384))
     }
 
-    @Test func aPoolGivesMemoryAgain() {
+    @Test func aPoolReusesMemory() {
         let pool = PixelBufferPool(limit: 1)
         var first: PixelBuffer? = pool.buffer(format: .i420, size: size)
         let base = first?.planes[0].base
         first = nil
         var second: PixelBuffer? = pool.buffer(format: .i420, size: size)
         #expect(second?.planes[0].base == base)
-        // While it is in use somebody else gets other memory.
+        // Memory in use isn't given out again.
         let third = pool.buffer(format: .i420, size: size)
         #expect(third.planes[0].base != base)
         second = nil
@@ -44,7 +44,7 @@ struct PictureTests {
         #expect(buffer?.planes[0].base.load(as: UInt8.self) == 1)
     }
 
-    @Test func borrowedMemoryIsGivenBackOnce() {
+    @Test func wrappedMemoryIsReleasedOnce() {
         let returned = Mutex(0)
         var bytes = [UInt8](repeating: 0, count: 64)
         bytes.withUnsafeMutableBytes { memory in
@@ -75,7 +75,7 @@ struct PictureTests {
         #expect(other.replacing(older).damage == DamageRegion(PixelRect(x: 0, y: 0, width: 20, height: 20)))
     }
 
-    @Test func percentilesAreRightToAPercent() throws {
+    @Test func percentilesAreAccurateToOnePercent() throws {
         var histogram = LatencyHistogram()
         #expect(histogram.summary == nil)
         for millisecond in 1...1000 { histogram.record(.milliseconds(millisecond)) }

@@ -4,13 +4,13 @@ import Testing
 
 @testable import BeamPixels
 
-/// Large pictures are shared with a second thread, band by band. What comes out is what single small parts give, whoever else is
-/// converting meanwhile.
+/// Large pictures are shared with a second thread in bands. The result must equal that of small parts, whatever other
+/// threads convert meanwhile.
 @Suite struct BandsTests {
     // Odd, and large enough for several bands.
     private static let size = PixelSize(width: 1283, height: 721)
 
-    /// Rows that are few enough to be one band each.
+    /// Slices with few enough rows to be one band each.
     private static var slices: [PixelRect] {
         stride(from: 0, to: size.height, by: 40).map {
             PixelRect(x: 0, y: $0, width: size.width, height: min(40, size.height - $0))
@@ -50,7 +50,7 @@ import Testing
         return result
     }
 
-    @Test func bandsAreThePicture() async {
+    @Test func bandsEqualSmallParts() async {
         let whole = [PixelRect(Self.size)]
         await withTaskGroup { group in
             for seed in 1...3 as ClosedRange<UInt64> {

@@ -2,11 +2,11 @@ import BeamMedia
 
 @testable import BeamPixels
 
-/// The interpolation of a 4:2:0 picture's chroma in real numbers, written as it is defined: a fit of chroma to luma over 3 × 3
-/// samples, after each has lost its plane of least squares.
+/// A reference for luma-guided chroma interpolation in floating point, straight from the definition: a fit of chroma to
+/// luma over 3 × 3 samples after subtracting the least-squares plane.
 struct ChromaReference {
     let buffer: PixelBuffer
-    /// How steeply Cb and Cr go with luma at each sample, row by row.
+    /// The slopes of Cb and Cr over luma at each sample, row by row.
     private let slopes: [(u: Double, v: Double)]
     private var size: (width: Int, height: Int) { buffer.format.chroma(of: buffer.size) }
 
@@ -27,12 +27,12 @@ struct ChromaReference {
         return (value(1, slope.u), value(2, slope.v))
     }
 
-    /// Without luma's help.
+    /// Plain interpolation without luma.
     static func bilinear(_ buffer: PixelBuffer, plane: Int, x: Int, y: Int) -> Double {
         interpolated(x, y) { sample(buffer, plane, $0, $1) }
     }
 
-    /// Between the samples, as a texture unit does it.
+    /// Bilinear interpolation between samples.
     private static func interpolated(_ x: Int, _ y: Int, _ sample: (Int, Int) -> Double) -> Double {
         let column = (Double(x) + 0.5) / 2 - 0.5
         let row = (Double(y) + 0.5) / 2 - 0.5
@@ -44,13 +44,13 @@ struct ChromaReference {
         return upper * (1 - bottom) + lower * bottom
     }
 
-    /// Beyond the edges the outermost samples repeat.
+    /// Outermost samples repeat beyond the edges.
     private static func sample(_ buffer: PixelBuffer, _ index: Int, _ column: Int, _ row: Int) -> Double {
         let (width, height) = buffer.format.plane(index, of: buffer.size)
         return Double(buffer[plane: index, min(max(column, 0), width - 1), min(max(row, 0), height - 1)])
     }
 
-    /// The mean of the luma that a chroma sample stands for.
+    /// The mean luma of a chroma sample's pixels.
     private static func luma(_ buffer: PixelBuffer, _ column: Int, _ row: Int) -> Double {
         let (width, height) = buffer.format.chroma(of: buffer.size)
         let (x, y) = (2 * min(max(column, 0), width - 1), 2 * min(max(row, 0), height - 1))
@@ -71,7 +71,7 @@ struct ChromaReference {
         return (limited(p / (spread + 10) * share), limited(q / (spread + 10) * share))
     }
 
-    /// Nine samples less their mean and their gradient.
+    /// Nine samples minus their mean and gradient.
     private static func withoutPlane(_ sample: (Int, Int) -> Double) -> [Double] {
         let places = (0..<9).map { ($0 % 3 - 1, $0 / 3 - 1) }
         let samples = places.map(sample)
@@ -91,7 +91,7 @@ extension PixelFormat {
 }
 
 extension PixelBuffer {
-    /// Strokes a pixel or two wide of changing colours on others, as text has them: bgrx.
+    /// bgrx strokes of one or two pixels' width in changing colours, similar to text.
     static func strokes(_ size: PixelSize, seed: UInt64) -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)
         let buffer = PixelBuffer(format: .bgrx, size: size)
@@ -114,7 +114,7 @@ extension PixelBuffer {
         return buffer
     }
 
-    /// The same as 4:2:0.
+    /// The same picture as 4:2:0.
     var halved: PixelBuffer {
         let result = PixelBuffer(format: .i420, size: size)
         PixelConversion.bgrxToI420(self, into: result, rects: DamageRegion(PixelRect(size)))

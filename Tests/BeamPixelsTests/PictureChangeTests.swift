@@ -18,7 +18,7 @@ import Testing
         return copy
     }
 
-    /// The pixels that sample `(x, y)` of plane `index` belongs to, as far as they are in the picture.
+    /// The pixels of the picture that sample `(x, y)` of plane `index` covers.
     private func pixels(_ buffer: PixelBuffer, _ index: Int, _ x: Int, _ y: Int) -> PixelRect {
         let isHalved = buffer.format == .i420 && index > 0
         let rect =
@@ -31,7 +31,7 @@ import Testing
     func equalPicturesHaveNoDamage(format: PixelFormat, size: PixelSize) {
         let picture = PixelBuffer.noise(format, size, seed: 1)
         let other = copy(picture)
-        // What stands behind a row's end is nobody's.
+        // Padding after a row's end must be ignored.
         for plane in other.planes where plane.stride > size.width {
             plane.base.storeBytes(of: 99, toByteOffset: plane.stride - 1, as: UInt8.self)
         }
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [PixelFormat.i420, .i444], sizes)
-    func oneSampleIsFoundWhereverItIs(format: PixelFormat, size: PixelSize) {
+    func aDifferenceInAnySampleIsFound(format: PixelFormat, size: PixelSize) {
         let older = PixelBuffer.noise(format, size, seed: 2)
         let newer = copy(older)
         var generator = SeededGenerator(seed: 3)
@@ -61,7 +61,7 @@ import Testing
                     #expect(damage.rects.count == 1)
                     #expect(damage.rects.first?.contains(pixels(newer, index, x, y)) == true)
                     #expect(PixelRect(size).contains(damage.rects.first ?? PixelRect(x: -1, y: 0, width: 1, height: 1)))
-                    // One tile, where that is less than half of the picture.
+                    // One tile, if that is less than half of the picture.
                     #expect(damage.area <= max(64 * 16, size.area))
                     if size.area > 4 * 64 * 16 { #expect(damage.area <= 64 * 16) }
                 }
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test("Many changes are all inside, in a bounded number of rectangles", arguments: [3, 30, 300, 3000])
+    @Test("All changes are covered by a bounded number of rectangles", arguments: [3, 30, 300, 3000])
     func manyChanges(count: Int) {
         let size = PixelSize(width: 1366, height: 767)
         let older = PixelBuffer.noise(.i420, size, seed: 4)
@@ -92,7 +92,7 @@ import Testing
         if count == 3000 { #expect(damage == DamageRegion(PixelRect(size))) }
     }
 
-    @Test func tilesThatStandTogetherAreOneRectangle() {
+    @Test func adjacentTilesAreOneRectangle() {
         let size = PixelSize(width: 640, height: 360)
         let older = PixelBuffer.noise(.i420, size, seed: 5)
         let newer = copy(older)
@@ -104,14 +104,14 @@ import Testing
             change.damage(from: older, to: newer) == DamageRegion(PixelRect(x: 128, y: 32, width: 128, height: 80)))
     }
 
-    @Test(arguments: sizes) func blocksDifferByWhatTheirSamplesDo(_ size: PixelSize) {
+    @Test(arguments: sizes) func blockDifferencesAreTheSumsOfSampleDifferences(_ size: PixelSize) {
         var generator = SeededGenerator(seed: UInt64(size.width))
         let (a, b) = (PixelBuffer(format: .i420, size: size), PixelBuffer(format: .i420, size: size))
         let across = (size.width + 15) / 16
         var expected = [UInt32](repeating: 0, count: across * ((size.height + 15) / 16))
         for y in 0..<size.height {
             for x in 0..<size.width {
-                // The extremes in particular.
+                // Include many extreme values.
                 a[plane: 0, x, y] = generator.next() % 3 == 0 ? 255 : UInt8(truncatingIfNeeded: generator.next())
                 b[plane: 0, x, y] = generator.next() % 3 == 0 ? 0 : UInt8(truncatingIfNeeded: generator.next())
                 expected[y / 16 * across + x / 16] += UInt32(abs(Int(a[plane: 0, x, y]) - Int(b[plane: 0, x, y])))

@@ -14,7 +14,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
 }
 
 @Suite struct ToI420Tests {
-    @Test(arguments: sizes) func isTheFormula(_ size: PixelSize) {
+    @Test(arguments: sizes) func matchesTheFormula(_ size: PixelSize) {
         let source = PixelBuffer.noise(.bgrx, size, seed: 1)
         let result = PixelBuffer(format: .i420, size: size)
         PixelConversion.bgrxToI420(source, into: result, rects: DamageRegion(PixelRect(size)))
@@ -98,7 +98,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
 }
 
 @Suite struct ToBGRXTests {
-    /// The largest difference of any byte of `rect` from the real-valued formula.
+    /// The largest difference between any byte of `rect` and the exact formula.
     private func worstDifference(
         _ source: PixelBuffer, _ colour: ColourDescription, rect: PixelRect, kernel: PixelConversion.Kernel
     ) -> Double {
@@ -124,7 +124,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
         return worst
     }
 
-    @Test(arguments: colours, [PixelFormat.i420, .i444]) func isTheFormula(
+    @Test(arguments: colours, [PixelFormat.i420, .i444]) func matchesTheFormula(
         _ colour: ColourDescription, _ format: PixelFormat
     ) {
         let size = PixelSize(width: 131, height: 17)
@@ -136,14 +136,14 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
         }
     }
 
-    @Test(arguments: sizes) func anySize(_ size: PixelSize) {
+    @Test(arguments: sizes) func anySizeIsConverted(_ size: PixelSize) {
         for format in [PixelFormat.i420, .i444] {
             let source = PixelBuffer.noise(format, size, seed: 5)
             #expect(worstDifference(source, .bt709Limited, rect: PixelRect(size), kernel: .best) < 0.75)
         }
     }
 
-    @Test func partsAreThePicture() {
+    @Test func partsEqualTheWholePicture() {
         let size = PixelSize(width: 1111, height: 13)
         var generator = SeededGenerator(seed: 6)
         let sources = [
@@ -161,7 +161,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
                 let rect = PixelRect(
                     x: x, y: y, width: Int.random(in: 1...size.width - x, using: &generator),
                     height: Int.random(in: 1...size.height - y, using: &generator))
-                // One pixel of margin on every side, which must stay.
+                // A margin of one pixel on each side, which must not change.
                 let canvas = PixelBuffer(
                     format: .bgrx, size: PixelSize(width: rect.width + 2, height: rect.height + 2))
                 canvas.fill(99)
@@ -181,7 +181,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
         }
     }
 
-    @Test(arguments: colours) func matrixIsTheFormula(_ colour: ColourDescription) {
+    @Test(arguments: colours) func matrixMatchesTheFormula(_ colour: ColourDescription) {
         let matrix = ColourMatrix(colour)
         for (y, u, v) in [(16.0, 128.0, 128.0), (235, 128, 128), (100, 90, 160), (0, 0, 0), (255, 255, 255)] {
             let exact = Reference.bgr(y: y, u: u, v: v, colour)
@@ -198,7 +198,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
 }
 
 @Suite struct GuidedChromaTests {
-    /// The picture's way through 4:2:0 and back.
+    /// The picture after conversion to 4:2:0 and back.
     private func shown(_ planar: PixelBuffer, kernel: PixelConversion.Kernel = .best) -> PixelBuffer {
         let result = PixelBuffer(format: .bgrx, size: planar.size)
         PixelConversion.toBGRX(
@@ -207,7 +207,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
         return result
     }
 
-    /// The same with chroma that is only interpolated.
+    /// The same with plain chroma interpolation.
     private func bilinear(_ planar: PixelBuffer) -> PixelBuffer {
         let result = PixelBuffer(format: .bgrx, size: planar.size)
         for y in 0..<planar.size.height {
@@ -242,8 +242,8 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
         #expect(guided > soft + 4)
     }
 
-    /// What has been 4:2:0 before, as a film has: its luma tells nothing of its chroma.
-    @Test func detailThatIsOnlyLumaStaysSo() {
+    /// Content that was 4:2:0 before, such as film: its luma detail says nothing about chroma.
+    @Test func lumaDetailDoesNotCreateChromaDetail() {
         let size = PixelSize(width: 128, height: 64)
         var generator = SeededGenerator(seed: 12)
         let planar = PixelBuffer(format: .i420, size: size)
@@ -302,7 +302,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
         #expect(PictureQuality.psnr(a, noise, plane: 2) < 12)
     }
 
-    /// The windows reach the last row and column, whatever remains of the sides when they are divided by 4.
+    /// The windows reach the last row and column for any remainder of the sides divided by 4.
     @Test(arguments: [(8, 8), (16, 12), (37, 21), (64, 48)]) func changesAtTheEdgesCount(_ width: Int, _ height: Int) {
         let size = PixelSize(width: width, height: height)
         // The last windows begin at multiples of 4.
@@ -317,7 +317,7 @@ private let colours = [ColourDescription.Matrix.bt709, .bt601, .bt2020].flatMap 
         }
     }
 
-    @Test func meansAreThoseOfTheSamplesUnderThem() {
+    @Test func meansAreTheMeansOfTheCoveredSamples() {
         let size = PixelSize(width: 64, height: 36)
         let buffer = PixelBuffer.noise(.i420, size, seed: 12)
         let means = PlaneScaling.means(of: buffer.planes[0], size, to: PixelSize(width: 16, height: 6))

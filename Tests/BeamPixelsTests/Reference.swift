@@ -2,7 +2,7 @@ import BeamMedia
 
 @testable import BeamPixels
 
-/// A seeded generator (SplitMix64), so that a failure can be seen again.
+/// A seeded generator (SplitMix64), so that failures are reproducible.
 struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
 
@@ -24,7 +24,7 @@ extension PixelBuffer {
         set { planes[index].base.storeBytes(of: newValue, toByteOffset: y * planes[index].stride + x, as: UInt8.self) }
     }
 
-    /// A picture of noise, with some runs of black and white so that the extremes meet each other.
+    /// A picture of noise with some runs of black and white, so that extremes are adjacent.
     static func noise(_ format: PixelFormat, _ size: PixelSize, seed: UInt64) -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)
         let buffer = PixelBuffer(format: format, size: size)
@@ -55,7 +55,7 @@ extension PixelBuffer {
     }
 }
 
-/// The conversions' definition in real numbers, from the standards' formulas and without the kernels' coefficients.
+/// The conversions in floating point, from the standards' formulas and without the kernels' coefficients.
 enum Reference {
     /// Kr and Kb of BT.709-6, BT.601-7 and BT.2020-2.
     static func weights(_ matrix: ColourDescription.Matrix) -> (red: Double, blue: Double) {
@@ -66,7 +66,7 @@ enum Reference {
         }
     }
 
-    /// Y, Cb and Cr (BT.709, limited range) of a colour of 0…255.
+    /// Y, Cb and Cr (BT.709, limited range) of a colour with components 0…255.
     static func yuv(red: Double, green: Double, blue: Double) -> (y: Double, u: Double, v: Double) {
         let (kr, kb) = weights(.bt709)
         let (r, g, b) = (red / 255, green / 255, blue / 255)
@@ -74,7 +74,7 @@ enum Reference {
         return (16 + 219 * luma, 128 + 224 * (b - luma) / (2 * (1 - kb)), 128 + 224 * (r - luma) / (2 * (1 - kr)))
     }
 
-    /// Blue, green and red, 0…255, of samples that mean what `colour` says.
+    /// Blue, green and red, 0…255, of samples with the meaning `colour`.
     static func bgr(y: Double, u: Double, v: Double, _ colour: ColourDescription) -> [Double] {
         let (kr, kb) = weights(colour.matrix)
         let luma = colour.isFullRange ? y / 255 : (y - 16) / 219

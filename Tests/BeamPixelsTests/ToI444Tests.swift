@@ -7,7 +7,7 @@ import Testing
     private static let sizes = [(1, 1), (7, 1), (31, 5), (32, 4), (33, 6), (67, 35), (131, 9), (1100, 3)]
         .map { PixelSize(width: $0.0, height: $0.1) }
 
-    @Test(arguments: sizes) func isTheFormula(_ size: PixelSize) {
+    @Test(arguments: sizes) func matchesTheFormula(_ size: PixelSize) {
         let source = PixelBuffer.noise(.bgrx, size, seed: 1)
         let result = PixelBuffer(format: .i444, size: size)
         PixelConversion.bgrxToI444(source, into: result, rects: DamageRegion(PixelRect(size)))

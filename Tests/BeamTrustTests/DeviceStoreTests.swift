@@ -15,12 +15,12 @@ struct DeviceStoreTests {
         refusal { () throws(TrustStoreError) in try store.forget(matching: text) }
     }
 
-    @Test func `Nobody is remembered at first, and asking makes nothing`() throws {
+    @Test func `A new store is empty, and reading creates nothing`() throws {
         #expect(try store.devices().isEmpty)
         #expect(mode(scratch.state) == nil)
     }
 
-    @Test func `Devices come back as they were, by name`() throws {
+    @Test func `Devices are read back unchanged, sorted by name`() throws {
         let devices = [
             makeDevice("Attic", makeKey(3), [.host, .viewer]), makeDevice("Studio", makeKey(1), [.viewer]),
             makeDevice("👩‍👩‍👧 Küche", makeKey(2), [.host]),
@@ -29,14 +29,14 @@ struct DeviceStoreTests {
         #expect(try store.devices() == devices)
     }
 
-    @Test func `Pairing again joins roles, takes the new time, and leaves the name`() throws {
+    @Test func `Pairing again joins roles, updates the time and keeps the name`() throws {
         #expect(try store.remember(makeDevice("Old name", makeKey(1), [.viewer], at: 1000)) == .asNamed)
         let again = makeDevice("New name", makeKey(1), [.host], at: 2000)
         #expect(try store.remember(again) == .underOldName("Old name"))
         #expect(try store.devices() == [makeDevice("Old name", makeKey(1), [.host, .viewer], at: 2000)])
     }
 
-    @Test func `A name is made fit to be shown`() throws {
+    @Test func `A name is cleaned`() throws {
         #expect(makeDevice("a\u{1B}[2Jb\n", makeKey(1)).name == "a[2Jb")
         #expect(makeDevice("\u{202E}evil", makeKey(1)).name == "evil")
         #expect(makeDevice("", makeKey("9f86d081884c7d65")).name == "9f86 d081 884c 7d65")
@@ -46,20 +46,20 @@ struct DeviceStoreTests {
 
     // MARK: Names
 
-    /// A host that was paired under one name, and pairs again under another's.
-    @Test func `Nobody takes the name of another key`() throws {
+    /// A host that was paired under one name pairs again under another host's name.
+    @Test func `A device can't take the name of another key`() throws {
         try store.remember(makeDevice("desk", makeKey("aaaa"), [.host]))
         try store.remember(makeDevice("eve", makeKey("bbbb"), [.host]))
         #expect(try store.remember(makeDevice("desk", makeKey("bbbb"), [.host])) == .underOldName("eve"))
         #expect(try store.remember(makeDevice("DESK", makeKey("cccc"), [.host])) == .marked("DESK (cccc)"))
-        // The first digits of a key can be found by trying.
+        // Keys with chosen first digits can be found by trial.
         #expect(try store.remember(makeDevice("Desk", makeKey("ccccdd"), [.host])) == .marked("Desk (ccccdd00)"))
         #expect(try store.devices().filter { $0.name.lowercased() == "desk" }.map(\.key) == [makeKey("aaaa")])
-        // Who is watched and who watches are two things.
+        // Host and viewer are separate roles, so the name is free.
         #expect(try store.remember(makeDevice("desk", makeKey("dddd"), [.viewer])) == .asNamed)
     }
 
-    @Test func `Only the person renames`() throws {
+    @Test func `Only the person can rename a device`() throws {
         try store.remember(makeDevice("desk", makeKey("aaaa"), [.host]))
         try store.remember(makeDevice("eve", makeKey("bbbb"), [.host]))
         #expect(try store.rename(matching: "eve", to: "attic").name == "eve")
@@ -75,7 +75,7 @@ struct DeviceStoreTests {
         #expect(unusable == .unusableName("ab"))
     }
 
-    @Test func `A place belongs to the host that was there last`() throws {
+    @Test func `A place belongs to the host last watched there`() throws {
         try store.remember(makeDevice("desk", makeKey("aaaa"), [.host]))
         try store.remember(makeDevice("attic", makeKey("bbbb"), [.host]))
         try store.note("192.0.2.7:52345", of: makeKey("aaaa"))
@@ -84,7 +84,7 @@ struct DeviceStoreTests {
         let places = try store.devices().map(\.places)
         #expect(places == [["192.0.2.7:52345"], ["192.0.2.8:52345"]])
         for number in 0..<20 { try store.note("192.0.2.\(number):52345", of: makeKey("aaaa")) }
-        #expect(try store.devices().last?.places.count == RememberedDevice.mostPlaces)
+        #expect(try store.devices().last?.places.count == RememberedDevice.maxPlaces)
         #expect(try store.devices().last?.places.first == "192.0.2.19:52345")
     }
 
@@ -109,10 +109,10 @@ struct DeviceStoreTests {
         #expect(try store.forget(matching: digits).name == "Studio")
     }
 
-    @Test func `Two of one name are told apart by their keys`() throws {
+    @Test func `Two devices with one name are distinguished by their keys`() throws {
         let one = makeDevice("Studio", makeKey("1111aaaa"))
         let two = makeDevice("Studio", makeKey("1111bbbb"))
-        // As files of before may have them.
+        // Older files may contain both.
         try scratch.write(DevicesFile.encode([one, two]), to: "devices.json")
         let error = try #require(forgetRefusal("Studio"))
         #expect(error == .ambiguousDevice("Studio", matches: [one, two]))
@@ -124,7 +124,7 @@ struct DeviceStoreTests {
         #expect(try store.forget(matching: "Studio").identity == .device(one.key))
     }
 
-    @Test func `A name that looks like another's key takes nobody's place`() throws {
+    @Test func `A name that looks like another device's key is ambiguous`() throws {
         let victim = makeDevice("Studio", makeKey("9f86d081884c7d65"))
         let liar = makeDevice("9f86 d081 884c 7d65", makeKey("0bad"))
         try store.remember(victim)
@@ -135,7 +135,7 @@ struct DeviceStoreTests {
             return
         }
         #expect(Set(matches) == [victim, liar])
-        // The whole key, which the error shows, means only the key.
+        // The complete key, which the error shows, always means the key.
         #expect(error.description.contains(victim.key.hex))
         #expect(try store.forget(matching: victim.key.hex).identity == .device(victim.key))
         #expect(try store.devices() == [liar])
@@ -143,25 +143,25 @@ struct DeviceStoreTests {
 
     // MARK: Bounds
 
-    @Test func `A thousand devices, and no more`() throws {
-        let many = (0..<DevicesFile.mostDevices).map {
+    @Test func `At most a thousand devices are remembered`() throws {
+        let many = (0..<DevicesFile.maxDevices).map {
             makeDevice(String(repeating: "\u{5B57}", count: 85), makeKey($0), [.host, .viewer])
         }
         try scratch.write(DevicesFile.encode(many), to: "devices.json")
         #expect(try store.devices().count == 1000)
         let error = refusal { () throws(TrustStoreError) in try store.remember(makeDevice("One more", makeKey(5000))) }
         #expect(error == .tooManyDevices(most: 1000))
-        // One that is known already is no more.
+        // A device that is remembered already doesn't count again.
         try store.remember(makeDevice("Known", makeKey(0), at: 3_000_000))
         #expect(try store.devices().count == 1000)
         #expect(try store.devices().contains { $0.pairedAt.timeIntervalSince1970 == 3_000_000 })
     }
 
-    @Test func `The longest list fits the file`() {
-        let many = (0..<DevicesFile.mostDevices).map {
+    @Test func `The longest list fits into the file's size limit`() {
+        let many = (0..<DevicesFile.maxDevices).map {
             makeDevice(String(repeating: "\"", count: 255), makeKey($0), [.host, .viewer])
         }
-        #expect(DevicesFile.encode(many).count <= DevicesFile.longest)
+        #expect(DevicesFile.encode(many).count <= DevicesFile.maxBytes)
     }
 
     // MARK: Damage
@@ -170,7 +170,7 @@ struct DeviceStoreTests {
         "", "nonsense", "[]", "{}", #"{"version": "1", "devices": []}"#, #"{"version": 0, "devices": []}"#,
         #"{"version": 1}"#, #"{"version": 1, "devices": [{}]}"#,
     ])
-    func `A damaged list is an error, and isn't written over`(text: String) throws {
+    func `A damaged list is an error, and isn't overwritten`(text: String) throws {
         try scratch.write(text, to: "devices.json")
         for error in [
             refusal { () throws(TrustStoreError) in try store.devices() }, forgetRefusal("A"),
@@ -184,23 +184,23 @@ struct DeviceStoreTests {
         #expect(try String(contentsOfFile: scratch.file("devices.json"), encoding: .utf8) == text)
     }
 
-    @Test func `A newer program's list isn't touched`() throws {
+    @Test func `A newer program's list isn't changed`() throws {
         try scratch.write(#"{"version": 2, "things": []}"#, to: "devices.json")
         let error = refusal { () throws(TrustStoreError) in try store.remember(makeDevice("A", makeKey(1))) }
         #expect(error == .newerDevices(path: scratch.file("devices.json"), version: 2))
     }
 
-    @Test func `A list without end is an error`() throws {
-        try scratch.write([UInt8](repeating: 0x20, count: DevicesFile.longest + 1), to: "devices.json")
+    @Test func `An oversized list is an error`() throws {
+        try scratch.write([UInt8](repeating: 0x20, count: DevicesFile.maxBytes + 1), to: "devices.json")
         guard case .damagedDevices = refusal({ () throws(TrustStoreError) in try store.devices() }) else {
             Issue.record("it was read")
             return
         }
     }
 
-    // MARK: Several at once
+    // MARK: Concurrency
 
-    @Test func `No change of many tasks is lost`() async throws {
+    @Test func `Concurrent tasks lose no change`() async throws {
         let store = store
         try await withThrowingTaskGroup { group in
             for number in 0..<40 { group.addTask { try store.remember(makeDevice("D\(number)", makeKey(number))) } }
@@ -214,7 +214,7 @@ struct DeviceStoreTests {
         #expect(try Set(store.devices().map(\.name)) == Set((20..<40).map { "D\($0)" }))
     }
 
-    @Test func `No change of several processes is lost, and no reader sees half of one`() async throws {
+    @Test func `Concurrent processes lose no change, and readers never see a partial one`() async throws {
         let state = scratch.state
         try store.remember(makeDevice("First", makeKey(9999)))
         let store = store
@@ -242,7 +242,7 @@ struct DeviceStoreTests {
                 }
             }
             for _ in 0..<3 { await group.next() }
-            // Should a process have failed, the reader would wait for ever.
+            // If a process has failed, the reader would wait indefinitely otherwise.
             close(creat(state + "/stop", 0o600))
         }
         #expect(try store.devices().count == 61)

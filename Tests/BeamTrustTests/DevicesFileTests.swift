@@ -16,7 +16,7 @@ struct DevicesFileTests {
         try DevicesFile.decode(Array(#"{"version": 1, "devices": [\#(entries.joined(separator: ","))]}"#.utf8))
     }
 
-    @Test func `What stands in the file`() throws {
+    @Test func `The file's format`() throws {
         let device = makeDevice("Studio", makeKey("9f86"), [.viewer, .host], at: 1_772_357_400)
         let text = """
             {
@@ -39,12 +39,12 @@ struct DevicesFileTests {
         #expect(try DevicesFile.decode(Array(text.utf8)) == [device])
     }
 
-    @Test func `An entry by hand is taken`() throws {
+    @Test func `An entry written by hand is accepted`() throws {
         let device = try #require(try decode(entry()).first)
         #expect(device == makeDevice("Studio", makeKey(0), [.host], at: 1_772_357_400))
     }
 
-    @Test func `Entries that can't be`() {
+    @Test func `Invalid entries are refused`() {
         let bad = [
             entry(name: ""), entry(name: "\\u001b[2J"), entry(name: String(repeating: "x", count: 256)),
             entry(name: "\\u202e"), entry(key: "00"), entry(key: String(repeating: "g", count: 64)),
@@ -53,18 +53,18 @@ struct DevicesFileTests {
         for entry in bad { #expect(throws: DevicesFile.Failure.self, "\(entry)") { try decode(entry) } }
     }
 
-    @Test func `The same key twice`() {
+    @Test func `A duplicate key is refused`() {
         #expect(throws: DevicesFile.Failure.damaged(reason: "device 2 has the key of one before it")) {
             try decode(entry(), entry(name: "Attic"))
         }
     }
 
-    @Test func `A thousand and one devices`() {
+    @Test func `Too many devices are refused`() {
         let entries = (0...1000).map { entry(key: makeKey($0).hex) }.joined(separator: ",")
         #expect(throws: DevicesFile.Failure.self) { try decode(entries) }
     }
 
-    @Test func `Deeply nested JSON`() {
+    @Test func `Deeply nested JSON is refused`() {
         let depth = 200_000
         let text = #"{"version": 1, "devices": "# + String(repeating: "[", count: depth)
         #expect(throws: DevicesFile.Failure.self) { try DevicesFile.decode(Array(text.utf8)) }
@@ -73,7 +73,7 @@ struct DevicesFileTests {
         }
     }
 
-    /// Fuzz body: whatever stands in the file, it is refused, or comes back the same when written and read again.
+    /// Fuzz body: any file is either refused, or unchanged when written and read again.
     @Test func `Fuzz: devices.json`() throws {
         let devices = (0..<4).map {
             makeDevice("Device \($0) é", makeKey($0), $0 % 2 == 0 ? [.host] : [.viewer, .host])
@@ -99,13 +99,13 @@ struct DevicesFileTests {
                 }
             }
             guard let read = try? DevicesFile.decode(bytes) else { continue }
-            #expect(read.count <= DevicesFile.mostDevices, "seed \(seed)")
+            #expect(read.count <= DevicesFile.maxDevices, "seed \(seed)")
             #expect(read.allSatisfy { DeviceName.isValid($0.name) }, "seed \(seed)")
             #expect(try DevicesFile.decode(DevicesFile.encode(read)) == read, "seed \(seed)")
         }
     }
 
-    /// `BEAMROOM_FUZZ_ITERATIONS` (100,000 is an ordinary run) makes it longer, `BEAMROOM_FUZZ_SEED` has it look elsewhere.
+    /// `BEAMROOM_FUZZ_ITERATIONS` sets the number of iterations (default 100,000), `BEAMROOM_FUZZ_SEED` the first seed.
     private static func seeds(_ usual: Int) -> Range<UInt64> {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
@@ -114,7 +114,7 @@ struct DevicesFileTests {
     }
 }
 
-/// SplitMix64: one number makes a sequence that can be repeated.
+/// SplitMix64, a seeded generator.
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BeamTrust
 
-/// Who watches is written down by hosts, read by whoever lists, and sent away by order.
+/// Hosts publish their viewers, `devices` lists them, and orders evict them.
 struct GuestStoreTests {
     private let scratch: Scratch
     private var store: TrustStore { scratch.store }
@@ -21,7 +21,7 @@ struct GuestStoreTests {
     private let garden = Guest(
         identity: .address(.v6(high: 0xFE80_0000_0000_0000, low: 7, scope: 3)), name: nil)
 
-    @Test func `Whoever watches is listed, and gone with the host`() throws {
+    @Test func `Viewers are listed until their host ends`() throws {
         try store.publish([sofa, phone, garden], of: run)
         #expect(try store.watching().map(\.guest) == [sofa, phone, garden])
         #expect(mode(scratch.file(run.guestsName)) == 0o600)
@@ -32,8 +32,8 @@ struct GuestStoreTests {
         #expect(mode(scratch.file(run.guestsName)) == nil)
     }
 
-    @Test func `What a dead host has left is removed`() throws {
-        // The same process number, at another time: the process that had it has ended.
+    @Test func `Files of a dead host are removed`() throws {
+        // The same pid with another start time: that process has ended.
         let dead = HostRun(pid: run.pid, start: run.start + 1)
         try store.publish([sofa], of: dead)
         try scratch.write("[]", to: dead.ordersName)
@@ -42,13 +42,13 @@ struct GuestStoreTests {
         #expect(!dead.isRunning && run.isRunning)
     }
 
-    @Test func `Whoever isn't remembered is sent away by order`() throws {
+    @Test func `A viewer that isn't remembered is evicted by order`() throws {
         try store.publish([sofa, phone, garden], of: run)
         let orders = Orders()
         let watch = try store.watchOrders(for: run) { orders.take($0) }
         defer { watch.cancel() }
-        let dismissal = try store.forget(matching: "Sofa")
-        #expect(dismissal.identity == sofa.identity && dismissal.wasWatching && !dismissal.wasRemembered)
+        let eviction = try store.forget(matching: "Sofa")
+        #expect(eviction.identity == sofa.identity && eviction.wasWatching && !eviction.wasRemembered)
         #expect(orders.come(to: [sofa.identity]))
         #expect(try store.forget(matching: "192.0.2.7").identity == phone.identity)
         #expect(try store.forget(matching: "fe80::7%3").identity == garden.identity)
@@ -57,16 +57,16 @@ struct GuestStoreTests {
         #expect(refusal { () throws(TrustStoreError) in try store.forget(matching: "192.0.2.8") } != nil)
     }
 
-    @Test func `Whoever is remembered is forgotten, which is order enough`() throws {
+    @Test func `A remembered viewer is forgotten without an order`() throws {
         try store.remember(makeDevice("Sofa", makeKey("aaaa1111")))
         try store.publish([sofa], of: run)
-        let dismissal = try store.forget(matching: "aaaa 1111")
-        #expect(dismissal.wasRemembered && dismissal.wasWatching)
+        let eviction = try store.forget(matching: "aaaa 1111")
+        #expect(eviction.wasRemembered && eviction.wasWatching)
         #expect(try store.devices().isEmpty)
         #expect(mode(scratch.file(run.ordersName)) == nil)
     }
 
-    @Test func `A device that is called like an address isn't sent away for it, nor the other way round`() throws {
+    @Test func `A device named like an address isn't evicted in its place, nor the other way round`() throws {
         let namesake = makeDevice("192.0.2.7", makeKey("cccc3333"))
         try store.remember(namesake)
         try store.publish([sofa, phone], of: run)
@@ -77,7 +77,7 @@ struct GuestStoreTests {
         #expect(try store.forget(matching: "192.0.2.7").identity == phone.identity)
     }
 
-    @Test func `A guest can't take a remembered device's name`() throws {
+    @Test func `A guest with a remembered device's name is ambiguous`() throws {
         try store.remember(makeDevice("Sofa", makeKey("bbbb2222")))
         try store.publish([sofa], of: run)
         #expect(refusal { () throws(TrustStoreError) in try store.forget(matching: "Sofa") } != nil, "which one?")
@@ -101,7 +101,7 @@ struct GuestStoreTests {
         #"{"version":1,"guests":[{"name":"a","key":"12"}]}"#,
         #"{"version":1,"guests":[{"name":"a\u0007","address":"192.0.2.7"}]}"#,
     ])
-    func `What isn't a list of viewers is none`(_ text: String) throws {
+    func `Invalid lists of viewers are ignored`(_ text: String) throws {
         #expect(GuestsFile.decode(Array(text.utf8)) == nil)
         try scratch.write(text, to: run.guestsName)
         #expect(try store.watching().isEmpty)
@@ -110,7 +110,7 @@ struct GuestStoreTests {
     @Test(arguments: [
         "guests-1.json", "guests-1-2", "guests--1-2.json", "orders-0-2.json", "devices.json", "guests-1-2-3.json",
     ])
-    func `Other files aren't touched`(_ name: String) throws {
+    func `Other files aren't changed`(_ name: String) throws {
         #expect(HostRun(fileName: name) == nil)
         try scratch.write("x", to: name)
         _ = try store.watching()
@@ -118,13 +118,13 @@ struct GuestStoreTests {
     }
 }
 
-/// What a host was told to do.
+/// Records the orders that a host receives.
 private final class Orders: Sendable {
     private let counter = Counter()
     private let last = Box()
 
     private final class Box: @unchecked Sendable {
-        // Sendable: read and written under `lock` only.
+        // Sendable: accessed under `lock` only.
         private let lock = NSLock()
         private var stored: [Guest.Identity] = []
         var value: [Guest.Identity] {

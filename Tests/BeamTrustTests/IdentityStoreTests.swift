@@ -10,60 +10,60 @@ struct IdentityStoreTests {
 
     init() throws { scratch = try Scratch() }
 
-    @Test func `The key is made on first use, and stays`() throws {
+    @Test func `The key is created on first use and kept`() throws {
         let first = try scratch.store.identity()
         #expect(try scratch.store.identity().deviceKey == first.deviceKey)
         let names = try FileManager.default.contentsOfDirectory(atPath: scratch.state)
         #expect(Set(names) == ["identity.pem", "lock"])
     }
 
-    @Test func `Only the user can reach it`() throws {
+    @Test func `Only the user can access it`() throws {
         _ = try scratch.store.identity()
         try scratch.store.remember(makeDevice("Studio", makeKey(1)))
         #expect(mode(scratch.state) == 0o700)
         for name in ["identity.pem", "devices.json", "lock"] { #expect(mode(scratch.file(name)) == 0o600, "\(name)") }
     }
 
-    @Test func `Directories above it are made, for the user alone`() throws {
+    @Test func `Parent directories are created, private to the user`() throws {
         let store = TrustStore(path: scratch.path + "/a/b/beamroom")
         _ = try store.identity()
         for part in ["/a", "/a/b", "/a/b/beamroom"] { #expect(mode(scratch.path + part) == 0o700) }
     }
 
-    @Test func `Where it is`() throws {
+    @Test func `The default path`() throws {
         func path(_ environment: [String: String]) throws -> String {
             try TrustStore.defaultPath(environment: environment)
         }
         #expect(try path(["HOME": "/home/ada"]) == "/home/ada/.local/state/beamroom")
         #expect(try path(["HOME": "/home/ada", "XDG_STATE_HOME": "/var/ada"]) == "/var/ada/beamroom")
-        // The specification has relative paths ignored.
+        // The specification says that relative paths are ignored.
         #expect(try path(["HOME": "/home/ada", "XDG_STATE_HOME": "state"]) == "/home/ada/.local/state/beamroom")
         #expect(try path(["HOME": "/home/ada", "XDG_STATE_HOME": ""]) == "/home/ada/.local/state/beamroom")
         #expect(try path([:]).hasSuffix("/.local/state/beamroom"))
     }
 
     @Test(arguments: ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n"])
-    func `A damaged key file is an error, and isn't written over`(text: String) throws {
+    func `A damaged key file is an error, and isn't overwritten`(text: String) throws {
         try scratch.write(text, to: "identity.pem")
         let error = refusal { () throws(TrustStoreError) in try scratch.store.identity() }
         #expect(error == .damagedIdentity(path: scratch.file("identity.pem")))
         #expect(try String(contentsOfFile: scratch.file("identity.pem"), encoding: .utf8) == text)
     }
 
-    @Test func `A key file without end is an error`() throws {
-        try scratch.write([UInt8](repeating: 0x41, count: TrustStore.longestIdentity + 1), to: "identity.pem")
+    @Test func `An oversized key file is an error`() throws {
+        try scratch.write([UInt8](repeating: 0x41, count: TrustStore.maxIdentityBytes + 1), to: "identity.pem")
         let error = refusal { () throws(TrustStoreError) in try scratch.store.identity() }
         #expect(error == .damagedIdentity(path: scratch.file("identity.pem")))
     }
 
-    @Test func `What a crash has left in mid-write doesn't matter`() throws {
+    @Test func `Leftovers of an interrupted write don't matter`() throws {
         try scratch.write("half a key", to: ".identity.pem.new", mode: 0o644)
         _ = try scratch.store.identity()
         #expect(mode(scratch.file("identity.pem")) == 0o600)
         #expect(mode(scratch.file(".identity.pem.new")) == nil)
     }
 
-    @Test func `Many tasks at once get the same key`() async throws {
+    @Test func `Concurrent tasks get the same key`() async throws {
         let store = scratch.store
         let keys = try await withThrowingTaskGroup { group in
             for _ in 0..<32 { group.addTask { try store.identity().deviceKey } }
@@ -72,7 +72,7 @@ struct IdentityStoreTests {
         #expect(keys.count == 1)
     }
 
-    @Test func `Several processes at once get the same key`() async throws {
+    @Test func `Concurrent processes get the same key`() async throws {
         let state = scratch.state
         let results = scratch.path
         await withTaskGroup { group in
@@ -92,11 +92,11 @@ struct IdentityStoreTests {
     }
 
     @Test(arguments: [0o000, 0o077, 0o777] as [mode_t])
-    func `Whatever the umask`(mask: mode_t) async throws {
+    func `Any umask works`(mask: mode_t) async throws {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String, mask = mask as mode_t] in
             _ = umask(mask)
-            // As an ordinary user, whom permissions hold up.
+            // As an ordinary user, to whom permissions apply.
             if geteuid() == 0 {
                 try #require(chown(path, 65534, 65534) == 0)
                 try #require(setuid(65534) == 0)

@@ -16,7 +16,7 @@ struct PermissionTests {
     }
 
     @Test(arguments: [0o755, 0o710, 0o701, 0o720, 0o777] as [mode_t])
-    func `A directory that others can reach is refused`(mode: mode_t) throws {
+    func `A directory that others can access is refused`(mode: mode_t) throws {
         _ = try scratch.store.identity()
         #expect(chmod(scratch.state, mode) == 0)
         let expected = TrustStoreError.openToOthers(path: scratch.state, mode: UInt32(mode), needed: 0o700)
@@ -26,7 +26,7 @@ struct PermissionTests {
     }
 
     @Test(arguments: [0o640, 0o604, 0o644, 0o620] as [mode_t])
-    func `A key file that others can reach is refused`(mode: mode_t) throws {
+    func `A key file that others can access is refused`(mode: mode_t) throws {
         _ = try scratch.store.identity()
         let file = scratch.file("identity.pem")
         #expect(chmod(file, mode) == 0)
@@ -44,7 +44,7 @@ struct PermissionTests {
     }
 
     @Test(.enabled(if: isRoot, "only root can give a file away"))
-    func `What belongs to somebody else is refused`() throws {
+    func `Another user's files are refused`() throws {
         _ = try scratch.store.identity()
         let file = scratch.file("identity.pem")
         #expect(chown(file, 65534, 65534) == 0)
@@ -55,7 +55,7 @@ struct PermissionTests {
     }
 
     @Test(.enabled(if: isRoot, "only root can be another user"))
-    func `Another user's directory is called that, also if it can't be opened`() async throws {
+    func `Another user's directory is reported as such, even if it can't be opened`() async throws {
         _ = try scratch.store.identity()
         let state = scratch.state
         #expect(chmod(scratch.path, 0o755) == 0)
@@ -66,7 +66,7 @@ struct PermissionTests {
         }
     }
 
-    @Test func `A place that can't be written is named`() async throws {
+    @Test func `A directory that can't be written is named in the error`() async throws {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String] in
             if geteuid() == 0 {
@@ -81,7 +81,7 @@ struct PermissionTests {
         _ = chmod(path, 0o700)
     }
 
-    @Test func `A store that can't be written any more says so, and keeps what it has`() async throws {
+    @Test func `A store that becomes read-only reports it, and keeps its content`() async throws {
         try scratch.store.remember(makeDevice("Studio", makeKey(1)))
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String] in
@@ -104,20 +104,20 @@ struct PermissionTests {
     }
 
     @Test(arguments: ["/dev/null/state", "/proc/beamroom"])
-    func `A place where there is nothing to be made`(path: String) {
+    func `A path where no directory can be created is an error`(path: String) {
         let error = refusal { () throws(TrustStoreError) in try TrustStore(path: path).identity() }
         #expect(error?.description.hasPrefix(path) == true || error?.description.hasPrefix("/dev/null") == true)
     }
 
-    @Test func `A file where the directory should be`() throws {
+    @Test func `A file instead of the directory is an error`() throws {
         try Data().write(to: URL(filePath: scratch.state))
         #expect(identityRefusal == .notADirectory(path: scratch.state))
     }
 
-    // MARK: Links and the like
+    // MARK: Links and special files
 
     @Test(arguments: ["identity.pem", "devices.json", "lock"])
-    func `No file is reached by a link`(name: String) throws {
+    func `Symbolic links to files are refused`(name: String) throws {
         try scratch.write("", to: "other")
         #expect(symlink("other", scratch.file(name)) == 0)
         let error = refusal { () throws(TrustStoreError) in
@@ -129,7 +129,7 @@ struct PermissionTests {
     }
 
     @Test(arguments: ["identity.pem", "devices.json", "lock"])
-    func `A FIFO is no file, and holds nobody up`(name: String) throws {
+    func `A FIFO is refused without blocking`(name: String) throws {
         try scratch.write("", to: "other")
         #expect(mkfifo(scratch.file(name), 0o600) == 0)
         let error = refusal { () throws(TrustStoreError) in
@@ -140,7 +140,7 @@ struct PermissionTests {
     }
 
     @Test(arguments: ["identity.pem", "devices.json", "lock"])
-    func `A directory is no file`(name: String) throws {
+    func `A directory instead of a file is refused`(name: String) throws {
         try scratch.write("", to: "other")
         #expect(mkdir(scratch.file(name), 0o700) == 0)
         let error = refusal { () throws(TrustStoreError) in
@@ -150,7 +150,7 @@ struct PermissionTests {
         #expect(error == .notAFile(path: scratch.file(name)))
     }
 
-    @Test func `A link to where a new file is made isn't followed`() throws {
+    @Test func `A link at the temporary file's path isn't followed`() throws {
         try scratch.write("untouched", to: "other")
         #expect(symlink("other", scratch.file(".identity.pem.new")) == 0)
         _ = try scratch.store.identity()
@@ -160,7 +160,7 @@ struct PermissionTests {
                 == .typeRegular)
     }
 
-    @Test func `The directory may stand elsewhere, behind a link`() throws {
+    @Test func `The directory may be a symbolic link`() throws {
         let elsewhere = scratch.path + "/elsewhere"
         #expect(mkdir(elsewhere, 0o700) == 0)
         #expect(symlink("elsewhere", scratch.state) == 0)
@@ -172,16 +172,16 @@ struct PermissionTests {
 
     // MARK: Core dumps
 
-    /// The two limits on core dumps: what holds, and what it may be raised to.
+    /// The soft and the hard limit on core dumps.
     private static var coreLimit: (soft: rlim_t, hard: rlim_t) {
         var limit = rlimit()
         _ = getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
         return (limit.rlim_cur, limit.rlim_max)
     }
 
-    /// In this process: exit tests begin without core dumps, and may not be able to allow them.
+    /// In this process, because exit tests start with core dumps disabled and may not be able to enable them.
     @Test(.enabled(if: coreLimit.hard > 1, "no core dumps are allowed here, so there is nothing to forbid"))
-    func `A crash leaves no memory behind`() {
+    func `Core dumps are disabled`() {
         ProcessHardening.apply()
         #expect(Self.coreLimit == (1, 1))
         ProcessHardening.apply()

@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import BeamTrust
 
-/// A directory of its own, gone with its owner.
+/// A temporary directory, removed in `deinit`.
 final class Scratch: Sendable {
     let path: String
 
@@ -17,7 +17,7 @@ final class Scratch: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Where no store is yet.
+    /// A path at which no store exists yet.
     var state: String { path + "/state" }
     var store: TrustStore { TrustStore(path: state) }
 
@@ -29,14 +29,14 @@ final class Scratch: Sendable {
 
     func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o600) throws {
         if mkdir(state, 0o700) != 0, errno != EEXIST { throw POSIXError(.EIO) }
-        // Beside it, then renamed: whoever watches the file sees it with its mode, or not at all.
+        // Written beside it, then renamed, so that watchers never see it with a wrong mode.
         let fresh = file(name + ".fresh")
         try Data(bytes).write(to: URL(filePath: fresh))
         guard chmod(fresh, mode) == 0, rename(fresh, file(name)) == 0 else { throw POSIXError(.EIO) }
     }
 }
 
-/// Permission bits of what is at `path`; nil if nothing is.
+/// The permission bits at `path`; nil if nothing is there.
 func mode(_ path: String) -> mode_t? {
     var status = stat()
     return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
@@ -46,7 +46,7 @@ func makeKey(_ number: Int) -> DeviceKey {
     DeviceKey(hex: String(repeating: "0", count: 56) + String(format: "%08x", number)) ?? zeroKey
 }
 
-/// A key that begins with `digits`.
+/// A key that starts with `digits`.
 func makeKey(_ digits: String) -> DeviceKey {
     DeviceKey(hex: digits + String(repeating: "0", count: 64 - digits.count)) ?? zeroKey
 }
@@ -60,7 +60,7 @@ func makeDevice(
     RememberedDevice(name: name, key: key, roles: roles, pairedAt: Date(timeIntervalSince1970: seconds))
 }
 
-/// What the store says when it refuses; nil when it doesn't.
+/// The error that `body` throws; nil if it throws none.
 func refusal<Result>(_ body: () throws(TrustStoreError) -> Result) -> TrustStoreError? {
     do throws(TrustStoreError) {
         _ = try body()
@@ -70,9 +70,9 @@ func refusal<Result>(_ body: () throws(TrustStoreError) -> Result) -> TrustStore
     }
 }
 
-/// Counts, and waits for a count.
+/// A counter that can be waited for.
 final class Counter: @unchecked Sendable {
-    // Sendable: `count` is read and written under `condition`'s lock only.
+    // Sendable: `count` is accessed under `condition`'s lock only.
     private let condition = NSCondition()
     private var count = 0
 
@@ -85,7 +85,7 @@ final class Counter: @unchecked Sendable {
 
     var value: Int { condition.withLock { count } }
 
-    /// Whether it comes to `wanted` within `seconds`, which no healthy run comes near.
+    /// Whether the count reaches `wanted` within `seconds`, which is far more than needed.
     func reaches(_ wanted: Int, seconds: Double = 60) -> Bool {
         let deadline = Date(timeIntervalSinceNow: seconds)
         return condition.withLock {

@@ -5,14 +5,14 @@ import Testing
 
 @testable import BeamTrust
 
-/// The store's own thread, and what it tells when the store can't be used.
+/// The store's own thread, and its reports when the store can't be used.
 struct TrustKeeperTests {
     private let scratch: Scratch
     private var store: TrustStore { scratch.store }
 
     init() throws { scratch = try Scratch() }
 
-    @Test func `What is remembered is there in the end, in order`() throws {
+    @Test func `All devices are remembered, in order`() throws {
         let keeper = TrustKeeper(store)
         for number in 0..<20 {
             keeper.remember(makeDevice("D", makeKey(1), at: Double(number))) { result in
@@ -23,7 +23,7 @@ struct TrustKeeperTests {
         #expect(try store.devices().map(\.pairedAt.timeIntervalSince1970) == [19])
     }
 
-    @Test func `Nobody waits for a lock that is held, and what doesn't fit is told`() throws {
+    @Test func `Callers don't wait for a held lock, and a full queue is reported`() throws {
         _ = try store.identity()
         let lock = open(scratch.file("lock"), O_RDWR | O_CLOEXEC)
         defer { close(lock) }
@@ -35,15 +35,15 @@ struct TrustKeeperTests {
                 if case .failure = result { failures.increase() }
             }
         }
-        #expect(failures.value == 5, "the rest waits, elsewhere")
-        #expect(!keeper.finish(), "it isn't waited for without end")
+        #expect(failures.value == 5, "the rest is queued")
+        #expect(!keeper.finish(), "finish() has a timeout")
         #expect(flock(lock, LOCK_UN) == 0)
         while !keeper.finish() {}
         #expect(try store.devices().count == TrustKeeper.capacity)
         #expect(failures.value == 5)
     }
 
-    @Test func `A list that can't be read is told once, and read when it can be`() throws {
+    @Test func `An unreadable list is reported once, and read when it becomes readable`() throws {
         try store.remember(makeDevice("Studio", makeKey(1)))
         let good = try Data(contentsOf: URL(filePath: scratch.file("devices.json")))
         let read = Counter()
@@ -61,10 +61,10 @@ struct TrustKeeperTests {
         #expect(read.reaches(1), "what there is at the beginning")
         try scratch.write("{", to: "devices.json")
         #expect(unread.reaches(1))
-        // Longer than it takes to try again.
+        // Longer than the retry interval.
         sleep(3)
         #expect(unread.value == 1 && read.value == 1)
-        // Its rights are no change that the kernel tells: it is found by trying again.
+        // inotify doesn't report a change of permissions; the retry finds it.
         try scratch.write([UInt8](good), to: "devices.json", mode: 0o644)
         #expect(unread.reaches(2), "another failure is told")
         #expect(chmod(scratch.file("devices.json"), 0o600) == 0)

@@ -25,7 +25,7 @@ struct WatchTests {
         #expect(changes.reaches(4))
     }
 
-    @Test func `What is read then is the change`() throws {
+    @Test func `The changed content can be read when the change is reported`() throws {
         let gone = Counter()
         let store = store
         try store.remember(makeDevice("Studio", makeKey(1)))
@@ -46,7 +46,7 @@ struct WatchTests {
         watch.cancel()
     }
 
-    @Test func `What changes nothing isn't told`() throws {
+    @Test func `Writes without a change aren't reported`() throws {
         let changes = Counter()
         try store.remember(makeDevice("Studio", makeKey(1)))
         let watch = try store.watchChanges { changes.increase() }
@@ -59,7 +59,7 @@ struct WatchTests {
         #expect(changes.value == 1)
     }
 
-    @Test func `It outlives its directory`() throws {
+    @Test func `A watch survives its directory's replacement`() throws {
         let changes = Counter()
         try store.remember(makeDevice("Studio", makeKey(1)))
         let watch = try store.watchChanges { changes.increase() }
@@ -68,12 +68,12 @@ struct WatchTests {
         #expect(changes.reaches(1))
         try store.remember(makeDevice("Attic", makeKey(2)))
         #expect(changes.reaches(2))
-        // Not only what polling sees: the new directory is listened to again.
+        // inotify, not only polling, must watch the new directory.
         try store.remember(makeDevice("Cellar", makeKey(3)))
         #expect(changes.reaches(3))
     }
 
-    @Test func `After the end nothing is told`() throws {
+    @Test func `Nothing is reported after cancellation`() throws {
         let changes = Counter()
         let watch = try store.watchChanges { changes.increase() }
         try store.remember(makeDevice("Studio", makeKey(1)))
@@ -85,9 +85,9 @@ struct WatchTests {
         #expect(changes.value == 1)
     }
 
-    @Test func `It ends with its owner, and leaves nothing open`() async throws {
+    @Test func `A watch ends with its owner, and leaves no descriptor open`() async throws {
         let state = scratch.state
-        // In a process of its own, where nobody else opens files.
+        // In a separate process, where nothing else opens files.
         await #expect(processExitsWith: .success) { [state = state as String] in
             let store = TrustStore(path: state)
             _ = try store.watchChanges {}
@@ -101,7 +101,7 @@ struct WatchTests {
         }
     }
 
-    @Test func `It may be ended by what it calls`() throws {
+    @Test func `A watch may be cancelled by its callback`() throws {
         let changes = Counter()
         let box = Box()
         let watch = try store.watchChanges {
@@ -117,12 +117,12 @@ struct WatchTests {
         box.watch.withLock { $0 = nil }
     }
 
-    @Test func `Without the kernel's notices it looks by itself`() async throws {
+    @Test func `Without inotify the watch polls`() async throws {
         let state = scratch.state
         await #expect(processExitsWith: .success) { [state = state as String] in
-            // Room for what the store itself opens, should files run out before instances do.
+            // Reserves descriptors for the store, in case files run out before inotify instances.
             let spare = (0..<16).map { _ in open("/dev/null", O_RDONLY) }
-            // Takes all instances that this user may have.
+            // Uses up all instances of this user.
             while inotify_init1(0) >= 0 {}
             for number in spare { _ = close(number) }
             let changes = Counter()

@@ -74,7 +74,7 @@ extension EndToEnd {
             #expect(try measuring.waitForEnd() == .exited(0), "\(measuring.errorText)")
             #expect(try !records(output + "/results.jsonl").isEmpty)
             let page = try String(contentsOfFile: output + "/report.html", encoding: .utf8)
-            #expect(page.contains("broken off"))
+            #expect(page.contains("interrupted"))
             for child in children { #expect(kill(child, 0) != 0, "host and viewer have ended with it") }
         }
 

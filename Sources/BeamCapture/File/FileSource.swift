@@ -2,17 +2,17 @@ import BeamClock
 import BeamMedia
 import Synchronization
 
-/// A recording as a source: any video file that libavformat opens, in a loop, at its own rate.
+/// A video file as a source: any format that libavformat opens, played in a loop at its own frame rate.
 ///
-/// Pictures are I420; their colours are described as the file describes them. It begins with its first picture when
-/// somebody watches, stands still while nobody does, and goes on from there. No picture is left out: a source that is
-/// more than a second late goes on later instead. A file of one picture shows it each time somebody begins to watch.
-/// When the size changes in mid-stream, the pictures' size does.
+/// Pictures are I420, with the file's colour description. Playback starts at the first picture when somebody watches
+/// and pauses while nobody does. No picture is skipped: a source that is more than a second late shifts its schedule
+/// instead. A file of one picture delivers it each time somebody begins to watch. When the video's size changes, the
+/// pictures' size changes with it.
 public final class FileSource: PictureSource {
     public let info: SourceInfo
     private let path: String
     private let control = SourceControl()
-    /// What was opened first, for the thread that runs it.
+    /// The recording that `init` opened; `run` takes it.
     private let opened: Mutex<Recording?>
 
     /// Opens the file and decodes its first picture.
@@ -37,10 +37,10 @@ public final class FileSource: PictureSource {
             clock.restart(upcoming.timestamp, at: .now)
             var due: MediaTime
             repeat {
-                // Without a moment of capture of its own, a picture is as old as its way from here on.
+                // The file says nothing about capture time, so latency is measured from here.
                 deliver(Picture(buffer: upcoming.buffer, colour: upcoming.colour, time: .now, number: number))
                 number += 1
-                // Decoded ahead, so that it is ready when it is due.
+                // Decode the next picture now, so that it is ready when it is due.
                 switch try recording.next() {
                 case .picture(let next):
                     upcoming = next
@@ -58,7 +58,7 @@ public final class FileSource: PictureSource {
 
     public func stop() { control.stop() }
 
-    /// The recording, opened anew where it has been run before. Nil: stopped.
+    /// The recording, opened again if an earlier `run` has used the first one. Nil: stopped.
     private func takeOpened() throws(CaptureError) -> Recording? {
         let taken = opened.withLock { opened -> Recording? in
             defer { opened = nil }

@@ -2,13 +2,14 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// The one owner of an `AVFormatContext` that reads a file.
+/// Owns an `AVFormatContext` that reads a file.
 final class InputHandle {
     let pointer: UnsafeMutablePointer<AVFormatContext>
-    /// Asked by the library, during long work, whether to give up. Held because the library knows only its address.
+    /// libavformat's interrupt callback asks it during long work. The library holds only its address, so it is retained
+    /// here.
     private let control: SourceControl
 
-    /// Opens a local file, and never anything that it may refer to over a network.
+    /// Opens a local file. The protocol whitelist keeps the file from referring to anything on a network.
     ///
     /// - Throws: `unreadableFile`.
     init(path: String, control: SourceControl) throws(CaptureError) {
@@ -23,7 +24,7 @@ final class InputHandle {
         var options: OpaquePointer?
         av_dict_set(&options, "protocol_whitelist", "file", 0)
         defer { av_dict_free(&options) }
-        // The prefix keeps a colon in a file's name from being taken for a protocol. On failure the library frees the
+        // The "file:" prefix keeps a colon in the name from being read as a protocol. On failure the library frees the
         // context.
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         let result = avformat_open_input(&opened, "file:" + path, nil, &options)
@@ -41,6 +42,6 @@ final class InputHandle {
 
     private static func reason(_ result: CInt) -> String {
         result == beam_averror_invaliddata
-            ? "it is damaged, or its format isn't one that is known here" : LibAV.message(result)
+            ? "it is damaged, or in a format that BeamRoom can't read" : LibAV.message(result)
     }
 }

@@ -2,34 +2,34 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// Pictures from decoded frames: the frame's own memory where it is 4:2:0 of 8 bits, else a converted copy. Used by one
+/// Turns decoded frames into pictures. An 8-bit 4:2:0 frame is used without a copy, others are converted. Used by one
 /// thread.
 final class RecordedPictures {
     /// In pixels.
-    static let longestSide = 8192
+    static let maxSide = 8192
 
     private let pool = PixelBufferPool()
     private var converter: FrameConverter?
 
-    /// Why pictures of `size` can't be shared; nil: they can.
-    static func objection(_ size: PixelSize) -> String? {
+    /// Why pictures of `size` can't be shared; nil if they can.
+    static func rejectionReason(_ size: PixelSize) -> String? {
         guard size.width > 0, size.height > 0 else { return "its pictures have no size" }
-        guard size.width <= longestSide, size.height <= longestSide else {
-            return "its pictures are \(size), more than \(longestSide) pixels a side"
+        guard size.width <= maxSide, size.height <= maxSide else {
+            return "its pictures are \(size), more than \(maxSide) pixels a side"
         }
         return nil
     }
 
-    /// What can't become a picture, and why.
+    /// Why a frame can't become a picture.
     struct Refusal: Error { let reason: String }
 
     private static let noPicture = Refusal(reason: "a decoded picture is empty, or there is not enough memory")
 
-    /// Takes the picture out of `frame` and leaves it empty.
+    /// Moves the picture out of `frame`, which is empty afterwards.
     func picture(takingFrom frame: FrameHandle) throws(Refusal) -> (PixelBuffer, ColourDescription) {
         let fields = frame.pointer.pointee
         let size = PixelSize(width: Int(fields.width), height: Int(fields.height))
-        if let reason = Self.objection(size) { throw Refusal(reason: reason) }
+        if let reason = Self.rejectionReason(size) { throw Refusal(reason: reason) }
         let format = AVPixelFormat(fields.format)
         let colour = try Self.colour(of: fields, format)
         let strides = (fields.linesize.0, fields.linesize.1, fields.linesize.2)
@@ -49,8 +49,8 @@ final class RecordedPictures {
         return (buffer, colour)
     }
 
-    /// What the samples of the resulting picture mean: as the stream says, and where it says nothing, BT.709 and
-    /// limited range. RGB and grey pictures become that too.
+    /// The resulting picture's colour description: the stream's own, or BT.709 limited range if it has none. RGB and
+    /// grey pictures are converted to BT.709 limited range.
     private static func colour(of frame: AVFrame, _ format: AVPixelFormat) throws(Refusal) -> ColourDescription {
         guard let descriptor = av_pix_fmt_desc_get(format) else {
             throw Refusal(reason: "its pixel format isn't known")
@@ -72,8 +72,8 @@ final class RecordedPictures {
     }
 }
 
-/// swscale from one kind of frame to 4:2:0 of 8 bits, of the same size and meaning; from RGB and grey to what the kind
-/// says.
+/// Converts one kind of frame to 8-bit 4:2:0 with swscale. Size and colour description stay; RGB and grey become the
+/// kind's colour description.
 private final class FrameConverter {
     struct Kind: Equatable {
         var format: AVPixelFormat
@@ -103,12 +103,12 @@ private final class FrameConverter {
         set("dsth", kind.size.height)
         set("dst_format", Int(AV_PIX_FMT_YUV420P.rawValue))
         set("sws_flags", Int(SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INP))
-        // Chroma in the centre of its 2 × 2 pixels (128 is half a luma sample), as everywhere in BeamRoom.
+        // Chroma is sited in the centre of its 2 × 2 pixels (128 is half a luma sample), as everywhere in BeamRoom.
         set("src_h_chr_pos", descriptor.pointee.log2_chroma_w > 0 ? 128 : 0)
         set("src_v_chr_pos", descriptor.pointee.log2_chroma_h > 0 ? 128 : 0)
         set("dst_h_chr_pos", 128)
         set("dst_v_chr_pos", 128)
-        // Samples of RGB and grey reach over the full range.
+        // RGB and grey samples are always full range.
         let toFull: CInt = kind.colour.isFullRange ? 1 : 0
         let fromFull = Self.isYUV(descriptor.pointee) ? toFull : 1
         set("src_range", Int(fromFull))

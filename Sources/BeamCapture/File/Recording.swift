@@ -2,20 +2,20 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// A recording's pictures in order, without an end. Used by one thread at a time.
+/// A recording's pictures in order, in an endless loop. Used by one thread at a time.
 final class Recording {
     struct Entry {
         var buffer: PixelBuffer
         var colour: ColourDescription
-        /// In nanoseconds, where the file says.
+        /// In nanoseconds; nil if the file has none.
         var timestamp: Int64?
-        /// The recording's first picture, after its last.
+        /// The first picture of the recording again, after its last one.
         var beginsAgain = false
     }
 
     enum Next {
         case picture(Entry)
-        /// There is one picture only, and it has been shown.
+        /// The file has one picture only, and it has been delivered.
         case still
         case stopped
     }
@@ -24,7 +24,7 @@ final class Recording {
     private let reader: RecordingReader
     private let pictures = RecordedPictures()
     private let frame: FrameHandle
-    /// The recording's first picture, decoded when it was opened: so it is known that there is one.
+    /// The first picture, decoded in `init`, which proves that the file has one.
     let first: Entry
     let frameRate: Double
     let warnings: [String]
@@ -46,7 +46,7 @@ final class Recording {
         first = try Self.entry(frame, reader, pictures, path)
     }
 
-    /// The picture after the one given last (after `first` at the beginning).
+    /// The picture after the last one returned (after `first` on the first call).
     ///
     /// - Throws: `unreadableFile`.
     func next() throws(CaptureError) -> Next {
@@ -100,13 +100,14 @@ final class Recording {
         var stream = stream
         var count = 0
         if let matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, &count), count >= 36 {
-            // Row by row, as 16.16 fixed point; turned or mirrored unless it begins with 1 0 0 1.
+            // A 3 × 3 matrix in 16.16 fixed point, row by row. Its upper left 2 × 2 part is the identity unless the
+            // video is rotated or mirrored.
             let values = [0, 1, 3, 4].map {
                 UnsafeRawPointer(matrix).loadUnaligned(fromByteOffset: $0 * 4, as: Int32.self)
             }
             if values != [1 << 16, 0, 0, 1 << 16] {
                 warnings.append(
-                    "The recording asks to be turned or mirrored when it is played: it is shared as it was recorded.")
+                    "The recording is marked as rotated or mirrored. It is shared without that correction.")
             }
         }
         return warnings

@@ -1,23 +1,23 @@
 import BeamMedia
 
-/// When which picture of a recording is due: as far behind the one before as their timestamps lie apart.
+/// Schedules a recording's pictures by the differences between their timestamps.
 struct RecordingClock {
-    /// A gap longer than this is a break in the timestamps, not a picture that stands.
-    static let longestGap = 60_000_000_000 as Int64
-    /// Later than this, the rest of the recording is delayed instead of hurried through.
-    static let mostLate = Duration.seconds(1)
+    /// In nanoseconds. A longer gap (one minute) is treated as a break in the timestamps, not as a still picture.
+    static let maxGapNanoseconds = 60_000_000_000 as Int64
+    /// A picture later than this delays the rest of the recording instead of being caught up.
+    static let maxLateness = Duration.seconds(1)
 
-    /// Where timestamps don't say: between pictures without any, and from a recording's last picture to its first.
+    /// Step between pictures without timestamps, and from the last picture of the recording to its first.
     private let interval: Duration
     private(set) var due = MediaTime.zero
     private var previous: Int64?
 
-    /// `frameRate`: pictures a second.
+    /// - Parameter frameRate: pictures per second.
     init(frameRate: Double) {
         interval = .nanoseconds(Int64((1_000_000_000 / max(0.01, min(1000, frameRate))).rounded()))
     }
 
-    /// The picture with `timestamp` (nanoseconds) is shown at `now`, whatever was before.
+    /// Shows the picture with `timestamp` (nanoseconds) at `now`, and schedules the following ones from there.
     mutating func restart(_ timestamp: Int64?, at now: MediaTime) {
         due = now
         previous = timestamp
@@ -25,16 +25,16 @@ struct RecordingClock {
 
     /// The next picture's due time.
     ///
-    /// - Parameter beginsAgain: it is the recording's first, after its last.
+    /// - Parameter beginsAgain: it is the first of the recording, after the last.
     mutating func advance(_ timestamp: Int64?, beginsAgain: Bool, now: MediaTime) -> MediaTime {
         var step = interval
         if !beginsAgain, let timestamp, let previous {
             let (gap, overflow) = timestamp.subtractingReportingOverflow(previous)
-            if !overflow, gap > 0, gap <= Self.longestGap { step = .nanoseconds(gap) }
+            if !overflow, gap > 0, gap <= Self.maxGapNanoseconds { step = .nanoseconds(gap) }
         }
         previous = timestamp
         due = due + step
-        if now > due + Self.mostLate { due = now }
+        if now > due + Self.maxLateness { due = now }
         return due
     }
 }

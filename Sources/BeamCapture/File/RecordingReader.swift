@@ -3,16 +3,16 @@ import BeamMedia
 import CAVCodec
 import Glibc
 
-/// A file's best video stream, decoded from its beginning to its end, again and again. Used by one thread.
+/// Decodes a file's best video stream from beginning to end, in a loop. Used by one thread.
 final class RecordingReader {
     private let path: String
     private let control: SourceControl
     private let packet: PacketHandle
     private var opened: Opened
     private var isDraining = false
-    /// Seeking doesn't lead back to the first picture in this file.
+    /// Seeking to the start doesn't return the first picture in this file, so it is reopened instead.
     private var hasToReopen = false
-    /// What reading last failed with, if it wasn't the end.
+    /// libav's code of the last read error; nil after an ordinary end of file.
     private(set) var failure: CInt?
 
     /// - Throws: `unreadableFile`.
@@ -30,7 +30,7 @@ final class RecordingReader {
 
     var stream: UnsafeMutablePointer<AVStream> { opened.stream }
 
-    /// Frames a second, as the file says on average.
+    /// Frames per second: the file's average. 25, a common video rate, if the file has none.
     var frameRate: Double {
         for rate in [stream.pointee.avg_frame_rate, stream.pointee.r_frame_rate] where rate.num > 0 && rate.den > 0 {
             return Double(rate.num) / Double(rate.den)
@@ -38,7 +38,7 @@ final class RecordingReader {
         return 25
     }
 
-    /// A decoded frame's time in nanoseconds, from the file's own zero on.
+    /// A decoded frame's time in nanoseconds on the file's own time base.
     func timestamp(_ frame: FrameHandle) -> Int64? {
         let (stamp, base) = (frame.pointer.pointee.best_effort_timestamp, stream.pointee.time_base)
         guard stamp != beam_av_nopts_value, base.num > 0, base.den > 0 else { return nil }
@@ -47,7 +47,7 @@ final class RecordingReader {
 
     enum Step { case frame, end, stopped }
 
-    /// Decodes the next frame into `frame`. Packets that can't be decoded are passed over.
+    /// Decodes the next frame into `frame`. Packets that can't be decoded are skipped.
     func next(into frame: FrameHandle) -> Step {
         var failuresAtEnd = 0
         while !control.isStopped {
@@ -65,7 +65,7 @@ final class RecordingReader {
         return .stopped
     }
 
-    /// Hands the next packet to the decoder, or tells it that none follows.
+    /// Hands the next packet to the decoder, or signals the end of the stream to it.
     private func feed() {
         av_packet_unref(packet.pointer)
         let result = av_read_frame(opened.input.pointer, packet.pointer)
@@ -74,12 +74,12 @@ final class RecordingReader {
             isDraining = true
             avcodec_send_packet(opened.decoder.pointer, nil)
         } else if packet.pointer.pointee.stream_index == opened.stream.pointee.index {
-            // What it refuses is damaged: the picture is missing, the next one may be there.
+            // A packet that the decoder refuses is damaged. Its picture is missing, and decoding continues.
             avcodec_send_packet(opened.decoder.pointer, packet.pointer)
         }
     }
 
-    /// Back to the first frame, whose timestamp was `first`; decodes it into `frame`.
+    /// Returns to the first frame, whose timestamp was `first`, and decodes it into `frame`.
     ///
     /// - Throws: `unreadableFile`, when the file has to be opened again and can't be.
     func rewind(to first: Int64?, into frame: FrameHandle) throws(CaptureError) -> Step {
@@ -103,7 +103,7 @@ final class RecordingReader {
         return true
     }
 
-    /// The file's handles, as they are from one opening to the next.
+    /// The handles of one opening of the file.
     private struct Opened {
         let input: InputHandle
         /// Belongs to `input`.
@@ -112,7 +112,7 @@ final class RecordingReader {
 
         init(_ path: String, _ control: SourceControl) throws(CaptureError) {
             func failure(_ reason: String) -> CaptureError { .unreadableFile(path: path, reason: reason) }
-            if let reason = Self.objection(path) { throw failure(reason) }
+            if let reason = Self.rejectionReason(path) { throw failure(reason) }
             input = try InputHandle(path: path, control: control)
             let found = avformat_find_stream_info(input.pointer, nil)
             guard found >= 0 else { throw failure(LibAV.message(found)) }
@@ -132,8 +132,8 @@ final class RecordingReader {
             self.decoder = decoder
             let context = decoder.pointer
             let size = PixelSize(width: Int(parameters.pointee.width), height: Int(parameters.pointee.height))
-            if let reason = RecordedPictures.objection(size), size.area > 0 { throw failure(reason) }
-            context.pointee.max_pixels = Int64(RecordedPictures.longestSide * RecordedPictures.longestSide)
+            if let reason = RecordedPictures.rejectionReason(size), size.area > 0 { throw failure(reason) }
+            context.pointee.max_pixels = Int64(RecordedPictures.maxSide * RecordedPictures.maxSide)
             context.pointee.pkt_timebase = stream.pointee.time_base
             context.pointee.thread_count = CInt(max(1, min(4, av_cpu_count())))
             var result = avcodec_parameters_to_context(context, parameters)
@@ -141,8 +141,8 @@ final class RecordingReader {
             guard result >= 0 else { throw failure("its decoder doesn't start: \(LibAV.message(result))") }
         }
 
-        /// Why nothing can be read from `path`; nil: perhaps it can.
-        private static func objection(_ path: String) -> String? {
+        /// Why `path` can't be read; nil if no reason is known yet.
+        private static func rejectionReason(_ path: String) -> String? {
             var status = Glibc.stat()
             guard stat(path, &status) == 0 else {
                 return switch errno {

@@ -1,15 +1,15 @@
 import BeamClock
 import BeamMedia
 
-/// How other threads start, pause and stop a source that runs by the clock.
+/// Starts, pauses and stops a source that runs on a schedule. Any thread may call it.
 ///
-/// Waiting is by the monotonic clock: setting the machine's date moves nothing.
+/// Waits use the monotonic clock, so setting the system's date has no effect.
 final class SourceControl: @unchecked Sendable {
     // Sendable: every field below is read and written under `changed`'s lock only.
     private let changed = MonotonicCondition()
     private var isActive = false
     private var isEnded = false
-    /// How often the source became active.
+    /// How many times the source has become active.
     private var activations = 0
 
     func setActive(_ active: Bool) {
@@ -30,7 +30,7 @@ final class SourceControl: @unchecked Sendable {
 
     var isStopped: Bool { changed.withLock { isEnded } }
 
-    /// Waits until the source is active. Returns which activation this is; nil: the source is stopped.
+    /// Waits until the source is active. Returns the number of this activation, or nil once the source is stopped.
     func waitUntilActive() -> Int? {
         changed.withLock {
             while !isEnded, !isActive { changed.wait() }
@@ -38,8 +38,8 @@ final class SourceControl: @unchecked Sendable {
         }
     }
 
-    /// Waits until `time` has come, and says so: or false, at once, when activation number `activation` is over or the
-    /// source is stopped. `distantFuture` never comes.
+    /// Waits until `time` and returns true. Returns false as soon as activation number `activation` ends or the source
+    /// is stopped. `distantFuture` never comes.
     func wait(until time: MediaTime, in activation: Int) -> Bool {
         changed.withLock {
             while !isEnded, isActive, activations == activation {

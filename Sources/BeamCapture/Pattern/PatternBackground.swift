@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// What stands still in the test pattern, drawn once for a size and a frame rate.
+/// The static part of the test chart, drawn once per size and frame rate.
 struct PatternBackground {
     let buffer: PixelBuffer
     private let canvas: PatternCanvas
@@ -24,7 +24,7 @@ struct PatternBackground {
         canvas.fill(layout.band, PatternPalette.well)
     }
 
-    /// The code's chroma, and the name beside the code where there is room.
+    /// The code's black background (its luma is drawn per frame), and the title to its right if there is room.
     private func drawHeader() {
         guard let code = layout.code else { return }
         canvas.fill(code, PatternPalette.black)
@@ -45,7 +45,7 @@ struct PatternBackground {
         let radius = min(layout.unit / 2, rect.width / 2, rect.height / 2)
         guard radius >= 2 else { return }
         for (isRight, isLower) in [(false, false), (true, false), (false, true), (true, true)] {
-            // What of the corner's square lies outside of the quarter circle.
+            // The part of the corner's square outside the quarter circle.
             let corner = Coverage(width: radius, height: radius) { x, y in
                 let dx = isRight ? x : Double(radius) - x
                 let dy = isLower ? y : Double(radius) - y
@@ -126,7 +126,7 @@ struct PatternBackground {
         }
     }
 
-    /// From black to white: evenly, and in eleven steps.
+    /// Grey from black to white: a smooth ramp, and eleven steps.
     private func drawGreys() {
         let (ramp, steps) = (layout.ramp, layout.steps)
         canvas.fill(ramp, PatternPalette.black)
@@ -136,7 +136,7 @@ struct PatternBackground {
         canvas.repeatLuma((0..<steps.width).map { UInt8(16 + 219 * ($0 * 11 / steps.width) / 10) }, in: steps)
     }
 
-    /// Rings that grow finer towards the edge, and lines and checks of one and two pixels.
+    /// A zone plate, and lines and checkerboards of one and two pixels.
     private func drawDetail() {
         let rect = layout.detail
         canvas.fill(rect, layout.isSmall ? PatternPalette.black : PatternPalette.card)
@@ -178,14 +178,14 @@ struct PatternBackground {
         }
     }
 
-    /// A zone plate: at the distance r from the centre the brightness follows cos(π · r² / side), which at the edges is
-    /// as fine as pixels can show, a wave to two of them.
+    /// A zone plate: at distance r from the centre, brightness follows cos(π · r² / side). At the edges a period is two
+    /// pixels, the finest that pixels can show.
     private func drawRings(_ rect: PixelRect) {
         let side = max(1, max(rect.width, rect.height))
         for y in 0..<rect.height {
             let row = (0..<rect.width).map { x -> UInt8 in
                 let (dx, dy) = (2 * x + 1 - rect.width, 2 * y + 1 - rect.height)
-                // r² in quarters of a pixel; a turn of the wave is 4096.
+                // `dx` and `dy` are in half pixels, so their squares sum to 4 r². One period of the sine is 4096.
                 let phase = (dx * dx + dy * dy) * 512 / side
                 return UInt8(125 + 90 * PatternMotion.sine(phase + 1024) / 4096)
             }

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// A colour as samples: BT.709, limited range.
+/// Y′CbCr samples in BT.709 limited range.
 struct PatternColour: Hashable, Sendable {
     var y: UInt8
     var cb: UInt8
@@ -13,17 +13,15 @@ struct PatternColour: Hashable, Sendable {
     }
 }
 
-/// How much of each pixel a shape covers, 0…255.
+/// The coverage of each pixel by a shape, 0…255.
 struct Coverage: Sendable {
     let width: Int
     let height: Int
     let values: [UInt8]
 
-    /// `distance` is from the shape's edge to the point (x, y), in pixels, negative inside. Pixel centres lie at
-    /// halves.
-    ///
-    /// Only sums, products, quotients and square roots of doubles go into a distance: those are the same on every
-    /// machine.
+    /// - Parameter distance: from the shape's edge to the point (x, y), in pixels, negative inside. Pixel centres lie
+    ///   at halves. It must use only + - × ÷ and square roots, whose results IEEE 754 fixes, so that the shape is the
+    ///   same on every machine.
     init(width: Int, height: Int, distance: (_ x: Double, _ y: Double) -> Double) {
         self.width = width
         self.height = height
@@ -45,7 +43,7 @@ struct Coverage: Sendable {
         }
     }
 
-    /// A circle's line, `thickness` pixels wide inside of the diameter.
+    /// A circle's outline, `thickness` pixels wide, inside the diameter.
     static func ring(diameter: Int, thickness: Double) -> Coverage {
         let radius = Double(diameter) / 2
         let middle = radius - thickness / 2
@@ -56,7 +54,7 @@ struct Coverage: Sendable {
     }
 }
 
-/// Opaque luma samples, drawn beforehand.
+/// Opaque luma samples, rendered in advance.
 struct LumaTile: Sendable {
     let width: Int
     let height: Int
@@ -69,9 +67,9 @@ struct LumaTile: Sendable {
     }
 }
 
-/// Draws into an i420 buffer. Whatever lies outside the picture is left out.
+/// Draws into an i420 buffer and clips to its bounds.
 ///
-/// Rows are filled and copied as a whole, so that a debug build is quick enough too.
+/// Whole rows are filled and copied at once, so that debug builds are fast enough too.
 struct PatternCanvas {
     let buffer: PixelBuffer
     let bounds: PixelRect
@@ -87,7 +85,7 @@ struct PatternCanvas {
         return (plane.base + y * plane.stride).assumingMemoryBound(to: UInt8.self)
     }
 
-    /// The chroma samples that `rect`'s pixels use.
+    /// The chroma samples of `rect`'s pixels.
     private static func chroma(_ rect: PixelRect) -> PixelRect {
         let (left, top) = (rect.x / 2, rect.y / 2)
         return PixelRect(x: left, y: top, width: (rect.maxX + 1) / 2 - left, height: (rect.maxY + 1) / 2 - top)
@@ -123,8 +121,8 @@ struct PatternCanvas {
         }
     }
 
-    /// Copies `count` rows, as wide as the picture, from `row` and `column` on of another buffer, which reaches so far; all
-    /// of them even, but for the picture's last.
+    /// Copies `count` rows of the picture's width from row `sourceRow` and column `column` of `source`, which has to be
+    /// large enough. All numbers are even, because chroma is subsampled; only the picture's last row may be odd.
     func copyRows(_ count: Int, from source: PixelBuffer, row sourceRow: Int, column: Int = 0, to y: Int) {
         let count = min(count, bounds.height - y)
         guard count > 0 else { return }
@@ -139,13 +137,13 @@ struct PatternCanvas {
         }
     }
 
-    /// Adds `samples` to the first `count` of luma's row `y`. Nothing may overflow.
+    /// Adds `samples` to the first `count` samples of luma row `y`. No sum may exceed 255.
     func add(_ samples: UnsafePointer<UInt8>, to y: Int, count: Int) {
         let target = row(0, y)
         for x in 0..<min(count, bounds.width) { target[x] &+= samples[x] }
     }
 
-    /// Copies `width` columns of `tile`, from column `column` on, to (x, y).
+    /// Copies `width` columns of `tile`, starting at `column`, to (x, y).
     func copyLuma(_ tile: LumaTile, column: Int = 0, width: Int? = nil, x: Int, y: Int) {
         let whole = PixelRect(x: x, y: y, width: min(width ?? tile.width, tile.width - column), height: tile.height)
         let rect = whole.intersection(bounds)
@@ -159,7 +157,7 @@ struct PatternCanvas {
         }
     }
 
-    /// One row of luma, repeated down `rect`; `samples` holds at least its width.
+    /// Repeats one row of luma down `rect`; `samples` has at least `rect.width` entries.
     func repeatLuma(_ samples: [UInt8], in rect: PixelRect) {
         let part = rect.intersection(bounds)
         guard !part.isEmpty else { return }
@@ -174,13 +172,13 @@ struct PatternCanvas {
         paintLuma(shape, x: x, y: y, colour.y)
         let whole = PixelRect(x: x, y: y, width: shape.width, height: shape.height)
         let visible = whole.intersection(bounds)
-        // An empty rectangle at an odd place has a chroma sample all the same, which may lie outside.
+        // At an odd position an empty rectangle still maps to a chroma sample, possibly outside the buffer.
         guard !visible.isEmpty else { return }
         let chroma = Self.chroma(visible)
         shape.values.withUnsafeBufferPointer { values in
             for line in chroma.y..<chroma.maxY {
                 let (cb, cr) = (row(1, line), row(2, line))
-                // A chroma sample is covered as much as its four pixels are on average.
+                // A chroma sample's coverage is the mean of its four pixels'.
                 let top = line * 2 - y
                 for sample in chroma.x..<chroma.maxX {
                     let left = sample * 2 - x
@@ -198,7 +196,7 @@ struct PatternCanvas {
         }
     }
 
-    /// Paints `shape` into the luma alone: in the colour of what is under it.
+    /// Paints `shape` into luma only; chroma stays.
     func paintLuma(_ shape: Coverage, x: Int, y: Int, _ sample: UInt8) {
         let rect = PixelRect(x: x, y: y, width: shape.width, height: shape.height).intersection(bounds)
         guard !rect.isEmpty else { return }

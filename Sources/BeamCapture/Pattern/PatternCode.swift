@@ -1,11 +1,11 @@
 import BeamMedia
 
-/// A frame's number and capture time as black and white blocks in the picture's top rows, for machines to read back.
+/// A frame's number and capture time as black and white blocks at the top of the picture, read back by measurements.
 ///
-/// 128 bits, the most significant first, in rows from the left: a marker (16), the number (32), the time in nanoseconds
-/// (64), and CRC-16/CCITT-FALSE of number and time (16). White (luma 235) is one. Blocks are 16 × 16 pixels, whole
-/// macroblocks, or a multiple of that in pictures above 1440p; 8 × 8 below 640 × 360. Pictures narrower than 320 or
-/// lower than 180 pixels carry no code.
+/// 128 bits, most significant first, in rows from the left: marker (16), frame number (32), time in nanoseconds (64),
+/// CRC-16/CCITT-FALSE of number and time (16). White (luma 235) is 1. Blocks are 16 × 16 pixels, the size of a
+/// macroblock, or a multiple of that in pictures above 1440p; 8 × 8 below 640 × 360. Pictures narrower than 320 or
+/// lower than 180 pixels have no code.
 public enum PatternCode {
     static let marker: UInt16 = 0xBEA4
 
@@ -16,7 +16,7 @@ public enum PatternCode {
         let columns: Int
         let rows: Int
 
-        /// Nil where the picture is too small for a code.
+        /// Nil if the picture is too small for a code.
         init?(_ size: PixelSize) {
             guard size.width >= 320, size.height >= 180 else { return nil }
             let isSmall = size.width < 640 || size.height < 360
@@ -25,23 +25,23 @@ public enum PatternCode {
             rows = 128 / columns
         }
 
-        /// One block's distance from the picture's left and top.
+        /// The code's blocks, one block away from the left and top edges.
         var rect: PixelRect { PixelRect(x: block, y: block, width: columns * block, height: rows * block) }
     }
 
     /// The code in `picture`, or nil if there is none or it is damaged.
     ///
     /// - Parameters:
-    ///   - picture: any format; as decoded, in limited or full range.
-    ///   - drawnAt: the size that the pattern was made at, if the picture has been scaled since.
+    ///   - picture: any pixel format, limited or full range.
+    ///   - drawnAt: the size at which the pattern was drawn, if the picture has been scaled since.
     public static func read(_ picture: Picture, drawnAt: PixelSize? = nil) -> (number: UInt32, time: MediaTime)? {
         let original = drawnAt ?? picture.size
         guard let layout = Layout(original) else { return nil }
-        let middles = Middles(picture, layout: layout, original: original)
+        let blocks = BlockReader(picture, layout: layout, original: original)
         func bits(_ range: Range<Int>) -> UInt64? {
             var value: UInt64 = 0
             for bit in range {
-                guard let isWhite = middles.isWhite(bit) else { return nil }
+                guard let isWhite = blocks.isWhite(bit) else { return nil }
                 value = value << 1 | (isWhite ? 1 : 0)
             }
             return value
@@ -52,8 +52,8 @@ public enum PatternCode {
         return (UInt32(number), MediaTime(nanoseconds: Int64(bitPattern: time)))
     }
 
-    /// Reads the middle half of each block: its edges take over something of its neighbours when coded or scaled.
-    private struct Middles {
+    /// Reads the middle half of each block, because coding and scaling blend its edges with its neighbours.
+    private struct BlockReader {
         let buffer: PixelBuffer
         let layout: Layout
         let original: PixelSize
@@ -64,7 +64,7 @@ public enum PatternCode {
             self.original = original
         }
 
-        /// Nil where the block is neither black nor white, or not in the picture.
+        /// Nil if the block is neither black nor white, or outside the picture.
         func isWhite(_ bit: Int) -> Bool? {
             let left = (1 + bit % layout.columns) * layout.block + layout.block / 4
             let top = (1 + bit / layout.columns) * layout.block + layout.block / 4
@@ -74,7 +74,7 @@ public enum PatternCode {
             var sum = 0
             for y in rows {
                 let row = buffer.planes[0].base + y * buffer.planes[0].stride
-                // Blocks are grey, so that green alone says how light a pixel of an RGB picture is.
+                // Blocks are grey, so in an RGB picture the green channel is enough.
                 let (pixel, offset) = buffer.format == .bgrx ? (4, 1) : (1, 0)
                 for x in columns { sum += Int(row.load(fromByteOffset: x * pixel + offset, as: UInt8.self)) }
             }
@@ -93,7 +93,7 @@ public enum PatternCode {
         }
     }
 
-    /// Draws the code into its place, if the picture is large enough for one. Only luma is written.
+    /// Draws the code if the picture is large enough. Writes luma only.
     static func draw(number: UInt32, time: MediaTime, into canvas: PatternCanvas) {
         guard let layout = Layout(canvas.buffer.size) else { return }
         let time = UInt64(bitPattern: time.nanoseconds)
@@ -113,7 +113,7 @@ public enum PatternCode {
         }
     }
 
-    /// CRC-16/CCITT-FALSE (polynomial 0x1021, begun with 0xFFFF) of the twelve bytes, most significant first.
+    /// CRC-16/CCITT-FALSE (polynomial 0x1021, initial value 0xFFFF) of the twelve bytes, most significant first.
     static func checksum(_ number: UInt32, _ time: UInt64) -> UInt16 {
         var crc: UInt16 = 0xFFFF
         func add(_ value: UInt64, bytes: Int) {

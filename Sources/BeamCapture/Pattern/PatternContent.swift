@@ -1,17 +1,17 @@
 import BeamMedia
 
-/// What the test pattern shows below its code. Each is the same on every machine, picture by picture.
+/// What the test pattern shows below its code. Each content is deterministic: the same pictures on every machine.
 public enum PatternContent: String, CaseIterable, Hashable, Sendable {
-    /// A test chart: bars, greys, fine detail, and some things that move.
+    /// A test chart: colour bars, greys, fine detail, and a few moving parts.
     case chart
-    /// A desktop that stands still but for a word being typed and a clock: a small change four times a second.
+    /// A static desktop with a text being typed and a clock: a small change four times a second.
     case still
-    /// Two pages of text, a light and a dark one, that scroll by 2/9 of the picture's height a second.
+    /// Two pages of text, one light, one dark, that scroll by 2/9 of the picture's height per second.
     case scroll
-    /// What a film looks like to an encoder: everything moves, with fine texture and grain.
+    /// Like a film to an encoder: everything moves, with fine texture and grain.
     case video
 
-    /// In words for a person.
+    /// Person-facing name.
     var description: String {
         switch self {
         case .chart: "the test pattern"
@@ -21,21 +21,21 @@ public enum PatternContent: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// Changes a second of what mostly stands still; nil: every picture differs.
+    /// Changes per second of mostly static content; nil if every picture differs.
     var changeRate: Double? { self == .still ? 4 : nil }
 }
 
-/// Draws one content's pictures.
+/// Draws the pictures of one content.
 protocol PatternDrawing {
-    /// Draws frame `number` over a buffer that holds the background but for `drawn`, an earlier frame's moving parts;
-    /// nil: over anything.
+    /// Draws frame `number`.
     ///
-    /// - Returns: where the moving parts are now.
+    /// - Parameter drawn: where `buffer` differs from the background: an earlier frame's moving parts. Nil: the
+    ///   buffer's content is undefined.
+    /// - Returns: where the moving parts are in this frame.
     func draw(_ number: Int, time: MediaTime, into buffer: PixelBuffer, over drawn: DamageRegion?) -> DamageRegion
 }
 
 extension PatternOptions {
-    /// What draws this content.
     var drawing: any PatternDrawing {
         switch content {
         case .chart: PatternScene(self)
@@ -45,7 +45,7 @@ extension PatternOptions {
         }
     }
 
-    /// Microseconds since frame 0. Past 32 bits, motion begins again with the numbers.
+    /// Microseconds since frame 0. Wraps with the 32-bit frame number.
     func moment(of number: Int) -> Int {
         Int(time(of: Int(UInt32(truncatingIfNeeded: number))).nanoseconds / 1000)
     }

@@ -1,14 +1,14 @@
 import BeamMedia
 
-/// A desktop with two windows: somebody types into the one, and a clock goes.
+/// A desktop with two windows; text is typed into one of them, and a clock runs.
 struct PatternDesktop: PatternDrawing {
     private let options: PatternOptions
     private let layout: PatternLayout
     private let pen: PatternPen
     private let background: PixelBuffer
-    /// What is typed, letter by letter, then again.
+    /// The text that is typed, letter by letter, then from the beginning.
     private let words: String
-    /// The line that is typed into, and where the clock is.
+    /// The line that is typed into, and the clock's rectangle.
     private let line: PixelRect
     private let clock: PixelRect
 

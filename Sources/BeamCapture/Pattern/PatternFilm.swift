@@ -1,14 +1,15 @@
 import BeamMedia
 
-/// A texture of all sizes of detail that pans, discs that move over it, and grain that is another in each picture.
+/// Film-like content: a panning texture with detail at all scales, moving discs, and grain that differs in each
+/// picture.
 struct PatternFilm: PatternDrawing {
-    /// How far a row's grain may be shifted, in samples.
+    /// Range of the random offset into `grain` for each row, in samples.
     private static let grainShifts = 4096
-    private static let longestPan = 240
+    private static let maxPan = 240
 
     private let options: PatternOptions
     private let layout: PatternLayout
-    /// Larger than the picture by the pan, on each side.
+    /// Larger than the picture by the pan distance on each side.
     private let texture: PixelBuffer
     private let panX: Int
     private let panY: Int
@@ -20,9 +21,9 @@ struct PatternFilm: PatternDrawing {
         let layout = PatternLayout(options.size)
         self.layout = layout
         let size = options.size
-        panX = min(Self.longestPan, size.width / 8) & ~1
-        panY = min(Self.longestPan / 2, size.height / 8) & ~1
-        // Even, so that its chroma reaches as far as an odd picture's.
+        panX = min(Self.maxPan, size.width / 8) & ~1
+        panY = min(Self.maxPan / 2, size.height / 8) & ~1
+        // Even, so that its chroma planes cover odd picture sizes too.
         texture = PixelBuffer(
             format: .i420,
             size: PixelSize(width: (size.width + 1) / 2 * 2 + 2 * panX, height: (size.height + 1) / 2 * 2 + 2 * panY))
@@ -35,7 +36,7 @@ struct PatternFilm: PatternDrawing {
         }
     }
 
-    /// Fractal noise: octaves of half the size and half the height each, as in nature.
+    /// Fractal noise: each octave has half the size and half the amplitude of the one before, as in natural images.
     private static func paint(_ texture: PixelBuffer) {
         for (plane, (finest, octaves, height, middle)) in [(4, 7, 64, 116), (32, 3, 20, 124), (32, 3, 20, 132)]
             .enumerated()
@@ -47,7 +48,7 @@ struct PatternFilm: PatternDrawing {
                 let target = (texture.planes[plane].base + y * texture.planes[plane].stride)
                     .assumingMemoryBound(to: UInt8.self)
                 for x in 0..<width {
-                    // Grain is still to be added.
+                    // Leaves headroom for the grain that is added later.
                     target[x] = UInt8(max(20, min(228, middle + ((row[x] * height) >> 12))))
                 }
             }
@@ -79,7 +80,7 @@ struct PatternFilm: PatternDrawing {
         let places = [motion.orbit(radius: height / 3), (x: -far.x, y: -far.y), motion.orbit(radius: -height / 5)]
         for (disc, place) in zip(discs, places) {
             let y = centreY + place.y - disc.shape.height / 2
-            // The code stays free.
+            // Discs don't cover the code.
             canvas.paint(
                 disc.shape, x: centreX + place.x - disc.shape.width / 2, y: max(layout.top, y), disc.colour)
         }
@@ -97,17 +98,17 @@ struct PatternFilm: PatternDrawing {
     }
 }
 
-/// Value noise: random heights on a grid, joined smoothly, in whole numbers.
+/// Value noise: random heights on a grid, interpolated smoothly, in integers.
 struct PatternNoise {
     private struct Octave {
         let cell: Int
         let columns: Int
-        /// 4096 × 3t² - 2t³ at each step from one point of the grid to the next.
+        /// Smoothstep 4096 × (3t² - 2t³) at each sample between two grid points.
         let ease: [Int]
-        /// The grid's rows above and below the present one.
+        /// The grid rows above and below the current sample row.
         var upper: [Int]
         var lower: [Int]
-        /// Which of the grid's rows `upper` is.
+        /// The index of grid row `upper`.
         var index = 0
     }
 
@@ -116,7 +117,7 @@ struct PatternNoise {
     private var octaves: [Octave]
     private var sums: [Int]
 
-    /// The finest octave's grid has a point each `finest` samples.
+    /// - Parameter finest: grid spacing of the finest octave, in samples.
     init(width: Int, seed: UInt32, finest: Int, octaves count: Int) {
         self.width = width
         var numbers = PatternNumbers(seed: seed &* 7919)
@@ -138,7 +139,8 @@ struct PatternNoise {
         (0..<count).map { _ in numbers.next() / 8 - 4096 }
     }
 
-    /// Row `y`, which follows the one asked for before, or is the first: -8192…8192, the coarsest octave half of that.
+    /// Samples of row `y`, -8192…8192. Rows have to be asked for in order, from 0. The coarsest octave contributes half
+    /// of the range.
     mutating func row(_ y: Int) -> [Int] {
         for x in 0..<width { sums[x] = 0 }
         for level in octaves.indices {

@@ -1,13 +1,12 @@
-/// The letters of the test pattern, for ASCII's printable characters and the middle dot: 5 × 7 dots, and two rows for
-/// what hangs below the line.
+/// The test pattern's glyphs for printable ASCII and the middle dot: 5 × 7 dots, and two more rows for descenders.
 enum PatternFont {
-    /// In dots, the gap to the next letter included.
+    /// In dots, including the gap to the next letter.
     static let advance = 6
-    /// Rows of dots above the line that letters stand on.
+    /// Rows of dots above the baseline.
     static let height = 7
     private static let fullHeight = 9
 
-    /// From the space on, sixteen letters a line, in ASCII's order; the middle dot stands last.
+    /// Sixteen glyphs per line in ASCII order from the space on; the last one is the middle dot.
     private static let drawing = """
         ..... ..#.. .#.#. .#.#. ..#.. ##... .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... .....
         ..... ..#.. .#.#. .#.#. .#### ##..# #..#. ..#.. ..#.. ..#.. ..#.. ..#.. ..... ..... ..... ....#
@@ -70,7 +69,7 @@ enum PatternFont {
         #.... ....# ..... ..... ..... ..... ..... ..... ..... .###. ..... ..... ..... ..... ..... .....
         """
 
-    /// For each letter nine rows of five dots, the leftmost in bit 4.
+    /// Nine rows of five dots per glyph, the leftmost dot in bit 4.
     private static let glyphs: [[UInt8]] = {
         var glyphs: [[UInt8]] = []
         let lines = drawing.split(separator: "\n")
@@ -86,19 +85,19 @@ enum PatternFont {
         return glyphs
     }()
 
-    /// A letter that isn't there looks like a question mark.
+    /// Unknown characters get the question mark's glyph.
     private static func glyph(_ letter: Character) -> [UInt8] {
         if letter == "·" { return glyphs[95] }
         guard let code = letter.asciiValue, (32..<127).contains(code) else { return glyphs[31] }
         return glyphs[Int(code) - 32]
     }
 
-    /// The width of `count` letters in pixels, the last gap left out.
+    /// The width of `count` letters in pixels, without the last gap.
     static func width(_ count: Int, scale: Int) -> Int { max(0, count * advance - 1) * scale }
 
     /// One letter, each dot `scale` pixels wide.
     ///
-    /// Small letters are made of squares, which are sharpest; in larger ones the dots are joined by round strokes.
+    /// Small letters are drawn as squares, which are sharpest; larger ones as round strokes between the dots.
     static func coverage(_ letter: Character, scale: Int) -> Coverage {
         let rows = glyph(letter)
         func isSet(_ column: Int, _ row: Int) -> Bool {
@@ -134,7 +133,7 @@ enum PatternFont {
         }
     }
 
-    /// Dots that touch side by side are joined; those that touch by a corner only where no side joins them already.
+    /// Joins dots that share a side; dots that share only a corner are joined if no side connects them already.
     private static func strokes(_ isSet: (_ column: Int, _ row: Int) -> Bool) -> [Stroke] {
         var strokes: [Stroke] = []
         for row in 0..<fullHeight {
@@ -156,7 +155,7 @@ enum PatternFont {
         return strokes
     }
 
-    /// `text` in luma `ink` on `paper`; numbers need no room below the line.
+    /// `text` in luma `ink` on `paper`. Numbers have no descenders, so their tile is lower.
     static func tile(_ text: String, scale: Int, ink: UInt8, paper: UInt8, isNumber: Bool = false) -> LumaTile {
         let rows = isNumber ? height : fullHeight
         var tile = LumaTile(width: text.count * advance * scale, height: rows * scale, y: paper)

@@ -1,15 +1,15 @@
 import BeamMedia
 
-/// Where the parts of the test pattern lie in a picture of one size.
+/// The position of each part of the test chart in a picture of one size.
 ///
-/// Below the code, the rest of the picture is a grid of 64 columns and 32 rows. Places and sizes of areas are even, as
-/// 4:2:0's chroma wants it. A picture too small for a code has no words either.
+/// Below the code, the picture is a grid of 64 columns and 32 rows. Positions and sizes are even, because 4:2:0 chroma
+/// is subsampled by two. A picture too small for a code has no text either.
 struct PatternLayout {
     let size: PixelSize
     let code: PixelRect?
-    /// Where the grid begins.
+    /// The first row below the code, where the grid begins.
     let top: Int
-    /// The side of a square of about one cell of the grid, in pixels: what shapes and letters are measured in.
+    /// The unit of shapes and letters: the side of about one grid cell, in pixels.
     let unit: Int
 
     init(_ size: PixelSize) {
@@ -22,7 +22,7 @@ struct PatternLayout {
 
     var isSmall: Bool { code == nil }
 
-    /// From grid line to grid line, in half cells.
+    /// The rectangle between grid lines, counted in half cells.
     private func area(_ columns: Range<Int>, _ rows: Range<Int>) -> PixelRect {
         func x(_ half: Int) -> Int { half == 128 ? size.width : size.width * half / 128 & ~1 }
         func y(_ half: Int) -> Int { half == 64 ? size.height : top + (size.height - top) * half / 64 & ~1 }
@@ -36,9 +36,9 @@ struct PatternLayout {
     var ramp: PixelRect { isSmall ? area(0..<128, 32..<44) : area(2..<82, 44..<49) }
     var steps: PixelRect { isSmall ? area(0..<128, 44..<48) : area(2..<82, 49..<54) }
     var detail: PixelRect { isSmall ? area(0..<128, 48..<56) : area(84..<126, 32..<54) }
-    /// The band through which words run.
+    /// The band of scrolling text at the bottom.
     var band: PixelRect { isSmall ? area(0..<0, 0..<0) : area(0..<128, 57..<64) }
-    /// The line along which a mark slides.
+    /// The track of the sliding mark.
     var track: PixelRect {
         if isSmall { return area(0..<128, 56..<64) }
         let height = max(2, unit / 2 & ~1)
@@ -47,21 +47,21 @@ struct PatternLayout {
             height: height)
     }
 
-    /// The part of the stage that shapes move in.
+    /// The part of the stage in which shapes move.
     var arena: PixelRect {
         PixelRect(x: stage.x, y: stage.y, width: stage.width, height: max(0, track.y - stage.y))
     }
 
-    /// The largest scale of letters, `wanted` at most, at which `count` of them fit into `width` pixels.
+    /// The largest scale up to `wanted` at which `count` letters fit into `width` pixels.
     func scale(_ wanted: Int, letters count: Int, in width: Int) -> Int {
         max(1, min(wanted, width / max(1, count * PatternFont.advance)))
     }
 
-    /// Letters of `twentieths` of a unit a dot.
+    /// Pixels per dot for letters whose dot is `twentieths` / 20 of a unit.
     func scale(_ twentieths: Int) -> Int { max(1, (unit * twentieths + 10) / 20) }
 }
 
-/// The pattern's colours: dark, so that nothing shines but what is to be judged.
+/// The chart's colours; the surroundings are dark, so that the test elements stand out.
 enum PatternPalette {
     static let backdrop = PatternColour(y: 30, cb: 132, cr: 125)
     static let card = PatternColour(y: 41, cb: 133, cr: 124)
@@ -76,7 +76,7 @@ enum PatternPalette {
     /// sRGB 251, 176, 64.
     static let amber = PatternColour(y: 174, cb: 71, cr: 165)
 
-    /// 75 % colour bars (ITU-R BT.471 order) in BT.709 limited range, and black.
+    /// 75 % colour bars (ITU-R BT.471 order) in BT.709 limited range, then black.
     static let bars = [
         PatternColour(y: 180), PatternColour(y: 168, cb: 44, cr: 136), PatternColour(y: 145, cb: 147, cr: 44),
         PatternColour(y: 133, cb: 63, cr: 52), PatternColour(y: 63, cb: 193, cr: 204),

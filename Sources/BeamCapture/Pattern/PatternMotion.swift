@@ -1,11 +1,11 @@
 import BeamMedia
 
-/// Where moving things are at a moment, in whole numbers only: the same on every machine.
+/// Positions of moving parts at one time, in integers only: the same on every machine.
 struct PatternMotion {
     /// Microseconds since frame 0.
     let moment: Int
 
-    /// A sine wave of a turn of 4096 steps, as -4096…4096; Bhaskara's approximation, right to 0.2 %.
+    /// Sine with a period of 4096, in -4096…4096. Bhaskara I's approximation, accurate to 0.2 %.
     static func sine(_ phase: Int) -> Int {
         let turn = phase & 4095
         let half = turn & 2047
@@ -14,39 +14,39 @@ struct PatternMotion {
         return turn < 2048 ? value : -value
     }
 
-    /// How far a turn of `milliseconds` has gone, 0…4095.
+    /// Phase within a period of `milliseconds`, 0…4095.
     private func phase(_ milliseconds: Int) -> Int { moment % (milliseconds * 1000) * 4096 / (milliseconds * 1000) }
 
-    /// On a circle of `radius` pixels around the middle, once in three seconds, clockwise.
+    /// A point on a circle of `radius` pixels, clockwise, with a period of three seconds.
     func orbit(radius: Int) -> (x: Int, y: Int) {
         let phase = phase(3000)
         return (Self.rounded(Self.sine(phase) * radius), Self.rounded(-Self.sine(phase + 1024) * radius))
     }
 
-    /// On a Lissajous figure within `x` and `y` pixels of the middle.
+    /// A point on a Lissajous figure within ±`x` and ±`y` pixels of the centre.
     func wander(x: Int, y: Int) -> (x: Int, y: Int) {
         (Self.rounded(Self.sine(phase(4000)) * x), Self.rounded(Self.sine(phase(2667) + 512) * y))
     }
 
-    /// To and fro over `length` pixels at an even speed, each way in two seconds.
+    /// Back and forth over `length` pixels at constant speed, two seconds each way.
     func slide(_ length: Int) -> Int {
         let phase = phase(4000)
         return (phase < 2048 ? phase : 4095 - phase) * length / 2047
     }
 
-    /// Pixels at `speed` pixels a second.
+    /// Distance in pixels at `speed` pixels per second.
     func scroll(speed: Int) -> Int { moment / 1000 * speed / 1000 }
 
     private static func rounded(_ product: Int) -> Int { (product + 2048) >> 12 }
 }
 
-/// The numbers that the test pattern shows to people.
+/// The counters that the test chart shows as text.
 enum PatternCounter: CaseIterable {
     case frame, time
 
     var label: String { self == .frame ? "frame" : "time" }
 
-    /// Always `length` letters.
+    /// Always `length` characters long.
     func text(number: UInt32, moment: Int) -> String {
         func padded(_ value: Int, _ width: Int, with padding: String = "0") -> String {
             let digits = String(value)
@@ -62,7 +62,7 @@ enum PatternCounter: CaseIterable {
         }
     }
 
-    /// In letters.
+    /// In characters.
     var length: Int { self == .frame ? 10 : 12 }
 }
 
@@ -73,12 +73,12 @@ extension PatternLayout {
     var titleScale: Int { scale(6) }
     var labelScale: Int { scale(3) }
 
-    /// Letters of the counters.
+    /// Pixels per dot of the counters' digits.
     var counterScale: Int {
         scale(scale(5), letters: PatternCounter.time.length + 4, in: facts.width - 2 * unit)
     }
 
-    /// Where a counter's letters go.
+    /// The rectangle of a counter's digits.
     func counter(_ counter: PatternCounter) -> PixelRect {
         let height = PatternFont.height * counterScale
         let width = counter.length * PatternFont.advance * counterScale

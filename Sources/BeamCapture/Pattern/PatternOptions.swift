@@ -1,10 +1,10 @@
 import BeamMedia
 
-/// What the test pattern is made for.
+/// Size, frame rate and content of the test pattern.
 public struct PatternOptions: Hashable, Sendable {
     /// 2…8192 pixels a side, even or odd.
     public var size: PixelSize
-    /// Frames a second, 1…240.
+    /// Frames per second, 1…240.
     public var frameRate: Double
     public var content: PatternContent
 
@@ -17,7 +17,7 @@ public struct PatternOptions: Hashable, Sendable {
         self.content = content
     }
 
-    /// From one picture that differs to the next, in frames: a source leaves out those between.
+    /// Frames from one distinct picture to the next. A source skips the identical ones between.
     public var framesPerChange: Int {
         content.changeRate.map { max(1, Int((frameRate / $0).rounded())) } ?? 1
     }
@@ -34,7 +34,8 @@ public struct PatternOptions: Hashable, Sendable {
         }
     }
 
-    /// When frame `number` is due, since frame 0. A product and a quotient of doubles: the same on every machine.
+    /// When frame `number` is due, relative to frame 0. One multiplication and one division of doubles: the same on
+    /// every machine.
     func time(of number: Int) -> MediaTime {
         MediaTime(nanoseconds: Int64((Double(number) * 1_000_000_000 / frameRate).rounded()))
     }

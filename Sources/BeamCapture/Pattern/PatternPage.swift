@@ -1,13 +1,14 @@
 import BeamMedia
 
-/// Text that scrolls, upwards and without an end.
+/// Text that scrolls up in an endless loop.
 struct PatternPage: PatternDrawing {
-    /// Rows at most: the text comes again earlier in very high pictures.
-    private static let longest = 4320
+    /// The page's height limit in rows (twice a 4K picture), which bounds its memory. In higher pictures the text
+    /// repeats sooner.
+    private static let maxRows = 4320
 
     private let options: PatternOptions
     private let layout: PatternLayout
-    /// As wide as the picture; its last row is followed by its first.
+    /// As wide as the picture. Its last row is followed by its first.
     private let page: PixelBuffer
     /// Pixels a second.
     private let speed: Int
@@ -18,7 +19,7 @@ struct PatternPage: PatternDrawing {
         let size = options.size
         speed = max(2, size.height * 2 / 9)
         let pen = PatternPen(for: size)
-        let lines = max(1, min(2 * size.height, Self.longest) / pen.pitch)
+        let lines = max(1, min(2 * size.height, Self.maxRows) / pen.pitch)
         page = PixelBuffer(format: .i420, size: PixelSize(width: size.width, height: lines * pen.pitch))
         let canvas = PatternCanvas(page)
         let middle = size.width / 2 & ~1
@@ -33,7 +34,7 @@ struct PatternPage: PatternDrawing {
     func draw(_ number: Int, time: MediaTime, into buffer: PixelBuffer, over drawn: DamageRegion?) -> DamageRegion {
         let canvas = PatternCanvas(buffer)
         if drawn == nil { canvas.fill(canvas.bounds, PatternPalette.black) }
-        // By whole chroma samples.
+        // Even, because chroma samples cover two rows.
         let scroll = PatternMotion(moment: options.moment(of: number)).scroll(speed: speed) & ~1
         var row = scroll % page.size.height
         var y = layout.top

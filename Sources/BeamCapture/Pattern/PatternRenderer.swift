@@ -1,16 +1,16 @@
 import BeamMedia
 import Synchronization
 
-/// Draws the test pattern: some content (`PatternContent`), and the frame's number and capture time as blocks that
+/// Draws the test pattern: a content (`PatternContent`) plus the frame's number and capture time as blocks that
 /// `PatternCode` reads back. I420, BT.709 limited range.
 ///
-/// A frame depends on options, number and time only, and is the same bit for bit on every machine. What stands still is
-/// drawn once; a frame costs what moves in it. Used by one thread.
+/// A frame depends on options, number and time only and is bit-identical on every machine. The static part is drawn
+/// once, so that a frame's cost is its moving parts. Used by one thread.
 public final class PatternRenderer {
     public let options: PatternOptions
     private let scene: any PatternDrawing
-    private let memory: KeptBuffers
-    /// Where the moving parts of the picture made last are.
+    private let memory: BackgroundPool
+    /// Where the moving parts of the last picture are.
     private var last: DamageRegion?
 
     /// - Throws: `unusablePattern`.
@@ -18,20 +18,20 @@ public final class PatternRenderer {
         try options.validate()
         self.options = options
         scene = options.drawing
-        memory = KeptBuffers(size: options.size)
+        memory = BackgroundPool(size: options.size)
     }
 
-    /// Draws the whole of frame `number` (0 or more, its low 32 bits count) into `buffer`, an i420 one of the options'
+    /// Draws all of frame `number` (0 or more; its low 32 bits count) into `buffer`, which is i420 and of the options'
     /// size.
     public func draw(_ number: Int, time: MediaTime, into buffer: PixelBuffer) {
         precondition(buffer.format == .i420 && buffer.size == options.size)
         _ = scene.draw(number, time: time, into: buffer, over: nil)
     }
 
-    /// Frame `number`, as taken at `number` / frame rate. Its damage is what differs from the picture made before.
+    /// Frame `number` with `number` / frame rate as its capture time. Its damage is relative to the last picture made.
     public func picture(_ number: Int) -> Picture { picture(number, time: options.time(of: number)) }
 
-    /// Frame `number`, as taken at `time`. Its damage is what differs from the picture made before.
+    /// Frame `number` with capture time `time`. Its damage is relative to the last picture made.
     public func picture(_ number: Int, time: MediaTime) -> Picture {
         let kept = memory.take()
         let moving = scene.draw(number, time: time, into: kept.buffer, over: kept.drawn)
@@ -43,11 +43,11 @@ public final class PatternRenderer {
     }
 }
 
-/// Buffers that hold the background, and each some frame's moving parts.
-private final class KeptBuffers: Sendable {
+/// A pool of buffers that already contain the background, and the moving parts of an earlier frame.
+private final class BackgroundPool: Sendable {
     struct Kept: Sendable {
         var buffer: PixelBuffer
-        /// Where it differs from the background; nil: everywhere.
+        /// Where the buffer differs from the background; nil: everywhere.
         var drawn: DamageRegion?
     }
 
@@ -61,7 +61,7 @@ private final class KeptBuffers: Sendable {
         idle.withLock { $0.popLast() } ?? Kept(buffer: PixelBuffer(format: .i420, size: size), drawn: nil)
     }
 
-    /// The buffer to hand on: when nobody reads it any more, it comes back by itself.
+    /// A view of `buffer` to hand on. When its last reader releases it, the buffer returns to the pool.
     func lend(_ buffer: PixelBuffer, drawn: DamageRegion) -> PixelBuffer {
         PixelBuffer(format: .i420, size: size, planes: buffer.planes) { [weak self] in
             self?.takeBack(Kept(buffer: buffer, drawn: drawn))

@@ -12,7 +12,7 @@ struct PatternScene: PatternDrawing {
     private let ball: Coverage
     private let digits: [Character: LumaTile]
     private let wordsTile: LumaTile
-    /// After how many pixels the words come again.
+    /// The text repeats after this many pixels.
     private let wordsPeriod: Int
 
     init(_ options: PatternOptions) {
@@ -36,7 +36,7 @@ struct PatternScene: PatternDrawing {
                         isNumber: true)
                 )
             })
-        // Long enough for one copy from any place on.
+        // Long enough to copy a full width starting anywhere in the first period.
         let scale = layout.scale(4)
         wordsPeriod = Self.words.count * PatternFont.advance * scale
         let copies = 2 + options.size.width / wordsPeriod
@@ -116,7 +116,7 @@ struct PatternScene: PatternDrawing {
 }
 
 extension PixelRect {
-    /// With all the pixels whose chroma samples this rectangle's pixels share.
+    /// Widened to whole 2 × 2 chroma blocks.
     fileprivate var widenedToEven: PixelRect {
         let (left, top) = (x & ~1, y & ~1)
         return PixelRect(x: left, y: top, width: (maxX + 1 & ~1) - left, height: (maxY + 1 & ~1) - top)
@@ -124,7 +124,7 @@ extension PixelRect {
 }
 
 extension LumaTile {
-    /// The tile side by side with itself, `count` times.
+    /// `count` copies of the tile, side by side.
     fileprivate func repeated(_ count: Int) -> LumaTile {
         var tile = LumaTile(width: width * count, height: height, y: 0)
         tile.samples.removeAll(keepingCapacity: true)

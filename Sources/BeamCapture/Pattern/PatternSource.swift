@@ -2,10 +2,10 @@ import BeamClock
 import BeamMedia
 import Synchronization
 
-/// The test pattern as a source: frame n at n / frame rate after the start.
+/// The test pattern as a source: frame n is due n / frame rate after the start.
 ///
-/// Frames that it is too late for are skipped and counted; their numbers are missing, as are those of frames that look
-/// like the one before. While nobody watches, its clock stands still.
+/// Frames that can't be delivered in time are skipped and counted. Their numbers are missing, as are those of frames
+/// identical to the one before. The clock pauses while nobody watches.
 public final class PatternSource: PictureSource {
     public let info: SourceInfo
     private let options: PatternOptions
@@ -20,7 +20,7 @@ public final class PatternSource: PictureSource {
             description: options.content.description, size: options.size, frameRate: options.frameRate)
     }
 
-    /// Frames that were due while an earlier one was still being handed on.
+    /// Frames skipped because an earlier one was still being delivered.
     public var skipped: UInt64 { skippedFrames.load(ordering: .relaxed) }
 
     public func run(deliver: (Picture) -> Void) throws(CaptureError) {
@@ -46,12 +46,12 @@ public final class PatternSource: PictureSource {
     public func stop() { control.stop() }
 }
 
-/// When which frame is due, from one activation to the next.
+/// The frames' due times within one activation.
 struct PatternSchedule {
     private let options: PatternOptions
     private let start: MediaTime
 
-    /// `frame` is due at `time`.
+    /// Frame `frame` is due at `time`.
     init(_ options: PatternOptions, frame: Int, at time: MediaTime) {
         self.options = options
         start = MediaTime(nanoseconds: time.nanoseconds - options.time(of: frame).nanoseconds)
@@ -61,14 +61,13 @@ struct PatternSchedule {
         MediaTime(nanoseconds: start.nanoseconds + options.time(of: number).nanoseconds)
     }
 
-    /// The frame to show after `number`: the following one that differs, or, when others were due already, the latest of
-    /// them.
+    /// The frame after `number` to show at `now`: the next distinct one, or the latest that is already due.
     func next(after number: Int, at now: MediaTime) -> Int {
         let step = options.framesPerChange
         let following = number / step + 1
         let elapsed = Double((now - start).inNanoseconds)
         var next = max(following, Int(elapsed * options.frameRate / 1_000_000_000 / Double(step)))
-        // Rounding may be one frame off.
+        // The floating-point estimate may be one frame too high.
         while next > following, time(of: next * step) > now { next -= 1 }
         return next * step
     }

@@ -1,12 +1,13 @@
 import BeamMedia
 
-/// Numbers that look random and are the same everywhere: a linear congruential generator (Numerical Recipes' constants).
+/// Pseudorandom numbers, the same on every machine: a linear congruential generator with the constants of Numerical
+/// Recipes.
 struct PatternNumbers {
     private var state: UInt32
 
     init(seed: UInt32) { state = seed }
 
-    /// 0…65535; the upper bits, which are the better ones.
+    /// 0…65535: the upper 16 bits, which are more random than the lower ones.
     mutating func next() -> Int {
         state = state &* 1_664_525 &+ 1_013_904_223
         return Int(state >> 16)
@@ -16,7 +17,7 @@ struct PatternNumbers {
     mutating func next(below bound: Int) -> Int { next() % bound }
 }
 
-/// Writes text of the kind that stands on screens, in letters of one size.
+/// Writes text in letters of one size, similar to program code on a screen.
 struct PatternPen {
     private static let words = [
         "the", "of", "capture", "frame", "encoder", "int", "return", "static", "void", "if", "else", "for", "while",
@@ -28,14 +29,14 @@ struct PatternPen {
     let scale: Int
     private let shapes: [Coverage]
 
-    /// Letters on screens are as large as they are, however many pixels the screen has.
+    /// Letters keep their size in pixels, whatever the picture's size, as on a real screen.
     init(for size: PixelSize) {
         let scale = size.width < 640 || size.height < 360 ? 1 : 2
         self.scale = scale
         shapes = (32..<127).map { PatternFont.coverage(Character(UnicodeScalar(UInt8($0))), scale: scale) }
     }
 
-    /// From one letter to the next, and from one line to the next, in pixels; both even, as 4:2:0's chroma wants it.
+    /// Distance between letters and between lines in pixels; both even, because 4:2:0 chroma is subsampled by two.
     var advance: Int { PatternFont.advance * scale }
     var pitch: Int { 10 * scale }
 
@@ -47,7 +48,7 @@ struct PatternPen {
         }
     }
 
-    /// `count` letters of words.
+    /// `count` characters of random words.
     func words(_ count: Int, _ numbers: inout PatternNumbers) -> String {
         var text = ""
         while text.utf8.count < count {
@@ -57,7 +58,7 @@ struct PatternPen {
         return String(text.prefix(count))
     }
 
-    /// Fills `rect` with lines like a program's, in several colours.
+    /// Fills `rect` with coloured lines that resemble source code.
     func fill(_ rect: PixelRect, _ paper: PatternPaper, on canvas: PatternCanvas, _ numbers: inout PatternNumbers) {
         canvas.fill(rect, paper.ground)
         var y = rect.y + scale
@@ -75,12 +76,12 @@ struct PatternPen {
     }
 }
 
-/// What text is written on, and in what colours.
+/// Background and text colours.
 struct PatternPaper {
     let ground: PatternColour
     let inks: [PatternColour]
 
-    /// sRGB 252, 252, 250 with dark inks, and 30, 30, 46 with light ones.
+    /// Light: sRGB 252, 252, 250. Dark: sRGB 30, 30, 46.
     static let light = PatternPaper(
         ground: PatternColour(y: 232, cb: 127, cr: 128),
         inks: [

@@ -1,49 +1,49 @@
 import BeamMedia
 import CXCB
 
-/// Where on the X server the picture lies at the moment.
+/// The current position of the captured picture on the X server.
 struct CaptureTarget {
-    /// What images are asked of.
+    /// The drawable that is grabbed.
     var drawable: xcb_drawable_t
-    /// The picture's top left pixel in `drawable`.
+    /// The picture's top left pixel, in `drawable`'s coordinates.
     var origin: (x: Int, y: Int)
     var size: PixelSize
-    /// The part of the picture that `drawable` has; in the picture's coordinates.
+    /// The part of the picture that `drawable` contains, in the picture's coordinates.
     var readable: PixelRect
-    /// The picture's top left pixel in the window whose damage is watched.
+    /// The picture's top left pixel, in the coordinates of the window whose damage is reported.
     var damageOrigin: (x: Int, y: Int)
-    /// The window that the pointer's place is asked of, and the picture's top left pixel in it.
+    /// The window that pointer positions are queried for, and the picture's top left pixel in its coordinates.
     var pointerWindow: xcb_window_t
     var pointerOrigin: (x: Int, y: Int)
     var layout: PixelLayout
 
     var isWhollyReadable: Bool { readable.contains(PixelRect(size)) }
 
-    /// Whether pixels that were fetched from `other` are this target's too.
+    /// Whether pixels grabbed for `other` are valid for this target too.
     func hasSamePixels(as other: CaptureTarget) -> Bool {
         drawable == other.drawable && origin == other.origin && size == other.size && readable == other.readable
             && layout.visual == other.layout.visual
     }
 }
 
-/// The part of a display that is captured, and how it is followed.
+/// The captured part of a display, and how to follow it when it moves.
 protocol CaptureArea: AnyObject {
-    /// For a person: "monitor HDMI-1".
+    /// Person-facing: "monitor HDMI-1".
     var description: String { get }
-    /// The window whose damage, with that of all inside it, is the area's.
+    /// The window whose damage, including that of its descendants, covers the area.
     var damageWindow: xcb_window_t { get }
     var warnings: [String] { get }
-    /// Where the picture is now.
+    /// The picture's current position.
     func resolve() throws(AreaFailure) -> CaptureTarget
-    /// Whether the target may be another one after this event. Throws when it is the area's end.
+    /// Whether the target may have changed with this event. Throws if the area ended with it.
     func isMoved(by event: XEvent) throws(AreaFailure) -> Bool
 }
 
-/// Why an area has no place on the display.
+/// Why an area can't be located on the display.
 enum AreaFailure: Error {
-    /// For good.
+    /// Permanently.
     case ended(CaptureError)
-    /// Perhaps for a moment: programs that arrange monitors switch them off and on.
+    /// Possibly for a moment only: tools that rearrange monitors switch them off and on.
     case absent(CaptureError)
     case x(XFailure)
 }

@@ -4,15 +4,15 @@ import CXCB
 import Glibc
 import Synchronization
 
-/// What other threads tell the capture thread, and how they wake it.
+/// Carries commands from other threads to the capture thread, and wakes it.
 final class CaptureControl: Sendable {
     private let stopped = Atomic(false)
     private let active = Atomic(false)
     private let bufferAwaited = Atomic(false)
-    /// An eventfd; -1 where the system has none left, which `init` reports.
+    /// An eventfd.
     private let descriptor: CInt
 
-    /// Nil where the system has no file descriptor left.
+    /// Nil if the process has no file descriptor left.
     init?() {
         descriptor = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         if descriptor < 0 { return nil }
@@ -33,10 +33,11 @@ final class CaptureControl: Sendable {
         if wasActive != isActive { wake() }
     }
 
-    /// The capture thread has no free buffer: the next one that comes back wakes it. Look again for one after this call.
+    /// Makes the next returned buffer wake the capture thread. The caller has to look for a free buffer once more after
+    /// this call, in case one was returned just before.
     func awaitBuffer() { bufferAwaited.store(true, ordering: .sequentiallyConsistent) }
 
-    /// A buffer has come back; any thread may say so.
+    /// Any thread may call this when it returns a buffer.
     func bufferReturned() {
         if bufferAwaited.exchange(false, ordering: .sequentiallyConsistent) { wake() }
     }
@@ -46,12 +47,12 @@ final class CaptureControl: Sendable {
         _ = write(descriptor, &one, MemoryLayout.size(ofValue: one))
     }
 
-    /// Waits until another thread wakes this one, the X server (`server`: its connection's descriptor) has sent something, or
-    /// `deadline`. May return early.
+    /// Waits until another thread wakes this one, the X server has sent something on connection descriptor `server`, or
+    /// `deadline` has passed. May return early.
     func wait(server: CInt?, until deadline: MediaTime?) {
         var descriptors = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-            // A negative descriptor is left out.
+            // poll(2) ignores negative descriptors.
             pollfd(fd: server ?? -1, events: Int16(POLLIN), revents: 0),
         ]
         if let deadline {
@@ -68,8 +69,8 @@ final class CaptureControl: Sendable {
     }
 }
 
-/// Runs `body` with SIGPIPE held back: libxcb writes to the server's socket without a word against it, and a server that has
-/// gone away must end in an error, not end the program.
+/// Runs `body` with SIGPIPE blocked. libxcb writes to the server's socket without MSG_NOSIGNAL, so that a server that
+/// has gone would end the program instead of causing an error.
 func withoutBrokenPipeSignal<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
 ) throws(Failure) -> Value {

@@ -3,11 +3,12 @@ import BeamMedia
 import CXCB
 import Glibc
 
-/// The capture thread's work: waits until something changes, fetches what changed, hands a picture on.
+/// The capture thread's work: waits for changes, grabs them and delivers pictures.
 final class CaptureLoop {
+    /// How often the pointer's position is queried if the server sends no motion events.
     private static let pointerPollInterval = Duration.milliseconds(50)
-    /// How long a monitor may be switched off, as programs that rearrange them do, and how long grabs may fail on end.
-    private static let patience = Duration.seconds(2)
+    /// How long failures are retried: a monitor switched off while monitors are rearranged, or refused grabs.
+    private static let retryLimit = Duration.seconds(2)
     private static let retryInterval = Duration.milliseconds(50)
 
     private let connection: XConnection
@@ -20,23 +21,23 @@ final class CaptureLoop {
 
     private var target: CaptureTarget
     private var frames: FrameStore
-    /// What was handed on last, at this size, and how the pointer stood in it.
+    /// The last delivered frame (nil after a change of size) and the pointer as drawn in it.
     private var lastFrame: Frame?
     private var shownPointer: PointerOverlay.Appearance?
-    /// What has changed since then.
+    /// Damage since the last delivered frame.
     private var pending = DamageRegion()
     private var pictureCount: UInt64 = 0
 
     private var isWatched = false
-    /// The whole picture is to be handed on, changed or not.
+    /// The next picture is delivered whole, changed or not.
     private var wantsWhole = false
-    /// Something may have changed: worth asking the server.
-    private var wantsLook = false
+    /// Something may have changed, so the server has to be asked.
+    private var wantsGrab = false
     private var isTargetOutdated = false
-    private var lastLook: MediaTime?
-    private var budget: LookBudget
-    /// When things first went wrong that may come right again, and when to try next.
-    private var trouble: (since: MediaTime, retry: MediaTime)?
+    private var lastGrab: MediaTime?
+    private var budget: GrabBudget
+    /// Time of the first in a series of temporary failures, and of the next retry.
+    private var failure: (since: MediaTime, retry: MediaTime)?
 
     init(
         _ connection: XConnection, area: any CaptureArea, target: CaptureTarget, damage: any DamageSource,
@@ -50,7 +51,7 @@ final class CaptureLoop {
         self.pointer = pointer
         self.grabber = grabber
         interval = .nanoseconds(Int64(1_000_000_000 / min(max(maxFrameRate, 0.1), 1000)))
-        budget = LookBudget(interval: interval)
+        budget = GrabBudget(interval: interval)
         frames = FrameStore(size: target.size)
     }
 
@@ -58,44 +59,45 @@ final class CaptureLoop {
     func run(deliver: (Picture) -> Void) throws(CaptureError) {
         while true {
             do throws(AreaFailure) {
-                guard try turn(deliver) else { return }
+                guard try step(deliver) else { return }
             } catch {
                 switch error {
                 case .ended(let error): throw error
-                case .absent(let error): try bear(error)
+                case .absent(let error): try scheduleRetry(after: error)
                 case .x(.interrupted): return
                 case .x(let failure):
                     guard !connection.isBroken, case .refused = failure else {
                         throw .serverGone(display: connection.name)
                     }
-                    // What was asked of has changed or gone while the question was on its way.
-                    try bear(connection.captureError(failure))
+                    // The drawable changed or went away while the request was on its way.
+                    try scheduleRetry(after: connection.captureError(failure))
                 }
             }
         }
     }
 
-    /// Something fails that may come right again: looks for the target anew after a while, but not for ever.
-    private func bear(_ error: CaptureError) throws(CaptureError) {
+    /// Schedules a retry after a temporary failure, including a new search for the target. Throws `error` once failures
+    /// have lasted for `retryLimit`.
+    private func scheduleRetry(after error: CaptureError) throws(CaptureError) {
         let now = MediaTime.now
-        let since = trouble?.since ?? now
-        if now - since > Self.patience { throw error }
-        trouble = (since, now + Self.retryInterval)
+        let since = failure?.since ?? now
+        if now - since > Self.retryLimit { throw error }
+        failure = (since, now + Self.retryInterval)
         isTargetOutdated = true
-        wantsLook = true
+        wantsGrab = true
     }
 
-    /// One round: takes in what has happened, then does what is due or waits. False when there is nothing more to do.
-    private func turn(_ deliver: (Picture) -> Void) throws(AreaFailure) -> Bool {
+    /// One iteration: processes events, then does what is due or waits. False once stopped.
+    private func step(_ deliver: (Picture) -> Void) throws(AreaFailure) -> Bool {
         try takeEvents()
         if control.isStopped { return false }
-        followWatchers()
+        updateWatched()
         guard isWatched else {
             wait(until: nil)
             return true
         }
-        if let trouble, MediaTime.now < trouble.retry {
-            wait(until: trouble.retry)
+        if let failure, MediaTime.now < failure.retry {
+            wait(until: failure.retry)
             return true
         }
         if isTargetOutdated { try follow() }
@@ -104,13 +106,14 @@ final class CaptureLoop {
             return true
         }
         if MediaTime.now < due {
-            // What the server says until then can wait too, unless it may move the time.
-            wait(until: due, forServer: !wantsLook)
+            // Damage and pointer events can wait until then. They could bring the time forward only if no grab is
+            // planned yet.
+            wait(until: due, forServer: !wantsGrab)
         } else if !frames.hasFree {
             control.awaitBuffer()
             if !frames.hasFree { control.wait(server: nil, until: nil) }
         } else {
-            try look(deliver)
+            try grabChanges(deliver)
         }
         return true
     }
@@ -118,10 +121,10 @@ final class CaptureLoop {
     private func takeEvents() throws(AreaFailure) {
         while let event = connection.nextEvent() {
             switch event {
-            case .damaged, .pointerMoved: wantLook()
+            case .damaged, .pointerMoved: requestGrab()
             case .pointerChanged:
                 pointer?.imageChanged()
-                wantLook()
+                requestGrab()
             default:
                 if try area.isMoved(by: event) { isTargetOutdated = true }
             }
@@ -129,9 +132,9 @@ final class CaptureLoop {
         if connection.isBroken { throw .x(.connectionLost) }
     }
 
-    private func wantLook() {
-        if !wantsLook { budget.want(now: .now) }
-        wantsLook = true
+    private func requestGrab() {
+        if !wantsGrab { budget.changed(now: .now) }
+        wantsGrab = true
     }
 
     private func wait(until deadline: MediaTime?, forServer: Bool = true) {
@@ -139,31 +142,32 @@ final class CaptureLoop {
         control.wait(server: forServer ? connection.descriptor : nil, until: deadline)
     }
 
-    /// Nobody watches any more, or somebody does.
-    private func followWatchers() {
+    /// Starts or stops capturing when the first viewer comes or the last one goes.
+    private func updateWatched() {
         guard control.isActive != isWatched else { return }
         isWatched.toggle()
         pointer?.setWatched(isWatched)
         if isWatched {
             wantsWhole = true
-            wantsLook = true
+            wantsGrab = true
         }
     }
 
-    /// When to ask the server what has changed: at once after a rest, else as soon as the frame rate allows.
+    /// When to ask the server for changes: at once after a pause, otherwise as soon as the frame rate allows. Nil: not
+    /// until an event.
     private var dueTime: MediaTime? {
-        let slot = lastLook.map { $0 + interval } ?? .zero
+        let slot = lastGrab.map { $0 + interval } ?? .zero
         if damage.isPolled { return slot }
-        if wantsLook { return budget.due }
-        if let pointer, pointer.isPolled { return max(slot, lastLook.map { $0 + Self.pointerPollInterval } ?? .zero) }
+        if wantsGrab { return budget.due }
+        if let pointer, pointer.isPolled { return max(slot, lastGrab.map { $0 + Self.pointerPollInterval } ?? .zero) }
         return nil
     }
 
-    /// The area may have moved, or changed its size.
+    /// Locates the area again after it may have moved or changed its size.
     private func follow() throws(AreaFailure) {
         isTargetOutdated = false
-        // Though the pixels may be the same, the pointer is elsewhere in them.
-        wantsLook = true
+        // Even if the pixels are the same, the pointer's position relative to them has changed.
+        wantsGrab = true
         let next = try area.resolve()
         defer { target = next }
         guard !next.hasSamePixels(as: target) else { return }
@@ -180,16 +184,16 @@ final class CaptureLoop {
         wantsWhole = true
     }
 
-    /// Asks what has changed, and hands on a picture if anything has.
-    private func look(_ deliver: (Picture) -> Void) throws(AreaFailure) {
-        wantsLook = false
+    /// Asks the server for changes, and delivers a picture if there are any.
+    private func grabChanges(_ deliver: (Picture) -> Void) throws(AreaFailure) {
+        wantsGrab = false
         let now = MediaTime.now
-        lastLook = now
-        budget.look(now: now)
+        lastGrab = now
+        budget.grabbed(now: now)
         if target.readable.isEmpty, let lastFrame {
-            // Nothing to be seen for now: a newcomer gets what was seen last.
-            trouble = nil
-            if wantsWhole { hand(lastFrame, at: now, deliver) }
+            // Nothing is visible now. A new viewer gets the last picture.
+            failure = nil
+            if wantsWhole { handOn(lastFrame, at: now, deliver) }
             return
         }
         var appearance: PointerOverlay.Appearance?
@@ -211,11 +215,11 @@ final class CaptureLoop {
             }
             guard wantsWhole || !pending.isEmpty else {
                 shownPointer = appearance
-                trouble = nil
+                failure = nil
                 return
             }
             guard let frame = try frames.takeFree(allocate: grabber.allocate) else {
-                wantsLook = true
+                wantsGrab = true
                 return
             }
             let time = MediaTime.now
@@ -223,17 +227,17 @@ final class CaptureLoop {
             frame.stale = DamageRegion()
             if let appearance, let pointer {
                 pointer.draw(appearance, into: frame)
-                // Next time the display's own pixels are wanted there.
+                // Refetch these pixels next time to remove the pointer.
                 frame.stale.insert(appearance.frame.intersection(PixelRect(target.size)))
             }
-            trouble = nil
+            failure = nil
             shownPointer = appearance
             frames.markStale(meanwhile)
             pending.formUnion(meanwhile)
-            hand(frame, at: time, deliver)
+            handOn(frame, at: time, deliver)
             if !meanwhile.isEmpty {
                 pending = meanwhile
-                wantLook()
+                requestGrab()
             }
         } catch {
             switch error {
@@ -244,7 +248,7 @@ final class CaptureLoop {
         }
     }
 
-    private func hand(_ frame: Frame, at time: MediaTime, _ deliver: (Picture) -> Void) {
+    private func handOn(_ frame: Frame, at time: MediaTime, _ deliver: (Picture) -> Void) {
         let picture = Picture(
             buffer: frame.lend(control), time: time, damage: wantsWhole ? nil : pending, number: pictureCount)
         pictureCount += 1

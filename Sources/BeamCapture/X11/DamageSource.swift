@@ -2,25 +2,25 @@ import BeamMedia
 import CXCB
 import Glibc
 
-/// Tells what has changed of the picture, and fetches it.
+/// Reports which parts of the picture have changed, and fetches them.
 protocol DamageSource: AnyObject {
-    /// True: nothing wakes the capture thread; it has to ask again and again.
+    /// True if the server sends no damage events, so that the capture thread has to poll.
     var isPolled: Bool { get }
-    /// The picture comes from elsewhere from now on.
+    /// Called when the picture is taken from another place from now on.
     func targetChanged()
-    /// Sends the question, without waiting.
+    /// Sends the query without waiting for the reply.
     func ask()
-    /// What has changed since the last question, in the picture's coordinates, and not beyond it.
+    /// The damage since the last query, in the picture's coordinates and clipped to it.
     func answer(for target: CaptureTarget) throws(Grabber.Failure) -> DamageRegion
-    /// Brings `region` of `frame` up to date. Returns what has changed since the answer: where the display goes on changing,
-    /// some of that may be in the frame already, and all of it has to be fetched again.
+    /// Updates `region` of `frame`. Returns the damage since the answer. While the display keeps changing, the frame
+    /// may contain some of that already; all of it has to be fetched again.
     func fetch(
         _ region: DamageRegion, of target: CaptureTarget, into frame: Frame
     ) throws(Grabber.Failure) -> DamageRegion
 }
 
-/// Damage as the X server reports it: one event when something changes after a rest; then the region is asked for, once a
-/// picture, whatever was drawn.
+/// Damage reported by the X server: one event on the first change, then one query of the region per picture, however
+/// much was drawn.
 final class ReportedDamage: DamageSource {
     private let connection: XConnection
     private let grabber: Grabber
@@ -30,7 +30,7 @@ final class ReportedDamage: DamageSource {
 
     let isPolled = false
 
-    /// Watches a window and all inside it. Both resources end with the connection.
+    /// Watches a window and its descendants. Both resources are freed with the connection.
     init(_ connection: XConnection, window: xcb_window_t, grabber: Grabber) throws(XFailure) {
         self.connection = connection
         self.grabber = grabber
@@ -66,13 +66,13 @@ final class ReportedDamage: DamageSource {
     func fetch(
         _ region: DamageRegion, of target: CaptureTarget, into frame: Frame
     ) throws(Grabber.Failure) -> DamageRegion {
-        // The question goes with the last request for pixels, and costs no wait of its own.
+        // The query is sent with the last pixel request, so that it costs no round trip of its own.
         try grabber.grab(region, of: target, into: frame, afterRequests: ask)
         return try answer(for: target)
     }
 
-    /// The server lists rectangles row by row. Very many are joined with their neighbours first, since each one inserted
-    /// is compared with all.
+    /// Converts the server's rectangles, which it lists row by row. More than 64 are merged in groups of neighbours
+    /// first, because each insertion compares with all earlier ones.
     private static func region(
         _ rectangles: UnsafeBufferPointer<xcb_rectangle_t>, _ target: CaptureTarget
     ) -> DamageRegion {
@@ -93,7 +93,7 @@ final class ReportedDamage: DamageSource {
     }
 }
 
-/// For servers that don't report damage: fetches the whole picture each time, and compares it with the last.
+/// For servers without DAMAGE: fetches the whole picture each time and compares it with the last one.
 final class ComparedDamage: DamageSource {
     private let grabber: Grabber
     private var last: Frame?
@@ -130,7 +130,7 @@ final class ComparedDamage: DamageSource {
     func fetch(
         _ region: DamageRegion, of target: CaptureTarget, into frame: Frame
     ) throws(Grabber.Failure) -> DamageRegion {
-        // What was compared is what counts.
+        // The pixels that were compared, so that picture and damage agree.
         guard let last else { return DamageRegion() }
         for rect in region.rects {
             let rect = rect.intersection(target.readable)
@@ -142,7 +142,7 @@ final class ComparedDamage: DamageSource {
         return DamageRegion()
     }
 
-    /// Bands of rows, and in each the columns between the first and the last pixel that differ.
+    /// For each band of 16 rows, the columns from the first to the last pixel that differs.
     private static func difference(_ old: Frame, _ new: Frame) -> DamageRegion {
         let bandHeight = 16
         var region = DamageRegion()

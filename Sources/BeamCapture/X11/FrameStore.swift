@@ -1,15 +1,15 @@
 import BeamMedia
 import Synchronization
 
-/// A buffer that pictures are grabbed into, again and again; the capture thread's.
+/// A reusable buffer for grabbed pictures. Owned by the capture thread.
 final class Frame {
     let size: PixelSize
     let memory: any PixelMemory
-    /// What on the display may differ from what the buffer holds.
+    /// The part of the buffer that may differ from the display.
     var stale: DamageRegion
     fileprivate let loan = Loan()
 
-    /// Whether somebody holds a picture of it.
+    /// Whether a picture of this buffer is still in use.
     var isLent: Bool { loan.isOut }
 
     /// Bytes from one row to the next.
@@ -23,13 +23,13 @@ final class Frame {
 
     func pixel(x: Int, y: Int) -> UnsafeMutableRawPointer { memory.base + y * stride + x * 4 }
 
-    /// The buffer as a picture's; it counts as lent until the last holder lets go, who may be on any thread.
+    /// The buffer as a picture's pixels. It counts as lent until the last holder, on any thread, releases it.
     func lend(_ control: CaptureControl) -> PixelBuffer {
         let loan = loan
         let memory = memory
         loan.begin()
         return PixelBuffer(format: .bgrx, size: size, planes: [Plane(base: memory.base, stride: stride)]) {
-            // Holding the memory here keeps it until now, though the store may have gone on to another size.
+            // Keeps the memory alive until now, even if the store has been replaced by one of another size.
             withExtendedLifetime(memory) { loan.end() }
             control.bufferReturned()
         }
@@ -37,7 +37,7 @@ final class Frame {
 }
 
 private final class Loan: Sendable {
-    /// Pictures of the frame that somebody holds.
+    /// The number of pictures of this frame in use.
     private let holders = Atomic(0)
 
     var isOut: Bool { holders.load(ordering: .sequentiallyConsistent) > 0 }
@@ -47,9 +47,9 @@ private final class Loan: Sendable {
     func end() { holders.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
 }
 
-/// The few buffers of one size that pictures take turns in, made when first needed.
+/// A pool of buffers of one size, allocated when first needed.
 final class FrameStore {
-    /// One in the hands of each of the encoder and the slot before it, one to grab into, one to spare.
+    /// One held by the encoder, one in the slot before it, one to grab into, one spare.
     static let limit = 4
 
     let size: PixelSize
@@ -57,14 +57,14 @@ final class FrameStore {
 
     init(size: PixelSize) { self.size = size }
 
-    /// What has changed on the display makes every buffer that much older.
+    /// Adds damage to every buffer's stale region.
     func markStale(_ region: DamageRegion) {
         for frame in frames { frame.stale.formUnion(region) }
     }
 
     var hasFree: Bool { frames.count < Self.limit || frames.contains { !$0.isLent } }
 
-    /// The free buffer with the least to grab; nil when none is free. `allocate` makes memory for a new one.
+    /// The free buffer with the smallest stale area, or a new one from `allocate`; nil if all are lent.
     func takeFree<Failure: Error>(
         allocate: (_ byteCount: Int) throws(Failure) -> any PixelMemory
     ) throws(Failure) -> Frame? {

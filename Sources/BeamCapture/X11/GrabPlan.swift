@@ -1,20 +1,24 @@
 import BeamMedia
 
-/// How a stale region is fetched: the server writes an image's rows without gaps, so only bands of the picture's full width
-/// can go straight to their place. What is narrow goes through other memory and is copied.
+/// How to fetch a stale region. The server writes an image's rows without gaps, so only bands of the picture's full
+/// width can go straight into the frame. Narrower pieces go through scratch memory and are copied.
 struct GrabPlan: Equatable {
-    /// Of full width. None overlaps or touches another; from the top down.
+    /// Full-width bands, from top to bottom, without overlaps or shared edges.
     private(set) var bands: [PixelRect] = []
-    /// The rest, none inside a band.
+    /// The remaining rectangles, none inside a band.
     private(set) var pieces: [PixelRect] = []
 
-    /// For pictures of `size`, of which `readable` can be fetched at all. `inPlace` false: everything is copied.
+    /// - Parameters:
+    ///   - size: the picture's size.
+    ///   - readable: the part of the picture that can be fetched.
+    ///   - inPlace: false if the frame can't be written directly, so that everything is copied.
     init(_ region: DamageRegion, size: PixelSize, readable: PixelRect, inPlace: Bool) {
         let spansRows = readable.x <= 0 && readable.maxX >= size.width
         for rect in region.rects {
             let rect = rect.intersection(PixelRect(size)).intersection(readable)
             guard !rect.isEmpty else { continue }
-            // Twice the pixels, once by the server and once by the copy, cost more than a band of up to twice the width.
+            // A piece is moved twice, by the server and by the copy, so a band of up to twice its width is no more
+            // work.
             if inPlace, spansRows, rect.width * 2 >= size.width {
                 bands.append(PixelRect(x: 0, y: rect.y, width: size.width, height: rect.height))
             } else {

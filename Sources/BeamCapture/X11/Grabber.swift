@@ -2,12 +2,12 @@ import BeamMedia
 import CXCB
 import Glibc
 
-/// Fetches pixels from the X server into frames: all requests at once, then one wait for the replies.
+/// Grabs pixels from the X server into frames: sends all requests, then waits once for all replies.
 final class Grabber {
     private let connection: XConnection
-    /// Through shared memory; otherwise through the connection.
+    /// True: through shared memory. False: through the connection.
     let isShared: Bool
-    /// Where the server writes what is then copied to its place.
+    /// Shared memory for pieces that are copied into the frame afterwards.
     private var scratch: SharedSegment?
 
     private enum Step {
@@ -37,7 +37,7 @@ final class Grabber {
         }
     }
 
-    /// Memory for a frame, in which this grabber can write.
+    /// Memory for a frame that this grabber can write to.
     func allocate(_ byteCount: Int) throws(Failure) -> any PixelMemory {
         guard isShared else { return HeapMemory(byteCount: byteCount) }
         do throws(SharedSegment.Failure) {
@@ -47,15 +47,15 @@ final class Grabber {
         }
     }
 
-    /// Fetches `region` of the picture into `frame`. Where it fails, the frame holds old and new pixels.
+    /// Fetches `region` of the picture into `frame`. After an error the frame holds a mix of old and new pixels.
     ///
-    /// `afterRequests` may send a question that the server answers once it has written all the pixels.
+    /// - Parameter afterRequests: may send a query; the server answers it after it has written all the pixels.
     func grab(
         _ region: DamageRegion, of target: CaptureTarget, into frame: Frame, afterRequests: () -> Void
     ) throws(Failure) {
         let segment = target.layout.isBGRX ? frame.memory as? SharedSegment : nil
         let plan = GrabPlan(region, size: target.size, readable: target.readable, inPlace: segment != nil)
-        // Requests without their replies fetched would keep those in memory for ever.
+        // Every reply has to be taken, otherwise libxcb keeps it in memory. After an error the steps are dropped.
         defer { steps.removeAll(keepingCapacity: true) }
         scratchUsed = 0
         if let segment {
@@ -68,7 +68,7 @@ final class Grabber {
             }
             let bytes = target.layout.stride(width: piece.width) * piece.height
             if scratchUsed + bytes > scratch?.byteCount ?? 0 {
-                // What was asked for before has to be out of the way first, by arriving.
+                // Earlier pieces have to be copied out of the scratch memory before it is reused.
                 try finish(target, frame)
                 try growScratch(to: bytes, target: target)
             }
@@ -83,7 +83,7 @@ final class Grabber {
     private func growScratch(to bytes: Int, target: CaptureTarget) throws(Failure) {
         scratchUsed = 0
         guard scratch?.byteCount ?? 0 < bytes else { return }
-        // The largest piece there can be, so that this happens once for each size.
+        // Sized for the largest possible piece, so that this happens once per picture size.
         let largest = target.layout.stride(width: target.size.width) * target.size.height
         let share = target.layout.isBGRX && target.isWhollyReadable ? largest / 2 + 4096 : largest
         scratch = nil
@@ -117,7 +117,7 @@ final class Grabber {
         steps.append(.throughConnection(sequence: cookie.sequence, rect: rect))
     }
 
-    /// Waits for all replies, and copies what isn't in its place yet. Every reply is taken, also after one has failed.
+    /// Waits for all replies and copies pieces to their place. Continues after an error, so that every reply is taken.
     private func finish(_ target: CaptureTarget, _ frame: Frame) throws(Failure) {
         var failure: XFailure?
         for step in steps {

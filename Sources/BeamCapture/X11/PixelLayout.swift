@@ -1,7 +1,7 @@
 import BeamMedia
 import CXCB
 
-/// How a drawable's pixels lie in memory, and how they become blue, green, red and an unused byte.
+/// The memory layout of a drawable's pixels, and their conversion to BGRX.
 final class PixelLayout: Sendable {
     private struct Channel: Sendable, Hashable {
         let shift: Int
@@ -20,17 +20,17 @@ final class PixelLayout: Sendable {
         }
     }
 
-    /// The visual's id: two drawables with the same one have the same layout.
+    /// The visual's id. Drawables with the same id have the same layout.
     let visual: xcb_visualid_t
-    /// The pixels are BGRX as they are.
+    /// The server's pixels are BGRX already.
     let isBGRX: Bool
     let bytesPerPixel: Int
     private let scanlinePad: Int
     private let channels: (red: Channel, green: Channel, blue: Channel)
-    /// For 16-bit pixels: BGRX for each.
+    /// For 16-bit pixels: BGRX for each value.
     private let table: [UInt32]
 
-    /// The layout of drawables with this visual. Throws for those that hold no colours themselves, but indices.
+    /// The layout for a visual. Throws for visuals whose pixels are palette indices, not colours.
     init(_ connection: XConnection, visual id: xcb_visualid_t) throws(CaptureError) {
         func unsupported(_ reason: String) -> CaptureError {
             .unsupportedDisplay(name: connection.name, reason: reason)
@@ -63,10 +63,10 @@ final class PixelLayout: Sendable {
             ? (0..<65536).map { blue.value($0) | green.value($0) << 8 | red.value($0) << 16 } : []
     }
 
-    /// Bytes from one row to the next in an image `width` pixels wide, as the server writes it.
+    /// Bytes from one row to the next in an image of `width` pixels as the server writes it.
     func stride(width: Int) -> Int { (width * bytesPerPixel + scanlinePad - 1) / scanlinePad * scanlinePad }
 
-    /// Writes `size` pixels of an image from the server, `source`, to BGRX memory, `stride` bytes from row to row.
+    /// Converts `size` pixels of the server's image `source` to BGRX memory with `stride` bytes per row.
     func copy(_ source: UnsafeRawPointer, size: PixelSize, to destination: UnsafeMutableRawPointer, stride: Int) {
         let sourceStride = self.stride(width: size.width)
         for row in 0..<size.height {

@@ -1,20 +1,20 @@
 import CXCB
 import Glibc
 
-/// Memory for pixels, freed with its last holder.
+/// Memory for pixels, freed by its last holder.
 protocol PixelMemory: AnyObject, Sendable {
     var base: UnsafeMutableRawPointer { get }
     var byteCount: Int { get }
 }
 
-/// Memory of this process alone.
+/// Memory private to this process.
 final class HeapMemory: PixelMemory, @unchecked Sendable {
-    // Sendable: immutable but for the pixels, which the capture thread writes before it hands a picture on.
+    // Sendable: immutable except for the pixels, which the capture thread writes before it delivers a picture.
 
     let base: UnsafeMutableRawPointer
     let byteCount: Int
 
-    /// Zeroed: black. Page aligned, with a margin in which vector code may read.
+    /// Zeroed (black) and page-aligned, with 64 extra bytes, because vector code may read beyond the end.
     init(byteCount: Int) {
         self.byteCount = byteCount
         base = .allocate(byteCount: byteCount + 64, alignment: 4096)
@@ -24,31 +24,31 @@ final class HeapMemory: PixelMemory, @unchecked Sendable {
     deinit { base.deallocate() }
 }
 
-/// Memory shared with the X server (System V), into which it writes images.
+/// System V memory shared with the X server, which writes images into it.
 final class SharedSegment: PixelMemory, @unchecked Sendable {
-    // Sendable: immutable but for the pixels, which the capture thread has the server write before it hands a picture on.
+    // Sendable: immutable except for the pixels, which the capture thread has the server write before it delivers a
+    // picture.
 
-    /// Why there is none.
     enum Failure: Error {
-        /// This machine has no more shared memory to give; errno.
+        /// The system has no shared memory left; errno.
         case noMemory(errno: CInt)
-        /// The server doesn't take it.
+        /// The server refuses to attach it.
         case notAttached(XFailure)
     }
 
     let base: UnsafeMutableRawPointer
     let byteCount: Int
-    /// The segment's name in requests to the server.
+    /// The segment's id in requests to the server.
     let id: xcb_shm_seg_t
     private let connection: XConnection
 
-    /// Zeroed: black. Nobody but the owner may attach it (mode 0600), and once this function returns nobody can at all: the
-    /// system has forgotten its key and frees it when the last side lets go, however that ends.
+    /// Zeroed (black). Only this user (and root) may attach it (mode 0600). It is marked for removal before this
+    /// returns, so that the kernel frees it when both sides have detached, even after a crash.
     init(_ connection: XConnection, byteCount: Int) throws(Failure) {
         let key = shmget(IPC_PRIVATE, byteCount + 64, IPC_CREAT | 0o600)
         guard key >= 0 else { throw .noMemory(errno: errno) }
         defer { shmctl(key, IPC_RMID, nil) }
-        // shmat answers -1, not null, when it fails.
+        // shmat returns -1 on failure, not null.
         guard let base = shmat(key, nil, 0), base != UnsafeMutableRawPointer(bitPattern: -1) else {
             throw .noMemory(errno: errno)
         }
@@ -72,10 +72,10 @@ final class SharedSegment: PixelMemory, @unchecked Sendable {
 }
 
 extension SharedSegment {
-    /// Whether the server really writes into this program's memory. A segment's number means nothing on another machine or in
-    /// another container, and a server may well attach a stranger's segment of the same number without complaint.
+    /// Why the server can't write into this program's memory; nil if it can.
     ///
-    /// Nil when it does, else the reason in words.
+    /// This is tested with a pixel, because a segment's id has no meaning on another machine or in another container,
+    /// where a server may attach an unrelated segment of the same id without an error.
     static func obstacle(_ connection: XConnection) throws(CaptureError) -> String? {
         guard connection.extensions.shm != nil else { return "it has no MIT-SHM extension" }
         guard connection.isLocal else { return "it is reached over the network" }
@@ -91,11 +91,11 @@ extension SharedSegment {
         }
     }
 
-    /// Asks for one pixel the plain way and, into memory that holds its opposite, the shared way.
+    /// Whether a pixel (0) of a test pixmap arrives in the segment, which is filled with 0xff before.
     private static func reads(_ connection: XConnection, into segment: SharedSegment) throws(Failure) -> Bool {
         let format = UInt8(XCB_IMAGE_FORMAT_Z_PIXMAP.rawValue)
         do throws(XFailure) {
-            // A pixmap of its own holds still, unlike the screen.
+            // A test pixmap doesn't change, unlike the screen.
             let pixmap = connection.makeID()
             let context = connection.makeID()
             xcb_create_pixmap(connection.raw, connection.screen.root_depth, pixmap, connection.root, 1, 1)

@@ -1,20 +1,20 @@
 import BeamMedia
 import CXCB
 
-/// The pointer, which isn't part of what the server hands out as the screen's image: its looks, its place, and how to draw it.
+/// Draws the pointer into pictures, because the server's screen image doesn't contain it.
 final class PointerOverlay {
-    /// How the pointer stands in a picture. Two that are equal look the same.
+    /// The pointer's position and image in a picture. Equal values look the same.
     struct Appearance: Equatable {
-        /// In the picture's coordinates; may reach out of it.
+        /// In the picture's coordinates; may extend beyond it.
         var frame: PixelRect
-        /// One more with each new image.
+        /// Counts the pointer images received so far.
         var image: UInt64
     }
 
     private struct Image {
         var size: PixelSize
         var hotspot: (x: Int, y: Int)
-        /// Blue, green, red and alpha from the lowest byte up; colours already multiplied by alpha.
+        /// BGRA from the lowest byte up; colours are premultiplied by alpha.
         var pixels: [UInt32]
     }
 
@@ -25,27 +25,27 @@ final class PointerOverlay {
     private var isImageOutdated = true
     private var questions: (place: UInt32, image: UInt32?)?
 
-    /// True: nothing tells of its movements; it has to be asked for its place now and then.
+    /// True if the server sends no motion events, so that the position has to be polled.
     var isPolled: Bool { !usesEvents }
 
-    /// Needs XFixes. `usesEvents`: takes XInput 2's word for movements, where the server has that.
+    /// Needs XFIXES. - Parameter usesEvents: whether to use XInput 2 motion events, if the server has them.
     init(_ connection: XConnection, usesEvents: Bool) {
         self.connection = connection
         self.usesEvents = usesEvents && connection.extensions.input != nil
     }
 
-    /// While nobody watches, the server isn't to tell of the pointer at all.
+    /// Turns the server's pointer events on or off. They are off while nobody watches.
     func setWatched(_ isWatched: Bool) {
         xcb_xfixes_select_cursor_input(
             connection.raw, connection.root, isWatched ? XCB_XFIXES_CURSOR_NOTIFY_MASK_DISPLAY_CURSOR.rawValue : 0)
         isImageOutdated = true
         guard usesEvents else { return }
-        // Raw motion tells of every device wherever the pointer is, but not of programs that put the pointer somewhere;
-        // ordinary motion does, where no window takes it first.
+        // Raw motion events cover all devices and windows, but not programs that warp the pointer. Ordinary motion
+        // events do, unless a window takes them first.
         let mask = XCB_INPUT_XI_EVENT_MASK_RAW_MOTION.rawValue | XCB_INPUT_XI_EVENT_MASK_MOTION.rawValue
         let header = xcb_input_event_mask_t(
             deviceid: xcb_input_device_id_t(XCB_INPUT_DEVICE_ALL_MASTER.rawValue), mask_len: 1)
-        // One record for the request: the header, then as many words of mask as it says.
+        // The request's record: the header, then the mask words that it announces.
         withUnsafeBytes(of: (header, isWatched ? mask : 0)) { bytes in
             _ = xcb_input_xi_select_events(
                 connection.raw, connection.root, 1,
@@ -53,12 +53,11 @@ final class PointerOverlay {
         }
     }
 
-    /// It looks different from now on.
     func imageChanged() { isImageOutdated = true }
 
-    /// Sends the questions, without waiting.
+    /// Sends the queries without waiting for the replies.
     func ask(_ target: CaptureTarget) {
-        // Asked, but something else failed before the answers were taken.
+        // The last queries were never answered for, because something failed before their replies were taken.
         if let questions {
             xcb_discard_reply(connection.raw, questions.place)
             if let image = questions.image {
@@ -73,7 +72,7 @@ final class PointerOverlay {
         isImageOutdated = false
     }
 
-    /// How it stands in the picture; nil when it isn't in it.
+    /// The pointer's position and image in the picture; nil if its hotspot is outside.
     func answer(for target: CaptureTarget) throws(XFailure) -> Appearance? {
         guard let questions else { return nil }
         self.questions = nil
@@ -84,7 +83,7 @@ final class PointerOverlay {
         let y = Int(pointer.win_y) - target.pointerOrigin.y
         let frame = PixelRect(
             x: x - image.hotspot.x, y: y - image.hotspot.y, width: image.size.width, height: image.size.height)
-        // Its tip decides: a pointer beside the window or monitor isn't of it.
+        // The hotspot decides whether the pointer belongs to the captured window or monitor.
         let tip = PixelRect(x: x, y: y, width: 1, height: 1)
         guard PixelRect(target.size).contains(tip) else { return nil }
         return Appearance(frame: frame, image: imageNumber)
@@ -99,18 +98,17 @@ final class PointerOverlay {
             let pixels = UnsafeBufferPointer(
                 start: xcb_xfixes_get_cursor_image_cursor_image(reply.pointer),
                 count: Int(xcb_xfixes_get_cursor_image_cursor_image_length(reply.pointer)))
-            // Nothing but transparent pixels: programs hide the pointer so.
+            // All pixels transparent: this is how programs hide the pointer.
             guard size.area > 0, pixels.count >= size.area, pixels.contains(where: { $0 != 0 }) else { return }
             image = Image(
                 size: size, hotspot: (Int(reply.body.xhot), Int(reply.body.yhot)),
                 pixels: Array(pixels.prefix(size.area)))
         } catch {
-            // Refused: the server shows none.
+            // The server has no pointer image to show.
             guard case .refused = error else { throw error }
         }
     }
 
-    /// Draws it over what the frame holds.
     func draw(_ appearance: Appearance, into frame: Frame) {
         guard let image, appearance.image == imageNumber else { return }
         let visible = appearance.frame.intersection(PixelRect(frame.size))
@@ -126,7 +124,7 @@ final class PointerOverlay {
         }
     }
 
-    /// Porter and Duff's "over", for a premultiplied source; each channel rounded to the nearest.
+    /// Porter and Duff's "over" for a premultiplied source, each channel rounded to nearest.
     static func over(_ source: UInt32, _ destination: UInt32) -> UInt32 {
         let rest = 255 - (source >> 24)
         if rest == 0 { return source }

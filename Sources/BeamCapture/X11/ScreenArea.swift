@@ -6,7 +6,7 @@ import Glibc
 final class ScreenArea: CaptureArea {
     private enum Part {
         case whole
-        /// By name: a number may be another monitor's tomorrow.
+        /// Kept by name, because numbers change when monitors are rearranged.
         case monitor(String)
         case region(PixelRect)
     }
@@ -18,11 +18,11 @@ final class ScreenArea: CaptureArea {
     let warnings: [String] = []
     var damageWindow: xcb_window_t { connection.root }
 
-    /// `.window` isn't for this type, and is taken as the whole screen.
+    /// `.window` belongs to `WindowArea`; here it is treated as the whole screen.
     init(_ connection: XConnection, _ area: X11Options.Area) throws(CaptureError) {
         self.connection = connection
         layout = try PixelLayout(connection, visual: connection.screen.root_visual)
-        // Asked for before anything is read, so that no change goes unnoticed.
+        // Select events before reading the state, so that no change is missed.
         xcb_change_window_attributes(
             connection.raw, connection.root, XCB_CW_EVENT_MASK.rawValue, [XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue])
         if connection.extensions.randr != nil {
@@ -83,11 +83,11 @@ final class ScreenArea: CaptureArea {
             frame = PixelRect(screen)
         case .monitor(let name):
             guard let monitor = monitors.first(where: { $0.name == name }) else { throw .absent(.monitorGone(name)) }
-            // While the arrangement changes, monitors may reach out of the screen for a moment.
+            // While monitors are rearranged, one may extend beyond the screen for a moment.
             frame = monitor.frame.intersection(PixelRect(screen))
             if frame.isEmpty { throw .absent(.monitorGone(name)) }
         case .region(let region):
-            // A screen that has shrunk leaves a part of the region.
+            // If the screen has shrunk, only a part of the region may be left.
             frame = region.intersection(PixelRect(screen))
             if frame.isEmpty { throw .absent(.regionOffScreen(region, screen: screen)) }
         }
@@ -99,10 +99,10 @@ final class ScreenArea: CaptureArea {
 }
 
 extension XConnection {
-    /// The monitors in the server's order; none where it doesn't speak XRandR 1.5.
+    /// The monitors in the server's order; empty if the server has no XRandR 1.5.
     func monitors() throws(XFailure) -> [Monitor] {
         guard extensions.randr != nil else { return [] }
-        // "Active" ones only would leave out those that a person has made of a part of the screen (xrandr --setmonitor).
+        // 0 includes monitors that a person has defined as a part of the screen (xrandr --setmonitor).
         let reply = try reply(
             xcb_randr_get_monitors(raw, root, 0).sequence, as: xcb_randr_get_monitors_reply_t.self)
         var entries: [(monitor: Monitor, name: UInt32)] = []

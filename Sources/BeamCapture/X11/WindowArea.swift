@@ -1,10 +1,10 @@
 import BeamMedia
 import CXCB
 
-/// One window, with all inside it.
+/// One window with its descendants.
 ///
-/// With Composite the window has pixels of its own, whatever covers it; they get another name with each change of its size.
-/// Without, it is what the screen shows at its place.
+/// With the Composite extension the window has its own pixmap, even where other windows cover it; the pixmap is
+/// replaced when the window's size changes. Without it, the window's rectangle of the screen is captured.
 final class WindowArea: CaptureArea {
     private let connection: XConnection
     private let window: xcb_window_t
@@ -22,7 +22,7 @@ final class WindowArea: CaptureArea {
         self.window = window
         let attributes: xcb_get_window_attributes_reply_t
         do throws(XFailure) {
-            // Asked for before anything is read, so that no change goes unnoticed.
+            // Select events before reading the state, so that no change is missed.
             let mask = XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue | XCB_EVENT_MASK_VISIBILITY_CHANGE.rawValue
             try connection.check(
                 xcb_change_window_attributes_checked(connection.raw, window, XCB_CW_EVENT_MASK.rawValue, [mask]))
@@ -32,7 +32,7 @@ final class WindowArea: CaptureArea {
             throw connection.captureError(error)
         }
         guard UInt32(attributes._class) != XCB_WINDOW_CLASS_INPUT_ONLY.rawValue else {
-            throw .unusableWindow(window, reason: "it is one that shows nothing, for input only")
+            throw .unusableWindow(window, reason: "it is an input-only window and shows nothing")
         }
         isRedirected = try connection.orEnd { () throws(XFailure) in try connection.redirect(window) }
         layout = try PixelLayout(connection, visual: isRedirected ? attributes.visual : connection.screen.root_visual)
@@ -58,7 +58,8 @@ final class WindowArea: CaptureArea {
         case .configured(window):
             return true
         case .hidden(window):
-            // Hidden, it keeps its last pixels; on the screen others stand in its place.
+            // A redirected window keeps its last pixels when it is hidden. On the screen, its place then shows other
+            // windows.
             return !isRedirected
         default:
             return false
@@ -82,19 +83,19 @@ final class WindowArea: CaptureArea {
         let geometry = try connection.geometry(of: window)
         let border = Int(geometry.border_width)
         let outer = PixelSize(width: Int(geometry.width) + 2 * border, height: Int(geometry.height) + 2 * border)
-        // One that was only moved keeps its pixels.
+        // Moving the window doesn't change its pixmap.
         if isViewable, arePixelsOutdated || pixels?.size != outer {
             pixels = try NamedPixmap(connection, window: window)
             arePixelsOutdated = false
         }
         guard let pixels else {
-            // Never shown so far: black, at the size that it will have.
+            // The window was never shown, so deliver black pictures of its size.
             return target(
                 drawable: window, origin: (0, 0),
                 size: PixelSize(width: Int(geometry.width), height: Int(geometry.height)),
                 readable: PixelRect(x: 0, y: 0, width: 0, height: 0), damageOrigin: (0, 0))
         }
-        // The window's border is in its pixmap. The pixmap's own size counts: the window may have gone on to another.
+        // The pixmap includes the border. Use the pixmap's size, because the window may have been resized since.
         let size = PixelSize(
             width: max(1, pixels.size.width - 2 * border), height: max(1, pixels.size.height - 2 * border))
         return target(
@@ -127,10 +128,10 @@ final class WindowArea: CaptureArea {
     }
 }
 
-/// A name for the pixels that a redirected window has at the moment; they stay as long as the name.
+/// The pixmap that currently backs a redirected window. It stays valid as long as this object.
 private final class NamedPixmap {
     let id: xcb_pixmap_t
-    /// Borders included.
+    /// Including the border.
     let size: PixelSize
     private let connection: XConnection
 
@@ -152,8 +153,8 @@ private final class NamedPixmap {
 }
 
 extension XConnection {
-    /// Has the server keep the window's pixels apart from the screen's. False where it can't: it has no Composite, or this
-    /// is the root window.
+    /// Redirects the window to its own pixmap. False if the server has no Composite extension, or this is the root
+    /// window.
     fileprivate func redirect(_ window: xcb_window_t) throws(XFailure) -> Bool {
         guard extensions.composite != nil else { return false }
         do throws(XFailure) {

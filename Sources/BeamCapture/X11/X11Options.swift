@@ -1,26 +1,27 @@
 import BeamMedia
 
-/// What to capture of an X11 display, and how.
+/// What to capture from an X11 display, and how.
 public struct X11Options: Sendable, Equatable {
     /// The part of the display that is shared.
     public enum Area: Sendable, Equatable {
         case screen
         /// By name ("HDMI-1") or by number, counted from 0 in the order in which `X11Source.monitors` lists them.
         case monitor(String)
-        /// By id. Followed as it is resized; seen whole when others cover it, where the server has Composite.
+        /// By X window id. The capture follows the window's size. With the Composite extension, other windows don't
+        /// cover it.
         case window(UInt32)
-        /// A rectangle of the screen, wholly on it.
+        /// A rectangle that lies entirely on the screen.
         case region(PixelRect)
     }
 
-    /// As DISPLAY has it; nil: the environment's.
+    /// In DISPLAY's syntax; nil: the environment's DISPLAY.
     public var display: String?
     public var area: Area
-    /// Draws the pointer into the pictures.
+    /// Whether the pointer is drawn into the pictures.
     public var drawsCursor: Bool
-    /// Pictures a second, at most.
+    /// Maximum pictures per second.
     public var maxFrameRate: Double
-    /// False: asks for the pointer's place now and then, as on a server without XInput 2. For tests.
+    /// False: polls the pointer's position, as on a server without XInput 2. For tests.
     var usesPointerEvents = true
 
     public init(
@@ -33,13 +34,13 @@ public struct X11Options: Sendable, Equatable {
     }
 }
 
-/// A monitor of an X11 display, as XRandR 1.5 knows it.
+/// A monitor of an X11 display (XRandR 1.5).
 public struct Monitor: Sendable, Hashable, CustomStringConvertible {
-    /// Its place in the list, from 0.
+    /// Position in the server's list, from 0.
     public var number: Int
     /// "HDMI-1".
     public var name: String
-    /// Its place on the screen.
+    /// Position on the screen.
     public var frame: PixelRect
     public var isPrimary: Bool
 

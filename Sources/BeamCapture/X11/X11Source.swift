@@ -1,20 +1,19 @@
 import BeamMedia
 import CXCB
 
-/// An X11 display, or a part of it: grabbed through memory shared with the X server, as soon as something changes and no more
-/// often than the frame rate allows.
+/// Captures an X11 display or a part of it through memory shared with the X server, as soon as something changes and at
+/// most at the given frame rate.
 ///
-/// Pictures are BGRX, in a few buffers of the source's own; where every one of them is held, capturing waits.
+/// Pictures are BGRX in a pool of `FrameStore.limit` buffers. While all of them are in use, capturing waits.
 public final class X11Source: PictureSource, @unchecked Sendable {
-    // Sendable: `loop` is built by `init`; from then on only the thread in `run` touches it. The rest is immutable.
+    // Sendable: `init` builds `loop`, after which only the thread in `run` uses it. The rest is immutable.
 
     public let info: SourceInfo
     private let control: CaptureControl
     private let loop: CaptureLoop
 
-    /// Opens the display and finds what is to be captured.
-    ///
-    /// Throws when the display can't be opened or read, or has no such monitor, window or region.
+    /// Opens the display and locates what is to be captured. Throws if the display can't be opened or read, or has no
+    /// such monitor, window or region.
     public init(_ options: X11Options) throws(CaptureError) {
         let parts = try withoutBrokenPipeSignal { () throws(CaptureError) in try Parts(options) }
         control = parts.connection.control
@@ -25,7 +24,7 @@ public final class X11Source: PictureSource, @unchecked Sendable {
     }
 
     public func run(deliver: (Picture) -> Void) throws(CaptureError) {
-        // The default is 50 µs late; a picture that is due shouldn't be.
+        // The kernel's default timer slack delays wakeups by up to 50 µs.
         beam_set_timer_slack(1)
         try withoutBrokenPipeSignal { () throws(CaptureError) in try loop.run(deliver: deliver) }
     }
@@ -34,7 +33,7 @@ public final class X11Source: PictureSource, @unchecked Sendable {
 
     public func stop() { control.stop() }
 
-    /// The monitors of a display (nil: the environment's) in the server's order; empty where it doesn't tell (XRandR 1.5).
+    /// The monitors of a display (nil: the environment's) in the server's order; empty if the server has no XRandR 1.5.
     public static func monitors(display: String? = nil) throws(CaptureError) -> [Monitor] {
         try withoutBrokenPipeSignal { () throws(CaptureError) in
             let connection = try XConnection(display: display, control: makeControl())
@@ -47,7 +46,6 @@ public final class X11Source: PictureSource, @unchecked Sendable {
         return control
     }
 
-    /// What the loop is made of.
     private struct Parts {
         let connection: XConnection
         let area: any CaptureArea
@@ -78,7 +76,7 @@ public final class X11Source: PictureSource, @unchecked Sendable {
             let obstacle = try SharedSegment.obstacle(connection)
             if let obstacle {
                 warnings.append(
-                    "The display \(name) gives its pictures through the connection, which takes more time and processor: "
+                    "The display \(name) has to send its pixels through the connection, which is slower and needs more CPU time: "
                         + "\(obstacle). Share on the machine that runs the X server, if you can.")
             }
             let grabber = Grabber(connection, isShared: obstacle == nil)
@@ -91,12 +89,14 @@ public final class X11Source: PictureSource, @unchecked Sendable {
                 }
             } else {
                 warnings.append(
-                    "The display \(name) doesn't tell what changes (no DAMAGE or XFIXES extension): the whole picture is "
-                        + "fetched and compared all the time, which takes a lot of processor.")
+                    "The display \(name) doesn't report changes (no DAMAGE or XFIXES extension): the whole picture is "
+                        + "fetched and compared for every frame, which needs a lot of CPU time.")
                 damage = ComparedDamage(grabber)
             }
             if options.drawsCursor, !hasRegions {
-                warnings.append("The display \(name) doesn't show its pointer's picture (no XFIXES extension).")
+                warnings.append(
+                    "The display \(name) doesn't provide the pointer's image (no XFIXES extension): "
+                        + "the pointer isn't shared.")
             }
             pointer =
                 options.drawsCursor && hasRegions

@@ -4,14 +4,13 @@ import Glibc
 
 /// Why a request to the X server has no reply.
 enum XFailure: Error, Equatable {
-    /// The connection is gone.
     case connectionLost
-    /// The server answers with an error.
+    /// The server answered with an error.
     case refused(code: UInt8)
-    /// The capture was stopped while it waited.
+    /// The capture was stopped during the wait.
     case interrupted
 
-    /// For a sentence in brackets: "BadMatch".
+    /// Text for use in brackets: "BadMatch".
     var reason: String {
         switch self {
         case .connectionLost: "the connection is lost"
@@ -29,7 +28,7 @@ enum XFailure: Error, Equatable {
     }
 }
 
-/// A reply from the X server, freed with this value.
+/// Owns a reply from the X server, and frees it.
 struct XReply<Body>: ~Copyable {
     let pointer: UnsafeMutablePointer<Body>
 
@@ -38,12 +37,12 @@ struct XReply<Body>: ~Copyable {
     deinit { free(pointer) }
 }
 
-/// The one owner of a connection to an X server.
+/// Owns a connection to an X server.
 final class XConnection: @unchecked Sendable {
-    // Sendable: everything here is immutable, and libxcb has a lock of its own for each connection.
+    // Sendable: all fields are immutable, and libxcb locks each connection itself.
 
     let raw: OpaquePointer
-    /// The display's name, as the person or the environment has it.
+    /// The display's name as given by the person or the environment.
     let name: String
     let screen: xcb_screen_t
     let extensions: XExtensions
@@ -53,7 +52,7 @@ final class XConnection: @unchecked Sendable {
     var descriptor: CInt { xcb_get_file_descriptor(raw) }
     var isBroken: Bool { xcb_connection_has_error(raw) != 0 }
 
-    /// Opens `display`, or the environment's where it is nil.
+    /// Opens `display`, or the environment's if it is nil.
     init(display: String?, control: CaptureControl) throws(CaptureError) {
         let environment = getenv("DISPLAY").map { String(cString: $0) }
         guard let name = display ?? environment, !name.isEmpty else {
@@ -83,14 +82,14 @@ final class XConnection: @unchecked Sendable {
 
     private static func reason(_ error: CInt) -> String {
         switch error {
-        case XCB_CONN_CLOSED_PARSE_ERR: "that isn't a display's name (they look like :0)"
+        case XCB_CONN_CLOSED_PARSE_ERR: "that isn't a valid display name (for example :0)"
         case XCB_CONN_CLOSED_INVALID_SCREEN: "it has no such screen"
         case XCB_CONN_CLOSED_MEM_INSUFFICIENT: "out of memory"
         default: "no X server answers there, or it refuses this program"
         }
     }
 
-    /// Whether the server runs on this machine, as far as the connection tells (a socket of the local kind).
+    /// Whether the connection is a Unix domain socket, so that the server probably runs on this machine.
     var isLocal: Bool {
         var address = sockaddr_storage()
         var length = socklen_t(MemoryLayout.size(ofValue: address))
@@ -100,12 +99,12 @@ final class XConnection: @unchecked Sendable {
         return result == 0 && address.ss_family == sa_family_t(AF_UNIX)
     }
 
-    /// A fresh id for a resource of this connection.
+    /// A new id for a resource of this connection.
     func makeID() -> UInt32 { xcb_generate_id(raw) }
 
     func flush() { xcb_flush(raw) }
 
-    /// Waits for the reply to the request of this sequence number. `stop()` ends the wait.
+    /// Waits for the reply to the request with this sequence number. `stop()` ends the wait.
     func reply<Body>(_ sequence: UInt32, as type: Body.Type) throws(XFailure) -> XReply<Body> {
         flush()
         while true {
@@ -127,9 +126,10 @@ final class XConnection: @unchecked Sendable {
         }
     }
 
-    /// Waits until a request without a reply is done.
+    /// Waits until a request that has no reply is done.
     func check(_ cookie: xcb_void_cookie_t) throws(XFailure) {
-        // The round trip is waited for here, where `stop()` can end it; libxcb then has the answer already.
+        // Waits for a round trip here, where `stop()` can end the wait. Afterwards libxcb already has the request's
+        // result.
         _ = try reply(xcb_get_input_focus(raw).sequence, as: xcb_get_input_focus_reply_t.self)
         guard let error = xcb_request_check(raw, cookie) else { return }
         defer { free(error) }
@@ -145,7 +145,7 @@ final class XConnection: @unchecked Sendable {
         return PixelSize(width: Int(geometry.width), height: Int(geometry.height))
     }
 
-    /// Runs requests of which none may fail.
+    /// Runs requests that must succeed. Any failure becomes a `CaptureError`.
     func orEnd<Value: ~Copyable>(_ body: () throws(XFailure) -> Value) throws(CaptureError) -> Value {
         do throws(XFailure) {
             return try body()
@@ -154,7 +154,7 @@ final class XConnection: @unchecked Sendable {
         }
     }
 
-    /// The error that the person reads when a request fails for good.
+    /// The person-facing error for a request that failed for good.
     func captureError(_ failure: XFailure) -> CaptureError {
         switch failure {
         case .connectionLost, .interrupted: .serverGone(display: name)

@@ -1,26 +1,26 @@
 import CXCB
 import Glibc
 
-/// What the X server says by itself, as far as capturing cares.
+/// The X server's events that matter to capturing.
 enum XEvent {
     /// Something was drawn.
     case damaged
     case pointerMoved
-    /// The pointer looks different.
+    /// The pointer has a new image.
     case pointerChanged
-    /// A window (or the root) has another place or size.
+    /// A window (or the root) was moved or resized.
     case configured(xcb_window_t)
     /// A window was shown or hidden.
     case shown(xcb_window_t)
     case hidden(xcb_window_t)
     case destroyed(xcb_window_t)
-    /// XRandR: sizes or monitors have changed.
+    /// XRandR: sizes or monitors changed.
     case screenChanged
     case other
 }
 
 extension XConnection {
-    /// The next event that is there; nil when there is none. Doesn't wait.
+    /// The next event that has already arrived; nil if there is none. Doesn't wait.
     func nextEvent() -> XEvent? {
         guard let event = xcb_poll_for_event(raw) else { return nil }
         defer { free(event) }
@@ -28,7 +28,7 @@ extension XConnection {
     }
 
     private func decode(_ event: UnsafeMutablePointer<xcb_generic_event_t>) -> XEvent {
-        // The top bit says that another client has sent it, as window managers do with ConfigureNotify.
+        // The top bit marks events sent by another client, such as a window manager's ConfigureNotify.
         let type = event.pointee.response_type & 0x7f
         func window<Body>(_ body: Body.Type, _ field: (Body) -> xcb_window_t) -> xcb_window_t {
             event.withMemoryRebound(to: body, capacity: 1) { field($0.pointee) }

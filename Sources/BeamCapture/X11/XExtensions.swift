@@ -1,7 +1,7 @@
 import CXCB
 import Glibc
 
-/// Which of the extensions that capturing likes the server has. Each was told the version that this program speaks.
+/// The extensions used for capturing, as far as the server has them. Each was told the version that this program uses.
 struct XExtensions: Sendable {
     struct Extension: Sendable {
         let firstEvent: UInt8
@@ -11,11 +11,11 @@ struct XExtensions: Sendable {
     let shm: Extension?
     let damage: Extension?
     let xfixes: Extension?
-    /// 1.5 at least, which knows monitors.
+    /// 1.5 or later, for monitors.
     let randr: Extension?
-    /// 0.2 at least, which gives windows' pixels names.
+    /// 0.2 or later, for naming a window's pixmap.
     let composite: Extension?
-    /// 2.1 at least, whose raw events come whoever has grabbed the pointer.
+    /// 2.1 or later, whose raw events arrive even while another client has grabbed the pointer.
     let input: Extension?
 
     init(_ raw: OpaquePointer) {
@@ -23,7 +23,7 @@ struct XExtensions: Sendable {
             guard let data = xcb_get_extension_data(raw, id), data.pointee.present != 0 else { return nil }
             return Extension(firstEvent: data.pointee.first_event, majorOpcode: data.pointee.major_opcode)
         }
-        /// The extension, where the server speaks `least` of it or more.
+        /// The extension, if the server's version is at least `least`.
         func present<Reply>(
             _ id: UnsafeMutablePointer<xcb_extension_t>, least: (UInt32, UInt32),
             _ reply: () -> UnsafeMutablePointer<Reply>?,

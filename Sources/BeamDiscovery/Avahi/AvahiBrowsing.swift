@@ -1,32 +1,32 @@
 import CAvahi
 
-/// Where an instance of a service is seen: each interface and protocol sees it on its own.
-struct Sight: Hashable {
-    /// The system's number of the interface.
+/// A service instance as seen on one interface and protocol. Avahi reports each combination separately.
+struct Sighting: Hashable {
+    /// The interface's index.
     var interface: Int32
-    /// `AVAHI_PROTO_INET` or `AVAHI_PROTO_INET6`: how the announcement travels.
+    /// `AVAHI_PROTO_INET` or `AVAHI_PROTO_INET6`: the protocol of the announcement.
     var proto: Int32
-    /// As announced: up to 63 bytes of anything.
+    /// As announced: up to 63 arbitrary bytes.
     var name: String
     var domain: String
 }
 
-/// Watches for services of one type on all interfaces.
+/// Browses for services of one type on all interfaces.
 final class AvahiBrowser {
     enum Event {
-        case appeared(Sight)
-        case disappeared(Sight)
-        /// All that is there by now has appeared.
+        case appeared(Sighting)
+        case disappeared(Sighting)
+        /// All instances known at this time have been reported.
         case complete
         case failed(AvahiError)
     }
 
-    /// Outlives the browser.
+    /// Must outlive the browser.
     private let client: AvahiClient
     private var browser: OpaquePointer?
     private let onEvent: (Event) -> Void
 
-    /// Nil when the daemon refuses; the client knows why.
+    /// Nil if the daemon refuses; `client.lastError` says why.
     init?(_ client: AvahiClient, type: String, onEvent: @escaping (Event) -> Void) {
         self.client = client
         self.onEvent = onEvent
@@ -35,16 +35,16 @@ final class AvahiBrowser {
             pointer, AVAHI_IF_UNSPEC.rawCode, AVAHI_PROTO_UNSPEC.rawCode, type, nil, AvahiLookupFlags(0),
             { _, interface, proto, event, name, _, domain, _, userdata in
                 guard let userdata else { return }
-                // The owner can't have gone: it is freed with the lock held, which this callback has.
+                // The owner is still alive: it is freed only with the lock held, which this callback holds.
                 let owner = Unmanaged<AvahiBrowser>.fromOpaque(userdata).takeUnretainedValue()
-                let sight = name.flatMap { name in
+                let sighting = name.flatMap { name in
                     domain.map { domain in
-                        Sight(
+                        Sighting(
                             interface: interface, proto: proto, name: String(cString: name),
                             domain: String(cString: domain))
                     }
                 }
-                owner.happened(event, sight)
+                owner.happened(event, sighting)
             }, Unmanaged.passUnretained(self).toOpaque())
         if browser == nil { return nil }
     }
@@ -53,10 +53,10 @@ final class AvahiBrowser {
         if let browser { avahi_service_browser_free(browser) }
     }
 
-    private func happened(_ event: AvahiBrowserEvent, _ sight: Sight?) {
-        switch (event, sight) {
-        case (AVAHI_BROWSER_NEW, let sight?): onEvent(.appeared(sight))
-        case (AVAHI_BROWSER_REMOVE, let sight?): onEvent(.disappeared(sight))
+    private func happened(_ event: AvahiBrowserEvent, _ sighting: Sighting?) {
+        switch (event, sighting) {
+        case (AVAHI_BROWSER_NEW, let sighting?): onEvent(.appeared(sighting))
+        case (AVAHI_BROWSER_REMOVE, let sighting?): onEvent(.disappeared(sighting))
         case (AVAHI_BROWSER_ALL_FOR_NOW, _): onEvent(.complete)
         case (AVAHI_BROWSER_FAILURE, _): onEvent(.failed(client.lastError))
         default: break
@@ -64,23 +64,26 @@ final class AvahiBrowser {
     }
 }
 
-/// Follows what stands behind one sight of a service: host, address, port and TXT record, as they change.
+/// Resolves one sighting of a service to host, address, port and TXT record, and reports changes.
 final class AvahiResolver {
-    /// Outlives the resolver.
+    /// Must outlive the resolver.
     private let client: AvahiClient
     private var resolver: OpaquePointer?
     private let onResult: (Resolution?) -> Void
 
-    /// `onResult` gets nil when nobody answers for the service. Nil when the daemon refuses; the client knows why.
-    init?(_ client: AvahiClient, _ sight: Sight, type: String, onResult: @escaping (Resolution?) -> Void) {
+    /// Nil if the daemon refuses; `client.lastError` says why.
+    ///
+    /// - Parameter onResult: gets nil if nobody answers for the service.
+    init?(_ client: AvahiClient, _ sighting: Sighting, type: String, onResult: @escaping (Resolution?) -> Void) {
         self.client = client
         self.onResult = onResult
         guard let pointer = client.pointer else { return nil }
         resolver = avahi_service_resolver_new(
-            pointer, sight.interface, sight.proto, sight.name, type, sight.domain, sight.proto, AvahiLookupFlags(0),
+            pointer, sighting.interface, sighting.proto, sighting.name, type, sighting.domain, sighting.proto,
+            AvahiLookupFlags(0),
             { _, interface, _, event, _, _, _, hostName, address, port, txt, flags, userdata in
                 guard let userdata else { return }
-                // The owner can't have gone: it is freed with the lock held, which this callback has.
+                // The owner is still alive: it is freed only with the lock held, which this callback holds.
                 let owner = Unmanaged<AvahiResolver>.fromOpaque(userdata).takeUnretainedValue()
                 guard event == AVAHI_RESOLVER_FOUND, let hostName, let address else { return owner.onResult(nil) }
                 owner.onResult(
@@ -96,7 +99,7 @@ final class AvahiResolver {
     }
 }
 
-/// The strings of a TXT record, in order, of which a record can't have more than fits into a datagram.
+/// The strings of a TXT record in order. The record's size is bounded by the datagram it came in.
 private func txtEntries(_ list: UnsafeMutablePointer<AvahiStringList>?) -> [[UInt8]] {
     var entries: [[UInt8]] = []
     var next = list

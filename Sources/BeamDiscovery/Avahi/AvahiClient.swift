@@ -1,11 +1,11 @@
 import CAvahi
 
-/// One connection to the Avahi daemon. It doesn't outlive the daemon: after `failed` a new one is needed.
+/// A connection to the Avahi daemon. After `failed` it is unusable, and a new one is needed.
 final class AvahiClient {
     enum State: Equatable {
-        /// The bus is there, the daemon isn't (yet).
+        /// D-Bus is available, but the daemon isn't running (yet).
         case waiting
-        /// The daemon is settling its host name; nothing can be announced.
+        /// The daemon is registering its host name; nothing can be announced.
         case settling
         case running
         case failed(AvahiError)
@@ -16,7 +16,9 @@ final class AvahiClient {
     private let onChange: () -> Void
     private var isMade = false
 
-    /// `onChange` is called when the state changes from what it is after this. Can take long: it asks the daemon.
+    /// Queries the daemon, which may take long.
+    ///
+    /// - Parameter onChange: called after each later change of the state.
     init(_ loop: AvahiLoop, onChange: @escaping () -> Void) {
         self.onChange = onChange
         var error: Int32 = 0
@@ -24,7 +26,7 @@ final class AvahiClient {
             loop.api, AVAHI_CLIENT_NO_FAIL,
             { client, state, userdata in
                 guard let client, let userdata else { return }
-                // The owner can't have gone: it is freed with the lock held, which this callback has.
+                // The owner is still alive: it is freed only with the lock held, which this callback holds.
                 Unmanaged<AvahiClient>.fromOpaque(userdata).takeUnretainedValue().changed(to: state, client)
             }, Unmanaged.passUnretained(self).toOpaque(), &error)
         if pointer == nil { state = .failed(AvahiError(code: error)) }
@@ -35,7 +37,7 @@ final class AvahiClient {
         if let pointer { avahi_client_free(pointer) }
     }
 
-    /// The error of the last call on this client that failed.
+    /// The error of the client's last failed call.
     var lastError: AvahiError { pointer.map { AvahiError(code: avahi_client_errno($0)) } ?? .disconnected }
 
     private func changed(to state: AvahiClientState, _ client: OpaquePointer) {

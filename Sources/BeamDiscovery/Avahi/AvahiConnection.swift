@@ -1,26 +1,26 @@
 import CAvahi
 
-/// The way to the machine's Avahi daemon, made anew whenever the daemon or the message bus goes away.
+/// The connection to the machine's Avahi daemon, renewed whenever the daemon or D-Bus goes away.
 ///
-/// Lives on Avahi's thread: every function is to be called there, or with the loop's lock held.
+/// Must be used on Avahi's thread, or with the loop's lock held.
 final class AvahiConnection {
     enum Event {
-        /// The daemon answers, and services can be announced.
+        /// The daemon runs, and services can be announced.
         case ready(AvahiClient)
-        /// The daemon answers; nothing can be announced until it has settled its host name.
+        /// The daemon runs, but nothing can be announced until it has registered its host name.
         case settling(AvahiClient)
-        /// Whatever was made with the client has to go now.
+        /// Everything made with the client must be freed now.
         case broken
-        /// There is a daemon: the first time, and after `unavailable`.
+        /// The daemon is available: reported first, and after `unavailable`.
         case available
-        /// There is no daemon; reported once until there is one. A sentence's beginning that says why.
+        /// There is no daemon; reported once until there is one. The text is the beginning of a sentence that says why.
         case unavailable(String)
     }
 
-    /// A restart of the daemon takes less; only a longer absence is worth a person's attention.
-    private static let patience: UInt32 = 2500
-    /// Without a message bus nobody tells when there is one: time from try to try, in milliseconds.
-    private static let retryInterval: UInt32 = 3000
+    /// Milliseconds of absence before it is reported. Restarting the daemon takes less.
+    private static let graceMilliseconds: UInt32 = 2500
+    /// Milliseconds between connection attempts. Without D-Bus there is no notification when it becomes available.
+    private static let retryMilliseconds: UInt32 = 3000
 
     private enum Report {
         case none
@@ -40,18 +40,18 @@ final class AvahiConnection {
         self.onEvent = onEvent
     }
 
-    /// Connects; from then on there are events.
+    /// Connects. Events are reported from then on.
     func connect() {
         nextTry = nil
         client = AvahiClient(loop) { [weak self] in self?.stateChanged() }
         stateChanged()
     }
 
-    /// Starts over in a while, since the daemon refused something that it shouldn't.
+    /// Starts over after a while, because the daemon refused a request that it should accept.
     func refused(_ error: AvahiError) {
         absent("The Avahi daemon of this machine refused (\(error))")
-        // Not from inside a callback of what is going to be freed.
-        nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: Self.retryInterval) }
+        // Deferred, because this may run in a callback of an object that will be freed.
+        nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: Self.retryMilliseconds) }
     }
 
     private func stateChanged() {
@@ -69,7 +69,7 @@ final class AvahiConnection {
             nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: 0) }
         case .failed(let error):
             absent("The message bus (D-Bus) of this machine, and with it Avahi, can't be reached (\(error))")
-            nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: Self.retryInterval) }
+            nextTry = AvahiTimer(loop, after: 0) { [weak self] in self?.startOver(after: Self.retryMilliseconds) }
         }
     }
 
@@ -98,7 +98,7 @@ final class AvahiConnection {
             onEvent(.unavailable(cause))
         case .available:
             guard pendingReport == nil else { return }
-            pendingReport = AvahiTimer(loop, after: Self.patience) { [weak self] in
+            pendingReport = AvahiTimer(loop, after: Self.graceMilliseconds) { [weak self] in
                 guard let self else { return }
                 pendingReport = nil
                 report = .unavailable

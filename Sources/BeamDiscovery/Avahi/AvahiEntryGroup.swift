@@ -1,16 +1,16 @@
 import CAvahi
 
-/// The records of one announced service. They are withdrawn when the group goes.
+/// The records of one announced service. They are withdrawn when the group is freed.
 final class AvahiEntryGroup {
     enum State: Equatable {
         case registering
         case established
-        /// Another machine has the name.
+        /// Another machine uses the name.
         case collision
         case failed(AvahiError)
     }
 
-    /// Outlives the group.
+    /// Must outlive the group.
     private let client: AvahiClient
     private var group: OpaquePointer?
     private let onChange: (State) -> Void
@@ -23,7 +23,7 @@ final class AvahiEntryGroup {
             pointer,
             { _, state, userdata in
                 guard let userdata else { return }
-                // The owner can't have gone: it is freed with the lock held, which this callback has.
+                // The owner is still alive: it is freed only with the lock held, which this callback holds.
                 Unmanaged<AvahiEntryGroup>.fromOpaque(userdata).takeUnretainedValue().changed(to: state)
             }, Unmanaged.passUnretained(self).toOpaque())
         if group == nil { throw client.lastError }
@@ -33,11 +33,12 @@ final class AvahiEntryGroup {
         if let group { avahi_entry_group_free(group) }
     }
 
-    /// Announces a service on all interfaces. `txt`: "key=value" strings of at most 255 bytes each, in order.
-    /// Throws `collision` when this machine announces that name already.
+    /// Announces a service on all interfaces. Throws `collision` if this machine already announces that name.
+    ///
+    /// - Parameter txt: "key=value" strings of at most 255 bytes each, in order.
     func announce(name: String, type: String, port: UInt16, txt: [String]) throws(AvahiError) {
         guard let group else { throw .badState }
-        // Avahi's lists are built from the end.
+        // avahi_string_list_add prepends.
         var list: UnsafeMutablePointer<AvahiStringList>?
         for entry in txt.reversed() { list = avahi_string_list_add(list, entry) }
         defer { avahi_string_list_free(list) }
@@ -49,7 +50,7 @@ final class AvahiEntryGroup {
         guard committed == 0 else { throw AvahiError(code: committed) }
     }
 
-    /// Takes the records back; the group can be used again.
+    /// Withdraws the records; the group can be reused.
     func reset() {
         if let group { avahi_entry_group_reset(group) }
     }

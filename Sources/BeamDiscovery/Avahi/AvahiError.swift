@@ -1,6 +1,6 @@
 import CAvahi
 
-/// One of Avahi's error codes.
+/// An Avahi error code.
 struct AvahiError: Error, Equatable, CustomStringConvertible {
     var code: Int32
 
@@ -17,6 +17,6 @@ struct AvahiError: Error, Equatable, CustomStringConvertible {
 }
 
 extension Int {
-    /// A constant of an anonymous C enum as the `int` that Avahi's functions deal in.
+    /// A constant of an anonymous C enum as the `int` that Avahi's functions take.
     var rawCode: Int32 { Int32(truncatingIfNeeded: self) }
 }

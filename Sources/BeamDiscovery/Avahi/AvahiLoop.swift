@@ -1,14 +1,14 @@
 import CAvahi
 
-/// Avahi's own thread, and the lock that it holds while it runs callbacks.
+/// Avahi's event loop thread, and the lock that it holds during callbacks.
 ///
-/// Everything of Avahi's (clients, groups, browsers, resolvers, timers) is made, used and freed with this lock held:
-/// by callbacks, which have it, or inside `withLock`.
+/// All Avahi objects (clients, groups, browsers, resolvers, timers) must be created, used and freed with this lock
+/// held: in callbacks, which hold it, or inside `withLock`.
 final class AvahiLoop: Sendable {
-    // Avahi's functions on a threaded poll are made to be called from several threads; the pointer never changes.
+    // Sendable: threaded-poll functions may be called from any thread, and the pointer never changes.
     private nonisolated(unsafe) let poll: OpaquePointer
 
-    /// Nil when there is no memory for it.
+    /// Nil if there is no memory.
     init?() {
         guard let poll = avahi_threaded_poll_new() else { return nil }
         self.poll = poll
@@ -18,13 +18,13 @@ final class AvahiLoop: Sendable {
 
     var api: UnsafePointer<AvahiPoll> { avahi_threaded_poll_get(poll) }
 
-    /// Returns false when the system gives no thread.
+    /// False if no thread can be created.
     func start() -> Bool { avahi_threaded_poll_start(poll) == 0 }
 
-    /// Waits until the thread has ended. Not to be called on that thread.
+    /// Waits until the thread has ended. Must not be called on that thread.
     func stop() { avahi_threaded_poll_stop(poll) }
 
-    /// Not to be called on Avahi's thread: a callback has the lock already.
+    /// Must not be called on Avahi's thread, whose callbacks hold the lock already.
     func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
         avahi_threaded_poll_lock(poll)
         defer { avahi_threaded_poll_unlock(poll) }
@@ -32,7 +32,7 @@ final class AvahiLoop: Sendable {
     }
 }
 
-/// Calls back once, on Avahi's thread.
+/// Calls `onFire` once, on Avahi's thread.
 final class AvahiTimer {
     private let loop: AvahiLoop
     private let onFire: () -> Void
@@ -47,7 +47,7 @@ final class AvahiTimer {
             loop.api, &deadline,
             { _, userdata in
                 guard let userdata else { return }
-                // The timer can't have gone: it is freed with the lock held, which this callback has.
+                // The timer is still alive: it is freed only with the lock held, which this callback holds.
                 Unmanaged<AvahiTimer>.fromOpaque(userdata).takeUnretainedValue().onFire()
             }, Unmanaged.passUnretained(self).toOpaque())
     }

@@ -1,12 +1,11 @@
 import BeamMedia
 import CPango
 
-/// The owner of a small picture with premultiplied opacity: blue, green, red and alpha in memory. Drawn once.
+/// Owns a small BGRA bitmap with premultiplied alpha, drawn once in `init`.
 final class Bitmap {
     let raw: OpaquePointer
     let size: PixelSize
 
-    /// Transparent, then drawn on by `draw`.
     init(_ size: PixelSize, _ draw: (Pen) -> Void) {
         self.size = PixelSize(width: max(1, size.width), height: max(1, size.height))
         raw = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, Int32(self.size.width), Int32(self.size.height))
@@ -24,7 +23,7 @@ final class Bitmap {
     var stride: Int { Int(cairo_image_surface_get_stride(raw)) }
 }
 
-/// Draws on a bitmap while it is made.
+/// Drawing functions for a bitmap under construction.
 struct Pen {
     let raw: OpaquePointer
 
@@ -51,7 +50,7 @@ struct Pen {
         cairo_fill(raw)
     }
 
-    /// A line along the inside of such an outline.
+    /// Strokes a line along the inside of a rounded rectangle.
     func frame(
         x: Double, y: Double, width: Double, height: Double, radius: Double, line: Double, _ colour: Theme.Colour
     ) {
@@ -61,7 +60,8 @@ struct Pen {
         cairo_stroke(raw)
     }
 
-    /// A line up from (x, y), half around and down again by `otherLeg`: `height` to its top, `width` from leg to leg.
+    /// An arch: a line up from (x, y), a half circle, and a line down by `otherLeg`. `height` is its total height,
+    /// `width` the distance between the legs.
     func arch(
         x: Double, y: Double, width: Double, height: Double, otherLeg: Double, line: Double, _ colour: Theme.Colour
     ) {

@@ -1,28 +1,28 @@
-/// Six digits that a person types into the window.
+/// State of a six-digit code that a person types into the window.
 struct CodeEntry: Hashable {
     static let length = 6
-    /// A clipboard with more than this many characters holds something else.
-    private static let longestPaste = 256
+    /// In characters. A longer clipboard text is ignored, because it holds something else.
+    private static let maxPasteLength = 256
 
     private(set) var prompt: CodePrompt
-    /// From `0` to `9`, at most six.
+    /// ASCII digits, at most six.
     private(set) var digits = ""
 
     init(_ prompt: CodePrompt) { self.prompt = prompt }
 
     private var isComplete: Bool { digits.count == Self.length }
 
-    /// Complete digits have been handed on: until the question is put again they are being checked.
+    /// Whether input is accepted. Complete digits have been reported and are being checked until `ask` is called again.
     var takesDigits: Bool { !prompt.isWaiting && !isComplete }
 
-    /// Puts the question, or puts it again. What has been typed of a code stays; a whole one stays while it is checked, and
-    /// then makes room.
+    /// Shows a prompt, or updates it. An incomplete code stays. A complete one stays while it is checked and is cleared
+    /// when the check has failed or input is wanted again.
     mutating func ask(_ prompt: CodePrompt) {
         if isComplete, !prompt.isWaiting || prompt.problem != nil { digits = "" }
         self.prompt = prompt
     }
 
-    /// Takes a digit of any script; answers all six when that was the last.
+    /// Adds a digit of any script. Returns all six if this completes the code.
     mutating func type(_ character: Character) -> String? {
         guard takesDigits, let digit = Self.digit(character) else { return nil }
         digits.append(String(digit))
@@ -33,10 +33,10 @@ struct CodeEntry: Hashable {
         if takesDigits { _ = digits.popLast() }
     }
 
-    /// Takes the only six digits in a row out of a text; if there are none, the only six with nothing but spaces or hyphens
-    /// between them. Anything else changes nothing.
+    /// Extracts the code from pasted text: the only group of six consecutive digits, or else the only group of six
+    /// separated by nothing but spaces or hyphens. Any other text is ignored.
     mutating func paste(_ text: String) -> String? {
-        guard takesDigits, text.prefix(Self.longestPaste + 1).count <= Self.longestPaste else { return nil }
+        guard takesDigits, text.prefix(Self.maxPasteLength + 1).count <= Self.maxPasteLength else { return nil }
         let solid = text.split { Self.digit($0) == nil }
         let spaced = text.split { Self.digit($0) == nil && !$0.isWhitespace && !"-–".contains($0) }
         let found = [solid, spaced].lazy.compactMap { Self.onlyCode($0) }.first
@@ -52,7 +52,7 @@ struct CodeEntry: Hashable {
     }
 
     private static func digit(_ character: Character) -> Int? {
-        // One scalar only: `1️⃣` is a picture.
+        // A keycap emoji such as `1️⃣` consists of several scalars and isn't a digit.
         guard character.unicodeScalars.count == 1,
             character.unicodeScalars.first?.properties.numericType == .decimal
         else { return nil }

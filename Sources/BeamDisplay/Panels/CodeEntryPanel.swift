@@ -1,8 +1,8 @@
 import BeamMedia
 
-/// Six boxes for digits in the middle of the window, with the question above and what was wrong below.
+/// Six digit boxes in the middle of the window, with the prompt above and an error message below.
 enum CodeEntryPanel {
-    /// Over a picture all stands on a panel, without one on the bare background, under the emblem.
+    /// Over a picture it is drawn on a panel, otherwise on the background below the emblem.
     static func layer(_ entry: CodeEntry, canvas: PixelSize, scale: Double, isOverPicture: Bool) -> Layer {
         let prompt = entry.prompt
         return Column.layer(canvas: canvas, scale: scale, isOverPicture: isOverPicture) { measure in
@@ -17,7 +17,7 @@ enum CodeEntryPanel {
                 gap: 8 * scale, Theme.muted)
             let boxes = DigitBoxes(entry, scale: min(scale, measure.width / DigitBoxes.width))
             column.add(width: boxes.width, height: boxes.height, gap: 24 * scale, draw: boxes.draw)
-            // Its line is there from the beginning, so that nothing moves when something was wrong.
+            // An empty line reserves the space, so that nothing moves when an error appears.
             column.add(
                 TextBlock(
                     prompt.problem ?? " ", .detail, scale: scale, maxWidth: width, maxLines: 2, alignment: .centre),
@@ -27,12 +27,12 @@ enum CodeEntryPanel {
     }
 }
 
-/// The boxes in two groups of three. The one that the next digit goes into is marked.
+/// Two groups of three boxes. The box for the next digit is highlighted.
 private struct DigitBoxes {
     private static let box = (width: 54.0, height: 68.0)
     private static let gap = 8.0
     private static let middleGap = 24.0
-    /// At scale 1.
+    /// In pixels at scale 1.
     static let width = Double(CodeEntry.length) * box.width + Double(CodeEntry.length - 2) * gap + middleGap
 
     private let digits: [TextBlock]

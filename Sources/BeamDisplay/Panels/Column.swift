@@ -1,33 +1,33 @@
 import BeamMedia
 
-/// Things one under the other, all in the middle of the window.
+/// A vertical stack of items, centred in the window.
 struct Column {
     private struct Item {
         var width: Double
         var height: Double
-        /// From the one above.
+        /// Distance to the item above.
         var gap: Double
-        /// Draws it with its top left corner at x and y.
+        /// Draws the item with its top left corner at (x, y).
         var draw: (_ pen: Pen, _ x: Double, _ y: Double) -> Void
     }
 
-    /// How large things are to be made.
+    /// The sizes with which a column is built.
     struct Measure {
         var scale: Double
-        /// How wide anything may be.
+        /// The maximum width of an item.
         var width: Double
         var hasEmblem: Bool
-        /// How much smaller than wanted, from 1 downwards.
+        /// The factor by which the content has been shrunk to fit, 1 or less.
         var shrinking: Double
     }
 
     private static let emblemSide = 72.0
-    /// Letters get no smaller than this part of what was wanted: at 160 × 90, the smallest window, all fits then.
-    private static let smallest = 0.6
+    /// The smallest factor for text. It makes all content fit in 160 × 90, the smallest window.
+    private static let minimumShrinking = 0.6
 
     private var items: [Item] = []
 
-    /// Adds something below what is there; the first has no gap above it.
+    /// Adds an item at the bottom. The first item's gap is ignored.
     mutating func add(
         width: Double, height: Double, gap: Double, draw: @escaping (_ pen: Pen, _ x: Double, _ y: Double) -> Void
     ) {
@@ -43,8 +43,8 @@ struct Column {
     private var width: Double { items.map(\.width).max() ?? 0 }
     private var height: Double { items.reduce(0) { $0 + $1.gap + $1.height } }
 
-    /// Lets `build` make a column that fits in the window: with the emblem on the bare background if there is room, then
-    /// without it, then smaller. Over a picture it stands on a panel.
+    /// Builds a column that fits into the window: first with the emblem (if not over a picture), then without it, then
+    /// with smaller text. Over a picture it gets a panel as background.
     static func layer(
         canvas: PixelSize, scale: Double, isOverPicture: Bool, build: (Measure) -> Column
     ) -> Layer {
@@ -58,7 +58,7 @@ struct Column {
             if measure.hasEmblem { column.addEmblem(measure.scale) }
             for item in build(measure).items { column.append(item, gap: 28 * measure.scale) }
             let fits = column.width <= room.width && column.height <= room.height
-            if fits || (!measure.hasEmblem && measure.shrinking <= smallest) {
+            if fits || (!measure.hasEmblem && measure.shrinking <= minimumShrinking) {
                 return column.layer(canvas: canvas, margin: margin, scale: measure.scale, isOverPicture: isOverPicture)
             }
             if measure.hasEmblem {

@@ -1,9 +1,8 @@
 import BeamMedia
 import CPango
 
-/// BeamRoom's sign: a screen, and waves that leave it. Drawn, so that it is sharp at any size and needs no file.
+/// BeamRoom's emblem: a screen with waves. Drawn as vectors, so that it is sharp at any size and needs no file.
 enum Emblem {
-    /// Draws it with its top left corner at (x, y).
     static func draw(_ pen: Pen, x: Double, y: Double, side: Double) {
         let unit = side / 64
         cairo_save(pen.raw)
@@ -31,7 +30,7 @@ enum Emblem {
         cairo_restore(pen.raw)
     }
 
-    /// As a window's icon, on a dark tile.
+    /// The emblem on a dark tile, as the window's icon.
     static func icon(side: Int) -> Bitmap {
         Bitmap(PixelSize(width: side, height: side)) { pen in
             let side = Double(side)

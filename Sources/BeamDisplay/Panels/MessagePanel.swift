@@ -1,8 +1,8 @@
 import BeamMedia
 
-/// Words in the middle of the window.
+/// A message in the middle of the window.
 enum MessagePanel {
-    /// Over a picture the words stand on a panel, without one on the bare background, under the emblem.
+    /// Over a picture it is drawn on a panel, otherwise on the background below the emblem.
     static func layer(_ message: WindowMessage, canvas: PixelSize, scale: Double, isOverPicture: Bool) -> Layer {
         let groups = groups(of: message.code ?? "")
         return Column.layer(canvas: canvas, scale: scale, isOverPicture: isOverPicture) { measure in
@@ -27,7 +27,7 @@ enum MessagePanel {
         }
     }
 
-    /// `482913` is read, compared and typed as `482` and `913`; nine digits are three groups.
+    /// Splits codes of six or nine digits into groups of three, which are easier to read, compare and type.
     static func groups(of code: String) -> [String] {
         let digits = code.filter { !$0.isWhitespace }
         guard digits.count == 6 || digits.count == 9 else { return digits.isEmpty ? [] : [digits] }
@@ -35,11 +35,11 @@ enum MessagePanel {
     }
 }
 
-/// A code's groups side by side, each on a tile of its own, to be read from afar.
+/// A code's groups, each on its own tile, large enough to read across a room.
 private struct CodeTiles {
-    /// How much of the window's height the digits take, where its width lets them.
+    /// The digits' height as a share of the window's, if the width allows it.
     static let share = 0.34
-    /// Of a letter's size at scale 1: around the digits, and between the tiles.
+    /// Padding around the digits and gap between tiles, in em.
     private static let padding = 0.4
     private static let gap = 0.24
 
@@ -52,7 +52,7 @@ private struct CodeTiles {
         let spaces = (2 * Self.padding * Double(groups.count) + Self.gap * Double(groups.count - 1)) * plainEm
         let plainWidth = plain.reduce(spaces) { $0 + $1.width }
         let plainHeight = (plain.map(\.height).max() ?? plainEm) + Self.padding * plainEm
-        // Never smaller than the words ask for, but for want of room.
+        // At least as large as the other text, unless there isn't enough width.
         let wanted = max(scale, wantedHeight / plainHeight)
         let size = min(wanted, maxWidth / plainWidth * 0.98)
         em = plainEm * size

@@ -1,30 +1,29 @@
 import BeamMedia
 
-/// The panels that stand in the window. Each is drawn again only when something about it has changed.
+/// The panels in the window. Each one is redrawn only when its content or the window has changed.
 @MainActor final class PanelStack {
     var message: WindowMessage?
-    /// Nil while nobody is to choose.
+    /// Nil while there is no list to choose from.
     var picker: Picker?
-    /// Nil while nobody is to type a code.
+    /// Nil while no code is asked for.
     var codeEntry: CodeEntry?
-    /// Nil while there is nothing to warn of.
+    /// Nil while there is no warning.
     var badge: WarningBadge?
     var statistics: [String] = []
     var showsStatistics = false
 
-    /// What the panels are drawn for.
     struct Setting: Hashable {
         var canvas: PixelSize
-        /// Of the screen's density.
+        /// Scale factor for the display's pixel density.
         var textScale: Double
         var isOverPicture: Bool
 
-        /// Smaller in a small window.
+        /// The text scale, reduced in small windows.
         var scale: Double {
             max(0.5, min(textScale, Double(canvas.width) / 480, Double(canvas.height) / 330))
         }
 
-        /// What is typed or compared may be so from farther away: larger in a large window.
+        /// Codes may be read from farther away, so they grow with the window.
         var codeScale: Double {
             max(scale, min(Double(canvas.width) / 960, Double(canvas.height) / 540, 2.5))
         }
@@ -36,7 +35,7 @@ import BeamMedia
         case codeEntry(CodeEntry)
     }
 
-    /// All that the badge's look and place follow from.
+    /// Everything that determines the badge's appearance and position.
     private struct BadgeSetting: Hashable {
         var warning: WindowWarning
         var isFull: Bool
@@ -49,10 +48,10 @@ import BeamMedia
     private var drawnBadge: (setting: BadgeSetting, layer: Layer?)?
     private var rows: [PickerPanel.Row] = []
 
-    /// Whether words stand in the middle of the window.
+    /// Whether the middle of the window shows text.
     var hasWords: Bool { message != nil || picker != nil || codeEntry != nil }
 
-    /// From back to front.
+    /// Ordered from back to front.
     func layers(_ setting: Setting) -> [Layer] {
         guard setting.canvas.area > 0 else { return [] }
         let others = [statisticsLayer(setting), centralLayer(setting)].compactMap(\.self)
@@ -60,7 +59,7 @@ import BeamMedia
         return others + [badge]
     }
 
-    /// The entry of the list at a place of the window, in pixels.
+    /// The index of the list entry at a position in the window, in pixels.
     func entry(x: Int, y: Int) -> Int? {
         guard picker != nil, codeEntry == nil else { return nil }
         return rows.first { $0.rect.contains(PixelRect(x: x, y: y, width: 1, height: 1)) }?.index

@@ -1,13 +1,13 @@
 import BeamMedia
 
-/// What is on the list, what is selected, and which part of it is seen.
+/// The entries of a list, its selection and its scroll position.
 struct Picker: Hashable {
     private(set) var entries: [PickerEntry] = []
     private(set) var selected = 0
-    /// The first entry seen.
+    /// The first visible entry.
     private(set) var first = 0
 
-    /// Takes a new list; the selection stays on its entry as long as that is there.
+    /// Replaces the entries. The selection stays on its entry if that is still there.
     mutating func update(_ entries: [PickerEntry]) {
         let old = self.entries.indices.contains(selected) ? self.entries[selected] : nil
         self.entries = entries
@@ -20,22 +20,22 @@ struct Picker: Hashable {
         selected = min(max(0, index), entries.count - 1)
     }
 
-    /// Moves the seen part, of `count` entries, so that the selection is in it and no room is left empty.
+    /// Scrolls so that the selection is among the `count` visible entries and no row is left empty.
     mutating func scroll(toFit count: Int) {
         first = min(max(first, selected - count + 1), selected)
         first = max(0, min(first, entries.count - count))
     }
 
-    /// The entry that the key `digit` (1…9) chooses: the digit stands beside it.
+    /// The entry that the key `digit` (1…9) selects; the digit is shown beside it.
     func entry(forDigit digit: Int) -> Int? {
         let index = first + digit - 1
         return digit >= 1 && entries.indices.contains(index) ? index : nil
     }
 }
 
-/// The list in the middle of the window.
+/// Draws the list in the middle of the window.
 enum PickerPanel {
-    /// Where an entry's row is in the window.
+    /// An entry's row, in the window's pixels.
     struct Row {
         var index: Int
         var rect: PixelRect
@@ -44,12 +44,12 @@ enum PickerPanel {
     private static let rowHeight = 58.0
     private static let gap = 6.0
 
-    /// How many entries there is room for.
+    /// The number of entries that fit.
     static func capacity(canvas: PixelSize, scale: Double) -> Int {
         max(1, Int((Double(canvas.height) / scale - 190) / (rowHeight + gap)))
     }
 
-    /// The picker must have something to choose from.
+    /// - Parameter picker: must have at least one entry.
     static func layer(
         _ picker: Picker, canvas: PixelSize, scale: Double, isOverPicture: Bool
     ) -> (Layer, [Row]) {

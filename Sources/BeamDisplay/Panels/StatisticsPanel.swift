@@ -1,8 +1,8 @@
 import BeamMedia
 
-/// Small print in the window's upper left corner.
+/// Statistics in small text at the window's upper left.
 enum StatisticsPanel {
-    /// A tab in a line parts a label from its value, and values stand in a column.
+    /// A tab in a line separates label and value; values are aligned in a column.
     static func layer(_ lines: [String], canvas: PixelSize, scale: Double) -> Layer {
         let margin = (12 * scale).rounded()
         let padding = (12 * scale).rounded()

@@ -2,12 +2,12 @@ import BeamMedia
 import CPango
 import Synchronization
 
-/// The owner of a paragraph that Pango has laid out: any script, any direction, wrapped to a width.
+/// Owns a paragraph laid out by Pango: any script and direction, wrapped to a width.
 final class TextBlock {
     enum Alignment { case left, centre, right }
 
-    /// In Pango's units it is still a number of 32 bits.
-    private static let widest = 1_000_000.0
+    /// In pixels. Larger widths would overflow Pango's 32-bit units.
+    private static let maxLayoutWidth = 1_000_000.0
 
     private let layout: OpaquePointer
     /// In pixels, rounded up.
@@ -15,14 +15,14 @@ final class TextBlock {
     let height: Double
 
     /// - Parameters:
-    ///   - scale: multiplies the font's size.
-    ///   - maxWidth: in pixels. Longer lines are wrapped, and after `maxLines` an ellipsis ends the text. `.infinity`
-    ///     wraps nothing.
+    ///   - scale: factor for the font's size.
+    ///   - maxWidth: in pixels. Longer lines are wrapped, and an ellipsis ends the text after `maxLines`. `.infinity`
+    ///     disables wrapping.
     init(
         _ text: String, _ font: Theme.Font, scale: Double, maxWidth: Double, maxLines: Int = 1,
         alignment: Alignment = .left
     ) {
-        // A context for measuring; the layout is shown later on a context of the same kind.
+        // A context for measuring. The layout is later drawn on another context of the same kind.
         let surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, 1, 1)
         let context = cairo_create(surface)
         layout = pango_cairo_create_layout(context)
@@ -37,11 +37,11 @@ final class TextBlock {
         pango_font_description_free(description)
 
         pango_layout_set_text(layout, text, -1)
-        let limit = Int32(min(max(1, maxWidth), Self.widest)) * PANGO_SCALE
+        let limit = Int32(min(max(1, maxWidth), Self.maxLayoutWidth)) * PANGO_SCALE
         pango_layout_set_width(layout, limit)
         pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
         pango_layout_set_ellipsize(layout, PANGO_ELLIPSIZE_END)
-        // A negative height counts lines.
+        // A negative height is a number of lines.
         pango_layout_set_height(layout, Int32(-maxLines))
         switch alignment {
         case .left: pango_layout_set_alignment(layout, PANGO_ALIGN_LEFT)
@@ -50,7 +50,7 @@ final class TextBlock {
         }
         var extent = PangoRectangle()
         pango_layout_get_pixel_extents(layout, nil, &extent)
-        // Now that the width is known it is the box, so that alignment happens inside it.
+        // Use the measured width as the box, so that alignment happens inside it.
         pango_layout_set_width(layout, min(limit, (extent.width + 1) * PANGO_SCALE))
         width = Double(extent.width + 1)
         height = Double(extent.height)
@@ -64,8 +64,8 @@ final class TextBlock {
     }
 }
 
-/// Makes the fonts ready in the background. Reading the system's font configuration takes milliseconds, and seconds when
-/// its cache is stale; no picture waits for that, and words appear when it is done.
+/// Loads the fonts in the background, so that no picture waits for them: reading the system's font configuration takes
+/// milliseconds, or seconds if its cache is stale. Text appears when loading is done.
 final class FontLoader: Sendable {
     private let isDone: Done
     private let thread: StageThread
@@ -74,12 +74,13 @@ final class FontLoader: Sendable {
         let flag = Atomic<Bool>(false)
     }
 
-    /// `whenReady` runs on the loader's thread.
+    /// - Parameter whenReady: called on the loader's thread.
     init(whenReady: @escaping @Sendable () -> Void) {
         let done = Done()
         isDone = done
         thread = StageThread("fonts") {
-            // The configuration belongs to the process, the font map to a thread: this reads the former for everyone.
+            // The font configuration is shared by the process, so reading it here helps the main thread too; the font
+            // map is per thread.
             _ = TextBlock("BeamRoom 0123456789…", .headline, scale: 1, maxWidth: 1000)
             done.flag.store(true, ordering: .releasing)
             whenReady()

@@ -1,4 +1,4 @@
-/// The colours, sizes and letters of everything that isn't the picture. Sizes are pixels at 96 dots an inch.
+/// Colours, sizes and fonts of everything except the picture. Sizes are in pixels at 96 dpi.
 enum Theme {
     struct Colour {
         var red: Double
@@ -17,13 +17,12 @@ enum Theme {
     static let tile = Colour(red: 1, green: 1, blue: 1, alpha: 0.07)
     static let boxBorder = Colour(red: 1, green: 1, blue: 1, alpha: 0.28)
 
-    /// How dark the last picture gets under a message.
+    /// Opacity of the black over the last picture under a message.
     static let dimming = 0.55
 
     enum Font {
         case headline, detail, code, digit, row, rowDetail, small, statistics
 
-        /// The height of an em in pixels.
         var size: Double {
             switch self {
             case .headline: 26

@@ -1,16 +1,16 @@
 import BeamMedia
 
-/// What a person should not forget about the picture: in words at first and whenever something moves, else as a sign.
+/// The state of a warning: shown in full at first and after the pointer moves, otherwise reduced to an icon.
 struct WarningBadge: Hashable {
     let warning: WindowWarning
     private(set) var isFull = true
-    /// When the words give way to the sign; nil while they stand for good, before the first picture, and when they have.
+    /// When the full text is reduced to the icon. Nil before the first picture, and once it is reduced.
     private(set) var deadline: MediaTime?
 
     init(_ warning: WindowWarning) { self.warning = warning }
 
-    /// The words stand from now on, for their time.
-    mutating func stir(now: MediaTime) {
+    /// Shows the full text again for its time.
+    mutating func showInFull(now: MediaTime) {
         isFull = true
         deadline = now + warning.time
     }
@@ -22,17 +22,16 @@ struct WarningBadge: Hashable {
     }
 }
 
-/// Draws the badge.
 enum WarningPanel {
-    /// A place where none of `others` is: the words in the middle of the lower or the upper edge, else the sign in a
-    /// corner; nil if there is none.
+    /// The badge at a position that overlaps none of `others`: the full text at the lower or upper edge, or else the
+    /// icon in a corner. Nil if neither fits.
     static func layer(
         _ warning: WindowWarning, isFull: Bool, canvas: PixelSize, scale: Double, avoiding others: [PixelRect]
     ) -> Layer? {
         let margin = Int((12 * scale).rounded())
         func isFree(_ layer: Layer) -> Bool { others.allSatisfy { $0.intersection(layer.rect).isEmpty } }
         if isFull {
-            // A sentence for seconds may be large where the window is; the sign stays, and stays small.
+            // The full text is shown for seconds only and may grow with the window. The icon stays, so it stays small.
             let large = max(scale, min(Double(canvas.width) / 1280, Double(canvas.height) / 720, 2))
             let bitmap = words(warning.words, canvas: canvas, scale: large)
             let x = (canvas.width - bitmap.size.width) / 2
@@ -68,7 +67,7 @@ enum WarningPanel {
     }
 
     private static func sign(_ text: String?, canvas: PixelSize, scale: Double) -> Bitmap {
-        // Smaller, it couldn't be told from a closed one.
+        // Below 16 pixels the open padlock looks like a closed one.
         let lock = max(16, (20 * scale).rounded())
         let padding = max(3, (7 * scale).rounded())
         let gap = (6 * scale).rounded()
@@ -85,7 +84,7 @@ enum WarningPanel {
         }
     }
 
-    /// Dark, so that it is seen on anything bright, with a bright border, so that it is seen on anything dark.
+    /// Dark with a bright border, so that it stands out on bright and dark pictures.
     private static func panel(_ size: PixelSize, _ scale: Double, _ draw: (Pen, _ height: Double) -> Void) -> Bitmap {
         Bitmap(size) { pen in
             let (width, height) = (Double(size.width), Double(size.height))
@@ -98,9 +97,9 @@ enum WarningPanel {
     }
 }
 
-/// A padlock that isn't closed, its shackle swung out beside it: told from a closed one at a glance, however small.
+/// An open padlock with its shackle swung to the side, so that even a small one differs from a closed one.
 enum Padlock {
-    /// Draws it into the square of `side` pixels with its top left corner at (x, y).
+    /// Draws it in the square of `side` pixels with its top left corner at (x, y).
     static func drawOpen(_ pen: Pen, x: Double, y: Double, side: Double) {
         let unit = side / 24
         pen.fill(

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Whether a graphics processor draws for us.
+/// Tells whether drawing is done by a graphics processor.
 enum GraphicsHardware {
-    /// False when there surely is none: looks for the kernel's device nodes, which costs microseconds, where making an
-    /// OpenGL context to see costs tens to hundreds of milliseconds.
+    /// False if there certainly is none. Looks for the kernel's device nodes, which takes microseconds; creating an
+    /// OpenGL context to find out takes tens to hundreds of milliseconds.
     ///
     /// - Parameters:
     ///   - driver: SDL's name of the video driver.
@@ -15,13 +15,13 @@ enum GraphicsHardware {
         if driver == "x11", let host = display?.split(separator: ":", omittingEmptySubsequences: false).first {
             guard host.isEmpty || host == "unix" || host.hasPrefix("/") else { return false }
         }
-        // A render node is a processor that draws. A card without one (a server's console, a virtual machine's plain
-        // framebuffer) only shows. NVIDIA's own driver and the Windows subsystem have nodes of other names.
+        // A render node means a GPU that can draw. A card without one (a server's console, a virtual machine's
+        // framebuffer) only displays. NVIDIA's own driver and WSL name their nodes differently.
         return devices("/dev/dri").contains { $0.hasPrefix("renderD") }
             || devices("/dev").contains { $0 == "nvidia0" || $0 == "dxg" }
     }
 
-    /// Whether `renderer` (GL_RENDERER) names an emulation on the processor.
+    /// Whether `renderer` (GL_RENDERER) names a software implementation.
     static func isEmulated(_ renderer: String) -> Bool {
         let name = renderer.lowercased()
         return ["llvmpipe", "softpipe", "swrast", "software rasterizer", "swiftshader", "basic render"]

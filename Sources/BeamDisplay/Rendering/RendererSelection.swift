@@ -1,7 +1,7 @@
 import BeamMedia
 import CSDL2
 
-/// Opens the window that the chosen renderer needs, and makes the renderer.
+/// Opens a window suited to the chosen renderer, and creates the renderer.
 @MainActor enum RendererSelection {
     static func open(
         _ choice: RendererChoice, video: SDLVideo, title: String, size: PixelSize, sync: VerticalSync
@@ -21,7 +21,7 @@ import CSDL2
             do {
                 return try software(video: video, title: title, size: size)
             } catch {
-                // A screen in a pixel format that SDL can't draw on (30 bits) may still do OpenGL.
+                // OpenGL may work on a display whose pixel format SDL can't draw to (30 bits).
                 if let opened = try? openGL(video: video, title: title, size: size, sync: sync, mayBeEmulated: true) {
                     return opened
                 }

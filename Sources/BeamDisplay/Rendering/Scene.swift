@@ -1,58 +1,58 @@
 import BeamMedia
 
-/// All that stands in the window, from back to front.
+/// Everything shown in the window, from back to front.
 struct Scene {
     /// The window's inner size in pixels.
     var canvas: PixelSize
     var background: Background
-    /// The picture and where it goes, inside the canvas.
+    /// The picture and its rectangle in the canvas.
     var picture: (picture: Picture, viewport: PixelRect)?
-    /// How much darker the picture is than it came, from 0 (not at all) to 1 (black).
+    /// How much the picture is darkened, from 0 (not at all) to 1 (black).
     var dimming: Double
-    /// Words and panels.
+    /// Text and panels.
     var layers: [Layer]
 
     enum Background: Hashable {
         /// Around a picture.
         case black
-        /// Behind words, where there is no picture.
-        case calm
+        /// Behind text, if there is no picture.
+        case plain
 
         /// Red, green and blue.
         var colour: (UInt8, UInt8, UInt8) { self == .black ? (0, 0, 0) : (0x14, 0x18, 0x1f) }
     }
 
-    /// How the picture's size relates to its viewport's.
+    /// How the picture is scaled to its viewport.
     var fit: Fit? {
         guard let (picture, viewport) = picture else { return nil }
         return Fit(picture: picture.size, viewport: viewport.size)
     }
 }
 
-/// A bitmap at a place of the canvas.
+/// A bitmap with its position in the canvas.
 struct Layer {
     var bitmap: Bitmap
-    /// Of the bitmap's top left pixel.
+    /// Position of the bitmap's top left pixel.
     var x: Int
     var y: Int
 
     var rect: PixelRect { PixelRect(x: x, y: y, width: bitmap.size.width, height: bitmap.size.height) }
 }
 
-/// What has to be drawn again.
+/// What has to be redrawn.
 enum SceneChange {
     case everything
-    /// The picture alone is new, and it differs from the one before by this, in its own pixels.
+    /// Only the picture is new; it differs from the last one in this region, in picture pixels.
     case picture(DamageRegion)
 }
 
-/// How a picture gets its size in the window.
+/// How a picture is scaled.
 enum Fit: Hashable {
-    /// Each pixel becomes a square of this many pixels a side; 1 is the picture as it is.
+    /// By a whole factor: each pixel becomes a square of this many pixels a side.
     case exact(Int)
-    /// Between the pixels, Catmull-Rom.
+    /// Catmull-Rom interpolation.
     case enlarged
-    /// The mean of the pixels under each.
+    /// The mean of the pixels covered.
     case reduced
 
     init(picture: PixelSize, viewport: PixelSize) {
@@ -66,9 +66,10 @@ enum Fit: Hashable {
 }
 
 extension PixelSize {
-    /// The place of a picture of this size in `canvas`: as large as fits, its aspect kept, in the middle.
+    /// The rectangle for a picture of this size in `canvas`: the largest that fits, aspect ratio kept, centred.
     ///
-    /// When a whole multiple of the size is within 2 % of that, it is taken: sharp pixels are worth a thin border.
+    /// If a whole multiple of the size is at most 2 % smaller, that is used: a thin border is better than blurred
+    /// pixels.
     func viewport(in canvas: PixelSize) -> PixelRect {
         guard width > 0, height > 0, canvas.width > 0, canvas.height > 0 else {
             return PixelRect(x: 0, y: 0, width: 0, height: 0)

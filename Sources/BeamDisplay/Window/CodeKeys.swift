@@ -1,17 +1,17 @@
 import CSDL2
 
-/// What keys mean while a person types a code.
+/// Interprets keys while a person types a code.
 @MainActor struct CodeKeys {
     enum Outcome: Equatable {
-        /// The key has nothing to do with the code.
+        /// The key isn't for the code entry.
         case ignored
         case taken
-        /// These six digits are there now.
+        /// The code is complete: these six digits.
         case complete(String)
         case givenUp
     }
 
-    /// The key that comes as text next is held down. Nobody wants six digits of one long press.
+    /// The key whose text arrives next is a repeat, which is ignored.
     private var isRepeated = false
 
     mutating func press(_ key: SDL_KeyboardEvent, into entry: inout CodeEntry) -> Outcome {
@@ -28,7 +28,7 @@ import CSDL2
         case SDLK_ESCAPE: return isRepeated ? .taken : .givenUp
         default: break
         }
-        // Without Num Lock the keypad's keys make no text. Here they can only be meant as digits.
+        // Without Num Lock, keypad keys produce no text. Here they can only mean digits.
         if let digit = Self.keypadDigit(key.keysym), !isRepeated, !Self.isTextNext {
             return entry.type(digit).map { .complete($0) } ?? .taken
         }
@@ -37,7 +37,7 @@ import CSDL2
 
     mutating func release() { isRepeated = false }
 
-    /// Text is digits, whichever keys make them on this keyboard.
+    /// Takes digits from text input, whatever keys produce them.
     func type(_ input: SDL_TextInputEvent, into entry: inout CodeEntry) -> Outcome {
         guard !isRepeated else { return .taken }
         let text = withUnsafeBytes(of: input.text) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
@@ -51,7 +51,7 @@ import CSDL2
         func has(_ modifiers: SDL_Keymod...) -> Bool { modifiers.contains { UInt32(key.mod) & $0.rawValue != 0 } }
         guard !has(KMOD_LALT, KMOD_GUI) else { return false }
         if SDL_KeyCode(UInt32(bitPattern: key.sym)) == SDLK_INSERT { return has(KMOD_SHIFT) }
-        // In a layout without Latin letters, the key where V would be.
+        // In a layout without Latin letters: the key at V's position.
         let isLatin = key.sym < 0x80
         return has(KMOD_CTRL)
             && (SDL_KeyCode(UInt32(bitPattern: key.sym)) == SDLK_v || (!isLatin && key.scancode == SDL_SCANCODE_V))
@@ -65,7 +65,7 @@ import CSDL2
         return digits.firstIndex(of: key.scancode).map { Character(String($0)) }
     }
 
-    /// SDL puts a key's text right behind the key.
+    /// Whether the next event is text input; SDL queues it directly after the key.
     private static var isTextNext: Bool {
         var next = SDL_Event()
         let count = SDL_PeepEvents(

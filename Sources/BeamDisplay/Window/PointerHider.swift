@@ -2,18 +2,18 @@ import BeamClock
 import BeamMedia
 import CSDL2
 
-/// Hides the mouse pointer that rests in fullscreen.
+/// Hides the mouse pointer in fullscreen when it hasn't moved for a while.
 @MainActor struct PointerHider {
-    private static let rest = Duration.seconds(2)
+    private static let hideDelay = Duration.seconds(2)
     private var isHidden = false
-    /// When to hide it, if it doesn't move until then.
+    /// When to hide the pointer, unless it moves before.
     private(set) var deadline: MediaTime?
 
-    /// To be called when the pointer moves, and when `mayHide` changes.
-    mutating func stir(mayHide: Bool) {
+    /// Must be called when the pointer moves and when `mayHide` changes.
+    mutating func restart(mayHide: Bool) {
         if isHidden { SDL_ShowCursor(SDL_ENABLE) }
         isHidden = false
-        deadline = mayHide ? .now + Self.rest : nil
+        deadline = mayHide ? .now + Self.hideDelay : nil
     }
 
     mutating func hideIfDue() {

@@ -2,18 +2,18 @@ import BeamMedia
 import CSDL2
 import Glibc
 
-/// SDL's video part, from its start to its end. There is at most one at a time, on the main thread.
+/// Owns SDL's video subsystem. At most one at a time, on the main thread.
 @MainActor final class SDLVideo {
     /// `x11`, `wayland`, `kmsdrm`, …
     let driver: String
-    /// Set when the display's server has gone: SDL must not be asked to end then, because Xlib ends the process.
+    /// Set when the display server has gone. SDL must not be shut down then, because Xlib would end the process.
     var isLost = false {
         didSet { Self.isUnusable = isLost }
     }
-    /// SDL can't be ended after a loss, so it can't be started again either.
+    /// After a loss SDL can't be shut down, so it can't be started again either.
     private static var isUnusable = false
 
-    /// Opens `display`, or what the environment names.
+    /// Opens `display`, or the environment's if nil.
     init(display: String?) throws(DisplayError) {
         guard !Self.isUnusable else {
             throw .noDisplay(name: display ?? Self.environment("DISPLAY"), reason: "the one in use before went away")
@@ -26,16 +26,17 @@ import Glibc
                 name: Self.environment("DISPLAY") ?? Self.environment("WAYLAND_DISPLAY"), reason: Self.error)
         }
         driver = SDL_GetCurrentVideoDriver().map { String(cString: $0) } ?? ""
-        // Keys are commands here. With text input on, an input method would swallow them.
+        // Keys are commands here. With text input on, an input method would intercept them.
         SDL_StopTextInput()
     }
 
-    /// Sets what SDL takes from the environment only. To be called while nothing else runs that may read it.
+    /// Sets the variables that SDL reads from the environment. Must be called while no other thread may read it.
     static func prepareEnvironment(display: String?) {
         if let display, environment("DISPLAY") != display { setenv("DISPLAY", display, 1) }
-        // An input method reads thousands of ways to compose letters, for 9 ms: six digits are typed here, nothing else.
+        // Xlib's input method would parse the system's compose table, which takes 9 ms. Six digits need no compose
+        // sequences.
         setenv("XCOMPOSEFILE", "/dev/null", 0)
-        // Where the session names no bus and has none at the usual place, libdbus would run a program that starts one.
+        // Without a session bus, libdbus would start one by running a program.
         setenv("DBUS_SESSION_BUS_ADDRESS", "unix:runtime=yes", 0)
     }
 
@@ -43,7 +44,7 @@ import Glibc
         if !isLost { SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO)) }
     }
 
-    /// What SDL says went wrong last.
+    /// SDL's last error message.
     static var error: String {
         let text = String(cString: SDL_GetError())
         return text.isEmpty ? "no reason is known" : text
@@ -55,10 +56,10 @@ import Glibc
         return text.isEmpty ? nil : text
     }
 
-    /// The place of display number `index` on the desktop, without panels and docks where they are known.
+    /// The bounds of display `index` on the desktop, without panels and docks if known.
     func usableBounds(_ index: Int32) -> PixelRect { bounds(index, SDL_GetDisplayUsableBounds) }
 
-    /// The place of display number `index` on the desktop.
+    /// The bounds of display `index` on the desktop.
     func fullBounds(_ index: Int32) -> PixelRect { bounds(index, SDL_GetDisplayBounds) }
 
     private func bounds(_ index: Int32, _ ask: (Int32, UnsafeMutablePointer<SDL_Rect>?) -> Int32) -> PixelRect {
@@ -70,18 +71,18 @@ import Glibc
     }
 
     private static func setHints(isX11Wanted: Bool) {
-        // Ctrl-C belongs to the program.
+        // Ctrl-C is handled by the program.
         SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1")
         SDL_SetHint(SDL_HINT_APP_NAME, "BeamRoom")
         SDL_SetHint(SDL_HINT_SCREENSAVER_INHIBIT_ACTIVITY_NAME, "Showing a shared screen")
         SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1")
-        // Without this SDL draws the window's surface through OpenGL, emulated where there is no graphics processor.
+        // Otherwise SDL draws the window's surface through OpenGL, possibly in software.
         SDL_SetHint(SDL_HINT_FRAMEBUFFER_ACCELERATION, "0")
-        // The compositor stays on in fullscreen: that is what keeps pictures whole without waiting for the screen's beat.
+        // Keep the compositor in fullscreen: it prevents tearing without waiting for the vertical blank.
         SDL_SetHint(SDL_HINT_VIDEO_X11_NET_WM_BYPASS_COMPOSITOR, "0")
         SDL_SetHint(SDL_HINT_VIDEO_MINIMIZE_ON_FOCUS_LOSS, "0")
         SDL_SetHint(SDL_HINT_MOUSE_FOCUS_CLICKTHROUGH, "1")
-        // A named X display wants X11; SDL_VIDEODRIVER in the environment still has the last word.
+        // A given X display implies X11, but SDL_VIDEODRIVER in the environment has precedence.
         if isX11Wanted { SDL_SetHint(SDL_HINT_VIDEODRIVER, "x11") } else { SDL_ResetHint(SDL_HINT_VIDEODRIVER) }
     }
 }

@@ -2,14 +2,14 @@ import CSDL2
 import Glibc
 import Synchronization
 
-/// Wakes the main thread from any other. Calls between two takes are one.
+/// Wakes the main thread from any thread. Several calls between two `take`s count as one.
 final class WakeSignal: Sendable {
     private let isRaised = Atomic<Bool>(false)
-    /// Readable while raised; -1 where SDL's own queue is waited for.
+    /// Readable while raised; -1 if SDL's event queue is used.
     let fileDescriptor: Int32
     private let eventType: UInt32
 
-    /// - Parameter usesDescriptor: the main thread waits on `fileDescriptor`. On X11 this is quicker than SDL's queue,
+    /// - Parameter usesDescriptor: the main thread waits on `fileDescriptor`. On X11 that is faster than SDL's queue,
     ///   which sends an event to itself through the X server, and works when the server is busy or gone.
     init(usesDescriptor: Bool) {
         fileDescriptor = usesDescriptor ? eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) : -1
@@ -20,7 +20,7 @@ final class WakeSignal: Sendable {
         if fileDescriptor >= 0 { close(fileDescriptor) }
     }
 
-    /// Any thread.
+    /// Any thread may call this.
     func raise() {
         guard !isRaised.exchange(true, ordering: .acquiringAndReleasing) else { return }
         if fileDescriptor >= 0 {
@@ -32,10 +32,10 @@ final class WakeSignal: Sendable {
         }
     }
 
-    /// Whether it was raised since the last call.
+    /// Whether it was raised since the last `take`.
     func take() -> Bool {
         if fileDescriptor >= 0 {
-            // Emptied before the flag is: a call in between is then seen by this take.
+            // Clear the descriptor before the flag, so that a `raise` in between is reported by this call.
             var count: eventfd_t = 0
             eventfd_read(fileDescriptor, &count)
         }

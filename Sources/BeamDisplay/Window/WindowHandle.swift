@@ -1,10 +1,10 @@
 import BeamMedia
 import CSDL2
 
-/// The owner of SDL's window.
+/// Owns SDL's window.
 @MainActor final class WindowHandle {
     /// In the display's units.
-    static let smallest = PixelSize(width: 160, height: 90)
+    static let minimumSize = PixelSize(width: 160, height: 90)
 
     let raw: OpaquePointer
     let video: SDLVideo
@@ -19,14 +19,14 @@ import CSDL2
         else { throw .noWindow(reason: SDLVideo.error) }
         self.raw = raw
         self.video = video
-        SDL_SetWindowMinimumSize(raw, Int32(Self.smallest.width), Int32(Self.smallest.height))
+        SDL_SetWindowMinimumSize(raw, Int32(Self.minimumSize.width), Int32(Self.minimumSize.height))
     }
 
     isolated deinit {
         if !video.isLost { SDL_DestroyWindow(raw) }
     }
 
-    /// The inner size in the display's own units, which are pixels on X11.
+    /// The inner size in the display's units, which are pixels on X11.
     var size: PixelSize {
         var (width, height) = (Int32(0), Int32(0))
         SDL_GetWindowSize(raw, &width, &height)
@@ -40,29 +40,29 @@ import CSDL2
         return PixelSize(width: Int(width), height: Int(height))
     }
 
-    /// The place of the inner part on the desktop.
+    /// The position of the inner area on the desktop.
     var position: (x: Int, y: Int) {
         var (x, y) = (Int32(0), Int32(0))
         SDL_GetWindowPosition(raw, &x, &y)
         return (Int(x), Int(y))
     }
 
-    /// The number of the display that the window is on.
+    /// The index of the display that shows the window.
     var displayIndex: Int32 { max(0, SDL_GetWindowDisplayIndex(raw)) }
 
-    /// Moves and resizes the window; in fullscreen, what it will be afterwards.
+    /// Moves and resizes the window; in fullscreen this applies after leaving it.
     func place(_ rect: PixelRect) {
         SDL_SetWindowSize(raw, Int32(rect.width), Int32(rect.height))
         SDL_SetWindowPosition(raw, Int32(rect.x), Int32(rect.y))
     }
 
-    /// Pixels for each of the display's units.
+    /// Pixels per display unit.
     var pixelRatio: Double {
         let units = size.width
         return units > 0 ? Double(pixelSize.width) / Double(units) : 1
     }
 
-    /// How much larger than at 96 dots an inch words are to be, in quarters, at most 3.
+    /// Text scale relative to 96 dpi, in steps of 1/4, 1…3.
     var textScale: Double {
         var dpi: Float = 0
         let isKnown = SDL_GetDisplayDPI(displayIndex, &dpi, nil, nil) == 0
@@ -70,6 +70,5 @@ import CSDL2
         return min(max(density, pixelRatio, 1), 3)
     }
 
-    /// A combination of `SDL_WindowFlags`.
     func has(_ flag: SDL_WindowFlags) -> Bool { SDL_GetWindowFlags(raw) & flag.rawValue != 0 }
 }

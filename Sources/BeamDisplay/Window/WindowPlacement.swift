@@ -1,18 +1,18 @@
 import BeamMedia
 import CSDL2
 
-/// Where the window is and how large: fullscreen or not, and fitted to the picture until a person resizes it.
+/// The window's position and size: fullscreen or not, and fitted to the picture until a person resizes it.
 @MainActor final class WindowPlacement {
     private let window: WindowHandle
     private let x11: X11Connection?
     private(set) var isFullscreen = false
-    /// The size that the window was last given by the program: while it still has it, nobody has resized it.
+    /// The size that the program gave the window. While the window still has it, nobody has resized it.
     private var fitted: PixelSize
-    /// What to return to, where no window manager does fullscreen for us.
+    /// The rectangle to return to from fullscreen without a window manager.
     private var windowed: PixelRect?
-    /// The picture that it was fitted to.
+    /// The picture size that the window was fitted to.
     private var fittedPicture = PixelSize(width: 0, height: 0)
-    /// Where to go after fullscreen, when that was decided in the meantime.
+    /// The rectangle to use after fullscreen, if the size was changed meanwhile.
     private var next: PixelRect?
 
     init(_ window: WindowHandle, _ x11: X11Connection?) {
@@ -21,17 +21,17 @@ import CSDL2
         fitted = window.size
     }
 
-    /// The size for a window that has no picture yet.
+    /// The window's size before the first picture.
     static func initialSize(_ video: SDLVideo) -> PixelSize {
         limited(PixelSize(width: 960, height: 540), by: video.usableBounds(0).size)
     }
 
-    /// Covers the whole display, or gives the window its former place back.
+    /// Covers the whole display, or restores the window's rectangle.
     func setFullscreen(_ wanted: Bool) {
         guard wanted != isFullscreen else { return }
         isFullscreen = wanted
         if wanted, let x11, !x11.hasWindowManager {
-            // SDL only asks the window manager. Where there is none (a kiosk), nobody else places windows either.
+            // SDL only asks the window manager. Without one (a kiosk) nobody else places windows, so place it directly.
             let (x, y) = window.position
             windowed = PixelRect(x: x, y: y, width: window.size.width, height: window.size.height)
             window.place(window.video.fullBounds(window.displayIndex))
@@ -40,16 +40,16 @@ import CSDL2
             window.place(rect)
         } else {
             SDL_SetWindowFullscreen(window.raw, wanted ? SDL_WINDOW_FULLSCREEN_DESKTOP.rawValue : 0)
-            // SDL knows of it, but window managers restore the size that they remember.
+            // SDL has been told this rectangle before, but window managers restore the size that they remember.
             if !wanted, let next { window.place(next) }
             next = nil
         }
     }
 
-    /// Gives the window the picture's size, at most 90 % of the screen, unless a person has resized it. In fullscreen that
-    /// is the size it will return to.
+    /// Fits the window to the picture's size, at most 90 % of the screen, unless a person has resized it. In fullscreen
+    /// this sets the size to return to.
     ///
-    /// The same picture in smaller, as a slow network gets it for a while, is shown as large as before.
+    /// A reduced version of the same picture, sent during congestion, doesn't shrink the window.
     func fit(to picture: PixelSize) {
         guard !isReduced(picture) else { return }
         fittedPicture = picture
@@ -60,8 +60,8 @@ import CSDL2
             width: Int((Double(picture.width) / ratio).rounded()),
             height: Int((Double(picture.height) / ratio).rounded()))
         let size = Self.limited(wanted, by: screen.size)
-        // The middle stays where it is, as far as the screen allows. Where a window manager will put the window after
-        // fullscreen isn't known: in the middle of the screen then.
+        // Keep the centre as far as the screen allows. Where the window manager will put the window after fullscreen is
+        // unknown, so use the middle of the screen then.
         let (x, y) = window.position
         let old = isFullscreen ? windowed ?? screen : PixelRect(x: x, y: y, width: fitted.width, height: fitted.height)
         let rect = PixelRect(
@@ -77,7 +77,7 @@ import CSDL2
         }
     }
 
-    /// Whether `picture` has the shape of the one that the window was fitted to, to two pixels, and isn't larger.
+    /// Whether `picture` has the fitted picture's aspect ratio, to two pixels, and half to all of its size.
     private func isReduced(_ picture: PixelSize) -> Bool {
         let full = fittedPicture
         guard full.width > 0, picture.width <= full.width, picture.width * 2 >= full.width - 4 else { return false }
@@ -88,7 +88,7 @@ import CSDL2
         let scale = min(
             1, Double(screen.width) * 0.9 / Double(size.width), Double(screen.height) * 0.9 / Double(size.height))
         return PixelSize(
-            width: max(WindowHandle.smallest.width, Int(Double(size.width) * scale)),
-            height: max(WindowHandle.smallest.height, Int(Double(size.height) * scale)))
+            width: max(WindowHandle.minimumSize.width, Int(Double(size.width) * scale)),
+            height: max(WindowHandle.minimumSize.height, Int(Double(size.height) * scale)))
     }
 }

@@ -1,39 +1,39 @@
 import BeamMedia
 import Glibc
 
-/// Reads pictures from a YUV4MPEG2 stream as they come: from a named pipe that the viewer writes. Owns the descriptor; used
-/// by one thread.
+/// Reads pictures of a YUV4MPEG2 stream from a named pipe that the viewer writes. Owns the descriptor; used by one
+/// thread.
 final class FrameReader {
     private let descriptor: CInt
     private let pool = PixelBufferPool(limit: 8)
     private(set) var header: Y4MHeader?
     private var pending: [UInt8] = []
 
-    /// Makes a named pipe at `path` and opens it for reading, whether or not somebody writes yet.
+    /// Creates a named pipe at `path` and opens it for reading without waiting for a writer.
     ///
-    /// - Throws: `file`.
     init(makingPipeAt path: String) throws(MeasureError) {
         guard mkfifo(path, 0o600) == 0 else { throw .file(path: path, reason: SystemError.message(errno)) }
-        // Otherwise opening waits for a writer, who may never come.
+        // A blocking open would wait for a writer, which may never come.
         descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(path: path, reason: SystemError.message(errno)) }
         _ = fcntl(descriptor, F_SETFL, 0)
-        // As large as the system lets it be: fewer turns between the two. (F_SETPIPE_SZ, which Swift doesn't import.)
+        // 1 MiB, the default limit for unprivileged users, so that reader and writer alternate less often. 1031 is
+        // F_SETPIPE_SZ, which Swift doesn't import.
         _ = fcntl(descriptor, 1031, 1 << 20)
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Lets a reader that waits for a first writer go on, to the stream's end.
+    /// Unblocks a reader that waits for its first writer; it sees the stream's end.
     static func release(_ path: String) {
         let writer = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
         if writer >= 0 { close(writer) }
     }
 
-    /// The next picture; nil at the stream's end, or where it is none that is understood.
+    /// The next picture; nil at the stream's end or for an invalid stream.
     func next() -> PixelBuffer? {
         if header == nil {
-            // Reading before anybody writes would look like the end.
+            // Wait first, because read returns 0 (end of file) before the pipe has a writer.
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             while poll(&entry, 1, -1) < 0, errno == EINTR {}
             guard let line = line(), let header = try? Y4MHeader(line: line) else { return nil }
@@ -53,11 +53,11 @@ final class FrameReader {
         return buffer
     }
 
-    /// Reads up to a line's end, byte by byte: behind it come samples, which have their own place to be read into.
+    /// Reads a line byte by byte, because the samples after it are read directly into their buffer.
     private func line() -> String? {
         pending.removeAll(keepingCapacity: true)
         var byte: UInt8 = 0
-        while pending.count <= Y4MHeader.longest {
+        while pending.count <= Y4MHeader.maxBytes {
             guard fill(&byte, 1) else { return nil }
             if byte == 0x0a { return String(decoding: pending, as: UTF8.self) }
             pending.append(byte)

@@ -2,13 +2,14 @@ import BeamCapture
 import BeamMedia
 import BeamPixels
 
-/// Knows what a picture looked like before it was coded. Used by one thread.
+/// Provides the original of a coded picture. Used by one thread.
 protocol PictureReference {
-    /// The original of `picture`, i420 and of the same size; nil: it isn't known.
+    /// The original of `picture`, i420 and of the same size; nil if it isn't known.
     mutating func picture(for picture: Picture) -> PixelBuffer?
 }
 
-/// The test pattern: its pictures carry their number and time, and are made again from those, the same bit for bit.
+/// The test pattern as a reference: renders the original, bit for bit, from the number and time that the picture
+/// carries.
 struct PatternReference: PictureReference {
     private let renderer: PatternRenderer
 
@@ -21,7 +22,7 @@ struct PatternReference: PictureReference {
     }
 }
 
-/// The test pattern of a host whose options aren't known: they are found from what comes.
+/// The test pattern of a host with unknown options, which are derived from the received pictures.
 struct PatternSearch: PictureReference {
     struct Finding: Equatable, Sendable {
         var content: PatternContent
@@ -31,11 +32,11 @@ struct PatternSearch: PictureReference {
         var options: PatternOptions { PatternOptions(size: size, frameRate: frameRate, content: content) }
     }
 
-    /// Less than this is another picture, not a coded one. In dB.
-    private static let leastRatio = 18.0
-    /// How long to look at numbers and times before the rate is worked out, in nanoseconds.
-    private static let longEnough: Int64 = 700_000_000
-    private static let triesAtMost = 8
+    /// In dB. Below this, the candidate isn't the original of the coded picture.
+    private static let minPSNR = 18.0
+    /// In nanoseconds: how long numbers and times are observed before the frame rate is derived from them.
+    private static let observationNanoseconds: Int64 = 700_000_000
+    private static let maxTries = 8
 
     private var first: (number: UInt32, time: MediaTime)?
     private var tries = 0
@@ -44,21 +45,21 @@ struct PatternSearch: PictureReference {
 
     mutating func picture(for picture: Picture) -> PixelBuffer? {
         if let reference { return reference.picture(for: picture) }
-        guard tries < Self.triesAtMost, let code = PatternCode.read(picture) else { return nil }
+        guard tries < Self.maxTries, let code = PatternCode.read(picture) else { return nil }
         guard let first, code.number > first.number, code.time > first.time else {
             first = code
             return nil
         }
         let time = (code.time - first.time).inNanoseconds
-        guard time >= Self.longEnough else { return nil }
+        guard time >= Self.observationNanoseconds else { return nil }
         tries += 1
         search(picture, rate: Double(code.number - first.number) * 1e9 / Double(time))
         return reference?.picture(for: picture)
     }
 
-    /// Tries every content at every rate near the one that was seen.
+    /// Tries every content at every frame rate near the observed one.
     private mutating func search(_ picture: Picture, rate: Double) {
-        var best = Self.leastRatio
+        var best = Self.minPSNR
         for frameRate in Self.rates(near: rate) {
             for content in PatternContent.allCases {
                 let options = PatternOptions(size: picture.size, frameRate: frameRate, content: content)
@@ -73,13 +74,13 @@ struct PatternSearch: PictureReference {
         }
     }
 
-    /// Whole rates, and those of television, within one in a hundred.
+    /// Whole and NTSC frame rates within 1 % of `rate`.
     static func rates(near rate: Double) -> [Double] {
         var rates: [Double] = []
         let whole = Int(rate.rounded())
         for number in whole - 1...whole + 1 {
             let exact = Double(number) * 1000 / 1001
-            // 59.94 is what people type.
+            // People also type the rounded rate: 59.94.
             for candidate in [Double(number), exact, (exact * 100).rounded() / 100] {
                 guard (1...240).contains(candidate), abs(candidate - rate) <= rate / 100 else { continue }
                 if !rates.contains(candidate) { rates.append(candidate) }

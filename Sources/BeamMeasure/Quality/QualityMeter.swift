@@ -3,14 +3,14 @@ import BeamPixels
 import Glibc
 import Synchronization
 
-/// Compares pictures with their references on a thread of its own, which everything else goes before; what it has no time
-/// for is passed over and counted, so that comparing holds up nothing.
+/// Compares pictures with their originals on a thread with the lowest priority, so that it delays nothing. Pictures
+/// that it has no time for are skipped and counted.
 final class QualityMeter: Sendable {
     private struct State {
         var delivered = 0
         var compared = 0
-        /// Pictures for which there is no reference.
-        var strange = 0
+        /// Pictures without a known original.
+        var unmatched = 0
         var errors: [Double] = []
         var similarities: [Double] = []
         var found: PatternSearch.Finding?
@@ -26,12 +26,11 @@ final class QualityMeter: Sendable {
     private let reading: StageThread
     private let path: String
 
-    /// Of what comes in this long at the beginning, the coding isn't settled yet.
+    /// Pictures from this time at the start aren't compared, because the encoder's rate control hasn't settled yet.
     static let settling = Duration.milliseconds(500)
 
-    /// Makes a named pipe at `path`, for the viewer to write its pictures to.
+    /// Creates a named pipe at `path` for the viewer to write its pictures to.
     ///
-    /// - Throws: `file`.
     init(pipe path: String, reference: sending any PictureReference) throws(MeasureError) {
         let shared = shared
         let queue = queue
@@ -40,7 +39,7 @@ final class QualityMeter: Sendable {
         let references = Parcel(reference)
         comparing = StageThread("beam-compare") {
             guard var reference = references.take() else { return }
-            // On Linux, 0 is the calling thread alone: it runs when nobody else wants to.
+            // On Linux, 0 means the calling thread. 19 is the lowest priority.
             _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
             while let picture = queue.take() { Self.compare(picture, with: &reference, shared) }
         }
@@ -66,7 +65,7 @@ final class QualityMeter: Sendable {
     private static func compare(_ picture: Picture, with reference: inout any PictureReference, _ shared: Shared) {
         guard picture.format == .i420, let original = reference.picture(for: picture), original.size == picture.size
         else {
-            shared.state.withLock { $0.strange += 1 }
+            shared.state.withLock { $0.unmatched += 1 }
             return
         }
         let ratio = PictureQuality.psnr(picture.buffer, original)
@@ -80,23 +79,25 @@ final class QualityMeter: Sendable {
         }
     }
 
-    /// What the viewer has written has been read and compared; to be called when it has ended, or will.
+    /// Waits until everything that the viewer wrote has been compared. Must be called when the viewer has ended or is
+    /// ending.
     func finish() -> Outcome {
         FrameReader.release(path)
         reading.join()
         comparing.join()
         return shared.state.withLock { state in
             Outcome(
-                quality: Self.quality(state), delivered: state.delivered, strange: state.strange, found: state.found)
+                quality: Self.quality(state), delivered: state.delivered, unmatched: state.unmatched, found: state.found
+            )
         }
     }
 
     struct Outcome: Sendable {
-        /// Nil where nothing could be compared.
+        /// Nil if nothing could be compared.
         var quality: MeasureRecord.Quality?
         var delivered: Int
-        var strange: Int
-        /// What a host far away turned out to show.
+        var unmatched: Int
+        /// The options derived for a remote host's test pattern.
         var found: PatternSearch.Finding?
     }
 
@@ -112,13 +113,13 @@ final class QualityMeter: Sendable {
             compared: state.compared, delivered: state.delivered)
     }
 
-    /// Equal pictures have no ratio; 100 dB stands for them, as in other tools.
+    /// Equal pictures have infinite PSNR; 100 dB is used for them, as in other tools.
     private static func decibels(_ error: Double) -> Double {
         error > 0 ? min(100, 10 * log10(255 * 255 / error)) : 100
     }
 }
 
-/// Carries something from the thread that made it to the one that uses it.
+/// Moves a value from the thread that created it to the one that uses it.
 private final class Parcel<Content>: Sendable {
     private let content: Mutex<Content?>
     init(_ content: sending Content) { self.content = Mutex(content) }

@@ -3,21 +3,21 @@ import BeamMedia
 import BeamPixels
 import Glibc
 
-/// A recording whose pictures were streamed, in a loop: each that comes is looked up in it.
+/// A streamed recording as a reference: finds each received picture in it.
 ///
-/// A recording of the test pattern says which picture is which. In any other, the one that is most like it counts: a first
-/// choice by small pictures of blocks' means, the last by comparing.
+/// A recording of the test pattern contains each picture's number. Otherwise the most similar picture counts:
+/// thumbnails preselect candidates, which are then compared in full.
 struct RecordingReference: PictureReference {
     private let recording: RecordedFrames
-    /// Kept: what was read last, and the memory.
+    /// Reuses the buffers of pictures read from the file.
     private let pool = PixelBufferPool(limit: 4)
-    /// The number that the recording's first picture carries; nil: none of them does.
+    /// The number in the recording's first picture; nil if it isn't a recording of the test pattern.
     private let firstNumber: UInt32?
     private var thumbnails: [[UInt8]] = []
-    /// Where it was found last.
+    /// The index found last.
     private var last = 0
 
-    /// How many of the likeliest are compared.
+    /// How many preselected candidates are compared in full.
     private static let finalists = 3
 
     var size: PixelSize { recording.header.size }
@@ -25,7 +25,6 @@ struct RecordingReference: PictureReference {
 
     /// Reads the whole recording once, unless it is one of the test pattern.
     ///
-    /// - Throws: `unusableRecording` or `file`.
     init(path: String) throws(MeasureError) {
         recording = try RecordedFrames(path: path)
         let first = pool.buffer(format: .i420, size: recording.header.size)
@@ -66,7 +65,8 @@ struct RecordingReference: PictureReference {
         return recording.read(index, into: buffer) ? buffer : nil
     }
 
-    /// Among equally likely ones, those that follow the one found last most closely.
+    /// The most similar thumbnails' indices. Among equal ones, those that follow the last found index most closely come
+    /// first.
     private func likeliest(_ thumbnail: [UInt8]) -> ArraySlice<Int> {
         let count = recording.count
         let distances = thumbnails.map { other in
@@ -78,7 +78,7 @@ struct RecordingReference: PictureReference {
     }
 }
 
-/// A picture of 32 × 18 means of luma.
+/// A thumbnail: the means of 32 × 18 blocks of luma.
 enum Thumbnail {
     static let columns = 32
     static let rows = 18
@@ -88,23 +88,22 @@ enum Thumbnail {
     }
 }
 
-/// The pictures of a `.y4m` file, each to be read whenever it is wanted.
+/// Random access to the pictures of a `.y4m` file.
 final class RecordedFrames {
     let header: Y4MHeader
     private let file: OpenFile
-    /// Where each picture's samples begin.
+    /// File offsets of each picture's samples.
     private let offsets: [off_t]
 
     var count: Int { offsets.count }
 
-    /// Opens it and finds every picture in it.
+    /// Opens the file and locates every picture.
     ///
-    /// - Throws: `unusableRecording` or `file`.
     init(path: String) throws(MeasureError) {
         file = try OpenFile(path)
         let descriptor = file.descriptor
         guard let line = Self.line(descriptor, at: 0) else {
-            throw .unusableRecording(path: path, reason: "it is no YUV4MPEG2 file")
+            throw .unusableRecording(path: path, reason: "it isn't a YUV4MPEG2 file")
         }
         do throws(Y4MHeader.Refusal) {
             header = try Y4MHeader(line: line)
@@ -128,13 +127,13 @@ final class RecordedFrames {
     }
 
     private static func line(_ descriptor: CInt, at offset: off_t) -> String? {
-        var bytes = [UInt8](repeating: 0, count: Y4MHeader.longest)
+        var bytes = [UInt8](repeating: 0, count: Y4MHeader.maxBytes)
         let count = pread(descriptor, &bytes, bytes.count, offset)
         guard count > 0, let end = bytes[..<count].firstIndex(of: 0x0a) else { return nil }
         return String(decoding: bytes[..<end], as: UTF8.self)
     }
 
-    /// Reads picture `index` into an i420 buffer of the header's size; false if it can't be read.
+    /// Reads picture `index` into an i420 buffer of the header's size. False on errors.
     func read(_ index: Int, into buffer: PixelBuffer) -> Bool {
         var offset = offsets[index]
         for plane in 0..<3 {
@@ -149,7 +148,7 @@ final class RecordedFrames {
     }
 }
 
-/// A file that is open for reading for as long as this lives.
+/// Owns a descriptor of a file opened for reading.
 private final class OpenFile {
     let descriptor: CInt
 
@@ -161,10 +160,10 @@ private final class OpenFile {
     deinit { close(descriptor) }
 }
 
-/// What a `.y4m` recording says of itself.
+/// The size and frame rate of a `.y4m` recording.
 public struct RecordingFacts: Sendable {
     public let size: PixelSize
-    /// Nil where it doesn't say.
+    /// Nil if the header doesn't have it.
     public let frameRate: Double?
 
     /// - Throws: `unusableRecording` or `file`, if it can't serve as the reference.

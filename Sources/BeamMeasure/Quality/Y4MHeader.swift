@@ -1,18 +1,18 @@
 import BeamMedia
 
-/// The first line of a YUV4MPEG2 stream, as far as it has to be known here.
+/// The header line of a YUV4MPEG2 stream, as far as it is needed here.
 struct Y4MHeader: Equatable {
     /// In bytes.
-    static let longest = 1024
-    static let longestSide = 8192
+    static let maxBytes = 1024
+    static let maxSide = 8192
 
     var size: PixelSize
-    /// 4:2:0 of 8 bits, or 4:4:4.
+    /// 8-bit 4:2:0 or 4:4:4.
     var format: PixelFormat
-    /// Nil where it doesn't say.
+    /// Nil if the header doesn't have it.
     var frameRate: Double?
 
-    /// Bytes of samples in each frame.
+    /// Bytes of samples per frame.
     var frameBytes: Int {
         (0..<format.planeCount).reduce(0) { sum, plane in
             let (rowBytes, rows) = format.plane(plane, of: size)
@@ -20,13 +20,13 @@ struct Y4MHeader: Equatable {
         }
     }
 
-    /// Why a line is no such header.
+    /// Why a line isn't a usable header.
     struct Refusal: Error, Equatable { let reason: String }
 
-    /// Of a line without its end.
+    /// - Parameter line: without its newline.
     init(line: String) throws(Refusal) {
         var words = line.split(separator: " ")[...]
-        guard words.popFirst() == "YUV4MPEG2" else { throw Refusal(reason: "it is no YUV4MPEG2 file") }
+        guard words.popFirst() == "YUV4MPEG2" else { throw Refusal(reason: "it isn't a YUV4MPEG2 file") }
         var (width, height) = (0, 0)
         var format: PixelFormat? = .i420
         var name = ""
@@ -50,8 +50,8 @@ struct Y4MHeader: Equatable {
             }
         }
         guard let format else { throw Refusal(reason: "its pictures are \(name), not 4:2:0 of 8 bits") }
-        guard (1...Self.longestSide).contains(width), (1...Self.longestSide).contains(height) else {
-            throw Refusal(reason: "its pictures have no size, or more than \(Self.longestSide) pixels a side")
+        guard (1...Self.maxSide).contains(width), (1...Self.maxSide).contains(height) else {
+            throw Refusal(reason: "its pictures have no size, or more than \(Self.maxSide) pixels a side")
         }
         self.format = format
         size = PixelSize(width: width, height: height)

@@ -1,41 +1,40 @@
-/// A chart of rows, one for each cell: bars, whose parts lie one behind the other, or marks.
+/// A chart with one row per cell, drawn as stacked bars or as marks.
 struct Chart: Equatable, Sendable {
     struct Series: Equatable, Sendable {
         var name: String
-        /// One for each row; nil: nothing there.
+        /// One per row; nil if there is no value.
         var values: [Double?]
     }
 
     enum Style: Equatable, Sendable {
-        /// Each series' values begin where those of the one before end.
+        /// Each series starts where the one before it ends.
         case stackedBars
-        /// Each series has marks of its own, on a line from the least to the greatest; the scale is logarithmic if asked for.
+        /// A mark per series on a line from minimum to maximum; the scale may be logarithmic.
         case marks(isLogarithmic: Bool)
     }
 
-    /// Letters and digits: what its SVG's names begin with.
+    /// Letters and digits: the prefix of ids in its SVG.
     var id: String
     var title: String
-    /// Below the axis.
+    /// Shown below the axis.
     var unit: String
     var style: Style
     var rows: [String]
     var series: [Series]
-    /// From the least to the greatest of the repetitions, of the bar's whole length.
+    /// The range of the repetitions, for the bar's whole length.
     var whiskers: [Spread?] = []
-    /// What each row should reach: a short line across.
+    /// The expected value of each row, drawn as a short line across.
     var targets: [Double?] = []
-    /// Of marks: zero is on the axis. Bars always begin there.
+    /// For marks: the axis starts at zero. Bars always do.
     var beginsAtZero = false
-    /// At a bar's end, or behind the last mark.
+    /// Decimals of the value shown beside the bar's end or the last mark.
     var decimals = 1
-    /// What people are told beneath it.
+    /// Text shown below the chart.
     var note = ""
 
-    /// Nothing to draw.
     var isEmpty: Bool { series.allSatisfy { $0.values.allSatisfy { $0 == nil } } }
 
-    /// The bars' ends, or the rightmost marks.
+    /// The end of a row's bar, or its rightmost mark.
     func end(_ row: Int) -> Double? {
         let values = series.compactMap { $0.values[row] }
         guard !values.isEmpty else { return nil }
@@ -44,7 +43,7 @@ struct Chart: Equatable, Sendable {
 }
 
 extension Chart {
-    /// Everything that there is to draw of `results`.
+    /// All charts of `results` that have data.
     static func all(of results: [CellResults]) -> [Chart] {
         [
             stages(results), distribution(results), frames(results), bitRate(results), quality(results, .psnr),
@@ -55,7 +54,7 @@ extension Chart {
     private static func stages(_ results: [CellResults]) -> Chart {
         let names = LatencyStages.sorted(Set(results.flatMap { $0.records.flatMap(\.latencyMs.keys) }))
         var series = names.map { name in Series(name: name, values: results.map { $0.stage(name) }) }
-        // What no stage accounts for, where the whole is known.
+        // The difference between the total latency and the known stages.
         let rest = results.map { cell -> Double? in
             guard let total = cell.spread(.latency)?.median else { return nil }
             let known = names.compactMap { cell.stage($0) }.reduce(0, +)
@@ -66,8 +65,8 @@ extension Chart {
             id: "stages", title: "Latency by stage", unit: "milliseconds", style: .stackedBars,
             rows: results.map(\.cell), series: series.filter { $0.values.contains { $0 != nil } },
             whiskers: results.map { $0.spread(.latency) },
-            note: "Medians of each stage, one behind the other. Medians don't add up exactly: what the whole has more "
-                + "is “between stages”. The line reaches from the fastest repetition's median to the slowest's.")
+            note: "The median of each stage. Medians don't add up exactly to the median of the total: the difference "
+                + "is “between stages”. The line shows the range of the repetitions' medians.")
     }
 
     private static func distribution(_ results: [CellResults]) -> Chart {
@@ -92,7 +91,7 @@ extension Chart {
             series: [Series(name: "decoded", values: results.map { $0.spread(.framesPerSecond)?.median })],
             whiskers: results.map { $0.spread(.framesPerSecond) },
             targets: results.map { $0.records.compactMap(\.delivery.expectedFramesPerSecond).first },
-            note: "The mark is what the source makes. What stands still is sent again, finer.")
+            note: "The mark is the source's rate. Still content is sent again in higher quality.")
     }
 
     private static func bitRate(_ results: [CellResults]) -> Chart {
@@ -101,7 +100,7 @@ extension Chart {
             series: [Series(name: "received", values: results.map { $0.spread(.bitRate)?.median })],
             whiskers: results.map { $0.spread(.bitRate) },
             targets: results.map { $0.records.compactMap { $0.conditions.bitRate.map { Double($0) / 1e6 } }.first },
-            decimals: 2, note: "The mark is what was asked for, which only pictures that are hard to code need.")
+            decimals: 2, note: "The mark is the requested bit rate. Only content that is hard to code needs all of it.")
     }
 
     private static func quality(_ results: [CellResults], _ figure: Figure) -> Chart {
@@ -113,7 +112,7 @@ extension Chart {
         }
         return Chart(
             id: figure.rawValue, title: figure == .psnr ? "Picture: PSNR, luma" : "Picture: SSIM, luma",
-            unit: figure == .psnr ? "dB" : "1 is equal", style: .marks(isLogarithmic: false),
+            unit: figure == .psnr ? "dB" : "1 means identical", style: .marks(isLogarithmic: false),
             rows: results.map(\.cell),
             series: [
                 Series(name: "worst picture", values: values(\.min)), Series(name: "mean", values: values(\.mean)),

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Draws charts with the gnuplot program, as SVG to be put into a page.
+/// Draws charts with gnuplot, as SVG for embedding.
 public struct Gnuplot: Sendable {
-    /// The Debian package that it comes with.
+    /// The Debian package that contains it.
     public static let package = "gnuplot-nox"
 
     private let path: String
 
-    /// Nil where it isn't installed.
+    /// Nil if it isn't installed.
     public init?(searchPath: String = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin") {
         let candidates = searchPath.split(separator: ":").map { $0 + "/gnuplot" }
         guard let path = candidates.first(where: { FileManager.default.isExecutableFile(atPath: String($0)) }) else {
@@ -16,11 +16,11 @@ public struct Gnuplot: Sendable {
         self.path = String(path)
     }
 
-    /// The chart; nil when gnuplot doesn't draw it.
+    /// The chart as SVG; nil if gnuplot fails.
     func draw(_ chart: Chart) -> String? {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: path)
-        // Nobody's own settings, and no other file.
+        // Ignore the user's gnuplot settings, and read the script from standard input.
         process.arguments = ["--default-settings", "-"]
         process.environment = ["LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"]
         let (input, output) = (Pipe(), Pipe())
@@ -28,7 +28,7 @@ public struct Gnuplot: Sendable {
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         guard (try? process.run()) != nil else { return nil }
-        // Far less than a pipe holds: writing doesn't wait for gnuplot to read.
+        // The script is smaller than a pipe's buffer, so this doesn't block.
         try? input.fileHandleForWriting.write(contentsOf: Data(PlotScript(chart).text.utf8))
         try? input.fileHandleForWriting.close()
         let drawn = (try? output.fileHandleForReading.readToEnd()) ?? Data()
@@ -38,7 +38,7 @@ public struct Gnuplot: Sendable {
     }
 }
 
-/// Makes a picture of gnuplot's a part of a page: names that are the page's only ones, and the page's colours.
+/// Adapts gnuplot's SVG for embedding: unique ids and the page's colours.
 enum InlineSVG {
     static func make(_ svg: String, id: String, label: String) -> String? {
         guard let start = svg.range(of: "<svg"), let end = svg.range(of: "</svg>", options: .backwards) else {
@@ -46,7 +46,7 @@ enum InlineSVG {
         }
         var text = String(svg[start.lowerBound..<end.upperBound])
         for pattern in ["<title>[^<]*</title>", "<desc>[^<]*</desc>", "<!--[^>]*-->"] { text.remove(pattern) }
-        // Lines without a colour of their own take their group's, which is black for gnuplot.
+        // Remove gnuplot's group colour (black), which lines without their own colour would inherit.
         text.replace(" color=\"[a-z]+\"", with: "")
         text.replace("rgb\\( *1, *2, *3\\)", with: "currentColor")
         text.replace("stroke=(['\"])rgb\\( *1, *2, *4\\)['\"]", with: "stroke=$1currentColor$1 stroke-opacity=$1.18$1")

@@ -1,6 +1,6 @@
-/// Text as it goes into a page.
+/// HTML escaping.
 enum HTML {
-    /// Nothing in `text` is taken for markup, in an attribute neither; control characters are left out.
+    /// Escapes markup for text and attributes, and drops control characters.
     static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

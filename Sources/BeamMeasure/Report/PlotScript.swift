@@ -1,13 +1,13 @@
-/// A chart in gnuplot's language.
+/// A chart as a gnuplot script.
 struct PlotScript {
-    /// Stand for the text's colour and the grid's, which the page gives; no other part has them.
+    /// Placeholders for the text's and the grid's colour, which `InlineSVG` replaces. Nothing else uses them.
     static let ink = "#010203"
     static let grid = "#010204"
 
-    /// Okabe and Ito's colours, which people with colour blindness tell apart too; those first that stand out from white and
-    /// from black. More series begin again.
+    /// Based on the palette of Okabe and Ito, which is distinguishable with colour blindness; colours that contrast
+    /// with both white and black come first. Repeats for more series.
     static let colours = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c", "#b8a900"]
-    /// Marks differ in form as well: a disc, a square, a triangle, a diamond.
+    /// gnuplot's point types: disc, square, triangle, diamond.
     private static let forms = [7, 5, 9, 13]
 
     private static let rowHeight = 30
@@ -49,7 +49,7 @@ struct PlotScript {
         chart.rows.enumerated().map { "\(Self.quoted($1)) \($0)" }.joined(separator: ", ")
     }
 
-    /// How many lines the series' names take above the plot, as wide as the letters are about.
+    /// The number of lines that the key takes above the plot, estimated from the letters' approximate width.
     private var keyRows: Int {
         guard chart.series.count > 1 else { return 0 }
         let letter = 8
@@ -60,7 +60,7 @@ struct PlotScript {
 
     private var labelWidth: Int { min(60, 3 + (chart.rows.map(\.count).max() ?? 0)) }
 
-    /// In single quotes, where gnuplot runs no commands; letters that are none of ours become blanks.
+    /// In single quotes, where gnuplot executes nothing. Unsafe characters become blanks.
     static func quoted(_ text: String) -> String {
         let kept = text.unicodeScalars.map { scalar -> Character in
             switch scalar {
@@ -78,7 +78,7 @@ struct PlotScript {
 
     private func colour(_ index: Int) -> String { Self.colours[index % Self.colours.count] }
 
-    /// The value beside the row's end: `place` is where it stands on the axis.
+    /// The value beside each row's end; `places` are their positions on the axis.
     private func valueLabels(_ places: [Double?], _ plots: inout [String], _ blocks: inout [String]) {
         let rows = chart.rows.indices.compactMap { row -> String? in
             guard let value = chart.end(row), let place = places[row] else { return nil }
@@ -127,7 +127,7 @@ struct PlotScript {
             let whisker = chart.whiskers.indices.contains(row) ? chart.whiskers[row]?.max : nil
             let target = chart.targets.indices.contains(row) ? chart.targets[row] : nil
             let place = max(end, whisker ?? end)
-            // A mark that is close would go through the digits.
+            // A target mark close to the bar's end would cross the digits, so put them behind it.
             return target.map { $0 > place && $0 < place + widest / 8 ? $0 : place } ?? place
         }
         valueLabels(places, &plots, &blocks)

@@ -1,4 +1,4 @@
-/// A page that a person looks at, everything in one file.
+/// The measurement report: a self-contained HTML page.
 public struct Report {
     private let results: [CellResults]
     private let records: [MeasureRecord]
@@ -16,7 +16,7 @@ public struct Report {
         self.isCancelled = isCancelled
     }
 
-    /// The page. Without gnuplot, it has tables only, and says so.
+    /// The page. Without gnuplot it has tables only, and says so.
     public func html(plots: Gnuplot?) -> String {
         """
         <!DOCTYPE html>
@@ -71,13 +71,13 @@ public struct Report {
 
     private var troubles: String {
         var lines: [String] = []
-        if isCancelled { lines.append("The measurement was broken off: this is what there was by then.") }
+        if isCancelled { lines.append("The measurement was interrupted. These are the results up to then.") }
         lines += failures.map { "\($0.cell) could not be measured. \($0.error)" }
         let disturbed = results.filter { (Spread($0.records.compactMap(\.othersPercent))?.median ?? 0) > 20 }
         if !disturbed.isEmpty {
             lines.append(
                 "Other programs took more than a fifth of a core during \(disturbed.map(\.cell).joined(separator: ", ")): "
-                    + "the figures are worse than they need be.")
+                    + "the figures are worse than on an idle machine.")
         }
         guard !lines.isEmpty else { return "" }
         return "<div class=\"trouble\">" + lines.map { "<p>\(HTML.escaped($0))</p>" }.joined() + "</div>"
@@ -100,13 +100,13 @@ public struct Report {
         let error = Spread(records.compactMap(\.clockErrorMs))
         let clocks =
             error.map {
-                "<p>The two machines' clocks agree to within \(Number.text($0.max, decimals: 2)) ms; latencies are right to "
-                    + "within that.</p>"
+                "<p>The clock offset between the two machines is known to \(Number.text($0.max, decimals: 2)) ms, and so "
+                    + "are the latencies.</p>"
             } ?? ""
         return """
             <div class="scroll"><table><thead><tr><th></th>\(head.joined())</tr></thead>
             <tbody>\(rows.joined(separator: "\n"))</tbody></table></div>
-            <p class="note">Medians over the repetitions; below them the least and the greatest. CPU is host and viewer \
+            <p class="note">Medians over the repetitions; below them the range. CPU is host and viewer \
             together, in percent of one core. First: from the viewer's start to its first picture.</p>
             \(clocks)
             """
@@ -136,15 +136,15 @@ public struct Report {
         }
         let machines =
             comparison.isSameMachine
-            ? "" : "<p class=\"trouble\">The two runs are of different machines: ratios say as much of those.</p>"
+            ? "" : "<p class=\"trouble\">The two runs are from different machines, which the ratios reflect too.</p>"
         return """
             <h2>Against \(HTML.escaped(comparison.path))</h2>
             \(machines)
             <div class="scroll"><table><thead><tr><th></th>\(figures.map { "<th>\($0.title)</th>" }.joined())</tr></thead>
             <tbody>\(rows.joined(separator: "\n"))
             <tr class="overall"><th scope="row">All together</th>\(overall.joined())</tr></tbody></table></div>
-            <p class="note">New over old: the median of all pairs of repetitions, below it the least and the greatest; for PSNR \
-            and SSIM, new minus old. ▲ better and ▼ worse only where all pairs agree, of three repetitions or more on each side, and by a hundredth \
+            <p class="note">New divided by old: the median of all pairs of repetitions, below it the range; for PSNR \
+            and SSIM, new minus old. ▲ better or ▼ worse is shown only if all pairs agree, with three or more repetitions on each side, and by 1 % \
             (0.1 dB, 0.0005) or more. All together: the geometric mean.</p>
             """
     }
@@ -167,7 +167,7 @@ public struct Report {
             return """
                 <h2>Plots</h2>
                 <p class="trouble">gnuplot, which draws the plots, isn't installed (Debian: apt-get install \
-                \(Gnuplot.package)). The tables have everything.</p>
+                \(Gnuplot.package)). The tables contain all results.</p>
                 """
         }
         return Chart.all(of: results).map { chart in
@@ -179,7 +179,7 @@ public struct Report {
         }.joined(separator: "\n")
     }
 
-    /// Every stage that host and viewer told of, stretches too.
+    /// All stages that host and viewer reported, including stretches.
     private var stageTable: String {
         let known = Set(results.flatMap { $0.records.flatMap(\.latencyMs.keys) })
         guard !known.isEmpty else { return "" }

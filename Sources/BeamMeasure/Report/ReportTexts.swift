@@ -1,5 +1,5 @@
 extension Report {
-    /// Colours follow the reader's settings.
+    /// Follows the reader's light or dark setting.
     static let style = """
         :root { color-scheme: light dark; --paper: #fff; --ink: #1b1d22; --faded: #646a75; --line: #d9dce2;
             --card: #f5f6f8; --good: #00694f; --bad: #a63c00; }
@@ -22,24 +22,23 @@ extension Report {
         .trouble p { margin: .2rem 0; white-space: pre-wrap; }
         """
 
-    /// What the figures mean.
     static let method = """
         <ul>
-        <li>Host and viewer are the real programs in processes of their own, encrypted, and paired before anything is timed. \
-        On one machine they talk over the loopback.</li>
+        <li>Host and viewer run as separate processes, encrypted, and paired before anything is timed. \
+        On one machine they use the loopback interface.</li>
         <li>Latency begins when the source has a picture and ends in the window, or in a viewer without a window with the \
-        decoded picture. Every picture carries its time of capture. Where only the stretch up to its arrival and the decoding \
-        are known, it is the sum of the two. Host and viewer tell each second's median, 95th percentile and maximum of each stage: \
-        the figures are the medians of the seconds', and the greatest maximum; the start isn't in them.</li>
-        <li>A picture that stands still is sent again, finer, so that more frames may come than the source makes.</li>
-        <li>Frames and bit rate are the viewer's, from its first second to its last. Lost: datagrams that never came, \
+        decoded picture. Every picture carries its capture time. If only the time to its arrival and the decoding \
+        are known, latency is their sum. Host and viewer report median, 95th percentile and maximum of each stage every second: \
+        the figures are the medians of those, and the greatest maximum, without the start.</li>
+        <li>A still picture is sent again in higher quality, so more frames may arrive than the source makes.</li>
+        <li>Frames and bit rate are the viewer's, from its first second to its last. Lost: datagrams that never arrived, \
         in percent.</li>
-        <li>The picture is compared in a short pass of its own, so that comparing disturbs no timing: luma, against the \
-        original, which is made again from the number that the picture carries (or looked up in the recording). As many \
-        pictures as there is time for are compared; the first half second is left out. PSNR has a peak of 255, and is that \
-        of the mean squared error; 100 dB stands for equal. SSIM is that of Wang et al. (2004) with uniform windows \
+        <li>Pictures are compared in a separate short pass, so that this doesn't disturb the timing: luma, against the \
+        original, which is rendered again from the number in the picture (or found in the recording). As many \
+        pictures as there is time for are compared, except those of the first half second. PSNR has a peak of 255 and is computed \
+        from the mean squared error; 100 dB stands for identical. SSIM follows Wang et al. (2004) with uniform windows \
         of 8 × 8, 4 apart.</li>
-        <li>Processor time and peak memory are the kernel's, for each process. The host's include those of the source.</li>
+        <li>Processor time and peak memory are the kernel's, for each process. The host's include the source's.</li>
         </ul>
         """
 }

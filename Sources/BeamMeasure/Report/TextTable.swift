@@ -1,6 +1,5 @@
-/// Results for a terminal.
 public enum TextTable {
-    /// One line for each cell: medians over the repetitions, and the latency's spread.
+    /// One line per cell: medians over the repetitions, and the latency's range.
     public static func summary(_ records: [MeasureRecord]) -> String {
         let results = CellResults.grouped(records)
         let columns: [Figure] = [

@@ -1,34 +1,32 @@
 import Glibc
 
-/// Two runs, cell by cell.
+/// A comparison of two runs, cell by cell.
 public struct Comparison: Equatable, Sendable {
     /// One figure, new against old.
     public struct Change: Equatable, Sendable {
         public var figure: Figure
-        /// A ratio, or a difference where the figure is compared so.
+        /// A ratio, or a difference if `figure.isComparedByDifference`.
         public var spread: Spread
 
-        /// Repetitions of the new run and of the old.
         public var newCount: Int
         public var oldCount: Int
 
         public enum Verdict: Equatable, Sendable { case better, worse, changed, unclear }
 
-        /// Fewer repetitions lie apart by chance, more often than one pair of runs in ten.
+        /// With fewer repetitions, a separation by chance is more frequent than in one of ten pairs of runs.
         static let repetitionsNeeded = 3
 
-        /// Clear where every repetition of the one run lies on the same side of every one of the other, and by enough to mean
-        /// something.
+        /// Clear if the repetitions of the two runs don't overlap and the difference is large enough to matter.
         public var verdict: Verdict {
             let neutral = figure.isComparedByDifference ? 0.0 : 1
-            guard spread.min > neutral || spread.max < neutral, abs(spread.median - neutral) >= leastChange,
+            guard spread.min > neutral || spread.max < neutral, abs(spread.median - neutral) >= minChange,
                 min(newCount, oldCount) >= Self.repetitionsNeeded
             else { return .unclear }
             guard let lessIsBetter = figure.lessIsBetter else { return .changed }
             return (spread.max < neutral) == lessIsBetter ? .better : .worse
         }
 
-        private var leastChange: Double {
+        private var minChange: Double {
             switch figure {
             case .ssim: 0.0005
             case .psnr: 0.1
@@ -60,12 +58,12 @@ public struct Comparison: Equatable, Sendable {
         .latency, .latencyP95, .framesPerSecond, .bitRate, .psnr, .ssim, .processor, .hostMemory, .viewerMemory,
     ]
 
-    /// Where the old results are from.
+    /// The path of the old results.
     public var path: String
     public var cells: [Cell]
-    /// Over all cells: the geometric mean of the ratios' medians.
+    /// The geometric mean of the ratios' medians over all cells.
     public var overall: [Figure: Double]
-    /// The machines differ, so that ratios say as much of them as of the program.
+    /// False: the ratios also reflect the difference between the machines.
     public var isSameMachine: Bool
 
     /// - Throws: `nothingInCommon`.

@@ -1,9 +1,9 @@
-/// A figure that results are told, drawn and compared by.
+/// A figure by which results are reported, drawn and compared.
 public enum Figure: String, CaseIterable, Sendable {
     case latency, latencyP95, framesPerSecond, lost, bitRate, psnr, ssim, processor, hostMemory, viewerMemory
     case firstFrame
 
-    /// As a table's head.
+    /// A table heading.
     public var title: String {
         switch self {
         case .latency: "Latency"
@@ -33,7 +33,7 @@ public enum Figure: String, CaseIterable, Sendable {
         }
     }
 
-    /// Digits after the point that mean something.
+    /// Significant decimals.
     public var decimals: Int {
         switch self {
         case .ssim: 4
@@ -42,7 +42,7 @@ public enum Figure: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether less of it is better; nil: neither is, it depends.
+    /// Whether lower is better; nil if it depends.
     public var lessIsBetter: Bool? {
         switch self {
         case .latency, .latencyP95, .lost, .processor, .hostMemory, .viewerMemory, .firstFrame: true
@@ -51,10 +51,10 @@ public enum Figure: String, CaseIterable, Sendable {
         }
     }
 
-    /// Decibels and similarities are compared by their difference, everything else by its ratio.
+    /// PSNR, SSIM and loss are compared by difference, other figures by ratio.
     public var isComparedByDifference: Bool { self == .psnr || self == .ssim || self == .lost }
 
-    /// Nil where the record doesn't have it.
+    /// Nil if the record doesn't have it.
     public func value(in record: MeasureRecord) -> Double? {
         switch self {
         case .latency: record.totalMs?.median
@@ -75,11 +75,10 @@ public enum Figure: String, CaseIterable, Sendable {
 
     public func values(in records: [MeasureRecord]) -> [Double] { records.compactMap { value(in: $0) } }
 
-    /// `12.3`.
     public func text(_ value: Double) -> String { Number.text(value, decimals: decimals) }
 }
 
-/// Numbers as people read them.
+/// Formats numbers for people.
 enum Number {
     static func text(_ value: Double, decimals: Int) -> String {
         guard value.isFinite, abs(value) < 1e15 else { return "–" }
@@ -94,12 +93,12 @@ enum Number {
     }
 }
 
-/// The records of one cell, in the order in which they were measured.
+/// The records of one cell, in the order of measurement.
 public struct CellResults: Equatable, Sendable {
     public var cell: String
     public var records: [MeasureRecord]
 
-    /// Cells in the order in which they first come.
+    /// Cells are in the order of their first record.
     public static func grouped(_ records: [MeasureRecord]) -> [CellResults] {
         var order: [String] = []
         var groups: [String: [MeasureRecord]] = [:]

@@ -1,20 +1,20 @@
 /// One repetition of one cell: a line of `results.jsonl`.
 public struct MeasureRecord: Codable, Equatable, Sendable {
-    /// The version of this form of lines.
+    /// The version of the line format.
     public static let currentFormat = 1
 
     /// What was streamed, and how.
     public struct Conditions: Codable, Equatable, Sendable {
-        /// In pixels, as it came to the viewer.
+        /// In pixels, as received by the viewer.
         public var width: Int
         public var height: Int
-        /// Pictures a second that the source makes at most; nil: not known.
+        /// The source's maximum frames per second; nil if unknown.
         public var framesPerSecond: Double?
-        /// The test pattern's content, or the recording's name; nil: not known.
+        /// The test pattern's content, or the recording's name; nil if unknown.
         public var content: String?
-        /// Bits a second that were asked for; nil: the host's choice.
+        /// The requested bits per second; nil: the host's choice.
         public var bitRate: Int?
-        /// How long the measurement took.
+        /// The duration of the measurement.
         public var seconds: Double
         public var encoder: String?
         /// Nil: on this machine.
@@ -22,7 +22,7 @@ public struct MeasureRecord: Codable, Equatable, Sendable {
         public var hasWindow: Bool
     }
 
-    /// Where it was measured.
+    /// The machine that ran the measurement.
     public struct Machine: Codable, Equatable, Sendable {
         public var processor: String
         public var cores: Int
@@ -39,37 +39,38 @@ public struct MeasureRecord: Codable, Equatable, Sendable {
         public var max: Double?
     }
 
-    /// The whole way, as far as it could be measured.
+    /// The latency from capture on, as far as it could be measured.
     public struct Total: Codable, Equatable, Sendable {
         public var median: Double
         public var p95: Double?
         public var max: Double?
-        /// Which of `latencyMs` it is; several joined by `+`: the sum of their medians.
+        /// The entry of `latencyMs` that it is; several joined by `+`: the sum of their medians.
         public var from: String
     }
 
     public struct Delivery: Codable, Equatable, Sendable {
-        /// Decoded pictures a second, and what the source makes if it is known.
+        /// Decoded pictures per second, and the source's rate if known.
         public var framesPerSecond: Double
         public var expectedFramesPerSecond: Double?
         public var frames: Int
         public var sentFrames: Int?
-        /// Pictures that newer ones replaced before they were encoded.
+        /// Pictures that were replaced by newer ones before they were encoded.
         public var replaced: Int?
-        /// Frames that could not be put together or decoded.
+        /// Frames that could not be reassembled or decoded.
         public var dropped: Int
         public var datagrams: Int
         public var lostDatagrams: Int
         public var kilobitsPerSecond: Double
-        /// Of the quality pass too: freezes, at least half a second each.
+        /// Freezes of at least half a second.
         public var stalls: Int
     }
 
-    /// Luma against the reference. Peak signal-to-noise ratio in dB with a peak of 255, 100 for equal pictures; structural
-    /// similarity after Wang et al. (2004), uniform windows of 8 × 8.
+    /// Luma compared with the original. PSNR in dB with a peak of 255, 100 for identical pictures; SSIM after Wang et
+    /// al. (2004), uniform windows of 8 × 8.
     public struct Quality: Codable, Equatable, Sendable {
         public struct Figures: Codable, Equatable, Sendable {
-            /// Of the pictures' mean squared error, for the ratio; of the pictures' own figures, for the similarity.
+            /// For PSNR: computed from the mean of the pictures' squared errors. For SSIM: the mean of the pictures'
+            /// values.
             public var mean: Double
             public var median: Double
             public var min: Double
@@ -77,34 +78,34 @@ public struct MeasureRecord: Codable, Equatable, Sendable {
 
         public var psnr: Figures
         public var ssim: Figures
-        /// Pictures compared, and pictures that came.
+        /// The numbers of compared and received pictures.
         public var compared: Int
         public var delivered: Int
     }
 
-    /// What a process took.
+    /// A process's resource usage.
     public struct Usage: Codable, Equatable, Sendable {
         /// Of one core.
         public var processorPercent: Double
-        /// The most that was resident.
+        /// Peak resident memory.
         public var peakMemoryMB: Double
     }
 
     public var format = Self.currentFormat
-    /// Size, rate, content and bit rate: what two results must have in common to be compared.
+    /// Size, rate, content and bit rate. Results are comparable only if these are equal.
     public var cell: String
     public var repetition: Int
     /// ISO 8601.
     public var date: String
     public var conditions: Conditions
     public var machine: Machine
-    /// Every stage that host and viewer know, by its name.
+    /// All stages known to host and viewer, by name.
     public var latencyMs: [String: Times]
-    /// How many seconds after the start those are the medians of, each second's figures being one; 0: they are of the whole
-    /// run, its start included.
+    /// The number of seconds that `latencyMs` summarises, one report per second, without the start. 0: the whole run,
+    /// including its start.
     public var latencySeconds: Int
     public var totalMs: Total?
-    /// How far the two machines' clocks may be apart; nil: they are one.
+    /// The maximum error of the clock offset between the two machines; nil if host and viewer share a clock.
     public var clockErrorMs: Double?
     /// From the viewer's start to its first picture.
     public var firstFrameMs: Double
@@ -112,13 +113,13 @@ public struct MeasureRecord: Codable, Equatable, Sendable {
     public var quality: Quality?
     public var host: Usage?
     public var viewer: Usage
-    /// What everything else on this machine took meanwhile, of one core.
+    /// CPU time that other programs on this machine used meanwhile, in percent of one core.
     public var othersPercent: Double?
 }
 
 extension MeasureRecord {
-    /// Every number in it that is no measurement: not finite, or beyond all bounds. Nil: all are.
-    var objection: String? {
+    /// Why the record is invalid (a number out of range or not finite, or a bad cell name); nil if it is valid.
+    var problem: String? {
         var named: [(String, Double?)] = [
             ("clockErrorMs", clockErrorMs), ("firstFrameMs", firstFrameMs), ("totalMs", totalMs?.median),
             ("totalMs", totalMs?.p95), ("totalMs", totalMs?.max), ("framesPerSecond", delivery.framesPerSecond),
@@ -130,7 +131,7 @@ extension MeasureRecord {
             named += [(name, times.median), (name, times.p95), (name, times.max)]
         }
         for case (let name, let value?) in named where !(value.isFinite && abs(value) < 1e9) {
-            return "“\(name)” is \(value), which nothing measures"
+            return "“\(name)” is \(value), which can't be a measurement"
         }
         guard !cell.isEmpty, cell.utf8.count <= 300 else { return "its “cell” is empty or too long" }
         return nil

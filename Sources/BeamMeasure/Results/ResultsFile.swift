@@ -1,23 +1,22 @@
 import Foundation
 import Glibc
 
-/// `results.jsonl`: one record a line.
+/// `results.jsonl`: one record per line.
 public enum ResultsFile {
-    /// In bytes; a line has about two thousand.
-    static let longestLine = 1 << 20
-    static let longestFile = 256 << 20
+    /// In bytes; a typical line has about 2,000.
+    static let maxLineBytes = 1 << 20
+    static let maxFileBytes = 256 << 20
 
-    /// The line that stands for `record`, without its end.
+    /// The line for `record`, without a newline.
     public static func line(_ record: MeasureRecord) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Every number that gets into a record is finite: encoding can't fail.
+        // Encoding can't fail, because all numbers in a record are finite.
         return (try? encoder.encode(record)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 
-    /// Everything in the file at `path`.
+    /// Reads all records from the file at `path`.
     ///
-    /// - Throws: `file`, `badResults` or `noResults`.
     public static func read(_ path: String) throws(MeasureError) -> [MeasureRecord] {
         try records(in: contents(path), path: path)
     }
@@ -26,9 +25,9 @@ public enum ResultsFile {
         var status = stat()
         guard stat(path, &status) == 0 else { throw .file(path: path, reason: SystemError.message(errno)) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw .file(path: path, reason: "it is no file. Name a results.jsonl that `beamroom measure` has written")
+            throw .file(path: path, reason: "it isn't a file. Name a results.jsonl that `beamroom measure` wrote")
         }
-        guard status.st_size <= longestFile else {
+        guard status.st_size <= maxFileBytes else {
             throw .file(path: path, reason: "it is too long for a results.jsonl")
         }
         do {
@@ -44,7 +43,7 @@ public enum ResultsFile {
         for (index, line) in data.split(separator: 0x0a, omittingEmptySubsequences: false).enumerated() {
             func bad(_ reason: String) -> MeasureError { .badResults(path: path, line: index + 1, reason: reason) }
             guard line.contains(where: { $0 != 0x20 && $0 != 0x0d && $0 != 0x09 }) else { continue }
-            guard line.count <= longestLine else { throw bad("it is too long") }
+            guard line.count <= maxLineBytes else { throw bad("it is too long") }
             let record: MeasureRecord
             do {
                 let version = try decoder.decode(Version.self, from: line)
@@ -58,7 +57,7 @@ public enum ResultsFile {
             } catch {
                 throw bad(reason(error))
             }
-            if let objection = record.objection { throw bad(objection) }
+            if let problem = record.problem { throw bad(problem) }
             records.append(record)
         }
         guard !records.isEmpty else { throw .noResults(path: path) }
@@ -69,7 +68,7 @@ public enum ResultsFile {
         var format: Int
     }
 
-    /// What is wrong with a line, in words.
+    /// Describes what is wrong with a line.
     private static func reason(_ error: any Error) -> String {
         func name(_ path: [any CodingKey]) -> String { path.map(\.stringValue).joined(separator: ".") }
         return switch error as? DecodingError {
@@ -78,12 +77,12 @@ public enum ResultsFile {
             .valueNotFound(_, let context)? where !context.codingPath.isEmpty,
             .dataCorrupted(let context)? where !context.codingPath.isEmpty:
             "“\(name(context.codingPath))” isn't what it should be"
-        default: "it is no JSON object"
+        default: "it isn't a JSON object"
         }
     }
 }
 
-/// The system's words for an `errno`, as they go into a sentence.
+/// The system's message for an `errno`, to continue a sentence.
 enum SystemError {
     static func message(_ code: CInt) -> String {
         var text = [CChar](repeating: 0, count: 256)

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A process of this program, whose lines are read as they come, and which never outlives its owner.
+/// A child process running this program. Its output is read line by line, and it is killed with its owner.
 final class ChildProgram: Sendable {
     enum Ending: Equatable, Sendable, CustomStringConvertible {
         case exited(CInt)
@@ -17,13 +17,14 @@ final class ChildProgram: Sendable {
         }
     }
 
-    /// Longer lines are cut: what is read is kept.
-    private static let longestLine = 1 << 20
+    /// In bytes. Longer lines are truncated, because lines are kept in memory.
+    private static let maxLineBytes = 1 << 20
 
     let pid: pid_t
-    /// What messages call it.
+    /// The number of its messages in the mailbox.
     let number: Int
-    /// Whether it has been waited for; signals are sent under its lock, so that they never reach a successor of its number.
+    /// Whether it has been reaped. Signals are sent under this lock, so that they can't reach another process that
+    /// reuses the pid.
     private let reaped: Reaped
     private let thread: StageThread
 
@@ -33,7 +34,6 @@ final class ChildProgram: Sendable {
 
     /// Starts `program` with `arguments`; `environment` is added to this process's own.
     ///
-    /// - Throws: `cannotStart`.
     init(
         _ program: String, _ arguments: [String], environment: [String: String], number: Int, mailbox: Mailbox
     ) throws(MeasureError) {
@@ -56,7 +56,7 @@ final class ChildProgram: Sendable {
         thread.join()
     }
 
-    /// Unless it has ended.
+    /// Does nothing if the process has ended.
     func signal(_ signal: CInt) {
         reaped.isDone.withLock { isDone in
             if !isDone { _ = kill(pid, signal) }
@@ -65,7 +65,7 @@ final class ChildProgram: Sendable {
 
     // MARK: Starting
 
-    /// The reading ends of its standard output and error, and the writing ones until it has them.
+    /// The pipes for its standard output and error; the writing ends are closed once the child has them.
     private final class Pipes: Sendable {
         let output: CInt
         let errors: CInt
@@ -81,12 +81,12 @@ final class ChildProgram: Sendable {
                 return pipe(base) == 0 && pipe(base + 2) == 0
             }
             let code = errno
-            // Processes are started by one thread: none of them comes between.
+            // Only one thread starts processes, so no other child inherits these before FD_CLOEXEC is set.
             for end in ends where end >= 0 { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             output = ends[0]
             errors = ends[2]
             theirs = Mutex([ends[1], ends[3]])
-            // What was made is closed by `deinit`.
+            // `deinit` closes what was opened.
             guard isMade else { throw .cannotStart(program: program, reason: SystemError.message(code)) }
         }
 
@@ -113,7 +113,7 @@ final class ChildProgram: Sendable {
         posix_spawn_file_actions_adddup2(&actions, pipes.outputWriter, 1)
         posix_spawn_file_actions_adddup2(&actions, pipes.errorsWriter, 2)
 
-        // A group of its own: Ctrl-C reaches it by way of us, who say what is to become of it.
+        // Its own process group, so that Ctrl-C goes to this process only, which then ends the child in order.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -143,9 +143,9 @@ final class ChildProgram: Sendable {
             pollfd(fd: pipes.output, events: Int16(POLLIN), revents: 0),
             pollfd(fd: pipes.errors, events: Int16(POLLIN), revents: 0),
         ]
-        var lines = [LineCutter(limit: longestLine), LineCutter(limit: longestLine)]
+        var lines = [LineCutter(limit: maxLineBytes), LineCutter(limit: maxLineBytes)]
         var buffer = [UInt8](repeating: 0, count: 65536)
-        // A negative number is left out by poll.
+        // poll ignores negative descriptors.
         while entries.contains(where: { $0.fd >= 0 }) {
             guard poll(&entries, 2, -1) > 0 else {
                 if errno == EINTR { continue }
@@ -165,7 +165,7 @@ final class ChildProgram: Sendable {
 
     private static func reap(_ pid: pid_t, _ reaped: Reaped) -> Ending {
         var info = siginfo_t()
-        // Left to be reaped under the lock: until then nobody else can have its number.
+        // WNOWAIT leaves it to be reaped under the lock; until then its pid can't be reused.
         while waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         return reaped.isDone.withLock { isDone in
             var status: CInt = 0
@@ -176,7 +176,6 @@ final class ChildProgram: Sendable {
     }
 }
 
-/// Cuts bytes into lines.
 struct LineCutter {
     let limit: Int
     private var pending: [UInt8] = []
@@ -196,13 +195,13 @@ struct LineCutter {
         return lines
     }
 
-    /// What stands behind the last line's end.
+    /// The text after the last newline.
     var rest: [String] { pending.isEmpty ? [] : [String(decoding: pending, as: UTF8.self)] }
 }
 
-/// This program, to be run again.
+/// The running program's executable.
 public enum OwnProgram {
-    /// Where it is; if another file has taken its place since it was started, what it was started from all the same.
+    /// Its path, or, if the file has been replaced since the start, a path to the original through /proc.
     public static var path: String {
         let link = "/proc/self/exe"
         var (there, running) = (stat(), stat())

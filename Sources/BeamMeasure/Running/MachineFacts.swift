@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 
 extension MeasureRecord.Machine {
-    /// This machine. `beamroom` is the program's version.
+    /// - Parameter beamroom: the program's version.
     public static func current(beamroom: String) -> Self {
         func lines(_ path: String) -> [Substring] {
             ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n")
@@ -29,19 +29,19 @@ extension MeasureRecord.Machine {
     }
 }
 
-/// What processes have taken up to a moment, in seconds of processor time.
+/// CPU time and memory of a process so far.
 struct ProcessorTimes {
-    /// Of the process.
+    /// CPU seconds used by the process.
     var own: Double
-    /// The most that was resident, in MB (of 10⁶ bytes).
+    /// Peak resident memory in MB (10⁶ bytes).
     var peakMemoryMB: Double
 
-    /// Nil when the process has gone.
+    /// Nil if the process has ended.
     init?(of pid: pid_t) {
         guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
             let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         else { return nil }
-        // The second field is the name in brackets, which may hold blanks.
+        // The second field is the name in brackets, which may contain blanks.
         let fields = stat[(stat.lastIndex(of: ")") ?? stat.startIndex)...].split(separator: " ")
         guard fields.count > 12, let user = Double(fields[12]), let system = Double(fields[13]) else { return nil }
         own = (user + system) / Double(sysconf(CInt(_SC_CLK_TCK)))
@@ -50,13 +50,13 @@ struct ProcessorTimes {
         peakMemoryMB = (kilobytes.flatMap { Double($0) } ?? 0) * 1024 / 1_000_000
     }
 
-    /// Of the whole machine: everything but idling and waiting. Nil where it isn't known.
+    /// CPU seconds used on the whole machine, without idle and iowait; nil if unknown.
     static func ofMachine() -> Double? {
         guard let stat = try? String(contentsOfFile: "/proc/stat", encoding: .utf8),
             let line = stat.split(separator: "\n").first, line.hasPrefix("cpu ")
         else { return nil }
         let ticks = line.split(separator: " ").dropFirst().compactMap { Double($0) }
-        // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user already.
+        // user, nice, system, idle, iowait, irq, softirq, steal; user already includes guests.
         guard ticks.count >= 8 else { return nil }
         let busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7]
         return busy / Double(sysconf(CInt(_SC_CLK_TCK)))

@@ -1,11 +1,11 @@
 import Dispatch
 import Synchronization
 
-/// What happens while something is measured: told by the processes' threads and by whoever breaks it off, taken by the one
-/// that measures.
+/// Collects the events of a measurement from the child processes' threads, and cancellation from any thread, for the
+/// measuring thread.
 final class Mailbox: Sendable {
     enum Message: Sendable {
-        /// The processes, by their numbers.
+        /// With the child's number.
         case line(Int, String)
         case words(Int, String)
         case ended(Int, ChildProgram.Ending)
@@ -24,7 +24,7 @@ final class Mailbox: Sendable {
         arrival.signal()
     }
 
-    /// From now on `take` throws.
+    /// Makes `take` throw from now on.
     func cancel() {
         state.withLock { $0.isCancelled = true }
         arrival.signal()
@@ -34,7 +34,6 @@ final class Mailbox: Sendable {
 
     /// The next message; nil at `deadline`.
     ///
-    /// - Throws: `cancelled`.
     func take(until deadline: DispatchTime) throws(MeasureError) -> Message? {
         while true {
             let (message, isCancelled) = state.withLock { state in
@@ -46,7 +45,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// The next message even though it is all broken off: for seeing processes to their end.
+    /// The next message even after cancellation; used while ending the processes.
     func takeLast(until deadline: DispatchTime) -> Message? {
         while true {
             let message = state.withLock { $0.messages.isEmpty ? nil : $0.messages.removeFirst() }

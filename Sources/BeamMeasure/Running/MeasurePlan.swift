@@ -1,18 +1,18 @@
 import BeamCapture
 import BeamMedia
 
-/// What is streamed in one cell of the matrix.
+/// What is streamed in one cell of the measurement's matrix.
 public struct MeasureCell: Equatable, Sendable {
     public enum Source: Equatable, Sendable {
         case pattern(PatternOptions)
         /// A `.y4m` file, in a loop.
         case recording(path: String, size: PixelSize, frameRate: Double?)
-        /// Whatever a host that runs already shares.
+        /// A host that is already running, with whatever it shares.
         case host(String)
     }
 
     public var source: Source
-    /// Bits a second; nil: the host's choice.
+    /// Bits per second; nil: the host's choice.
     public var bitRate: Int?
     public var hasWindow: Bool
 
@@ -22,7 +22,7 @@ public struct MeasureCell: Equatable, Sendable {
         self.hasWindow = hasWindow
     }
 
-    /// What it is called, and found by in other results: `1920x1080@60 scroll 10M`.
+    /// The name shown to people, which also identifies the cell in other results: `1920x1080@60 scroll 10M`.
     public var name: String {
         let rate = bitRate.map { " " + Self.bits($0) } ?? ""
         let window = hasWindow ? " window" : ""
@@ -48,7 +48,7 @@ public struct MeasureCell: Equatable, Sendable {
         value % 1_000_000 == 0 ? "\(value / 1_000_000)M" : "\(value / 1000)k"
     }
 
-    /// Every content at every size and rate.
+    /// A cell for every combination of size, rate and content.
     public static func matrix(
         sizes: [PixelSize], frameRates: [Double], contents: [PatternContent], bitRate: Int?, hasWindow: Bool
     ) -> [MeasureCell] {
@@ -68,20 +68,20 @@ public struct MeasureCell: Equatable, Sendable {
 public struct MeasurePlan: Sendable {
     public var cells: [MeasureCell]
     public var repetitions: Int
-    /// Of each latency pass, in seconds.
+    /// The duration of each latency pass, in seconds.
     public var seconds: Double
-    /// Of each quality pass, the settling not counted.
+    /// The duration of each quality pass in seconds, without the settling time.
     public var qualitySeconds: Double
-    /// One of the host's encoders; nil: its choice.
+    /// A host encoder's name; nil: the host's choice.
     public var encoder: String?
-    /// One of the viewer's decoders, as `watch` takes it; nil: its choice.
+    /// A viewer decoder's name, as for `watch`; nil: the viewer's choice.
     public var decoder: String?
-    /// A file with the code that a host elsewhere asks a new viewer for.
+    /// A file with the pairing code of a remote host.
     public var codeFile: String?
-    /// The program that is measured, and its version.
+    /// The program to measure, and its version.
     public var program: String
     public var version: String
-    /// An existing directory for named pipes and the processes' keys; nobody else may read it.
+    /// An existing directory for named pipes and the processes' keys. Other users must not be able to read it.
     public var scratch: String
 
     public init(

@@ -1,20 +1,20 @@
 import BeamCapture
 import Foundation
 
-/// Runs a plan: every cell once, then every cell again, so that what changes slowly on a machine changes all of them.
-/// `run` is called by one thread; `cancel` by any.
+/// Runs a plan: each repetition goes through all cells, so that slow changes of the machine affect all cells alike.
+/// `run` is called by one thread, `cancel` by any.
 public final class MeasureRun: Sendable {
-    /// What happens, for a progress bar.
+    /// Progress reports for a person.
     public enum Progress: Sendable {
-        /// Host and viewer are started for the first time.
+        /// Host and viewer are started once to be paired.
         case preparing
-        /// `done` of `total` repetitions are done; `left` is how long the rest will take, as far as that can be told.
+        /// `done` of `total` repetitions are done; `left` is the estimated remaining time in seconds.
         case measuring(cell: String, repetition: Int, done: Int, total: Int, left: Double)
-        /// What the viewer of a host elsewhere says.
+        /// Output of the viewer of a remote host.
         case words(String)
     }
 
-    /// A cell that could not be measured, and why.
+    /// A cell that could not be measured.
     public struct Failure: Sendable {
         public var cell: String
         public var error: MeasureError
@@ -25,15 +25,15 @@ public final class MeasureRun: Sendable {
 
     public init(_ plan: MeasurePlan) { self.plan = plan }
 
-    /// Ends what runs; `run` returns soon, with what was measured before.
+    /// Interrupts the run. `run` returns soon; records made before count.
     public func cancel() { mailbox.cancel() }
 
     public var isCancelled: Bool { mailbox.isCancelled }
 
-    /// `onRecord` is called with each repetition's record, as it comes; an error that it throws ends the run. A cell that
-    /// fails is left out from then on.
+    /// Runs the plan. A cell that fails is skipped from then on.
     ///
-    /// - Throws: what kept everything from being measured; `cancelled` is none.
+    /// - Parameter onRecord: called with each repetition's record; an error that it throws ends the run.
+    /// - Throws: what prevented the whole run. Cancellation isn't an error here.
     public func run(
         onProgress: @escaping (Progress) -> Void, onRecord: (MeasureRecord) throws(MeasureError) -> Void
     ) throws(MeasureError) -> [Failure] {
@@ -57,7 +57,7 @@ public final class MeasureRun: Sendable {
                         throw .cancelled
                     } catch {
                         failures.append(Failure(cell: cell.name, error: error))
-                        clock.leaveOut(plan.repetitions - repetition + 1)
+                        clock.skip(plan.repetitions - repetition + 1)
                     }
                 }
             }
@@ -67,10 +67,10 @@ public final class MeasureRun: Sendable {
         return failures
     }
 
-    /// Once for all: whoever is to know whom does so before times are measured.
+    /// Pairs host and viewer once, before anything is timed.
     private func prepare(_ onProgress: @escaping (Progress) -> Void) throws(MeasureError) {
         guard let first = plan.cells.first, first.isHere else { return }
-        try pass(first, onProgress) { pass throws(MeasureError) in try pass.meet() }
+        try pass(first, onProgress) { pass throws(MeasureError) in try pass.pair() }
     }
 
     private func pass<Result>(
@@ -82,7 +82,7 @@ public final class MeasureRun: Sendable {
         return try body(pass)
     }
 
-    /// First the times, then, with a host and a viewer that are started anew, the pictures.
+    /// A latency pass, then a quality pass with a newly started host and viewer.
     private func measure(
         _ cell: MeasureCell, _ repetition: Int, _ onProgress: @escaping (Progress) -> Void
     ) throws(MeasureError) -> MeasureRecord {
@@ -107,19 +107,19 @@ public final class MeasureRun: Sendable {
     }
 }
 
-/// How long the rest takes, from how long repetitions have taken.
+/// Estimates the remaining time from the repetitions so far.
 private struct RunClock {
     private let begin = ContinuousClock.now
     private let planned: Double
     private var total: Int
 
     init(_ plan: MeasurePlan) {
-        // What starting and ending take, as a first guess.
+        // 1.5 s is a first guess for starting and ending the processes.
         planned = plan.seconds + plan.qualitySeconds + 1.5
         total = plan.cells.count * plan.repetitions
     }
 
-    mutating func leaveOut(_ count: Int) { total -= count }
+    mutating func skip(_ count: Int) { total -= count }
 
     func left(done: Int) -> Double {
         let (seconds, attoseconds) = (ContinuousClock.now - begin).components

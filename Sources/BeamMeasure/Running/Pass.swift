@@ -3,19 +3,19 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// Host and viewer, from their start to their end: once for the times, once for the pictures. Used by one thread.
+/// Runs a host and a viewer from start to end, for timing or for comparing pictures. Used by one thread.
 final class Pass {
-    /// How long to wait for what takes a fraction of a second.
-    private static let patience = 20.0
+    /// In seconds: the timeout for events that normally take a fraction of a second.
+    private static let eventTimeoutSeconds = 20.0
     private static let hostNumber = 1
     private static let viewerNumber = 2
-    /// Lines of a process's words that are kept.
+    /// The number of a process's last output lines that are kept.
     private static let wordsKept = 6
 
     private let cell: MeasureCell
     private let plan: MeasurePlan
     private let mailbox: Mailbox
-    /// Tells the person what the viewer of a host elsewhere says.
+    /// Passes on the output of a remote host's viewer.
     private let onWords: (String) -> Void
 
     private var host: ChildProgram?
@@ -33,7 +33,7 @@ final class Pass {
 
     // MARK: Starting
 
-    /// Starts a host, unless one runs already, and returns where it is.
+    /// Starts a host unless one is running already. Returns its address.
     private func startHost(for seconds: Double) throws(MeasureError) -> String {
         let source: [String]
         switch cell.source {
@@ -61,7 +61,7 @@ final class Pass {
         return "127.0.0.1:\(port)"
     }
 
-    /// Starts a viewer; returns with its first picture.
+    /// Starts a viewer. Returns when its first picture has come.
     private func startViewer(
         of address: String, for seconds: Double, _ more: [String] = []
     ) throws(MeasureError) -> ProgramEvent {
@@ -73,9 +73,10 @@ final class Pass {
             + more
         viewer = try ChildProgram(
             plan.program, arguments, environment: environment, number: Self.viewerNumber, mailbox: mailbox)
-        // Somebody may have to let it in.
+        // With a remote host, a person may have to admit the viewer, so wait longer.
         return try event(
-            "first-frame", of: Self.viewerNumber, "The first picture", within: cell.isHere ? Self.patience : 60)
+            "first-frame", of: Self.viewerNumber, "The first picture",
+            within: cell.isHere ? Self.eventTimeoutSeconds : 60)
     }
 
     // MARK: What happens
@@ -97,12 +98,12 @@ final class Pass {
     private func said(_ number: Int) -> String { (words[number] ?? []).joined(separator: "\n") }
 
     private func event(
-        _ name: String, of number: Int, _ what: String, within seconds: Double = Pass.patience
+        _ name: String, of number: Int, _ what: String, within seconds: Double = Pass.eventTimeoutSeconds
     ) throws(MeasureError) -> ProgramEvent {
         let deadline = DispatchTime.now() + seconds
         while true {
             if let event = events[number]?.first(where: { $0.name == name }) { return event }
-            try checkNobodyEnded()
+            try checkNoneEnded()
             guard let message = try mailbox.take(until: deadline) else {
                 throw .nothingCame(what: what, seconds: seconds, words: said(number))
             }
@@ -110,30 +111,30 @@ final class Pass {
         }
     }
 
-    private func checkNobodyEnded() throws(MeasureError) {
+    private func checkNoneEnded() throws(MeasureError) {
         for (number, ending) in endings.sorted(by: { $0.key < $1.key }) {
             throw .ended(who: Self.name(number), ending: ending.description, words: said(number))
         }
     }
 
-    /// Lets them run on.
+    /// Lets host and viewer run for some time.
     private func run(for seconds: Double) throws(MeasureError) {
         let deadline = DispatchTime.now() + seconds
         while let message = try mailbox.take(until: deadline) {
             record(message)
-            try checkNobodyEnded()
+            try checkNoneEnded()
         }
     }
 
-    /// Ends a process as Ctrl-C does, and returns its summary.
+    /// Ends a process with SIGINT. Returns its summary.
     private func finish(_ child: ChildProgram) throws(MeasureError) -> ProgramEvent {
         child.signal(SIGINT)
         let number = child.number
-        let deadline = DispatchTime.now() + Self.patience
+        let deadline = DispatchTime.now() + Self.eventTimeoutSeconds
         while endings[number] == nil {
             guard let message = try mailbox.take(until: deadline) else {
                 throw .nothingCame(
-                    what: "The \(Self.name(number))'s end", seconds: Self.patience, words: said(number))
+                    what: "The \(Self.name(number))'s end", seconds: Self.eventTimeoutSeconds, words: said(number))
             }
             record(message)
         }
@@ -144,14 +145,14 @@ final class Pass {
         return summary
     }
 
-    /// Ends whatever still runs: in order if it can be, and in any case.
+    /// Ends all processes: with SIGINT if possible, otherwise by killing them.
     func end() {
         for child in [viewer, host].compactMap({ $0 }) where endings[child.number] == nil { child.signal(SIGINT) }
         let deadline = DispatchTime.now() + 5
         for child in [viewer, host].compactMap({ $0 }) {
             while endings[child.number] == nil, let message = mailbox.takeLast(until: deadline) { record(message) }
         }
-        // What hasn't ended by now is killed with its owner's end.
+        // Processes still running are killed by `ChildProgram.deinit`.
         viewer = nil
         host = nil
         while let message = mailbox.takeLast(until: .now()) { record(message) }
@@ -159,7 +160,7 @@ final class Pass {
 
     // MARK: The passes
 
-    /// What a latency pass finds.
+    /// The result of a latency pass.
     struct Timing {
         var firstFrame: ProgramEvent
         var viewerEvents: [ProgramEvent]
@@ -171,7 +172,7 @@ final class Pass {
         var othersPercent: Double?
     }
 
-    /// Streams for `plan.seconds`, and reads what host and viewer say of it.
+    /// Streams for `plan.seconds` and collects the reports of host and viewer.
     func time() throws(MeasureError) -> Timing {
         let address = try startHost(for: plan.seconds)
         let firstFrame = try startViewer(of: address, for: plan.seconds)
@@ -191,7 +192,7 @@ final class Pass {
             hostUsage: after.usage(\.host, since: before), othersPercent: after.others(since: before))
     }
 
-    /// Streams for `plan.qualitySeconds`, and compares the viewer's pictures with `reference`'s.
+    /// Streams for `plan.qualitySeconds` and compares the viewer's pictures with the originals.
     func compare(with reference: sending any PictureReference) throws(MeasureError) -> QualityMeter.Outcome {
         let pipe = plan.scratch + "/pictures.y4m"
         unlink(pipe)
@@ -205,7 +206,7 @@ final class Pass {
             if let viewer { _ = try finish(viewer) }
             if let host { _ = try finish(host) }
         } catch {
-            // The pipe's writer first: what reads it ends with it.
+            // End the pipe's writer first, so that the reader ends too.
             end()
             _ = meter.finish()
             throw error
@@ -213,8 +214,8 @@ final class Pass {
         return meter.finish()
     }
 
-    /// Only until the first picture: host and viewer know each other afterwards.
-    func meet() throws(MeasureError) {
+    /// Runs until the first picture, which pairs host and viewer.
+    func pair() throws(MeasureError) {
         let address = try startHost(for: 1)
         _ = try startViewer(of: address, for: 1)
         if let viewer { _ = try finish(viewer) }
@@ -222,7 +223,7 @@ final class Pass {
     }
 }
 
-/// What host, viewer and the whole machine have taken up to a moment.
+/// Resource usage of host, viewer and machine up to a moment.
 private struct Usages {
     let moment = DispatchTime.now()
     let host: ProcessorTimes?

@@ -1,7 +1,7 @@
 import BeamMedia
 import Foundation
 
-/// A line of a program's `--json`.
+/// A line of a program's `--json` output.
 struct ProgramEvent: Sendable, Equatable {
     var name: String
     /// Seconds since the program's start.
@@ -22,7 +22,7 @@ struct ProgramEvent: Sendable, Equatable {
     func count(_ key: String) -> Int? { number(key).flatMap { Int(exactly: $0.rounded()) } }
     func string(_ key: String) -> String? { fields[key]?.string }
 
-    /// Every stage of `latencyMs`, whatever stages there are.
+    /// All stages in `latencyMs`, known or not.
     var latencies: [String: MeasureRecord.Times] {
         guard let stages = fields["latencyMs"]?.object else { return [:] }
         return stages.compactMapValues { times in

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Makes a record of what host and viewer have said.
+/// Makes a record from the reports of host and viewer.
 struct RecordMaker {
     let cell: MeasureCell
     let plan: MeasurePlan
@@ -18,10 +18,10 @@ struct RecordMaker {
             host: timing.hostUsage, viewer: timing.viewerUsage, othersPercent: timing.othersPercent)
     }
 
-    /// The stages' times of each whole second after the first picture, and how many seconds those are; in runs too short for
-    /// that, of the whole run, and 0.
+    /// The stages' times over the whole seconds after the first picture, and the number of those seconds. Runs that are
+    /// too short give the whole run and 0.
     private var stages: ([String: MeasureRecord.Times], seconds: Int) {
-        // What both speak of is the viewer's: its frames are those that have come.
+        // For stages that both report, the viewer's value counts, because it covers the frames that arrived.
         let joined = timing.hostEvents.first { $0.name == "viewer-joined" }?.time
         let viewer = Self.reports(timing.viewerEvents, after: timing.firstFrame.time)
         let host = joined.map { Self.reports(timing.hostEvents, after: $0) } ?? []
@@ -31,13 +31,13 @@ struct RecordMaker {
         return (LatencyStages.merged(host).merging(LatencyStages.merged(viewer)) { $1 }, viewer.count)
     }
 
-    /// The reports, each of the second before it, that have nothing of the start in them.
+    /// The reports whose second doesn't include the start.
     private static func reports(_ events: [ProgramEvent], after start: Double) -> [ProgramEvent] {
-        events.filter { $0.name == "stats" && $0.time - 1 >= start + settling }
+        events.filter { $0.name == "stats" && $0.time - 1 >= start + settlingSeconds }
     }
 
-    /// For so long after the first picture, nothing is as it will be. In seconds.
-    private static let settling = 0.3
+    /// In seconds. For this long after the first picture, timing isn't representative.
+    private static let settlingSeconds = 0.3
 
     private var conditions: MeasureRecord.Conditions {
         var conditions = MeasureRecord.Conditions(
@@ -81,8 +81,8 @@ struct RecordMaker {
             stalls: timing.viewerEvents.filter { $0.name == "stall" }.count)
     }
 
-    /// From the first of the viewer's reports after the first picture to the last, so that neither start nor end counts; in
-    /// runs too short for that, from the first picture on.
+    /// Measured between the viewer's first and last report after the first picture, without start and end. In runs too
+    /// short for that, from the first picture on.
     private var rates: (frames: Double, kilobits: Double) {
         let reports = timing.viewerEvents.filter { $0.name == "stats" && $0.time > timing.firstFrame.time }
         if let first = reports.first, let last = reports.last, last.time - first.time >= 0.9,
@@ -99,20 +99,20 @@ struct RecordMaker {
     }
 }
 
-/// The stages that host and viewer tell of, by their names: each stage alone is a word, a stretch of several is called
+/// The names of stages that host and viewer report: a single stage is one word, a stretch of several is
 /// `fromThisToThat`.
 public enum LatencyStages {
-    /// The order in which a frame passes those that are known; others come behind them.
+    /// Known stages in the order of the pipeline. Others are sorted after them.
     private static let order = [
         "capture", "convert", "encode", "pacing", "send", "network", "reassembly", "queue", "decode", "present",
     ]
 
-    /// The longest stretches there may be, the whole way first.
+    /// Stretches for the total latency, longest first.
     private static let stretches = ["captureToWindow", "captureToPicture"]
 
     public static func isStretch(_ name: String) -> Bool { name.contains("To") }
 
-    /// Every stage alone, in a frame's order.
+    /// The single stages, in the order of the pipeline.
     public static func sorted(_ names: some Sequence<String>) -> [String] {
         names.filter { !isStretch($0) }.sorted { a, b in
             let (first, second) = (order.firstIndex(of: a) ?? order.count, order.firstIndex(of: b) ?? order.count)
@@ -120,7 +120,8 @@ public enum LatencyStages {
         }
     }
 
-    /// Of each stage's seconds: the median of the medians and of the 95th percentiles, and the greatest maximum.
+    /// Merges a stage's reports: the median of the medians, the median of the 95th percentiles, and the greatest
+    /// maximum.
     static func merged(_ reports: [ProgramEvent]) -> [String: MeasureRecord.Times] {
         let seconds = reports.map(\.latencies)
         let names = Set(seconds.flatMap(\.keys))
@@ -135,7 +136,7 @@ public enum LatencyStages {
         return stages
     }
 
-    /// From the screen's change to the window, or as far as a viewer without one goes: to the decoded picture.
+    /// From capture to the window, or, without a window, to the decoded picture.
     static func total(_ stages: [String: MeasureRecord.Times]) -> MeasureRecord.Total? {
         for name in stretches {
             if let times = stages[name] {
@@ -143,8 +144,8 @@ public enum LatencyStages {
             }
         }
         guard let arrival = stages["captureToArrival"], let decode = stages["decode"] else { return nil }
-        // The sum of two 95th percentiles is what the whole's is at most, as good as always: it is reached where the same
-        // frames are slow in both.
+        // The sum of two 95th percentiles usually is an upper bound of the total's, reached if the same frames are slow
+        // in both.
         return MeasureRecord.Total(
             median: arrival.median + decode.median, p95: sum(arrival.p95, decode.p95), max: nil,
             from: "captureToArrival+decode")

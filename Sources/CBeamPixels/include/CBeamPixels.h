@@ -1,8 +1,8 @@
-// Kernels that every pixel goes through: colour conversion and picture comparison, 8 bits a sample.
+// Pixel kernels: colour conversion and picture comparison, 8 bits per sample.
 //
-// All of them work on rows of bytes, `stride` bytes from one row to the next, read nothing outside the picture's rows, and
-// write nothing outside the rectangle that they are given. BEAM_KERNEL_BEST picks the fastest variant that this processor has
-// at run time; the variants agree to the bit.
+// Planes are rows of bytes, `stride` bytes apart. Kernels read only within the picture's rows and write only within the
+// given rectangle. BEAM_KERNEL_BEST selects the fastest variant for this processor at run time; all variants give
+// identical results.
 #ifndef C_BEAM_PIXELS_H
 #define C_BEAM_PIXELS_H
 
@@ -30,7 +30,7 @@ typedef struct beam_rect {
     int x0, y0, x1, y1;
 } beam_rect;
 
-// RGB to YCbCr: factors × 32768. `y_offset` holds black's code value and the half that rounds, × 32768.
+// RGB to YCbCr: factors × 32768. `y_offset` is black's code value plus 1/2 for rounding, × 32768.
 typedef struct beam_to_yuv {
     int16_t y_b, y_g, y_r;
     int16_t u_b, u_g, u_r;
@@ -38,23 +38,23 @@ typedef struct beam_to_yuv {
     int32_t y_offset;
 } beam_to_yuv;
 
-// YCbCr to RGB: factors × 8192. `offset` holds black's code value times −`luma` and the half that rounds, × 32.
+// YCbCr to RGB: factors × 8192. `offset` is −`luma` × black's code value plus 1/2 for rounding, × 32.
 typedef struct beam_to_rgb {
     int16_t luma, red_v, green_u, green_v, blue_u;
     int16_t offset;
 } beam_to_rgb;
 
-// Converts `rect` (x0 and y0 even; x1 and y1 even, or the picture's own odd edge) of a BGRX picture into the same places of
-// a 4:2:0 one. Chroma is the mean of 2 × 2 pixels; an odd edge's pixels stand for their missing neighbours.
+// Converts `rect` of a BGRX picture to 4:2:0 at the same position. x0 and y0 must be even; x1 and y1 even or the
+// picture's edge. Chroma is the mean of 2 × 2 pixels; at an odd edge, pixels replace their missing neighbours.
 void beam_bgrx_to_i420(beam_const_plane source, beam_plane y, beam_plane u, beam_plane v, beam_rect rect,
                        const beam_to_yuv *coefficients, beam_kernel kernel);
 
-// Converts `rect` of a BGRX picture into the same places of a 4:4:4 one.
+// Converts `rect` of a BGRX picture to 4:4:4 at the same position.
 void beam_bgrx_to_i444(beam_const_plane source, beam_plane y, beam_plane u, beam_plane v, beam_rect rect,
                        const beam_to_yuv *coefficients, beam_kernel kernel);
 
-// Converts `rect` of a 4:2:0 picture of `size` to BGRX (X is 255); `output` begins with the rectangle's top left pixel.
-// Chroma, sited in the centre of 2 × 2 pixels, is interpolated bilinearly, guided by luma (see chroma.c).
+// Converts `rect` of a 4:2:0 picture of `size` to BGRX (X is 255). `output` starts at the rectangle's top left pixel.
+// Chroma is sited in the centre of 2 × 2 pixels, and interpolated bilinearly with luma guidance (see chroma.c).
 void beam_i420_to_bgrx(beam_const_plane y, beam_const_plane u, beam_const_plane v, beam_size size, beam_plane output,
                        beam_rect rect, const beam_to_rgb *coefficients, beam_kernel kernel);
 
@@ -68,18 +68,18 @@ enum {
     BEAM_TILE_HEIGHT = 16,
 };
 
-// Finds what differs between two pictures of `size`, each of three planes, the second and third of ⌈width/2⌉ × ⌈height/2⌉
-// where `is_halved` and of `size` where not. `tiles` has one byte for each of ⌈width/64⌉ × ⌈height/16⌉ tiles, row by row: 1
-// where any sample differs, else 0. Returns how many differ. A tile is read no further than to its first difference.
+// Compares two pictures of `size` with three planes each; the chroma planes have ⌈width/2⌉ × ⌈height/2⌉ samples if
+// `is_halved`, otherwise `size`. `tiles` has a byte for each of ⌈width/64⌉ × ⌈height/16⌉ tiles, row by row: 1 if any
+// sample differs, else 0. Returns the number of differing tiles. Reading a tile stops after its first difference.
 int beam_changed_tiles(const beam_const_plane a[3], const beam_const_plane b[3], beam_size size, int is_halved, uint8_t *tiles,
                        beam_kernel kernel);
 
-// The sums of absolute differences of two planes of `size` in each block of 16 × 16 samples, row by row; blocks at the right and
-// the lower edge are smaller where `size` ends in them.
+// The sum of absolute differences of two planes of `size` for each block of 16 × 16 samples, row by row. Blocks at the
+// right and bottom edges may be smaller.
 void beam_block_differences(beam_const_plane a, beam_const_plane b, beam_size size, uint32_t *sums);
 
-// The mean structural similarity (Wang et al. 2004, uniform 8 × 8 windows, each 4 pixels from the last) of two planes of
-// `size`. A side under 8 makes the window smaller.
+// The mean structural similarity (Wang et al. 2004, uniform 8 × 8 windows, 4 samples apart) of two planes of `size`. A
+// side below 8 reduces the window.
 double beam_structural_similarity(beam_const_plane a, beam_const_plane b, beam_size size);
 
 #endif

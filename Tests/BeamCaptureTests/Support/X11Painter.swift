@@ -3,7 +3,7 @@ import CXCB
 import Foundation
 import Testing
 
-/// A program that draws on an X server, and knows what has to be seen. For the thread that made it.
+/// Draws on an X server, so that tests know what has to be captured. Used by one thread.
 final class X11Painter {
     let raw: OpaquePointer
     let screen: xcb_screen_t
@@ -19,19 +19,20 @@ final class X11Painter {
         self.raw = raw
         self.screen = screen.pointee
         context = xcb_generate_id(raw)
-        // Drawing on the root reaches what windows cover only so; each window is drawn on by its own name.
+        // A graphics context of the root window also draws on children of the same depth; drawing on the root is
+        // clipped by windows.
         xcb_create_gc(raw, context, screen.pointee.root, 0, nil)
         synchronise()
     }
 
     deinit { xcb_disconnect(raw) }
 
-    /// Waits until the server has done everything asked so far.
+    /// Waits until the server has processed all requests.
     func synchronise() {
         free(xcb_get_input_focus_reply(raw, xcb_get_input_focus(raw), nil))
     }
 
-    /// Fills rectangles, the last on top.
+    /// Fills rectangles in order, so that the last is on top.
     func fill(_ rects: [(PixelRect, UInt32)], in drawable: xcb_drawable_t? = nil) {
         for (rect, colour) in rects {
             xcb_change_gc(raw, context, XCB_GC_FOREGROUND.rawValue, [colour])
@@ -46,7 +47,7 @@ final class X11Painter {
         fill([(rect, colour)], in: drawable)
     }
 
-    /// A window of one colour, shown.
+    /// Creates and shows a window of one colour.
     func window(_ frame: PixelRect, _ colour: UInt32, border: Int = 0) -> xcb_window_t {
         let window = xcb_generate_id(raw)
         xcb_create_window(
@@ -71,7 +72,7 @@ final class X11Painter {
         synchronise()
     }
 
-    /// Has the server tell this program, and nobody above the window, of the pointer's movements in it.
+    /// Receives the window's pointer motion events, so that its ancestors don't get them.
     func takePointerMotion(in window: xcb_window_t) {
         xcb_change_window_attributes(
             raw, window, XCB_CW_EVENT_MASK.rawValue, [XCB_EVENT_MASK_POINTER_MOTION.rawValue])
@@ -93,7 +94,7 @@ final class X11Painter {
         synchronise()
     }
 
-    /// Puts the pointer somewhere, as programs do.
+    /// Warps the pointer, as programs do.
     func warpPointer(to x: Int, _ y: Int) {
         xcb_warp_pointer(raw, 0, root, 0, 0, 0, 0, Int16(x), Int16(y))
         synchronise()
@@ -105,7 +106,7 @@ final class X11Painter {
         return (Int(reply.pointee.root_x), Int(reply.pointee.root_y))
     }
 
-    /// A pointer of `size` × `size` pixels, black or white and opaque, its tip in the middle.
+    /// An opaque black or white pointer of `size` × `size` pixels with its hotspot in the middle.
     func setPointer(size: Int, isWhite: Bool) {
         let bitmap = xcb_generate_id(raw)
         let drawing = xcb_generate_id(raw)
@@ -124,7 +125,7 @@ final class X11Painter {
         synchronise()
     }
 
-    /// Another size for the screen, as `xrandr --fb` gives it. False when the server refuses.
+    /// Changes the screen's size, as `xrandr --fb` does. False if the server refuses.
     func setScreenSize(_ size: PixelSize) -> Bool {
         free(xcb_randr_query_version_reply(raw, xcb_randr_query_version(raw, 1, 5), nil))
         guard
@@ -133,7 +134,7 @@ final class X11Painter {
             let controller = xcb_randr_get_screen_resources_crtcs(resources)
         else { return false }
         defer { free(resources) }
-        // Its monitor has to be off meanwhile, lest it reach out of the smaller screen.
+        // The monitor has to be off meanwhile, so that it doesn't extend beyond the smaller screen.
         var info = xcb_randr_mode_info_t()
         info.width = UInt16(size.width)
         info.height = UInt16(size.height)
@@ -160,12 +161,12 @@ final class X11Painter {
         return error == nil
     }
 
-    /// Divides the screen: a monitor of the server's own making, as `xrandr --setmonitor` does it.
+    /// Defines a monitor as a part of the screen, as `xrandr --setmonitor` does.
     func setMonitor(_ name: String, _ frame: PixelRect) {
         free(xcb_randr_query_version_reply(raw, xcb_randr_query_version(raw, 1, 5), nil))
         func pair(_ low: Int, _ high: Int) -> UInt32 { UInt32(low) | UInt32(high) << 16 }
-        // libxcb 1.15 gets this request's length wrong, and closes the connection over it. The first word is its to fill in;
-        // then the window, and the monitor: name, no flags, no outputs, place, size, millimetres.
+        // libxcb 1.15 computes a wrong length for this request, which ends the connection. So it is built here: a
+        // header word for libxcb, the window, then the monitor's name, flags, outputs, position, size and millimetres.
         var words: [UInt32] = [
             0, root, atom(name), 0, pair(frame.x, frame.y), pair(frame.width, frame.height), 100, 100,
         ]
@@ -175,7 +176,7 @@ final class X11Painter {
         request.opcode = UInt8(XCB_RANDR_SET_MONITOR)
         request.isvoid = 1
         words.withUnsafeMutableBytes { bytes in
-            // libxcb puts its own parts into the two before the first.
+            // libxcb uses the two entries before the first.
             var parts = [iovec(), iovec(), iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)]
             parts.withUnsafeMutableBufferPointer { parts in
                 guard let first = parts.baseAddress else { return }
@@ -197,13 +198,13 @@ final class X11Painter {
     }
 }
 
-/// What a picture has to look like.
+/// The expected content of a picture.
 struct X11Canvas: Equatable, CustomTestStringConvertible {
     let size: PixelSize
-    /// Red, green and blue in the lower 24 bits, row after row.
+    /// Red, green and blue in the lower 24 bits, row by row.
     private(set) var pixels: [UInt32]
 
-    /// A failed test shouldn't print every pixel.
+    /// A failed test should not print every pixel.
     var testDescription: String { "picture of \(size)" }
 
     init(_ size: PixelSize, _ colour: UInt32 = 0) {
@@ -211,7 +212,7 @@ struct X11Canvas: Equatable, CustomTestStringConvertible {
         pixels = Array(repeating: colour, count: size.area)
     }
 
-    /// A picture's pixels, without the byte that has no meaning.
+    /// A picture's pixels, without the unused byte.
     init(_ picture: Picture) {
         size = picture.size
         let plane = picture.buffer.planes[0]
@@ -247,7 +248,7 @@ struct X11Canvas: Equatable, CustomTestStringConvertible {
         return part
     }
 
-    /// The smallest rectangle that holds every pixel that differs; nil where none does.
+    /// The smallest rectangle that contains every differing pixel; nil if there is none.
     func difference(_ other: X11Canvas) -> PixelRect? {
         guard size == other.size else { return PixelRect(size) }
         var rect = PixelRect(x: 0, y: 0, width: 0, height: 0)

@@ -2,9 +2,9 @@ import BeamCapture
 import BeamMedia
 import Foundation
 
-/// A source at work on a thread of its own, and what it has delivered. Stopped with its owner.
+/// Runs a source on its own thread and records what it delivers. Must be ended with `stop`.
 final class X11Recording: @unchecked Sendable {
-    // Sendable: the fields below `condition` are read and written under its lock only.
+    // Sendable: the fields below `condition` are accessed under its lock only.
 
     struct Shot: Sendable {
         let canvas: X11Canvas
@@ -22,7 +22,9 @@ final class X11Recording: @unchecked Sendable {
     private var hasEnded = false
     private var failure: CaptureError?
 
-    /// `isActive`: somebody watches from the start. `holdsPictures`: lets go of none.
+    /// - Parameters:
+    ///   - isActive: whether somebody watches from the start.
+    ///   - holdsPictures: keeps all pictures, so that their buffers aren't released.
     init(_ source: any PictureSource, isActive: Bool = true, holdsPictures: Bool = false) {
         self.source = source
         self.holdsPictures = holdsPictures
@@ -42,7 +44,7 @@ final class X11Recording: @unchecked Sendable {
         }
     }
 
-    /// Has to be called, and returns when the source's thread has ended. The error with which it has, if any.
+    /// Must be called. Waits until the source's thread has ended. Returns its error, if any.
     @discardableResult
     func stop() -> CaptureError? {
         source.stop()
@@ -62,7 +64,7 @@ final class X11Recording: @unchecked Sendable {
         }
     }
 
-    /// Lets go of the pictures held so far, and of all that come.
+    /// Releases all pictures held, and holds no more.
     func release() {
         let pictures = condition.withLock {
             holdsPictures = false
@@ -74,7 +76,7 @@ final class X11Recording: @unchecked Sendable {
 
     var shots: [Shot] { condition.withLock { delivered } }
 
-    /// Waits until `condition` holds of what was delivered, 20 s at most; false when it never did.
+    /// Waits until `holds` is true for the delivered pictures, at most 20 s; false if it never was.
     func wait(until holds: ([Shot]) -> Bool) -> Bool {
         let deadline = Date(timeIntervalSinceNow: 20)
         return condition.withLock {
@@ -85,10 +87,10 @@ final class X11Recording: @unchecked Sendable {
         }
     }
 
-    /// Waits until the newest picture looks like this.
+    /// Waits until the newest picture equals `canvas`.
     func wait(for canvas: X11Canvas) -> Bool { wait { $0.last?.canvas == canvas } }
 
-    /// Waits for the source's end by itself; nil when it doesn't end.
+    /// Waits until the source ends by itself; nil if it doesn't.
     func waitForEnd() -> CaptureError? {
         let deadline = Date(timeIntervalSinceNow: 20)
         return condition.withLock {
@@ -97,7 +99,7 @@ final class X11Recording: @unchecked Sendable {
         }
     }
 
-    /// Waits until nothing has been delivered for a while.
+    /// Waits until nothing has been delivered for a quarter of a second.
     func settle() {
         var count = -1
         while count != shots.count {

@@ -8,12 +8,12 @@ struct X11TestFailure: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// An X server of a test's own, without a screen anyone sees. Ends with its owner.
+/// A private X server without a visible screen (Xvfb). Ends with its owner.
 final class X11TestServer: @unchecked Sendable {
     // Sendable: `Process` is started by `init` and ended under `lock` only; the rest is immutable.
 
     static let isAvailable = hasProgram("Xvfb")
-    /// Moves the pointer as a person does, through a device.
+    /// xdotool moves the pointer through an input device, as a person does.
     static let hasXdotool = hasProgram("xdotool")
 
     private static func hasProgram(_ name: String) -> Bool {
@@ -21,12 +21,12 @@ final class X11TestServer: @unchecked Sendable {
             .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
     }
 
-    /// `:7`, as DISPLAY has it.
+    /// In DISPLAY's syntax: `:7`.
     let display: String
     private let process = Process()
     private let lock = Mutex(())
 
-    /// `without`: extensions that the server is to lack.
+    /// - Parameter without: extensions to disable.
     init(width: Int = 640, height: Int = 480, depth: Int = 24, without: [String] = [], _ arguments: [String] = [])
         throws
     {
@@ -38,7 +38,7 @@ final class X11TestServer: @unchecked Sendable {
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        // The server writes the number of the display it has found free once it takes connections.
+        // Xvfb writes the number of its display when it accepts connections.
         var line = Data()
         while !line.contains(10) {
             let part = output.fileHandleForReading.availableData
@@ -64,7 +64,7 @@ final class X11TestServer: @unchecked Sendable {
 
     var pid: Int32 { process.processIdentifier }
 
-    /// Ends the server under its clients' feet.
+    /// Kills the server while clients are connected.
     func kill() {
         lock.withLock { _ in
             guard process.isRunning else { return }

@@ -2,12 +2,12 @@ import BeamMedia
 import CSDL2
 import Foundation
 
-/// An X server without a screen anyone sees. It ends with the process: it is told to go with its last client, and one
-/// connection is held until then.
+/// A private X server without a visible screen (Xvfb). It ends with its last client, and `connection` is held until the
+/// process ends.
 @MainActor final class TestDisplay {
     nonisolated static let isAvailable = Tool.exists("Xvfb")
 
-    /// The one that most tests share. 1280 × 720, 24 bits.
+    /// The display that most tests share: 1280 × 720, 24 bits.
     static let shared = Result { try TestDisplay() }
 
     let name: String
@@ -16,7 +16,7 @@ import Foundation
     private let connection: OpaquePointer
     private var isKilled = false
 
-    /// - Parameter extensions: those that the server is told to do without.
+    /// - Parameter extensions: to disable.
     init(width: Int = 1280, height: Int = 720, depth: Int = 24, without extensions: [String] = []) throws {
         size = (width, height)
         let output = Pipe()
@@ -29,7 +29,7 @@ import Foundation
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        // The server writes the number of the display it has found free once it takes connections.
+        // Xvfb writes the number of its display when it accepts connections.
         var line = Data()
         while !line.contains(10) {
             let part = output.fileHandleForReading.availableData
@@ -45,26 +45,26 @@ import Foundation
         if !isKilled { XCloseDisplay(connection) }
     }
 
-    /// Ends the server under its clients' feet.
+    /// Kills the server while clients are connected.
     func kill() {
-        // Xlib ends the process when it finds a connection broken: this one isn't used any more.
+        // Xlib ends the process when it finds a connection broken, so this one isn't used any more.
         isKilled = true
         Foundation.kill(process.processIdentifier, SIGKILL)
     }
 
-    /// Presses keys and moves the mouse, as a person does: `xdotool` with these arguments.
+    /// Runs `xdotool` with these arguments to press keys and move the mouse.
     func xdotool(_ arguments: String...) throws { try xdotool(arguments) }
 
     func xdotool(_ arguments: [String]) throws { try Tool.run("xdotool", arguments, display: name) }
 
-    /// The root window's children that are seen: the place and size of each.
+    /// The positions and sizes of the root window's visible children.
     func windows() -> [(x: Int, y: Int, width: Int, height: Int)] {
         visibleWindows().map {
             (Int($0.attributes.x), Int($0.attributes.y), Int($0.attributes.width), Int($0.attributes.height))
         }
     }
 
-    /// Asks the only window to close, as a window manager does when its button is clicked.
+    /// Asks the only window to close, as a window manager does when its close button is clicked.
     func askToClose() {
         guard let window = visibleWindows().first?.window else { return }
         var event = XEvent()
@@ -91,7 +91,7 @@ import Foundation
         }
     }
 
-    /// What the X server itself shows of the screen at a pixel: red, green and blue. 24-bit screens only.
+    /// Red, green and blue of a pixel on the X server's screen. 24-bit screens only.
     func screenPixel(x: Int, y: Int) -> [Int] {
         guard
             let image = XGetImage(
@@ -104,7 +104,8 @@ import Foundation
 }
 
 extension TestDisplay {
-    /// How many of the pixels of `buffer`, which a window at `place` shows, the X server has otherwise: one in `step` each way.
+    /// The number of pixels that differ between `buffer`, shown by a window at `place`, and the X server's screen;
+    /// checks every `step`th pixel in both directions.
     func differences(from buffer: PixelBuffer, at place: (x: Int, y: Int), step: Int) -> Int {
         let (width, height) = (buffer.size.width, buffer.size.height)
         guard
@@ -130,7 +131,6 @@ struct TestFailure: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// Programs that tests use.
 enum Tool {
     static func exists(_ name: String) -> Bool {
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")

@@ -1,9 +1,9 @@
 import BeamMedia
 import BeamPixels
 
-/// Pictures to show.
+/// Test pictures.
 enum TestPictures {
-    /// Noise in every plane: the hardest edges there are.
+    /// Noise in every plane: the sharpest edges possible.
     static func noise(
         _ format: PixelFormat, _ size: PixelSize, colour: ColourDescription = .bt709Limited, seed: UInt64 = 1,
         number: UInt64 = 0
@@ -17,7 +17,7 @@ enum TestPictures {
         }
     }
 
-    /// Eight bars of the corners of the RGB cube, as BT.709 limited range has them (about).
+    /// Eight bars with the corners of the RGB cube, approximately, in BT.709 limited range.
     static func bars(_ size: PixelSize, colour: ColourDescription = .bt709Limited) -> Picture {
         let bars: [(UInt8, UInt8, UInt8)] = [
             (235, 128, 128), (219, 16, 138), (188, 154, 16), (173, 42, 26), (78, 214, 230), (63, 102, 240),
@@ -30,12 +30,12 @@ enum TestPictures {
         }
     }
 
-    /// One colour all over.
+    /// A picture of one colour.
     static func plain(_ size: PixelSize, y: UInt8, format: PixelFormat = .i420, number: UInt64 = 0) -> Picture {
         make(format, size, .bt709Limited, number) { plane, _, _ in plane == 0 ? y : 128 }
     }
 
-    /// A picture whose samples come from `sample(plane, x, y)`, row by row.
+    /// A picture with the samples `sample(plane, x, y)`, generated row by row.
     static func make(
         _ format: PixelFormat, _ size: PixelSize, _ colour: ColourDescription, _ number: UInt64,
         _ sample: (Int, Int, Int) -> UInt8
@@ -51,8 +51,8 @@ enum TestPictures {
         return Picture(buffer: buffer, colour: colour, time: .zero, number: number)
     }
 
-    /// Red, green and blue of a pixel as the formulas have it; for 4:2:0 as the conversion has it, whose own tests compare
-    /// it with the formulas.
+    /// Red, green and blue of a pixel by the exact formulas; for 4:2:0 by the conversion, which has its own tests
+    /// against the formulas.
     static func reference(_ picture: Picture, x: Int, y: Int) -> [Double] {
         let buffer = picture.buffer
         guard picture.format != .i420 else {
@@ -86,13 +86,13 @@ extension PixelBuffer {
     /// Red, green and blue of a bgrx picture.
     func rgb(_ x: Int, _ y: Int) -> [Int] { [2, 1, 0].map { Int(planes[0][x * 4 + $0, y]) } }
 
-    /// A row of a bgrx picture, a pixel a word: tests look at millions of them, unoptimised.
+    /// A row of a bgrx picture as one word per pixel, because unoptimised tests compare millions of them.
     private func colours(_ y: Int) -> UnsafePointer<UInt32> {
         let row = planes[0].base + y * planes[0].stride
         return UnsafePointer(row.assumingMemoryBound(to: UInt32.self))
     }
 
-    /// The largest difference of any colour of any pixel; nil when the sizes differ.
+    /// The largest difference of any colour component; nil if the sizes differ.
     func largestDifference(_ other: PixelBuffer) -> Int? {
         guard size == other.size else { return nil }
         var largest = 0
@@ -107,7 +107,7 @@ extension PixelBuffer {
         return largest
     }
 
-    /// How many pixels are another colour there. Of the same size.
+    /// The number of pixels that differ. The sizes must be equal.
     func differingPixels(from other: PixelBuffer) -> Int {
         var count = 0
         for y in 0..<size.height {
@@ -117,7 +117,7 @@ extension PixelBuffer {
         return count
     }
 
-    /// How many pixels differ from the one in the upper left corner.
+    /// The number of pixels that differ from the upper left corner's.
     var paintedPixels: Int {
         let corner = colours(0)[0]
         var count = 0

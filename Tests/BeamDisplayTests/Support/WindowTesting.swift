@@ -4,7 +4,7 @@ import CPango
 import Foundation
 import Testing
 
-/// Everything about a real window: one after the other, on the main thread, on one X server.
+/// Tests with real windows run one after another, on the main thread and one X server.
 @Suite(.serialized, .enabled(if: TestDisplay.isAvailable, "Xvfb isn't installed")) @MainActor struct WindowTests {}
 
 extension WindowTests {
@@ -19,7 +19,7 @@ extension WindowTests {
                 showsStatistics: statistics))
     }
 
-    /// Handles events until `condition` holds for those of one round, or ten seconds have passed.
+    /// Handles events until `condition` holds for one round of events, or ten seconds have passed.
     static func wait(_ window: VideoWindow, until condition: ([WindowEvent]) throws -> Bool) rethrows -> Bool {
         let end = Date(timeIntervalSinceNow: 10)
         while Date() < end {
@@ -28,12 +28,12 @@ extension WindowTests {
         return false
     }
 
-    /// Handles events until nothing has happened for a tenth of a second.
+    /// Handles events until nothing has happened for 0.1 s.
     static func settle(_ window: VideoWindow) {
         while !window.waitForEvents(timeout: .milliseconds(100)).isEmpty {}
     }
 
-    /// Writes what the window shows to a file, where the environment asks for it.
+    /// Writes the window's content to a file if `BEAMROOM_SCREENSHOTS` is set.
     static func keep(_ window: VideoWindow, as name: String) {
         guard keepsPictures, let buffer = window.readBack() else { return }
         keep(buffer, as: name)
@@ -41,7 +41,7 @@ extension WindowTests {
 
     private static var keepsPictures: Bool { ProcessInfo.processInfo.environment["BEAMROOM_SCREENSHOTS"] != nil }
 
-    /// Writes a bgrx picture to a file, where the environment asks for it.
+    /// Writes a bgrx picture to a file if `BEAMROOM_SCREENSHOTS` is set.
     static func keep(_ buffer: PixelBuffer, as name: String) {
         guard let folder = ProcessInfo.processInfo.environment["BEAMROOM_SCREENSHOTS"] else { return }
         let plane = buffer.planes[0]

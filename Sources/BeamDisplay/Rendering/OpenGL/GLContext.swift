@@ -1,19 +1,19 @@
 import CSDL2
 
-/// The owner of an OpenGL context: 3.3 core, or OpenGL ES 3.0 where that is what there is. Current on the main thread.
+/// Owns an OpenGL context: 3.3 core, or else OpenGL ES 3.0. It is current on the main thread.
 @MainActor final class GLContext {
     let window: WindowHandle
     let gl: GLFunctions
-    /// GL_RENDERER: the graphics processor's name.
+    /// GL_RENDERER: the GPU's name.
     let rendererName: String
     let isES: Bool
-    /// The largest texture's side, in pixels.
-    let largestTexture: Int
-    /// Whether showing a picture takes until the screen's beat.
-    private var waitsForBeat = false
+    /// GL_MAX_TEXTURE_SIZE, in pixels.
+    let maxTextureSize: Int
+    /// Whether a swap waits for the vertical blank.
+    private var waitsForVerticalBlank = false
     private let raw: SDL_GLContext
 
-    /// What an OpenGL window is to have; to be called before the window is opened.
+    /// Sets the attributes of an OpenGL window. Must be called before the window is opened.
     static func setAttributes() {
         SDL_GL_SetAttribute(SDL_GL_RED_SIZE, 8)
         SDL_GL_SetAttribute(SDL_GL_GREEN_SIZE, 8)
@@ -46,23 +46,23 @@ import CSDL2
         rendererName = gl.getString(GLenum(GL_RENDERER)).map { String(cString: $0) } ?? "unknown"
         var largest: GLint = 0
         gl.getIntegerv(GLenum(GL_MAX_TEXTURE_SIZE), &largest)
-        largestTexture = Int(largest)
-        waitsForBeat = chooseSwapInterval(sync)
+        maxTextureSize = Int(largest)
+        waitsForVerticalBlank = chooseSwapInterval(sync)
     }
 
     isolated deinit {
         if !window.video.isLost { SDL_GL_DeleteContext(raw) }
     }
 
-    /// Shows what was drawn.
+    /// Presents what was drawn.
     func swap() {
         SDL_GL_SwapWindow(window.raw)
-        // Left to themselves, drivers let two or three pictures wait for their beat, each a beat older than the last. The
-        // newest picture waits in the slot instead, where a newer one takes its place.
-        if waitsForBeat { gl.finish() }
+        // Drivers queue two or three swaps, each of which adds a refresh interval of delay. Waiting here keeps the
+        // newest picture in its slot instead, where a newer one can replace it.
+        if waitsForVerticalBlank { gl.finish() }
     }
 
-    /// Answers whether pictures wait for the screen's beat from now on.
+    /// Sets the swap interval. Returns whether swaps wait for the vertical blank.
     private func chooseSwapInterval(_ sync: VerticalSync) -> Bool {
         let waits =
             switch sync {
@@ -71,7 +71,7 @@ import CSDL2
             case .automatic: !isComposited && !GraphicsHardware.isEmulated(rendererName)
             }
         if waits {
-            // Adaptive: not when a picture comes late.
+            // Adaptive: a late picture doesn't wait.
             if sync == .automatic, SDL_GL_SetSwapInterval(-1) == 0 { return true }
             if SDL_GL_SetSwapInterval(1) == 0 { return true }
         }
@@ -79,7 +79,8 @@ import CSDL2
         return false
     }
 
-    /// A compositor (Wayland always has one) takes whole pictures, so there is no need to wait for the screen's beat at all.
+    /// A compositor (Wayland always has one) presents whole pictures, so that waiting for the vertical blank isn't
+    /// needed against tearing.
     private var isComposited: Bool { X11Connection(window)?.hasCompositor ?? (window.video.driver == "wayland") }
 
     private static func request(major: Int32, minor: Int32, profile: SDL_GLprofile) {

@@ -1,6 +1,6 @@
 import CSDL2
 
-/// The OpenGL functions in use, loaded from the current context's library.
+/// The OpenGL functions in use, loaded from the current context.
 struct GLFunctions {
     let activeTexture: @convention(c) (GLenum) -> Void
     let attachShader: @convention(c) (GLuint, GLuint) -> Void
@@ -57,7 +57,7 @@ struct GLFunctions {
     let useProgram: @convention(c) (GLuint) -> Void
     let viewport: @convention(c) (GLint, GLint, GLsizei, GLsizei) -> Void
 
-    /// Loads them all; a context must be current.
+    /// Loads all functions; a context must be current.
     init() throws(DisplayError) {
         activeTexture = try Self.load("glActiveTexture")
         attachShader = try Self.load("glAttachShader")
@@ -106,7 +106,7 @@ struct GLFunctions {
         viewport = try Self.load("glViewport")
     }
 
-    /// `Function` is the C function's type as the OpenGL registry has it.
+    /// - Parameter Function: the C function's type from the OpenGL registry.
     private static func load<Function>(_ name: String) throws(DisplayError) -> Function {
         guard let address = SDL_GL_GetProcAddress(name) else {
             throw .noOpenGL(reason: "its library has no \(name)")

@@ -2,13 +2,13 @@ import BeamMedia
 import BeamPixels
 import CSDL2
 
-/// A vertex and a fragment shader, linked, with the places of its uniforms.
+/// A linked vertex and fragment shader, with its uniforms' locations.
 @MainActor final class GLProgram {
     private let context: GLContext
     private let raw: GLuint
     private var locations: [String: GLint] = [:]
 
-    /// - Parameter definitions: preprocessor names for both shaders.
+    /// - Parameter definitions: preprocessor macros for both shaders.
     init(_ context: GLContext, fragment: String, vertex: String, definitions: [String] = []) throws(DisplayError) {
         let gl = context.gl
         self.context = context
@@ -50,7 +50,6 @@ import CSDL2
     func set(_ name: String, _ x: Int, _ y: Int) { context.gl.uniform2i(location(name), GLint(x), GLint(y)) }
     func set(_ name: String, _ x: Double, _ y: Double) { context.gl.uniform2f(location(name), GLfloat(x), GLfloat(y)) }
 
-    /// Sets `toRGB` and `toRGBOffset`.
     func set(_ matrix: ColourMatrix) {
         let offsets = matrix.offsets
         context.gl.uniformMatrix3fv(location("toRGB"), 1, 0, matrix.columnMajor.map { GLfloat($0) })

@@ -1,14 +1,14 @@
 import BeamMedia
 import CSDL2
 
-/// The owner of a two-dimensional texture whose memory stays until its size changes.
+/// Owns a two-dimensional texture, whose memory is kept until its size changes.
 @MainActor final class GLTexture {
     enum Format {
-        /// One byte a texel, read as red.
+        /// One byte per texel, sampled as red.
         case r8
-        /// Four bytes a texel, blue, green, red and alpha in memory; shaders see red, green, blue and alpha.
+        /// Four bytes per texel, BGRA in memory; shaders sample RGBA.
         case bgra8
-        /// Four bytes a texel, drawn into and read by shaders only.
+        /// Four bytes per texel, written and read by shaders only.
         case rgba8
     }
 
@@ -25,7 +25,7 @@ import CSDL2
         gl.genTextures(1, &name)
         raw = name
         bind()
-        // Linear for chroma's sake; whoever wants texels as they are fetches them.
+        // Linear filtering is for chroma. Shaders that need exact texels use texelFetch.
         for (parameter, value) in [
             (GL_TEXTURE_MIN_FILTER, GL_LINEAR), (GL_TEXTURE_MAG_FILTER, GL_LINEAR),
             (GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE), (GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE),
@@ -46,13 +46,13 @@ import CSDL2
 
     func bind() { context.gl.bindTexture(GLenum(GL_TEXTURE_2D), raw) }
 
-    /// Makes it the texture that samplers of `unit` read.
+    /// Binds it to texture unit `unit`.
     func bind(unit: Int) {
         context.gl.activeTexture(GLenum(GL_TEXTURE0) + GLenum(unit))
         bind()
     }
 
-    /// Gives it memory for `size`, its content undefined. Nothing happens if that is its size already.
+    /// Allocates memory for `size` with undefined content, unless it has that size already.
     func resize(_ size: PixelSize) {
         guard size != self.size else { return }
         self.size = size
@@ -63,7 +63,7 @@ import CSDL2
             GLenum(GL_UNSIGNED_BYTE), nil)
     }
 
-    /// Copies `rect` of an image whose top left byte is `base` into the same place of the texture.
+    /// Copies `rect` of the image at `base` to the same position in the texture.
     func upload(_ base: UnsafeRawPointer, stride: Int, rect: PixelRect) {
         let gl = context.gl
         let texel = format == .r8 ? 1 : 4

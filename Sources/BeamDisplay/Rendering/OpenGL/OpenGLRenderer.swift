@@ -3,11 +3,11 @@ import BeamPixels
 import CSDL2
 import Shaders
 
-/// Draws with the program's own shaders.
+/// Draws with OpenGL shaders.
 ///
-/// A picture's planes go as they are into textures that stay; only what changed is copied. One pass makes RGB of them
-/// where pixels map to whole pixels, guided by luma where chroma is halved (`PixelConversion`), for which another pass goes
-/// before it; two passes scale where they don't.
+/// A picture's planes are uploaded to persistent textures, changed parts only. If picture pixels map to whole window
+/// pixels, one pass converts to RGB; for 4:2:0, a pass before it computes the slopes for luma-guided chroma
+/// (`PixelConversion`). Otherwise two passes scale.
 @MainActor final class OpenGLRenderer: Renderer {
     let name: String
     private let context: GLContext
@@ -22,17 +22,17 @@ import Shaders
     private var planes: [GLTexture] = []
     private var planesFormat: PixelFormat?
     private var planesSize = PixelSize(width: 0, height: 0)
-    /// Between the scaling passes: as wide as the viewport, as high as the picture.
+    /// The intermediate result of scaling: as wide as the viewport, as high as the picture.
     private let scaled: GLTexture
     private let framebuffer: GLuint
-    /// As large as a chroma plane; those of the planes as they are, if `hasSlopes`.
+    /// As large as a chroma plane. Valid for the uploaded planes if `hasSlopes`.
     private let slopes: GLTexture
     private var hasSlopes = false
     private var layers: [ObjectIdentifier: (texture: GLTexture, bitmap: Bitmap)] = [:]
 
     init(_ context: GLContext) throws(DisplayError) {
-        guard context.largestTexture >= 8192 else {
-            throw .noOpenGL(reason: "\(context.rendererName) can't hold pictures larger than \(context.largestTexture)")
+        guard context.maxTextureSize >= 8192 else {
+            throw .noOpenGL(reason: "\(context.rendererName) can't hold pictures larger than \(context.maxTextureSize)")
         }
         self.context = context
         name = "OpenGL (\(context.rendererName))"
@@ -46,7 +46,7 @@ import Shaders
         var name: GLuint = 0
         context.gl.genFramebuffers(1, &name)
         framebuffer = name
-        // A core context draws nothing without a vertex array, though no vertex has data here.
+        // A core context needs a vertex array to draw, even without vertex data.
         var array: GLuint = 0
         context.gl.genVertexArrays(1, &array)
         context.gl.bindVertexArray(array)
@@ -67,7 +67,7 @@ import Shaders
 
     func readBack(_ scene: Scene) -> PixelBuffer? {
         guard scene.canvas.area > 0 else { return nil }
-        // A swap leaves the back buffer undefined: paint it again.
+        // The back buffer is undefined after a swap, so paint again.
         paint(scene)
         let buffer = PixelBuffer(format: .bgrx, size: scene.canvas)
         let row = scene.canvas.width * 4
@@ -79,7 +79,7 @@ import Shaders
             GLenum(GL_UNSIGNED_BYTE), bytes)
         let plane = buffer.planes[0]
         for y in 0..<scene.canvas.height {
-            // OpenGL's first row is the lowest.
+            // OpenGL's first row is the bottom one.
             let source = (bytes + (scene.canvas.height - 1 - y) * row).assumingMemoryBound(to: UInt32.self)
             let target = (plane.base + y * plane.stride).assumingMemoryBound(to: UInt32.self)
             for x in 0..<scene.canvas.width {
@@ -135,7 +135,7 @@ import Shaders
         paintLayers(scene)
     }
 
-    /// How chroma goes with luma in the picture that was uploaded, where that has to be known.
+    /// Computes the slopes of the uploaded picture if they are needed and outdated.
     private func findSlopes(_ picture: Picture) {
         guard picture.format == .i420, !hasSlopes else { return }
         hasSlopes = true
@@ -146,7 +146,7 @@ import Shaders
         gl.bindFramebuffer(GLenum(GL_FRAMEBUFFER), 0)
     }
 
-    /// What is drawn next goes into `texture`, which becomes as large as `size`.
+    /// Directs drawing to `texture`, resized to `size`.
     private func drawing(into texture: GLTexture, _ size: PixelSize) {
         texture.resize(size)
         gl.bindFramebuffer(GLenum(GL_FRAMEBUFFER), framebuffer)
@@ -184,7 +184,7 @@ import Shaders
                 texture.upload(
                     layer.bitmap.base, stride: layer.bitmap.stride, rect: PixelRect(layer.bitmap.size))
             }
-            // The bitmap is kept with its texture, so that no other can take its identity.
+            // Keeping the bitmap alive with its texture prevents another bitmap from reusing its identity.
             kept[key] = (texture, layer.bitmap)
             texture.bind(unit: 0)
             use(layering, at: layer.rect, of: scene)
@@ -195,7 +195,7 @@ import Shaders
         layers = kept
     }
 
-    /// Lets `program` draw into `rect` of the window. OpenGL counts rows from below.
+    /// Sets up `program` to draw into `rect` of the window. OpenGL counts rows from the bottom.
     private func use(_ program: GLProgram, at rect: PixelRect, of scene: Scene) {
         let bottom = scene.canvas.height - rect.maxY
         gl.viewport(GLint(rect.x), GLint(bottom), GLsizei(rect.width), GLsizei(rect.height))
@@ -227,7 +227,7 @@ import Shaders
 }
 
 extension PixelBuffer {
-    /// Plane `index`'s size in its own samples.
+    /// The size of plane `index` in samples.
     func planeSize(_ index: Int) -> PixelSize {
         guard format == .i420, index > 0 else { return size }
         return PixelSize(width: (size.width + 1) / 2, height: (size.height + 1) / 2)
@@ -235,7 +235,7 @@ extension PixelBuffer {
 }
 
 extension PixelRect {
-    /// The samples of a plane of half the width and height that lie, whole or in part, in the rectangle.
+    /// The rectangle in a plane of half width and height, rounded outwards.
     var halved: PixelRect {
         let (left, top) = (x / 2, y / 2)
         return PixelRect(x: left, y: top, width: (maxX + 1) / 2 - left, height: (maxY + 1) / 2 - top)

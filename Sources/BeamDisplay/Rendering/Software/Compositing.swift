@@ -1,7 +1,7 @@
 import BeamMedia
 import CPango
 
-/// Lays a scene's shade and panels over what is drawn, with Cairo.
+/// Draws a scene's dimming and panels over the picture with Cairo.
 enum Compositing {
     static func compose(_ scene: Scene, on canvas: PixelCanvas) {
         let shade = scene.dimming > 0 ? scene.picture?.viewport : nil

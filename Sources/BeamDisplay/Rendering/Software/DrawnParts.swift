@@ -1,15 +1,15 @@
 import BeamMedia
 
-/// Which parts of a picture are drawn again. A part is in the picture's pixels where each becomes a square of the window's, and
-/// in the window's, counted from the viewport's corner, where the picture is scaled.
+/// The parts of a picture that have to be redrawn. A part is in picture pixels if the scale is a whole factor,
+/// otherwise in window pixels relative to the viewport's corner.
 extension Fit {
-    /// The picture as a whole, as one part.
+    /// The extent of the whole picture, as a part.
     func extent(_ picture: PixelSize, _ viewport: PixelRect) -> PixelSize {
         if case .exact = self { picture } else { viewport.size }
     }
 
-    /// What to draw again when `damage` has changed. What lies under a panel is drawn as a whole, since the panel is laid
-    /// over it again.
+    /// What has to be redrawn for `damage`. Everything under a panel is included, because the panel is blended over it
+    /// again.
     func parts(
         of damage: DamageRegion, _ picture: PixelSize, under layers: [Layer], at viewport: PixelRect
     ) -> [PixelRect] {
@@ -23,18 +23,18 @@ extension Fit {
         return region.rects.joinedInRows
     }
 
-    /// Where a part stands in the window.
+    /// A part's rectangle in the window.
     func place(of part: PixelRect, at viewport: PixelRect) -> PixelRect { part.magnified(times, at: viewport) }
 
-    /// How many of the window's pixels a side one of a part's has.
+    /// Window pixels per part pixel along one side.
     private var times: Int {
         if case .exact(let times) = self { times } else { 1 }
     }
 
-    /// What a change of the picture's pixels in `rect` changes at most.
+    /// The largest area that a change in `rect` of the picture affects.
     private func reach(of rect: PixelRect, _ picture: PixelSize, _ viewport: PixelRect) -> PixelRect {
-        // Chroma is interpolated, and goes with the luma of the samples around: a change reaches up to three pixels beyond
-        // itself. Four, lest an even place become an odd one, which takes longer to convert.
+        // Luma-guided chroma interpolation reaches up to three pixels. Four keeps even positions even; odd ones take
+        // longer to convert.
         if case .exact = self { return rect.grown(by: 4) }
         let wide = rect.grown(by: PictureScaler.reach.source)
         let (left, right) = (wide.x * viewport.width, wide.maxX * viewport.width + picture.width - 1)
@@ -46,7 +46,7 @@ extension Fit {
 }
 
 extension [PixelRect] {
-    /// Rectangles that cover these, of which no two share a row: rows are scaled as a whole, and once.
+    /// Covering rectangles of which no two share a row, because rows are scaled as a whole, once each.
     fileprivate var joinedInRows: [PixelRect] {
         var joined: [PixelRect] = []
         for rect in sorted(by: { $0.y < $1.y }) {
@@ -65,12 +65,12 @@ extension PixelRect {
         PixelRect(x: x - pixels, y: y - pixels, width: width + 2 * pixels, height: height + 2 * pixels)
     }
 
-    /// The rectangle of a picture's pixels, in the window: the picture's pixels are `times` wide and start at `viewport`.
+    /// The window rectangle of a rectangle of picture pixels that are `times` wide and start at `viewport`.
     func magnified(_ times: Int, at viewport: PixelRect) -> PixelRect {
         PixelRect(x: viewport.x + x * times, y: viewport.y + y * times, width: width * times, height: height * times)
     }
 
-    /// The picture's pixels under this rectangle of the window, those in part included; may reach beyond the picture.
+    /// The picture pixels wholly or partly under this window rectangle; may extend beyond the picture.
     func covered(by viewport: PixelRect, times: Int) -> PixelRect {
         let inside = intersection(viewport)
         guard !inside.isEmpty else { return PixelRect(x: 0, y: 0, width: 0, height: 0) }
@@ -81,7 +81,7 @@ extension PixelRect {
         return PixelRect(x: left, y: top, width: right - left, height: bottom - top)
     }
 
-    /// What is left of the rectangle without `hole`, in at most four pieces.
+    /// The rectangle without `hole`, in at most four pieces.
     func outside(_ hole: PixelRect) -> [PixelRect] {
         let inner = intersection(hole)
         guard !inner.isEmpty else { return [self] }

@@ -1,8 +1,8 @@
 import BeamMedia
 import CAVCodec
 
-/// Scales pictures with libswscale, keeping their colour space: what becomes RGB then becomes it by the same arithmetic as
-/// a picture that isn't scaled.
+/// Scales pictures with libswscale without changing their colour space, so that scaled and unscaled pictures become RGB
+/// by the same arithmetic.
 @MainActor final class PictureScaler {
     private struct Setup: Hashable {
         var format: PixelFormat
@@ -11,8 +11,8 @@ import CAVCodec
         var fit: Fit
     }
 
-    /// How far a change reaches beyond itself: in pixels of the picture (chroma's outermost tap when enlarging), and in those
-    /// of the result (a pixel's share in its neighbours when reducing).
+    /// How far a change extends: in source pixels (the outermost chroma tap when enlarging) and in result pixels (a
+    /// source pixel's share in neighbours when reducing).
     nonisolated static let reach = (source: 6, target: 2)
 
     private var setup: Setup?
@@ -21,8 +21,8 @@ import CAVCodec
 
     isolated deinit { sws_freeContext(context) }
 
-    /// The rows `rows` of the picture in `size`: YCbCr comes as i444, RGB as bgrx. The buffer is the scaler's and as large as
-    /// the whole; what stands in its other rows is left from earlier calls.
+    /// Scales rows `rows` of the result. YCbCr becomes i444, RGB stays bgrx. The returned buffer belongs to the scaler
+    /// and has the full size; its other rows hold earlier results.
     func scale(_ source: PixelBuffer, to size: PixelSize, fit: Fit, rows: Range<Int>) -> PixelBuffer? {
         let wanted = Setup(format: source.format, source: source.size, target: size, fit: fit)
         if setup != wanted {
@@ -52,7 +52,7 @@ import CAVCodec
         set("dsth", setup.target.height)
         set("src_format", Int(format(setup.format).rawValue))
         set("dst_format", Int((setup.format == .bgrx ? AV_PIX_FMT_BGR0 : AV_PIX_FMT_YUV444P).rawValue))
-        // In 256ths of a luma pixel: 4:2:0 chroma sits in the middle of its four pixels.
+        // In 1/256 of a luma pixel: 4:2:0 chroma is sited in the centre of its four pixels.
         if setup.format == .i420 {
             set("src_h_chr_pos", 128)
             set("src_v_chr_pos", 128)
@@ -60,7 +60,7 @@ import CAVCodec
         let isReduced = setup.fit == .reduced
         set("sws_flags", Int(isReduced ? SWS_AREA : SWS_BICUBIC) | Int(SWS_ACCURATE_RND))
         if !isReduced {
-            // Cubic with B = 0 and C = 1/2: Catmull-Rom.
+            // Cubic with B = 0 and C = 1/2 is Catmull-Rom.
             av_opt_set_double(object, "param0", 0, 0)
             av_opt_set_double(object, "param1", 0.5, 0)
         }
@@ -80,16 +80,16 @@ import CAVCodec
     }
 }
 
-/// A buffer's planes as libswscale takes them. It keeps them no longer than the buffer lives.
+/// A buffer's planes as an AVFrame, which libswscale doesn't keep longer than the buffer lives.
 private final class LentFrame {
     let raw: UnsafeMutablePointer<AVFrame>
 
-    /// Nil when there is no memory.
+    /// Nil if allocation fails.
     init?(_ buffer: PixelBuffer, _ format: AVPixelFormat) {
         guard let raw = av_frame_alloc() else { return nil }
         self.raw = raw
         let first = buffer.planes[0]
-        // With a reference of its own, lest libswscale copy the picture; nothing is freed through it.
+        // A buffer reference whose free function does nothing keeps libswscale from copying the picture.
         raw.pointee.buf.0 = av_buffer_create(
             first.base.assumingMemoryBound(to: UInt8.self), first.stride * buffer.size.height, { _, _ in }, nil, 0)
         guard raw.pointee.buf.0 != nil else { return nil }

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// Memory of bgrx pixels to draw into, lent for one call.
+/// Borrowed bgrx memory to draw into, valid during one call.
 struct PixelCanvas {
     let base: UnsafeMutableRawPointer
     /// Bytes from one row to the next.
@@ -9,7 +9,7 @@ struct PixelCanvas {
 
     func address(_ x: Int, _ y: Int) -> UnsafeMutableRawPointer { base + y * stride + x * 4 }
 
-    /// Fills the part of `rect` that is inside with one colour.
+    /// Fills `rect`, clipped to the canvas.
     func fill(_ rect: PixelRect, _ colour: (red: UInt8, green: UInt8, blue: UInt8)) {
         let rect = rect.intersection(PixelRect(size))
         guard !rect.isEmpty else { return }
@@ -19,7 +19,6 @@ struct PixelCanvas {
         }
     }
 
-    /// Fills everything around `hole`.
     func fill(around hole: PixelRect, _ colour: (red: UInt8, green: UInt8, blue: UInt8)) {
         fill(PixelRect(x: 0, y: 0, width: size.width, height: hole.y), colour)
         fill(PixelRect(x: 0, y: hole.maxY, width: size.width, height: size.height - hole.maxY), colour)

@@ -1,9 +1,9 @@
 import Glibc
 
-/// System V shared memory in this process.
+/// System V shared memory segments of this process.
 enum SharedMemory {
-    /// Lets only this user attach the segment that starts at `address`. SDL makes the window's segment with mode 0777,
-    /// and anyone on the machine could read the shared screen from it. Nothing happens where there is no segment.
+    /// Sets mode 0600 on the segment at `address`, if there is one. SDL creates the window's segment with mode 0777, so
+    /// that any user of the machine could read the shared screen.
     static func restrict(_ address: UnsafeRawPointer) {
         guard let id = identifier(at: address) else { return }
         var segment = shmid_ds()
@@ -12,12 +12,12 @@ enum SharedMemory {
         shmctl(id, IPC_SET, &segment)
     }
 
-    /// The identifier of the segment that starts at `address`.
+    /// The identifier of the segment at `address`.
     static func identifier(at address: UnsafeRawPointer) -> Int32? {
         segments().first { $0.start == UInt(bitPattern: address) }?.identifier
     }
 
-    /// The segments attached to this process. The kernel shows a segment's identifier as its mapping's inode.
+    /// The segments attached to this process. /proc/self/maps shows a segment's identifier as the inode.
     static func segments() -> [(start: UInt, identifier: Int32)] {
         guard let file = fopen("/proc/self/maps", "re") else { return [] }
         defer { fclose(file) }

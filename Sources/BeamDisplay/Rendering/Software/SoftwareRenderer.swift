@@ -1,19 +1,19 @@
 import BeamMedia
 import BeamPixels
 
-/// Draws with the processor, straight into the memory that the X server shows.
+/// Draws with the CPU into memory that the X server displays.
 ///
-/// At the picture's own size only what changed is converted and shown.
+/// Where only parts have changed, only those are converted and shown.
 @MainActor final class SoftwareRenderer: Renderer {
     let name = "software"
     private let surface: any WindowSurface
     private let scaler = PictureScaler()
-    /// A few rows before they are magnified; grown as needed.
+    /// A few rows of converted pixels before magnification; grown as needed.
     private var strip: PixelBuffer?
 
     init(_ window: WindowHandle) throws(DisplayError) {
         surface = X11Surface(window) ?? SDLSurface(window)
-        // Known now, while there is still another renderer to try.
+        // Check now, while another renderer can still be tried.
         guard surface.canvas() != nil else { throw .noWindow(reason: SDLVideo.error) }
     }
 
@@ -51,8 +51,8 @@ import BeamPixels
         Compositing.compose(scene, on: canvas)
     }
 
-    /// Draws what `damage` touches, and shows it: all of it in one go, for what others see must never be half of one picture
-    /// and half of the next. (Shown in bands while the next ones are drawn it would be there 0.3 ms sooner, and torn.)
+    /// Redraws what `damage` touches, then puts all of it at once, so that parts of two pictures are never visible
+    /// together. (Putting each band while the next is drawn would be 0.3 ms earlier, but tears.)
     private func redraw(
         _ picture: Picture, _ damage: DamageRegion, at viewport: PixelRect, _ fit: Fit, _ scene: Scene,
         on canvas: PixelCanvas
@@ -61,7 +61,7 @@ import BeamPixels
         for part in parts { paint(picture, part, at: viewport, fit, on: canvas) }
         var beside: [PixelRect] = []
         for layer in scene.layers {
-            // The parts of a panel beside the picture stand on bare background.
+            // The parts of a panel outside the picture are over the plain background.
             beside += layer.rect.intersection(PixelRect(canvas.size)).outside(viewport)
         }
         canvas.fill(beside, scene.background.colour)
@@ -70,7 +70,7 @@ import BeamPixels
         for rect in beside { surface.put(rect) }
     }
 
-    /// Paints the part `rect` (in the units of `Fit.parts`) of `picture`, which fills `viewport`.
+    /// Paints part `rect` (see `Fit.parts`) of `picture`, which fills `viewport`.
     private func paint(
         _ picture: Picture, _ rect: PixelRect, at viewport: PixelRect, _ fit: Fit, on canvas: PixelCanvas
     ) {
@@ -102,7 +102,7 @@ import BeamPixels
         }
     }
 
-    /// Each pixel becomes a square of `times` pixels a side.
+    /// Draws each pixel as a square of `times` pixels a side.
     private func magnify(
         _ picture: Picture, _ rect: PixelRect, at viewport: PixelRect, _ times: Int, on canvas: PixelCanvas
     ) {

@@ -1,28 +1,27 @@
 import BeamMedia
 import CSDL2
 
-/// Memory of a window's pixels that stays from one drawing to the next.
+/// A window's pixel memory, which keeps its content between draws.
 @MainActor protocol WindowSurface: AnyObject {
-    /// Lends the pixels, in the window's present size; nil if there are none. `isNew` says that nothing of what was drawn
-    /// is left.
+    /// The pixels, in the window's current size; nil if there are none. `isNew`: the earlier content is gone.
     func canvas() -> (canvas: PixelCanvas, isNew: Bool)?
 
-    /// Lets `rect` go to the screen while more is drawn elsewhere. Not to be drawn into before `finish`.
+    /// Starts to show `rect` on the screen. The memory must not be drawn into until `finish`.
     func put(_ rect: PixelRect)
 
-    /// Returns when all that was put has been taken from the memory; nothing waits for the screen's beat.
+    /// Waits until everything that was put has been copied from the memory. Doesn't wait for the vertical blank.
     func finish()
 }
 
-/// The window's surface as SDL has it, for every display that isn't an X server's in our own pixel format.
+/// SDL's window surface, for displays other than X servers with bgrx pixels.
 @MainActor final class SDLSurface: WindowSurface {
     private let window: WindowHandle
-    /// The surface that was lent last.
+    /// The surface of the last `canvas` call.
     private var known: UnsafeMutablePointer<SDL_Surface>?
     private var knownPixels: UnsafeMutableRawPointer?
-    /// Where the screen has another pixel format than bgrx: drawn into, then converted by SDL.
+    /// Drawn into and converted by SDL, if the screen's pixel format isn't bgrx.
     private var staging: UnsafeMutablePointer<SDL_Surface>?
-    /// SDL waits for the display each time it is given something.
+    /// Collected for one update, because SDL waits for the display on each.
     private var waiting: [SDL_Rect] = []
 
     init(_ window: WindowHandle) { self.window = window }

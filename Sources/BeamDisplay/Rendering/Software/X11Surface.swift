@@ -3,10 +3,10 @@ import CSDL2
 import Glibc
 import Synchronization
 
-/// The window's pixels in memory that an X server on this machine reads itself (MIT-SHM).
+/// The window's pixels in memory shared with a local X server (MIT-SHM).
 ///
-/// SDL has the same, but waits for the server after each piece: here the server copies one part of a picture while the next
-/// is converted.
+/// SDL has this too, but waits for the server after each rectangle. Here the server copies one part while the next is
+/// converted.
 @MainActor final class X11Surface: WindowSurface {
     private let window: WindowHandle
     private let display: OpaquePointer
@@ -17,7 +17,7 @@ import Synchronization
     private var image: SharedImage?
     private var isUnderWay = false
 
-    /// Nil unless the window is on an X server that shares memory with us and has bgrx pixels.
+    /// Nil unless the window is on an X server that shares memory with this process and has bgrx pixels.
     init?(_ window: WindowHandle) {
         var info = SDL_SysWMinfo()
         SDL_GetVersion(&info.version)
@@ -49,7 +49,7 @@ import Synchronization
         guard size.area > 0 else { return nil }
         let isNew = image?.size != size
         if isNew {
-            // First, so that there aren't two at a time.
+            // Free the old one first, so that there are never two at a time.
             image = nil
             image = SharedImage(display, visual, depth: depth, size: size, video: window.video)
         }
@@ -69,22 +69,22 @@ import Synchronization
     func finish() {
         guard isUnderWay else { return }
         isUnderWay = false
-        // The server answers in order: what was put has been copied.
+        // The server processes requests in order, so its answer means that the copies are done.
         XSync(display, 0)
     }
 }
 
-/// The owner of a memory segment that only this user may read, attached to an X server, as an image of 4 bytes a pixel.
+/// Owns a shared memory segment (mode 0600) attached to an X server, used as a 32-bit image.
 @MainActor private final class SharedImage {
     let raw: UnsafeMutablePointer<XImage>
     let size: PixelSize
     let canvas: PixelCanvas
     private let display: OpaquePointer
     private let video: SDLVideo
-    /// Xlib keeps its address in the image.
+    /// At a fixed address, because the image keeps a pointer to it.
     private let segment: UnsafeMutablePointer<XShmSegmentInfo>
 
-    /// Nil where the server can't read our memory (it is on another machine, or another user's), or there is none left.
+    /// Nil if the server can't attach our memory (another machine or user), or there is no shared memory left.
     init?(
         _ display: OpaquePointer, _ visual: UnsafeMutablePointer<Visual>, depth: UInt32, size: PixelSize,
         video: SDLVideo
@@ -127,7 +127,7 @@ import Synchronization
     ) -> UnsafeMutableRawPointer? {
         let identifier = shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0o600)
         guard identifier >= 0 else { return nil }
-        // It lives on as long as somebody has it attached.
+        // The segment stays until the last process detaches.
         defer { shmctl(identifier, IPC_RMID, nil) }
         guard let memory = shmat(identifier, nil, 0), memory != UnsafeMutableRawPointer(bitPattern: -1) else {
             return nil
@@ -135,7 +135,7 @@ import Synchronization
         segment.pointee.shmid = identifier
         segment.pointee.shmaddr = memory.assumingMemoryBound(to: CChar.self)
         segment.pointee.readOnly = 1
-        // A refusal comes as an error, which Xlib would end the process for.
+        // A refusal arrives as an X error, which would end the process without a handler.
         XSync(display, 0)
         wasRefused.store(false, ordering: .relaxed)
         let former = XSetErrorHandler { _, _ in
@@ -153,5 +153,5 @@ import Synchronization
     }
 }
 
-/// Set by Xlib's error handler, which is told nothing else.
+/// Set by Xlib's error handler, which has no user data.
 private let wasRefused = Atomic<Bool>(false)
