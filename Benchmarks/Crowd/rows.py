@@ -3,7 +3,7 @@
 import time
 
 from results import number
-from scene import SETTLE, Networks, Scene, median, memory_of
+from scene import JOINS_PER_SECOND, SETTLE, Networks, Scene, median, memory_of
 
 # 10 peers in which every kind of misbehaviour is present. What the host ends at once takes turns.
 MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbage-tls",
@@ -91,8 +91,9 @@ def watched_by(place, count, bit_rate):
     real = min(place.options.real, count // 5)
     with Scene(place, count, bit_rate) as scene:
         scene.watch(real)
-        within = min(10.0, count / 20)
-        begin = within + SETTLE
+        # This row is about those who watch, not about joining: a machine that is nearly full must not be overrun meanwhile.
+        within = count / JOINS_PER_SECOND
+        begin = within + (SETTLE if count <= 100 else 3 * SETTLE)
         crowd = scene.crowd([f"all:{count - real}:0:{within}"], begin, place.options.seconds)
         run = scene.measure(crowd)
     run["begin_after"] = begin
@@ -111,7 +112,7 @@ def memory(place, say=say_nothing):
         return {"runs": found}
     for _ in range(place.options.reps):
         # What grows with time and not with viewers has its time at first.
-        rest, within = 4 + 3 * SETTLE, many / 20
+        rest, within = 4 + 3 * SETTLE, many / JOINS_PER_SECOND
         begin = rest + within + 2 * SETTLE
         with Scene(place, many, place.options.few_bits if many > 100 else place.options.bit_rate) as scene:
             crowd = scene.crowd([f"few:{few}:0:1", f"rest:{many - few}:{rest}:{within}"], begin, 2)

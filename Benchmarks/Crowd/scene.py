@@ -18,6 +18,8 @@ from programs import Program
 HERE = pathlib.Path(__file__).resolve().parent
 # Before measuring begins: the path's estimates, the rate control and the decoders have come to rest.
 SETTLE = 5
+# Viewers that come in a second, where joining itself isn't measured.
+JOINS_PER_SECOND = 10
 
 
 # Host and honest viewers come before those who misbehave, who in truth have machines of their own.

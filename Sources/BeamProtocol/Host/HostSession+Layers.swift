@@ -268,7 +268,8 @@ extension HostSession {
 
     /// What waited for a viewer is gone: it goes on with a keyframe, and where others watch, in the reduced layer.
     mutating func fellBehind(_ index: Int, now: MediaTime) {
-        if senders[index].isSilent { return senders[index].interrupt() }
+        // Of a path that hasn't answered nobody knows whether it is slow.
+        if senders[index].isSilent || !senders[index].hasAnswered { return senders[index].interrupt() }
         if canMove(index) { return move(index, to: SimulcastLayer.reduced, now: now) }
         wantKeyframe(index, now: now)
     }

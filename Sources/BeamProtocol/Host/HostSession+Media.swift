@@ -169,14 +169,17 @@ extension HostSession {
         }
         senders.touch(index)
         let layer = senders[index].layer
-        // What is said of a layer that the viewer was taken out of has no meaning any more.
-        if feedback.layer == UInt8(layer) {
-            if let report = feedback.report, isNewest { take(report, from: index, now: now) }
-            for missing in feedback.missing.prefix(Self.mostMissing) {
-                // What was said before it may have had the viewer moved.
-                guard senders[index].layer == layer else { return }
-                perform(senders[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
-            }
+        let isOfLayer = feedback.layer == UInt8(layer)
+        if var report = feedback.report, isNewest {
+            // Each layer numbers its frames itself. A viewer that was moved before anything of its new layer could reach it reports of
+            // the old one: that it is there counts nevertheless.
+            if !isOfLayer { (report.arrivals, report.again) = ([], nil) }
+            take(report, from: index, now: now)
+        }
+        for missing in feedback.missing.prefix(Self.mostMissing) {
+            // What was said before it may have had the viewer moved.
+            guard isOfLayer, senders[index].layer == layer else { break }
+            perform(senders[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
         }
         guard let lost = feedback.keyframeAfter, senders[index].layer == layer else { return }
         if case .evict(let reason) = senders[index].conduct.keyframeRequested(now: now) {
@@ -194,7 +197,7 @@ extension HostSession {
     }
 
     private mutating func take(_ report: Feedback.Report, from index: Int, now: MediaTime) {
-        let wasSilent = senders[index].isSilent
+        let wasSilent = senders[index].isSilent || !senders[index].hasAnswered
         let verdict = senders[index].take(report, now: now)
         if case .evict(let reason) = verdict { return evict(index, reason: reason) }
         if wasSilent, !senders[index].isSilent { heardAgain(index, now: now) }

@@ -238,6 +238,9 @@ struct PathControl: Sendable {
     /// probe each 100 ms is to leave until a report comes.
     var isSilent: Bool { silence != nil }
 
+    /// A report has come.
+    var hasAnswered: Bool { lastReport != nil }
+
     /// What the path carries has been seen: what the viewer reports is evidence, not hope.
     var isProven: Bool { lastReport != nil && trains.rate != nil }
 

@@ -60,6 +60,8 @@ struct Sender: Sendable {
 
     /// Nothing has come back from its path for so long that it has to be taken for dead.
     var isSilent: Bool { delivery?.path.isSilent ?? false }
+    /// A report has come, at some time. Version 1 sends none, and counts as having answered.
+    var hasAnswered: Bool { delivery?.path.hasAnswered ?? true }
     /// The stream goes to it, and its path isn't silent.
     var isReachable: Bool { destination.isSet && !isSilent }
     var parityShare: Double { delivery?.parity.share ?? 0 }

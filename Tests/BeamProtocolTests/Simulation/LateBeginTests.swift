@@ -1,0 +1,39 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Viewers whose network fails just when their stream begins.
+struct LateBeginTests {
+    /// Nothing reaches the viewer from the moment on that it has proved its address, or nothing comes back; then all is well again.
+    @Test(arguments: [0.3, 1.2, 3, 8], [false, true]) func aStreamThatIsCutOffAtItsBeginningComes(
+        seconds: Double, isWayBack: Bool
+    ) {
+        var simulation = Simulation(seed: 7)
+        simulation.source = Simulation.Source(framesPerSecond: 30, frameBytes: 12_000, keyframeBytes: 100_000)
+        let remembered = (1...3).map { (DeviceKey.made(UInt8($0)), "viewer \($0)") }
+        simulation.startHost(
+            trust: HostTrust(own: .host, remembered: Dictionary(uniqueKeysWithValues: remembered), code: .none))
+        let lan = Weather(delay: .milliseconds(1))
+        simulation.join(lan)
+        simulation.join(lan)
+        simulation.drive(for: .seconds(2))
+        let late = simulation.join(lan)
+        while simulation.host?.senders.all.last?.destination.isSet != true || simulation.host?.senders.count != 3 {
+            simulation.drive(for: .milliseconds(1))
+        }
+        let mute = Weather(delay: .milliseconds(1), isMuted: true)
+        simulation.setWeather(late, isWayBack ? lan : mute, back: isWayBack ? mute : lan)
+        simulation.drive(for: .seconds(seconds))
+        simulation.setWeather(late, lan, back: lan)
+        let mended = simulation.now
+        simulation.drive(for: .seconds(3))
+        let frames = simulation.viewers[late].frames.filter { $0.time > mended }
+        let sender = simulation.host?.senders.all.last
+        #expect(frames.count >= 45)
+        #expect(sender?.layer == SimulcastLayer.full && simulation.viewers[late].decoder.errors.isEmpty)
+        // Nobody else pays for it: no second encode, and no keyframe but its own.
+        #expect(!simulation.demands.contains { $0.layer == SimulcastLayer.reduced && $0.demand.isWatched })
+        #expect(simulation.host?.statistics.keyframes ?? .max <= 8)
+    }
+}
