@@ -13,21 +13,21 @@ final class HandshakeGate: ChannelInboundHandler {
     /// More than any handshake sends at once, in bytes.
     private static let mostHeld = 64 << 10
 
-    private let turns: HandshakeTurns
+    private let scheduler: HandshakeScheduler
     private let id: ConnectionID
     private let address: IPAddress
-    private let isFavoured: Bool
+    private let isKnownAddress: Bool
     private var context: ChannelHandlerContext?
     private var held: [ByteBuffer] = []
     private var heldBytes = 0
     private var hasBegun = false
     private var isOpen = false
 
-    init(_ turns: HandshakeTurns, _ id: ConnectionID, from address: IPAddress, isFavoured: Bool) {
-        self.turns = turns
+    init(_ scheduler: HandshakeScheduler, _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool) {
+        self.scheduler = scheduler
         self.id = id
         self.address = address
-        self.isFavoured = isFavoured
+        self.isKnownAddress = isKnownAddress
     }
 
     /// The handshake is complete.
@@ -50,7 +50,9 @@ final class HandshakeGate: ChannelInboundHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         guard !isOpen else { return context.fireChannelReadComplete() }
-        if !held.isEmpty { turns.wants(self, id, from: address, isFavoured: isFavoured, hasBegun: hasBegun) }
+        if !held.isEmpty {
+            scheduler.wants(self, id, from: address, isKnownAddress: isKnownAddress, hasBegun: hasBegun)
+        }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -78,7 +80,7 @@ final class HandshakeGate: ChannelInboundHandler {
     private func drop() {
         held = []
         heldBytes = 0
-        turns.ended(id)
+        scheduler.ended(id)
     }
 
     private func end() {
@@ -88,7 +90,7 @@ final class HandshakeGate: ChannelInboundHandler {
 }
 
 /// Lets one handshake after the other make its next step, by what `HandshakeQueue` decides. Confined to its event loop.
-final class HandshakeTurns {
+final class HandshakeScheduler {
     private let loop: any EventLoop
     private var queue = HandshakeQueue<ConnectionID>()
     private var gates: [ConnectionID: HandshakeGate] = [:]
@@ -103,10 +105,10 @@ final class HandshakeTurns {
     func stop() { timer.cancel() }
 
     fileprivate func wants(
-        _ gate: HandshakeGate, _ id: ConnectionID, from address: IPAddress, isFavoured: Bool, hasBegun: Bool
+        _ gate: HandshakeGate, _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool, hasBegun: Bool
     ) {
         gates[id] = gate
-        queue.add(id, from: address, isFavoured: isFavoured, hasBegun: hasBegun)
+        queue.add(id, from: address, isKnownAddress: isKnownAddress, hasBegun: hasBegun)
         advance()
     }
 

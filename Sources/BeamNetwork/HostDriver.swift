@@ -22,7 +22,7 @@ final class HostDriver {
     /// Of connections that were accepted, and have no pipeline yet.
     private var accepted: [ObjectIdentifier: ConnectionID] = [:]
     private let closing = ClosingConnections()
-    private let handshakes: HandshakeTurns
+    private let handshakes: HandshakeScheduler
     private var lastConnection: UInt64 = 0
     private var allConnectionsClosed: EventLoopPromise<Void>?
 
@@ -45,7 +45,7 @@ final class HostDriver {
         transport = try SecureTransport(options.identity)
         session = HostSession(configuration: options.session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
-        handshakes = HandshakeTurns(loop: loop)
+        handshakes = HandshakeScheduler(loop: loop)
         timer.onDeadline { [unowned self] in self.pump() }
         closing.onEmpty { [unowned self] in self.completeShutdownIfDone() }
     }
@@ -203,7 +203,7 @@ final class HostDriver {
                         onEnd: { [unowned self] _ in self.ended(id) })))
         case .tls:
             let gate = HandshakeGate(
-                handshakes, id, from: connection.address, isFavoured: session.favours(connection.address))
+                handshakes, id, from: connection.address, isKnownAddress: session.isKnownAddress(connection.address))
             connections[id]?.secure = try transport.add(
                 .host, to: pipeline, gate: gate,
                 events: SecureControl.Events(
@@ -215,13 +215,13 @@ final class HostDriver {
                     onViolation: { [unowned self] reason in
                         self.handle(.connectionViolated(id, reason: reason))
                     },
-                    onEnd: { [unowned self] reason in self.ended(id, trouble: reason) }))
+                    onEnd: { [unowned self] reason in self.ended(id, tlsFailure: reason) }))
         }
     }
 
-    private func ended(_ id: ConnectionID, trouble: String? = nil) {
+    private func ended(_ id: ConnectionID, tlsFailure: String? = nil) {
         guard connections.removeValue(forKey: id) != nil else { return }
-        handle(.connectionClosed(id, trouble: trouble))
+        handle(.connectionClosed(id, tlsFailure: tlsFailure))
         completeShutdownIfDone()
     }
 

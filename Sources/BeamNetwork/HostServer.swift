@@ -93,11 +93,11 @@ public final class HostServer: Sendable {
     }
 
     /// This viewer is out, and stays out until the host ends.
-    public func sendAway(_ viewer: Guest.Identity) {
+    public func block(_ viewer: Guest.Identity) {
         handle.perform {
             switch viewer {
-            case .device(let key): $0.handle(.sendAway(key))
-            case .address(let address): $0.handle(.sendAwayAddress(address))
+            case .device(let key): $0.handle(.block(key))
+            case .address(let address): $0.handle(.blockAddress(address))
             }
         }
     }

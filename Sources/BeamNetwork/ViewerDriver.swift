@@ -40,7 +40,7 @@ final class ViewerDriver {
     private static let bytesPerRead = 16 << 10
     private static let connectTimeout = TimeAmount.seconds(3)
     /// How long a host may take to secure a connection before it counts as one that doesn't know how, where that is allowed.
-    private static let patience = TimeAmount.milliseconds(1500)
+    private static let plainFallbackTimeout = TimeAmount.milliseconds(1500)
     private let handshakeTimeout: TimeAmount
 
     init(
@@ -52,7 +52,7 @@ final class ViewerDriver {
         source = options.source
         usesSystemTimes = options.usesSystemTimes
         transport = Result { try SecureTransport(identity) }
-        handshakeTimeout = session.allowsUnencrypted ? Self.patience : SecureControl.handshakeTimeout
+        handshakeTimeout = session.allowsUnencrypted ? Self.plainFallbackTimeout : SecureControl.handshakeTimeout
         self.session = ViewerSession(configuration: session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
         timer.onDeadline { [unowned self] in self.pump() }

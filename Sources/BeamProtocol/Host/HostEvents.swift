@@ -112,10 +112,10 @@ public struct HostStatistics: Sendable, Equatable {
     /// Frames thrown away before sending.
     public var dropped: UInt64 = 0
     /// Of the datagrams, those that were sent once more because a viewer had asked, and those of parity.
-    public var repairs: UInt64 = 0
+    public var retransmissions: UInt64 = 0
     public var parity: UInt64 = 0
     /// How often a viewer has asked for a keyframe that wasn't on its way.
-    public var keyframesWanted: UInt64 = 0
+    public var keyframeRequests: UInt64 = 0
     /// The slowest viewer's path, in bits a second, where the paths and not the options bound the rate.
     public var pathRate: Int?
     /// Datagrams that came to the media port and were no viewer's: forged, damaged, repeated, or astray.
@@ -161,12 +161,12 @@ public struct ViewerFigures: Sendable, Equatable {
         isReduced = sender.layer == SimulcastLayer.reduced
         isWatching = sender.destination.isSet
         since = member.admitted
-        frames = sender.figures.frames
-        keyframes = sender.figures.keyframes
-        skipped = sender.figures.skipped
-        datagrams = sender.figures.datagrams
-        bytes = sender.figures.bytes
-        retransmissions = sender.figures.retransmissions
+        frames = sender.totals.frames
+        keyframes = sender.totals.keyframes
+        skipped = sender.totals.skipped
+        datagrams = sender.totals.datagrams
+        bytes = sender.totals.bytes
+        retransmissions = sender.totals.retransmissions
         loss = sender.delivery?.path.loss
         roundTrip = sender.delivery?.path.roundTrip
         pathRate = sender.delivery.flatMap { $0.path.isBound ? $0.path.rate : nil }

@@ -26,7 +26,7 @@ extension HostSession {
                 hasFallenBehind = true
                 fellBehind(index, now: now)
             }
-            senders.touch(index)
+            senders.markReady(index)
         }
         release(layer, hasFallenBehind: hasFallenBehind, now: now)
     }
@@ -85,7 +85,7 @@ extension HostSession {
     /// Somebody is about to get a layer: it is proving its address.
     func isExpected(_ layer: Int) -> Bool {
         senders.indices.contains {
-            senders[$0].layer == layer && !senders[$0].destination.isSet && senders[$0].proof.expiry != nil
+            senders[$0].layer == layer && !senders[$0].destination.isSet && senders[$0].validation.expiry != nil
         }
     }
 
@@ -94,7 +94,7 @@ extension HostSession {
     /// What leaves for that viewer now, if anything does.
     mutating func serve(_ index: Int, now: MediaTime) -> MediaBurst? {
         guard stream.isOn else {
-            rest(index, now: now)
+            finishTurn(index, now: now)
             return nil
         }
         let layer = senders[index].layer
@@ -102,7 +102,7 @@ extension HostSession {
         let again = senders[index].nextRetransmission(
             stream.layers[layer], sealer: stream.sealer, memory: &resendMemory, now: now)
         if let again {
-            totals.repairs += UInt64(again.datagramCount)
+            totals.retransmissions += UInt64(again.datagramCount)
             count(again)
             return again
         }
@@ -118,17 +118,17 @@ extension HostSession {
         case .fellBehind:
             fellBehind(index, now: now)
         case .none:
-            rest(index, now: now)
+            finishTurn(index, now: now)
         }
         return nil
     }
 
-    private mutating func rest(_ index: Int, now: MediaTime) {
+    private mutating func finishTurn(_ index: Int, now: MediaTime) {
         let layer = senders[index].layer
         if senders.note(senders[index].contribution(stream.layers[layer], now: now), at: index) {
             isDirty[layer] = true
         }
-        senders.rest(index, now: now)
+        senders.finishTurn(index, now: now)
     }
 
     /// A frame leaves for the first of its viewers, or for one more.
@@ -158,16 +158,16 @@ extension HostSession {
             lobby.lost(senders[index].id, now: now)
             settleLobby(now: now)
         case .stopped:
-            let seconds = Int(clamping: HostLimits.streamSilence.inSeconds)
+            let seconds = Int(clamping: HostLimits.streamTimeout.inSeconds)
             stopStream(index, reason: "it hasn't said hello for \(seconds) s")
-        case .proofMissed: stopIdleLayers()
+        case .validationFailed: stopIdleLayers()
         case .fellSilent: fellSilent(index, now: now)
         case .probe:
             senders[index].probed(now: now)
             sayState(to: index, now: now)
         case .evict(let reason): evict(index, reason: reason)
         case .tail: sayTail(to: index)
-        case .needsKeyframe: wantKeyframe(index, now: now)
+        case .needsKeyframe: requestKeyframe(for: index, now: now)
         }
     }
 
@@ -181,7 +181,7 @@ extension HostSession {
     mutating func perform(_ verdict: Sender.Verdict, of index: Int, now: MediaTime) {
         switch verdict {
         case .none: abandonLatePicture(index, now: now)
-        case .needsKeyframe: wantKeyframe(index, now: now)
+        case .needsKeyframe: requestKeyframe(for: index, now: now)
         case .evict(let reason): evict(index, reason: reason)
         }
     }
@@ -189,8 +189,8 @@ extension HostSession {
     /// The viewer has exceeded what any honest one needs.
     mutating func evict(_ index: Int, reason: String) {
         let id = senders[index].id
-        guard !evictions.contains(where: { $0.id == id }) else { return }
-        evictions.append((id, reason))
+        guard !pendingEvictions.contains(where: { $0.id == id }) else { return }
+        pendingEvictions.append((id, reason))
     }
 
     // MARK: Keyframes
@@ -207,12 +207,12 @@ extension HostSession {
     /// A viewer joins the layer, and begins with the newest keyframe if it can.
     mutating func join(_ index: Int, now: MediaTime) {
         let layer = senders[index].layer
-        senders.touch(index)
+        senders.markReady(index)
         let isFirst = !senders.indices.contains {
             $0 != index && senders[$0].layer == layer && senders[$0].destination.isSet
         }
         let position = stream.layers[layer].joinPosition(
-            within: isFirst ? AddressProof.lifetime : SimulcastLayer.joinTime, keyNumber: senders[index].mediaKey,
+            within: isFirst ? AddressValidation.lifetime : SimulcastLayer.joinTime, keyNumber: senders[index].mediaKey,
             now: now)
         if let position { return senders[index].begin(at: position) }
         senders[index].waitForKeyframe(now: now)
@@ -221,11 +221,11 @@ extension HostSession {
 
     /// A viewer that had the stream needs a keyframe to go on. The others in its layer pay for no more of them than its budget has: if
     /// that is used up, the viewer goes on in the reduced layer.
-    mutating func wantKeyframe(_ index: Int, now: MediaTime) {
+    mutating func requestKeyframe(for index: Int, now: MediaTime) {
         let isShared = isShared(index)
-        senders.touch(index)
+        senders.markReady(index)
         senders[index].waitForKeyframe(now: now)
-        if !isShared || senders[index].conduct.payKeyframe(now: now) {
+        if !isShared || senders[index].rateLimits.payKeyframe(now: now) {
             requestKeyframe(layer: senders[index].layer, isShared: isShared, now: now)
         } else if canMove(index) {
             move(index, to: SimulcastLayer.reduced, now: now)
@@ -243,7 +243,7 @@ extension HostSession {
     mutating func requestKeyframe(layer: Int, isShared: Bool, now: MediaTime) {
         let action =
             isShared
-            ? stream.layers[layer].keyframes.want(now: now) : stream.layers[layer].keyframes.need(now: now)
+            ? stream.layers[layer].keyframes.requestLimited(now: now) : stream.layers[layer].keyframes.request(now: now)
         perform(action, layer: layer)
     }
 
@@ -270,7 +270,7 @@ extension HostSession {
     mutating func fellBehind(_ index: Int, now: MediaTime) {
         if senders[index].isSilent { return senders[index].interrupt() }
         if canMove(index) { return move(index, to: SimulcastLayer.reduced, now: now) }
-        wantKeyframe(index, now: now)
+        requestKeyframe(for: index, now: now)
     }
 
     /// What takes longer than this to arrive is outdated.
@@ -288,7 +288,7 @@ extension HostSession {
         guard isAlone else { return move(index, to: SimulcastLayer.reduced, now: now) }
         senders[index].abandon()
         release(layer, hasFallenBehind: true, now: now)
-        wantKeyframe(index, now: now)
+        requestKeyframe(for: index, now: now)
     }
 
     // MARK: Layers
@@ -298,7 +298,7 @@ extension HostSession {
     /// It comes back when its path carries this part of what the full layer has taken at most in the last minute.
     private static let fastEnough = 0.7
     /// Devices that are remembered as having been moved out of the full layer.
-    private static let mostStandings = 64
+    private static let mostRemembered = 64
 
     /// It is in the full layer, and others watch that.
     private func canMove(_ index: Int, reachable: Int) -> Bool {
@@ -328,19 +328,19 @@ extension HostSession {
                 best = max(best ?? 0, configuration.bitRate)
                 continue
             }
-            if path.isBound || path.isProven { best = max(best ?? 0, path.rate) }
+            if path.isBound || path.isMeasured { best = max(best ?? 0, path.rate) }
         }
         let (rate, isBound) = (Double(delivery.path.rate), delivery.path.isBound)
         if senders[index].layer == SimulcastLayer.full {
             let use = stream.layers[SimulcastLayer.full].use.current(now: now)
             let isSlow = best.map { isBound && rate < min(Double($0), use) * Self.slow } ?? false
-            if senders[index].standing.isFarSlower(isSlow, now: now) {
+            if senders[index].hysteresis.isFarSlower(isSlow, now: now) {
                 move(index, to: SimulcastLayer.reduced, now: now)
             }
         } else {
             let use = stream.layers[SimulcastLayer.full].use.most(now: now)
             let isFast = best.map { !isBound || rate > min(Double($0), use) * Self.fastEnough } ?? true
-            let mayReturn = senders[index].standing.isFastEnough(isFast, now: now)
+            let mayReturn = senders[index].hysteresis.isFastEnough(isFast, now: now)
             if mayReturn || isAlone { move(index, to: SimulcastLayer.full, now: now) }
         }
     }
@@ -349,7 +349,7 @@ extension HostSession {
         isDirty[senders[index].layer] = true
         isDirty[layer] = true
         senders[index].move(to: layer, now: now)
-        senders.touch(index)
+        senders.markReady(index)
         remember(index)
         if stream.isOn, senders[index].destination.isSet { join(index, now: now) }
         emit(.layerChanged(session: senders[index].session.description, isReduced: layer == SimulcastLayer.reduced))
@@ -360,12 +360,12 @@ extension HostSession {
         guard let place = lobby.index(of: senders[index].id), let device = lobby.members[place].peer.device else {
             return
         }
-        standings.removeAll { $0.device == device }
-        if standings.count >= Self.mostStandings {
+        layerHistory.removeAll { $0.device == device }
+        if layerHistory.count >= Self.mostRemembered {
             // Guests may have as many keys as they like.
-            standings.remove(at: standings.firstIndex { !lobby.book.trusts($0.device) } ?? 0)
+            layerHistory.remove(at: layerHistory.firstIndex { !lobby.book.trusts($0.device) } ?? 0)
         }
-        standings.append((device, senders[index].standing))
+        layerHistory.append((device, senders[index].hysteresis))
     }
 
     // MARK: Demand
@@ -409,7 +409,7 @@ extension HostSession {
         stream.stopLayers()
         for index in senders.indices {
             senders[index].interrupt()
-            senders.touch(index)
+            senders.markReady(index)
         }
         for layer in isDirty.indices {
             isDirty[layer] = true

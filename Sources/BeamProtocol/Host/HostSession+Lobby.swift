@@ -11,7 +11,7 @@ extension HostSession {
             case .admitted(let id, let isResumed): admitted(id, isResumed: isResumed, now: now)
             case .left(let id, let wasSecure): left(id, wasSecure: wasSecure, now: now)
             case .heard(let id):
-                if let index = senders.index(of: id) { senders[index].lastSign = now }
+                if let index = senders.index(of: id) { senders[index].lastHeard = now }
             case .mediaSource(let id, let port): mediaSourceAnnounced(id, port: port, now: now)
             case .mediaKeyReady(let id, let number):
                 guard let index = senders.index(of: id), number == stream.keys.next?.key.number else { break }
@@ -36,8 +36,8 @@ extension HostSession {
                     limits: configuration.pacing, now: now))
             index = senders.count - 1
         }
-        senders[index].lastSign = now
-        senders.touch(index)
+        senders[index].lastHeard = now
+        senders.markReady(index)
         guard member.peer.isSecure else { return }
         let key = SealingKey(number: freeKeyNumber(), random: &lobby.random)
         senders.setOpener(DatagramOpener(key: key), at: index)
@@ -56,9 +56,11 @@ extension HostSession {
             decodesFullChroma: member.decodesFullChroma, limit: configuration.bitRate)
         let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma
         senders[index].start(in: needsReduced ? SimulcastLayer.reduced : SimulcastLayer.full)
-        guard let standing = standings.first(where: { $0.device == member.peer.device })?.standing else { return }
-        senders[index].standing = standing
-        if standing.isOut { senders[index].start(in: SimulcastLayer.reduced) }
+        guard let hysteresis = layerHistory.first(where: { $0.device == member.peer.device })?.hysteresis else {
+            return
+        }
+        senders[index].hysteresis = hysteresis
+        if hysteresis.isReduced { senders[index].start(in: SimulcastLayer.reduced) }
     }
 
     /// A number for a viewer's key that no other viewer's has.
@@ -99,7 +101,7 @@ extension HostSession {
     // MARK: For people
 
     /// Whether an address has had a viewer of a known device, so that what comes from there goes before what is unknown.
-    public func favours(_ address: IPAddress) -> Bool { lobby.favours(address) }
+    public func isKnownAddress(_ address: IPAddress) -> Bool { lobby.isKnownAddress(address) }
 
     /// Those who were let in, in the order of their coming.
     public var guests: [Guest] { lobby.guests }

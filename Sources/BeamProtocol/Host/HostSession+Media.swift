@@ -24,7 +24,7 @@ extension HostSession {
                 // Opened where it stands: its replay window isn't copied.
                 let result = try senders[index].opener?.open(datagram, into: &opened)
             else { throw .unknownKey(number) }
-            senders[index].lastSign = now
+            senders[index].lastHeard = now
             switch result.kind {
             case .hello:
                 // An older one that comes late, or is brought by somebody else, moves nothing.
@@ -76,7 +76,7 @@ extension HostSession {
             var other = senders[owner]
             senders[index].exchangeTarget(with: &other)
             senders[owner] = other
-            for index in [index, owner] { senders.touch(index) }
+            for index in [index, owner] { senders.markReady(index) }
         } else if owner == nil, saidHello {
             hello(index, from: address, now: now)
         }
@@ -88,9 +88,9 @@ extension HostSession {
     private mutating func sealedHello(
         _ index: Int, token: UInt64?, length: Int, from address: NetworkAddress, now: MediaTime
     ) {
-        senders.touch(index)
+        senders.markReady(index)
         if senders[index].destination.address != address {
-            let verdict = senders[index].proof.hello(
+            let verdict = senders[index].validation.hello(
                 length, token: token, from: address, now: now, random: &lobby.random)
             if case .challenge(let token) = verdict { return challenge(index, token, at: address, now: now) }
         }
@@ -102,16 +102,17 @@ extension HostSession {
     private mutating func challenge(_ index: Int, _ token: UInt64, at address: NetworkAddress, now: MediaTime) {
         let layer = senders[index].layer
         if stream.isOn, !senders[index].destination.isSet,
-            stream.layers[layer].joinPosition(within: AddressProof.lifetime, keyNumber: nil, now: now) == nil
+            stream.layers[layer].joinPosition(within: AddressValidation.lifetime, keyNumber: nil, now: now) == nil
         {
             // Whoever never proves to be there has no more keyframes made than whoever asks for them.
             let isShared = isWatched(layer)
-            if !isShared || senders[index].conduct.payKeyframe(now: now) {
+            if !isShared || senders[index].rateLimits.payKeyframe(now: now) {
                 requestKeyframe(layer: layer, isShared: isShared, now: now)
             }
         }
         let state = StreamState(newest: nil, challenge: token)
-        guard let bytes = try? stream.sealer.seal(.state, state.plaintext), senders[index].proof.pay(bytes.count) else {
+        guard let bytes = try? stream.sealer.seal(.state, state.plaintext), senders[index].validation.pay(bytes.count)
+        else {
             return
         }
         transmit(bytes, to: address)
@@ -120,8 +121,8 @@ extension HostSession {
     // MARK: Where the stream goes
 
     private mutating func hello(_ index: Int, from address: NetworkAddress, now: MediaTime) {
-        senders[index].lastSign = now
-        senders.touch(index)
+        senders[index].lastHeard = now
+        senders.markReady(index)
         guard case .start(let isMove) = senders[index].destination.hello(from: address, now: now) else { return }
         senders[index].interrupt()
         emit(.mediaStarted(session: senders[index].session.description, to: address))
@@ -129,7 +130,7 @@ extension HostSession {
         guard stream.isOn else { return }
         if isMove, senders[index].form == .version2 {
             // Whoever moves to and fro has no more keyframes made than whoever asks for them.
-            wantKeyframe(index, now: now)
+            requestKeyframe(for: index, now: now)
         } else {
             join(index, now: now)
         }
@@ -142,7 +143,7 @@ extension HostSession {
 
     mutating func stopStream(_ index: Int, reason: String) {
         guard senders[index].stop() else { return }
-        senders.touch(index)
+        senders.markReady(index)
         emit(.mediaStopped(session: senders[index].session.description, reason: reason))
         audienceChanged()
     }
@@ -162,12 +163,12 @@ extension HostSession {
 
     private mutating func take(_ feedback: Feedback, isNewest: Bool, from index: Int, now: MediaTime) {
         guard stream.isOn, senders[index].destination.isSet else { return }
-        switch senders[index].conduct.feedbackCame(now: now) {
+        switch senders[index].rateLimits.feedbackCame(now: now) {
         case .accept: break
         case .ignore: return
         case .evict(let reason): return evict(index, reason: reason)
         }
-        senders.touch(index)
+        senders.markReady(index)
         let layer = senders[index].layer
         // What is said of a layer that the viewer was taken out of has no meaning any more.
         if feedback.layer == UInt8(layer) {
@@ -179,7 +180,7 @@ extension HostSession {
             }
         }
         guard let lost = feedback.keyframeAfter, senders[index].layer == layer else { return }
-        if case .evict(let reason) = senders[index].conduct.keyframeRequested(now: now) {
+        if case .evict(let reason) = senders[index].rateLimits.keyframeRequested(now: now) {
             return evict(index, reason: reason)
         }
         senders[index].delivery?.path.gaveUp()
@@ -189,21 +190,21 @@ extension HostSession {
         {
             return
         }
-        totals.keyframesWanted += 1
-        wantKeyframe(index, now: now)
+        totals.keyframeRequests += 1
+        requestKeyframe(for: index, now: now)
     }
 
     private mutating func take(_ report: Feedback.Report, from index: Int, now: MediaTime) {
         let wasSilent = senders[index].isSilent
         let verdict = senders[index].take(report, now: now)
         if case .evict(let reason) = verdict { return evict(index, reason: reason) }
-        if wasSilent, !senders[index].isSilent { heardAgain(index, now: now) }
+        if wasSilent, !senders[index].isSilent { pathRecovered(index, now: now) }
         chooseLayer(index, now: now)
         abandonLatePicture(index, now: now)
     }
 
     /// The viewer's path carries something again.
-    private mutating func heardAgain(_ index: Int, now: MediaTime) {
+    private mutating func pathRecovered(_ index: Int, now: MediaTime) {
         guard senders[index].isOutdated(now: now) else { return }
         senders[index].abandon()
         senders[index].delivery?.layerChanged()

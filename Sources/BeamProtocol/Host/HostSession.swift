@@ -57,8 +57,8 @@ public struct HostSession: Sendable {
         case connectionMessage(ConnectionID, [UInt8])
         /// What has come on it isn't of the protocol; nothing more is read of it. A part of a sentence.
         case connectionViolated(ConnectionID, reason: String)
-        /// It has ended, from whichever side. `trouble`: what went wrong while it was to be secured, a part of a sentence.
-        case connectionClosed(ConnectionID, trouble: String? = nil)
+        /// It has ended, from whichever side. `tlsFailure`: what went wrong while it was to be secured, a part of a sentence.
+        case connectionClosed(ConnectionID, tlsFailure: String? = nil)
         /// The person's answer to `.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
         case decision(ConnectionID, accept: Bool)
         /// The viewers that the store remembers now; who is missing was forgotten.
@@ -66,9 +66,9 @@ public struct HostSession: Sendable {
         /// The store has changed, and can't be read at the moment.
         case rememberedUnreadable
         /// Whatever let this device in, it is out, and stays out until the host ends.
-        case sendAway(DeviceKey)
+        case block(DeviceKey)
         /// The same for the version 1 viewers of an address.
-        case sendAwayAddress(IPAddress)
+        case blockAddress(IPAddress)
         /// Another code to type.
         case code(PairingCode)
         /// The media socket is bound to this port, or has moved to it.
@@ -108,7 +108,7 @@ public struct HostSession: Sendable {
     var senders = Senders()
     /// Viewers that have exceeded what any honest one needs, and why. They are evicted when what they said has been dealt with: nobody is
     /// taken off the list of senders while somebody goes through it.
-    var evictions: [(id: ViewerID, reason: String)] = []
+    var pendingEvictions: [(id: ViewerID, reason: String)] = []
     /// Whose own keys were numbered last.
     var lastKeyNumber: UInt16 = 0
     /// Layers whose demand may have changed.
@@ -116,7 +116,7 @@ public struct HostSession: Sendable {
     /// Frames that each layer has dropped since its last keyframe, because all of its viewers have fallen behind; nil while none has.
     var dropped = [Int?](repeating: nil, count: SimulcastLayer.count)
     /// Of devices that were moved out of the full layer, the one that was moved last at the end.
-    var standings: [(device: DeviceKey, standing: LayerStanding)] = []
+    var layerHistory: [(device: DeviceKey, hysteresis: LayerHysteresis)] = []
     /// The datagrams that are sent again, one burst after the other in the same memory.
     var resendMemory: [UInt8] = []
     /// What a viewer's datagram says, until the next one; its memory is used again.
@@ -140,14 +140,14 @@ public struct HostSession: Sendable {
         case .connectionSecured(let id, let device): lobby.connectionSecured(id, device: device, now: now)
         case .connectionMessage(let id, let bytes): lobby.connectionMessage(id, bytes, now: now)
         case .connectionViolated(let id, let reason): lobby.violated(id, reason: reason, now: now)
-        case .connectionClosed(let id, let trouble):
-            lobby.connectionEnded(id, trouble: trouble, now: now)
+        case .connectionClosed(let id, let tlsFailure):
+            lobby.connectionEnded(id, tlsFailure: tlsFailure, now: now)
             settleLobby(now: now)
             checkMediaKey(now: now)
         case .remembered(let devices): lobby.rememberedChanged(devices, now: now)
         case .rememberedUnreadable: lobby.book.becomeStale()
-        case .sendAway(let device): lobby.sendAway(device, now: now)
-        case .sendAwayAddress(let address): lobby.sendAway(address, now: now)
+        case .block(let device): lobby.block(device, now: now)
+        case .blockAddress(let address): lobby.block(address, now: now)
         case .code(let next): lobby.replaceCode(next, now: now)
         case .decision(let id, let accept): lobby.decided(id, accept: accept, now: now)
         case .mediaPort(let port): lobby.mediaPortChanged(port)
@@ -163,7 +163,7 @@ public struct HostSession: Sendable {
         while true {
             if let output = outputs.popFirst() { return output }
             if isEnded { return .wait(until: .distantFuture, for: nil) }
-            if let eviction = evictions.popLast() {
+            if let eviction = pendingEvictions.popLast() {
                 lobby.evict(eviction.id, reason: eviction.reason, now: now)
                 settleLobby(now: now)
             } else if let purpose = lobby.deadlines.popDue(now) {
@@ -195,7 +195,7 @@ public struct HostSession: Sendable {
         lobby.shutdown()
         settleLobby(now: now)
         senders.removeAll()
-        evictions.removeAll()
+        pendingEvictions.removeAll()
         audience = 0
         stream.stopLayers()
         isEnded = true

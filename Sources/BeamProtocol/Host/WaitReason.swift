@@ -23,9 +23,9 @@ public enum SenderWaitReason: Hashable, Sendable {
     /// A silent path is asked whether the viewer is there.
     case probe
     /// An address is to be proved.
-    case proof
+    case addressValidation
     /// The viewer ought to say hello.
     case hello
     /// The viewer ought to give any sign.
-    case sign
+    case silence
 }

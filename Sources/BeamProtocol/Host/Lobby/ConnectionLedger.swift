@@ -19,7 +19,7 @@ struct ConnectionLedger: Sendable {
         var isAsking = false
     }
 
-    private struct Pace: Sendable {
+    private struct PrefixRate: Sendable {
         var bucket = TokenBucket(
             capacity: HostLimits.connectionBurst, bitsPerSecond: HostLimits.connectionsPerSecond * 8)
         var lastUse: MediaTime
@@ -27,42 +27,43 @@ struct ConnectionLedger: Sendable {
 
     /// The oldest first.
     private var entries: [Entry] = []
-    private var paces: [AddressPrefix: Pace] = [:]
+    private var prefixRates: [AddressPrefix: PrefixRate] = [:]
     private var total = TokenBucket(
         capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.totalConnectionsPerSecond * 8)
     /// For prefixes from which nobody has come for a while: those that come all the time can't use it up.
-    private var fresh = TokenBucket(
-        capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.freshConnectionsPerSecond * 8)
+    private var newPrefixes = TokenBucket(
+        capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.newPrefixConnectionsPerSecond * 8)
 
-    /// Prefixes whose pace is remembered; beyond that the one that was used the longest ago is forgotten.
-    private static let mostPaces = 256
+    /// Prefixes whose rate is remembered; beyond that the one that was used the longest ago is forgotten.
+    private static let mostPrefixRates = 256
 
     var count: Int { entries.count }
 
-    /// A connection was accepted. `isFavoured`: a viewer that was let in has come from there, so that only the pace of the address
+    /// A connection was accepted. `isKnownAddress`: a viewer that was let in has come from there, so that only the rate of the address
     /// counts, not everybody's.
     mutating func arrive(
-        _ id: ConnectionID, from address: IPAddress, isFavoured: Bool, now: MediaTime
+        _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool, now: MediaTime
     ) -> Verdict {
         let prefix = AddressPrefix(address)
-        let isFresh = paces[prefix].map { now - $0.lastUse > HostLimits.freshAfter } ?? true
-        guard takePace(of: prefix, now: now) else {
+        let isNewPrefix = prefixRates[prefix].map { now - $0.lastUse > HostLimits.newPrefixAfter } ?? true
+        guard takeToken(of: prefix, now: now) else {
             return .refuse(reason: "more than \(HostLimits.connectionsPerSecond) connections a second come from there")
         }
-        if !isFavoured, (isFresh ? fresh.take(1, now: now) : total.take(1, now: now)) != nil {
+        if !isKnownAddress, (isNewPrefix ? newPrefixes.take(1, now: now) : total.take(1, now: now)) != nil {
             return .refuse(
                 reason: "more than \(HostLimits.totalConnectionsPerSecond) connections a second come in all")
         }
         let holding = entries.filter { $0.prefix == prefix }
         var evicted: ConnectionID?
-        if holding.count >= HostLimits.unknownPerPrefix {
-            evicted = victim(among: holding, for: address) { $0.address }
+        if holding.count >= HostLimits.unknownConnectionsPerPrefix {
+            evicted = connectionToEvict(among: holding, for: address) { $0.address }
             guard evicted != nil else {
                 return .refuse(
-                    reason: "\(HostLimits.unknownPerPrefix) connections from there wait to be let in already")
+                    reason: "\(HostLimits.unknownConnectionsPerPrefix) connections from there wait to be let in already"
+                )
             }
         } else if entries.count >= HostLimits.unknownConnections {
-            evicted = victim(among: entries, for: prefix) { $0.prefix }
+            evicted = connectionToEvict(among: entries, for: prefix) { $0.prefix }
             guard evicted != nil else {
                 return .refuse(reason: "\(HostLimits.unknownConnections) connections wait to be let in already")
             }
@@ -73,15 +74,15 @@ struct ConnectionLedger: Sendable {
     }
 
     /// The person is being asked about it.
-    mutating func asks(_ id: ConnectionID) {
+    mutating func markAsking(_ id: ConnectionID) {
         if let index = entries.firstIndex(where: { $0.id == id }) { entries[index].isAsking = true }
     }
 
     /// A known device has proved to be at its other end: it counts among the unknown no longer, nor does its coming.
-    mutating func proved(_ id: ConnectionID) {
+    mutating func identified(_ id: ConnectionID) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let entry = entries.remove(at: index)
-        paces[entry.prefix]?.bucket.putBack(1)
+        prefixRates[entry.prefix]?.bucket.putBack(1)
         total.putBack(1)
     }
 
@@ -91,7 +92,7 @@ struct ConnectionLedger: Sendable {
     mutating func removeAll() { entries.removeAll() }
 
     /// The oldest connection of whoever holds most, if that is more than the newcomer holds.
-    private func victim<Key: Hashable>(
+    private func connectionToEvict<Key: Hashable>(
         among candidates: [Entry], for newcomer: Key, _ key: (Entry) -> Key
     ) -> ConnectionID? {
         var counts: [Key: Int] = [:]
@@ -102,16 +103,16 @@ struct ConnectionLedger: Sendable {
         return idle.first { counts[key($0)] == most }?.id
     }
 
-    private mutating func takePace(of prefix: AddressPrefix, now: MediaTime) -> Bool {
-        if paces[prefix] == nil, paces.count >= Self.mostPaces,
-            let oldest = paces.min(by: { $0.value.lastUse < $1.value.lastUse })?.key
+    private mutating func takeToken(of prefix: AddressPrefix, now: MediaTime) -> Bool {
+        if prefixRates[prefix] == nil, prefixRates.count >= Self.mostPrefixRates,
+            let oldest = prefixRates.min(by: { $0.value.lastUse < $1.value.lastUse })?.key
         {
-            paces.removeValue(forKey: oldest)
+            prefixRates.removeValue(forKey: oldest)
         }
-        var pace = paces[prefix] ?? Pace(lastUse: now)
-        pace.lastUse = now
-        let isIn = pace.bucket.take(1, now: now) == nil
-        paces[prefix] = pace
+        var rate = prefixRates[prefix] ?? PrefixRate(lastUse: now)
+        rate.lastUse = now
+        let isIn = rate.bucket.take(1, now: now) == nil
+        prefixRates[prefix] = rate
         return isIn
     }
 }

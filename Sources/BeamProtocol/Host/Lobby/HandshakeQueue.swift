@@ -17,7 +17,7 @@ public struct HandshakeQueue<ID: Hashable & Sendable>: Sendable {
     private struct Entry: Sendable {
         let id: ID
         let prefix: AddressPrefix
-        let isFavoured: Bool
+        let isKnownAddress: Bool
         /// It has made a step before.
         let hasBegun: Bool
     }
@@ -33,7 +33,7 @@ public struct HandshakeQueue<ID: Hashable & Sendable>: Sendable {
     /// In the order of their coming.
     private var entries: [Entry] = []
     private var unknown = TokenBucket(capacity: Self.burst, bitsPerSecond: Self.share * 8)
-    private var favoured = TokenBucket(capacity: Self.burst, bitsPerSecond: Self.share * 8)
+    private var known = TokenBucket(capacity: Self.burst, bitsPerSecond: Self.share * 8)
     private var taken: Entry?
     /// Counts turns; the latest of each prefix.
     private var turn: UInt64 = 0
@@ -43,10 +43,10 @@ public struct HandshakeQueue<ID: Hashable & Sendable>: Sendable {
     public init() {}
 
     /// Something has come that the handshake can go on with. At most one entry for each `id`.
-    public mutating func add(_ id: ID, from address: IPAddress, isFavoured: Bool, hasBegun: Bool) {
+    public mutating func add(_ id: ID, from address: IPAddress, isKnownAddress: Bool, hasBegun: Bool) {
         guard !entries.contains(where: { $0.id == id }) else { return }
         entries.append(
-            Entry(id: id, prefix: AddressPrefix(address), isFavoured: isFavoured, hasBegun: hasBegun))
+            Entry(id: id, prefix: AddressPrefix(address), isKnownAddress: isKnownAddress, hasBegun: hasBegun))
     }
 
     /// Its connection has ended.
@@ -56,9 +56,9 @@ public struct HandshakeQueue<ID: Hashable & Sendable>: Sendable {
         guard !entries.isEmpty else { return .none }
         guard resume <= now else { return .wait(until: resume) }
         var waits = MediaTime.distantFuture
-        for isFavoured in [true, false] {
-            guard let index = first(isFavoured) else { continue }
-            if let time = isFavoured ? favoured.take(1, now: now) : unknown.take(1, now: now) {
+        for isKnownAddress in [true, false] {
+            guard let index = first(isKnownAddress) else { continue }
+            if let time = isKnownAddress ? known.take(1, now: now) : unknown.take(1, now: now) {
                 waits = min(waits, time)
                 continue
             }
@@ -77,14 +77,14 @@ public struct HandshakeQueue<ID: Hashable & Sendable>: Sendable {
         guard let entry = taken else { return }
         taken = nil
         let cost = Int(clamping: time.inNanoseconds / 1000)
-        if entry.isFavoured { favoured.charge(cost, now: now) } else { unknown.charge(cost, now: now) }
+        if entry.isKnownAddress { known.charge(cost, now: now) } else { unknown.charge(cost, now: now) }
         resume = now + max(Self.leastPause, time)
     }
 
     /// Of the prefix whose last turn is the longest ago; there, what has begun goes before what is new.
-    private func first(_ isFavoured: Bool) -> Int? {
+    private func first(_ isKnownAddress: Bool) -> Int? {
         var best: (index: Int, turn: UInt64, hasBegun: Bool)?
-        for (index, entry) in entries.enumerated() where entry.isFavoured == isFavoured {
+        for (index, entry) in entries.enumerated() where entry.isKnownAddress == isKnownAddress {
             let turn = turns[entry.prefix] ?? 0
             if let best, best.turn < turn || best.turn == turn && (best.hasBegun || !entry.hasBegun) { continue }
             best = (index, turn, entry.hasBegun)

@@ -20,7 +20,7 @@ struct HostConnection: Sendable {
 
     init(from address: IPAddress) { self.address = address }
 
-    var isStranger: Bool { viewer == nil }
+    var isUnadmitted: Bool { viewer == nil }
 
     /// Version 2: what it has proved to be.
     var device: DeviceKey? {

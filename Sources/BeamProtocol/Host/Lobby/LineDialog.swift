@@ -18,7 +18,7 @@ struct LineDialog: Sendable {
     /// Lines before it was let in.
     private var lines = 0
     /// Malformed lines after that.
-    private var strikes = 0
+    private var malformedLines = 0
 
     /// Cuts `bytes` into complete lines. A line that is too long makes for an action after those.
     mutating func append(_ bytes: [UInt8]) -> (lines: [ArraySlice<UInt8>], end: Action) {
@@ -33,7 +33,7 @@ struct LineDialog: Sendable {
 
     /// One line has come: from `viewer`, or from a stranger, about whom the person may be being asked.
     mutating func line(_ line: ArraySlice<UInt8>, from viewer: ViewerID?, isAsking: Bool) -> Action {
-        guard let viewer else { return strangersLine(line, isAsking: isAsking) }
+        guard let viewer else { return unadmittedLine(line, isAsking: isAsking) }
         do {
             switch try ControlMessage(line: line) {
             case .handshake: return .replyAgain(viewer)
@@ -41,17 +41,17 @@ struct LineDialog: Sendable {
             default: return .alive(viewer)
             }
         } catch {
-            strikes += 1
-            guard strikes < HostLimits.strikes else {
-                return .refuse(reason: "it sent \(error), the \(HostLimits.strikes)th malformed one")
+            malformedLines += 1
+            guard malformedLines < HostLimits.malformedLines else {
+                return .refuse(reason: "it sent \(error), the \(HostLimits.malformedLines)th malformed one")
             }
             return .none
         }
     }
 
-    private mutating func strangersLine(_ line: ArraySlice<UInt8>, isAsking: Bool) -> Action {
-        guard lines < HostLimits.strangerLines else {
-            return .refuse(reason: "it sent \(HostLimits.strangerLines) lines before it was let in")
+    private mutating func unadmittedLine(_ line: ArraySlice<UInt8>, isAsking: Bool) -> Action {
+        guard lines < HostLimits.messagesBeforeAdmission else {
+            return .refuse(reason: "it sent \(HostLimits.messagesBeforeAdmission) lines before it was let in")
         }
         lines += 1
         do {

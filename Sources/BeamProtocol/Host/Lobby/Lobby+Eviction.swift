@@ -2,14 +2,14 @@ import BeamMedia
 
 /// Who is sent away, and kept out.
 extension Lobby {
-    static let sentAway = "This viewer was sent away here. It may come again when the host has been started anew"
+    static let blockedText = "This viewer was sent away here. It may come again when the host has been started anew"
 
     /// What keeps a device out, whatever else it brings; nil if nothing does.
     mutating func bar(to device: DeviceKey, now: MediaTime) -> (SecureMessage.Refusal, reason: String)? {
-        if barred.devices.contains(device) { return (.forgotten, Self.sentAway) }
-        if let end = barred.evicted[device] {
+        if blocked.devices.contains(device) { return (.forgotten, Self.blockedText) }
+        if let end = blocked.evicted[device] {
             if end > now { return (.busy, "This viewer was sent away a moment ago, for what it did") }
-            barred.evicted[device] = nil
+            blocked.evicted[device] = nil
         }
         // The list that knows it is out of date: the device may have been forgotten in the change that can't be read. Its
         // word can't be taken for that, so it waits (`busy` makes a viewer come again). Who watches already stays: it was
@@ -22,21 +22,21 @@ extension Lobby {
     }
 
     /// Whoever runs the host wants this device gone until the host ends.
-    mutating func sendAway(_ device: DeviceKey, now: MediaTime) {
-        barred.devices.insert(device)
+    mutating func block(_ device: DeviceKey, now: MediaTime) {
+        blocked.devices.insert(device)
         book.remove(device)
-        evict(device, told: Self.sentAway, reason: "it was sent away", now: now)
+        evict(device, told: Self.blockedText, reason: "it was sent away", now: now)
     }
 
     /// The same for version 1, whose viewers are known by nothing but their address.
-    mutating func sendAway(_ address: IPAddress, now: MediaTime) {
-        barred.addresses.insert(address)
+    mutating func block(_ address: IPAddress, now: MediaTime) {
+        blocked.addresses.insert(address)
         for viewer in members where !viewer.peer.isSecure && viewer.address == address {
             left(viewer.id, reason: "it was sent away", now: now)
         }
         for (id, connection) in connections where connection.address == address {
             guard case .version1 = connection.dialog else { continue }
-            refuseViewer(id, .declined, reason: Self.sentAway, now: now)
+            refuseViewer(id, .declined, reason: Self.blockedText, now: now)
         }
     }
 
@@ -44,11 +44,12 @@ extension Lobby {
     mutating func evict(_ id: ViewerID, reason: String, now: MediaTime) {
         guard let index = index(of: id) else { return }
         if let device = members[index].peer.device {
-            if barred.evicted.count >= HostLimits.evictions, let first = barred.evicted.min(by: { $0.value < $1.value })
+            if blocked.evicted.count >= HostLimits.rememberedEvictions,
+                let first = blocked.evicted.min(by: { $0.value < $1.value })
             {
-                barred.evicted[first.key] = nil
+                blocked.evicted[first.key] = nil
             }
-            barred.evicted[device] = now + HostLimits.evictionTime
+            blocked.evicted[device] = now + HostLimits.evictionDuration
         }
         if let control = members[index].control, members[index].peer.isSecure {
             send(.refused(.other, "This viewer was sent away: \(reason)"), to: control)
@@ -98,7 +99,7 @@ public struct Guest: Sendable, Hashable {
 }
 
 /// Who doesn't come in until the host ends. Each entry is an act of the person at the host.
-struct BarredPeers: Sendable {
+struct BlockedPeers: Sendable {
     var devices: Set<DeviceKey> = []
     var addresses: Set<IPAddress> = []
     /// These have exceeded what any honest viewer needs, and may come again then.

@@ -23,7 +23,8 @@ extension Lobby {
     ) -> String? {
         let own = members.filter { isSameDevice($0, peer, address) }
         if own.count >= HostLimits.viewersPerDevice {
-            guard let lost = own.filter({ $0.control == nil }).min(by: { $0.silence < $1.silence }) else {
+            guard let lost = own.filter({ $0.control == nil }).min(by: { $0.disconnectedSince < $1.disconnectedSince })
+            else {
                 return "Too many viewers of this device"
             }
             left(lost.id, reason: "another one of the same device has come", now: now)
@@ -57,14 +58,14 @@ extension Lobby {
         connections[id]?.viewer = members[index].id
         connections[id]?.isAsking = false
         ledger.remove(id)
-        if isKnown(members[index].peer) { favour(members[index].address) }
+        if isKnown(members[index].peer) { rememberAddress(members[index].address) }
         deadlines.cancel(.unadmitted(id))
     }
 
-    private mutating func favour(_ address: IPAddress) {
-        favoured.removeAll { $0 == address }
-        if favoured.count >= HostLimits.favouredAddresses { favoured.removeFirst() }
-        favoured.append(address)
+    private mutating func rememberAddress(_ address: IPAddress) {
+        knownAddresses.removeAll { $0 == address }
+        if knownAddresses.count >= HostLimits.knownAddresses { knownAddresses.removeFirst() }
+        knownAddresses.append(address)
     }
 
     /// A viewer's earlier connection, if it still has one, gives way to a new one.
@@ -94,7 +95,7 @@ extension Lobby {
     /// Nothing has come from the viewer for too long.
     mutating func lost(_ id: ViewerID, now: MediaTime) {
         guard let index = index(of: id) else { return }
-        let seconds = Int(clamping: HostLimits.viewerSilence.inSeconds)
+        let seconds = Int(clamping: HostLimits.viewerTimeout.inSeconds)
         left(
             id,
             reason: members[index].control == nil

@@ -63,8 +63,8 @@ extension Lobby {
         guard let code = handshake.code.flatMap(PairingCode.init) else {
             return refuseViewer(id, .other, reason: "Invalid code", now: now)
         }
-        guard !barred.addresses.contains(address) else {
-            return refuseViewer(id, .declined, reason: Self.sentAway, now: now)
+        guard !blocked.addresses.contains(address) else {
+            return refuseViewer(id, .declined, reason: Self.blockedText, now: now)
         }
         let known = members.firstIndex { viewer in
             guard case .version1(code) = viewer.peer else { return false }
@@ -92,7 +92,7 @@ extension Lobby {
     private mutating func attachVersion1(_ index: Int, to id: ConnectionID, isResumed: Bool, now: MediaTime) {
         attach(index, to: id, now: now)
         outputs.append(.admitted(members[index].id, isResumed: isResumed))
-        deadlines.set(.heartbeat(id), at: now + HostLimits.firstHeartbeat)
+        deadlines.set(.heartbeat(id), at: now + HostLimits.firstHeartbeatDelay)
         sendReply(to: members[index].id, on: id, message: nil)
         emit(
             .viewerPaired(
@@ -116,6 +116,6 @@ extension Lobby {
     mutating func sendHeartbeat(_ id: ConnectionID, now: MediaTime) {
         guard connections[id]?.viewer != nil else { return }
         send(.heartbeat, to: id)
-        deadlines.set(.heartbeat(id), at: now + HostLimits.heartbeat)
+        deadlines.set(.heartbeat(id), at: now + HostLimits.heartbeatInterval)
     }
 }

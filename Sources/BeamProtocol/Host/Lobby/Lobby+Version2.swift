@@ -7,11 +7,11 @@ extension Lobby {
         guard case .undecided = connections[id]?.dialog else { return }
         connections[id]?.dialog = .version2(SecureDialog(device: device, random: &random))
         guard book.trusts(device) else { return }
-        let waiting = connections.values.filter { $0.isStranger && $0.device.map(book.trusts) ?? false }
+        let waiting = connections.values.filter { $0.isUnadmitted && $0.device.map(book.trusts) ?? false }
         guard waiting.count <= HostLimits.knownConnections,
-            waiting.count(where: { $0.device == device }) <= HostLimits.knownPerDevice
+            waiting.count(where: { $0.device == device }) <= HostLimits.knownConnectionsPerDevice
         else { return refuseViewer(id, .busy, reason: "Too many connections of this device", now: now) }
-        ledger.proved(id)
+        ledger.identified(id)
     }
 
     mutating func connectionMessage(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
@@ -47,7 +47,7 @@ extension Lobby {
         if code.current != nil { methods.insert(.code) }
         if configuration.acceptance == .ask { methods.insert(.compare) }
         // Who was forgotten comes in by being paired again, not by an open door.
-        if configuration.acceptance == .all, !barred.forgotten.contains(device) { methods.insert(.open) }
+        if configuration.acceptance == .all, !blocked.forgotten.contains(device) { methods.insert(.open) }
         return methods
     }
 
@@ -57,7 +57,7 @@ extension Lobby {
         guard hello.version >= SecureMessage.Hello.version else {
             return refuseViewer(id, .other, reason: "Incompatible viewer", now: now)
         }
-        if let (refusal, reason) = bar(to: dialog.device, now: now) {
+        if let (refusal, reason) = blockReason(of: dialog.device, now: now) {
             return refuseViewer(id, refusal, reason: reason, now: now)
         }
         let isTrusted = book.trusts(dialog.device)
@@ -139,7 +139,7 @@ extension Lobby {
             guard let nonce = try dialog.compare(host: trust.own, name: name, length, random: &random) else { return }
             connections[id]?.dialog = .version2(dialog)
             // An honest viewer reveals at once. Time would let somebody try several viewers against one nonce.
-            deadlines.set(.unadmitted(id), at: now + HostLimits.revealTime)
+            deadlines.set(.unadmitted(id), at: now + HostLimits.revealTimeout)
             send(nonce, to: id)
         } catch {
             refuseConnection(id, reason: "\(error)", now: now)
@@ -148,8 +148,8 @@ extension Lobby {
 
     /// Both screens show these digits now.
     private mutating func revealed(_ digits: PairingCode, on id: ConnectionID, now: MediaTime) {
-        deadlines.set(.unadmitted(id), at: now + HostLimits.askingTime)
-        desk.digitsShown(id)
+        deadlines.set(.unadmitted(id), at: now + HostLimits.comparisonTimeout)
+        questions.digitsShown(id)
         emit(.digitsShown(id, digits: digits, from: visitor(id)))
     }
 
@@ -169,13 +169,13 @@ extension Lobby {
         else { return }
         dialog.accepted()
         connections[id]?.dialog = .version2(dialog)
-        deadlines.set(.unadmitted(id), at: now + HostLimits.strangerTime)
+        deadlines.set(.unadmitted(id), at: now + HostLimits.admissionTimeout)
         paired(dialog, on: id)
     }
 
     private mutating func paired(_ dialog: SecureDialog, on id: ConnectionID) {
         let name = book.pair(dialog.device, name: PeerText.name(dialog.name))
-        ledger.proved(id)
+        ledger.identified(id)
         send(.paired(isRemembered: trust.remembersNewViewers), to: id)
         emit(.devicePaired(dialog.device, name: name, isToBeRemembered: trust.remembersNewViewers))
     }
@@ -185,7 +185,7 @@ extension Lobby {
     private mutating func join(_ id: ConnectionID, now: MediaTime) {
         guard case .version2(let dialog) = connections[id]?.dialog else { return }
         // The list may have become unreadable since the welcome.
-        if let (refusal, reason) = bar(to: dialog.device, now: now) {
+        if let (refusal, reason) = blockReason(of: dialog.device, now: now) {
             return refuseViewer(id, refusal, reason: reason, now: now)
         }
         // Without trust it is left unanswered: the welcome has said so.
@@ -260,7 +260,7 @@ extension Lobby {
     /// The store's content has changed: who was forgotten is out.
     mutating func rememberedChanged(_ devices: [DeviceKey: String], now: MediaTime) {
         for device in book.update(devices) {
-            barred.forgotten.insert(device)
+            blocked.forgotten.insert(device)
             evict(device, told: "This viewer was forgotten here", reason: "it was forgotten", now: now)
         }
     }

@@ -41,14 +41,14 @@ struct Lobby: Sendable {
     var ledger = ConnectionLedger()
     var refusals = RefusalLog()
     /// Where known devices were let in from, the latest last.
-    var favoured: [IPAddress] = []
+    var knownAddresses: [IPAddress] = []
     /// In the order of their coming, which is that of their numbers.
     var members: [Member] = []
     var lastMember: UInt64 = 0
-    var desk = PairingDesk()
+    var questions = PairingQuestions()
     let trust: HostTrust
     var book: TrustBook
-    var barred = BarredPeers()
+    var blocked = BlockedPeers()
     var code: HostCode
     var codeGuard = CodeGuard()
     var comparisonGuard = ComparisonGuard()
@@ -70,7 +70,7 @@ struct Lobby: Sendable {
         case .unadmitted(let id): unadmittedTimedOut(id, now: now)
         case .heartbeat(let id): sendHeartbeat(id, now: now)
         case .questions:
-            for id in desk.expire(now: now) { emit(.askWithdrawn(id)) }
+            for id in questions.expire(now: now) { emit(.askWithdrawn(id)) }
             armQuestions()
         case .refusals:
             sumUpRefusals(now: now)
@@ -108,7 +108,7 @@ struct Lobby: Sendable {
     mutating func send(_ message: SecureMessage, to id: ConnectionID) { outputs.append(.send(id, message.bytes)) }
 
     mutating func armQuestions() {
-        if let time = desk.deadline { deadlines.set(.questions, at: time) } else { deadlines.cancel(.questions) }
+        if let time = questions.deadline { deadlines.set(.questions, at: time) } else { deadlines.cancel(.questions) }
     }
 }
 

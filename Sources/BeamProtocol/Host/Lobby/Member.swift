@@ -43,7 +43,7 @@ struct Member: Sendable {
     var decodesFullChroma = false
 
     /// Since when it has had no connection: the longest first.
-    var silence: MediaTime { controlLost ?? admitted }
+    var disconnectedSince: MediaTime { controlLost ?? admitted }
 }
 
 /// A session's name: a version 4 UUID (RFC 9562, 5.4).

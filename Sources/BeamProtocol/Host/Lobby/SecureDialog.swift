@@ -78,8 +78,8 @@ struct SecureDialog: Sendable {
 
     mutating func message(_ bytes: [UInt8]) -> Action {
         messages += 1
-        guard messages <= HostLimits.strangerLines else {
-            return .refuse(reason: "it sent \(HostLimits.strangerLines) messages before it was let in")
+        guard messages <= HostLimits.messagesBeforeAdmission else {
+            return .refuse(reason: "it sent \(HostLimits.messagesBeforeAdmission) messages before it was let in")
         }
         do {
             return try handle(SecureMessage(bytes))

@@ -27,9 +27,9 @@ extension PathControl {
     /// In bits a second: a path that seems to carry nothing at all still gets its queue drained some day.
     private static let leastCarried = 8000.0
     /// A queue is felt from there on, in seconds.
-    private var threshold: Double { 0.02 + delay.noise / 2 }
+    private var threshold: Double { 0.02 + delay.jitter / 2 }
     /// A queue that need not stand for long to be believed.
-    private var alarm: Double { 0.035 + 2 * delay.noise }
+    private var alarm: Double { 0.035 + 2 * delay.jitter }
 
     mutating func judgeQueue(now: MediaTime) {
         guard let (queue, sentSince) = delay.queue(now: now) else { return }
@@ -37,13 +37,14 @@ extension PathControl {
             let latest = delay.latestQueue ?? 0
             if queue > threshold || latest > alarm {
                 begin(queue: max(queue, latest), carried: delivered.rate(over: 0.1), now: now)
-            } else if let strain = trains.strain, strain.rate < 0.5 * allowed, strain.seconds > 0.015 + 3 * delay.noise,
+            } else if let slowTrain = trains.slowTrain, slowTrain.rate < 0.5 * allowed,
+                slowTrain.seconds > 0.015 + 3 * delay.jitter,
                 delay.newestQueue ?? 0 > threshold
             {
                 // One frame is enough to see a path collapse.
-                begin(queue: delay.newestQueue ?? queue, carried: strain.rate, now: now)
+                begin(queue: delay.newestQueue ?? queue, carried: slowTrain.rate, now: now)
             } else {
-                delay.learnNoise(above: queue)
+                delay.learnJitter(above: queue)
             }
             return
         }
@@ -97,7 +98,7 @@ extension PathControl {
         if let drained = state.drained, sentSince > drained, queue > max(threshold, 0.6 * state.queue) {
             // It would be gone if it were ours: the way has become longer.
             delay.rebase(by: queue)
-            trip.rebase(by: queue)
+            rtt.rebase(by: queue)
             congestion = nil
             allowed = min(highest, max(allowed, state.before))
             growth.restart(now: now)

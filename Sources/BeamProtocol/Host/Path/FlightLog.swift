@@ -19,12 +19,12 @@ struct FlightLog: Sendable {
     /// Bytes that have left since the beginning.
     private(set) var sent: Int64 = 0
     /// Of those, the ones that aren't on their way any more.
-    private var landed: Int64 = 0
+    private var resolved: Int64 = 0
     /// Since when there has been no answer to what is on its way; nil where nothing is.
     private(set) var since: MediaTime?
 
     /// Bytes that are on their way, or whose arrival hasn't been told yet.
-    var inFlight: Int { Int(sent - landed) }
+    var inFlight: Int { Int(sent - resolved) }
 
     mutating func send(_ bytes: Int, now: MediaTime) {
         if since == nil { since = now }
@@ -39,17 +39,17 @@ struct FlightLog: Sendable {
 
     /// Something that left at `time` has arrived; `rest` bytes left at once with it, behind it.
     mutating func arrived(sentAt time: MediaTime, rest: Int = 0, now: MediaTime) {
-        land(sentAt: time, rest: rest)
-        since = sent == landed ? nil : now
+        resolve(sentAt: time, rest: rest)
+        since = sent == resolved ? nil : now
     }
 
-    private mutating func land(sentAt time: MediaTime, rest: Int) {
+    private mutating func resolve(sentAt time: MediaTime, rest: Int) {
         var back = 0
         while back < batches.count {
             let batch = batches[back: back]
-            if batch.total <= landed { return }
+            if batch.total <= resolved { return }
             if batch.end <= time {
-                landed = max(landed, batch.total - Int64(max(0, rest)))
+                resolved = max(resolved, batch.total - Int64(max(0, rest)))
                 return
             }
             back += 1
@@ -60,5 +60,5 @@ struct FlightLog: Sendable {
     mutating func answered() { since = nil }
 
     /// Nothing of it will arrive, as it seems. What leaves from now on is unanswered since then, too.
-    mutating func giveUp() { landed = sent }
+    mutating func giveUp() { resolved = sent }
 }

@@ -31,31 +31,31 @@ struct LossTrial: Sendable {
         /// Sending less ended it, or as much arrived of less: `arriving`, in bits a second.
         case congestion(arriving: Double?)
         /// It made no difference; the rate was that before.
-        case chance(rate: Double)
+        case randomLoss(rate: Double)
     }
 
     private static let length = Duration.milliseconds(600)
     private static let fewest = 60
     /// No stream survives more: it is better to send less.
-    private static let hopeless = 0.35
+    private static let unrecoverable = 0.35
     /// Loss below that is for recovery to deal with.
-    private static let bearable = 0.08
+    private static let tolerable = 0.08
     /// What needs no trial: nothing less could be sent.
     static let leastRate = 300_000.0
 
     private var running: Running?
     private var lowered: Lowered?
     /// Loss that doesn't come from sending too much, and until when that is believed.
-    private var usual = 0.0
-    private var usualUntil = MediaTime.zero
+    private var baseline = 0.0
+    private var baselineUntil = MediaTime.zero
 
     var isRunning: Bool { running != nil }
 
     /// Loss up to which the rate may stay, and rise. Where the path was seen to drop what is too much, more is suspicious
     /// sooner.
     func tolerated(now: MediaTime, isCareful: Bool) -> Double {
-        let usual = now < usualUntil ? usual : 0
-        return isCareful ? 1.5 * usual + 0.02 : min(0.5, max(Self.bearable, 1.5 * usual))
+        let baseline = now < baselineUntil ? baseline : 0
+        return isCareful ? 1.5 * baseline + 0.02 : min(0.5, max(Self.tolerable, 1.5 * baseline))
     }
 
     /// `rate`, the share lost, what left and what arrived are those of before, `total` the bytes that have left by now.
@@ -81,26 +81,26 @@ struct LossTrial: Sendable {
         guard running.expected >= Self.fewest || now >= running.until + .seconds(2) else { return .running }
         self.running = nil
         let share = running.expected > 0 ? max(0, Double(running.lost) / Double(running.expected)) : 0
-        usualUntil = now + .seconds(20)
+        baselineUntil = now + .seconds(20)
         // As much arrives although less leaves: the rest was too much.
         let sent = Double(total - running.sentTotal) * 8 / max(1e-3, (now - running.began).inSeconds)
         let less = 1 - sent / max(1, running.sent)
         let isFull = less > 0.05 && (arriving ?? 0) > (1 - 0.4 * less) * running.arriving
-        if running.expected >= Self.fewest, share < 0.4 * running.loss || isFull || share > Self.hopeless {
-            usual = min(share, running.loss)
+        if running.expected >= Self.fewest, share < 0.4 * running.loss || isFull || share > Self.unrecoverable {
+            baseline = min(share, running.loss)
             lowered = Lowered(rate: running.rate, loss: running.loss, to: rate, until: now + .seconds(5))
             return .congestion(arriving: isFull ? arriving : nil)
         }
-        usual = max(share, running.loss)
-        return .chance(rate: running.rate)
+        baseline = max(share, running.loss)
+        return .randomLoss(rate: running.rate)
     }
 
     /// The rate before the last trial, if loss has come back by itself, so that it was by chance that it had gone.
     mutating func reconsidered(rate: Double, loss: Double, now: MediaTime) -> Double? {
-        guard let lowered, now < lowered.until, rate < 1.05 * lowered.to, loss < Self.hopeless else { return nil }
+        guard let lowered, now < lowered.until, rate < 1.05 * lowered.to, loss < Self.unrecoverable else { return nil }
         guard loss > max(0.5 * lowered.loss, 0.02) else { return nil }
-        usual = max(usual, lowered.loss)
-        usualUntil = now + .seconds(20)
+        baseline = max(baseline, lowered.loss)
+        baselineUntil = now + .seconds(20)
         self.lowered = nil
         return lowered.rate
     }
@@ -121,9 +121,9 @@ extension PathControl {
     /// Loss that isn't worth a look.
     private static let small = 0.03
 
-    /// The rate was lowered: what was sent before is heard of for another round trip.
+    /// The rate was lowered: what was sent before is heard of for another round rtt.
     mutating func forgetLosses(now: MediaTime) {
-        losses.forget(until: now + .seconds(clamping: (trip.smoothed ?? 0) + 0.05))
+        losses.forget(until: now + .seconds(clamping: (rtt.smoothed ?? 0) + 0.05))
     }
 
     mutating func judgeLoss(now: MediaTime) {
@@ -138,7 +138,7 @@ extension PathControl {
         }
         let since = lossySince ?? now
         lossySince = since
-        // Much of many needs no patience.
+        // Much of many needs no silenceTimeout.
         let isClear = losses.share > 0.4 && losses.weight >= 150
         guard isClear || now >= since + Self.lasting, let arriving = delivered.rate(over: 0.3) else {
             return
@@ -153,7 +153,7 @@ extension PathControl {
         } else if losses.share > tolerated, growth.sentRate > 0.5 * allowed, allowed > LossTrial.leastRate {
             trial.start(
                 rate: allowed, loss: losses.share, sent: growth.sentRate, arriving: arriving, total: flight.sent,
-                roundTrip: trip.smoothed ?? 0, now: now)
+                roundTrip: rtt.smoothed ?? 0, now: now)
             // What isn't lost is what a path that is full would carry.
             allowed = max(Self.leastRate, allowed * 0.95 * (1 - losses.share))
             growth.dropped(now: now)
@@ -177,7 +177,7 @@ extension PathControl {
             growth.dropped(now: now)
             // Trains come through, streams don't: a policer.
             if !trains.isStretched, let train = trains.rate, train > 1.2 * allowed { growth.distrustsTrains = true }
-        case .chance(let rate):
+        case .randomLoss(let rate):
             raiseAgain(to: rate, now: now)
         }
         lossySince = nil
@@ -185,7 +185,7 @@ extension PathControl {
 
     private mutating func raiseAgain(to rate: Double, now: MediaTime) {
         allowed = min(highest, max(allowed, rate))
-        growth.droppedByChance()
+        growth.dropsWereRandom()
         growth.restart(now: now)
     }
 }

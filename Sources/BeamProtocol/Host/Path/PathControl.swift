@@ -73,7 +73,7 @@ struct PathControl: Sendable {
     var delay = PathDelay()
     var delivered = DeliveredRate()
     var trains = TrainRate()
-    var trip = RoundTripEstimate()
+    var rtt = RoundTripEstimate()
     var losses = PathLoss()
     var trial = LossTrial()
     var growth = RateGrowth()
@@ -141,7 +141,7 @@ struct PathControl: Sendable {
         let roundTrip = (now - report.newestSent - report.holdTime).inSeconds
         let isValid = report.newestSent >= validFrom
         if isValid {
-            trip.add(roundTrip, now: now)
+            rtt.add(roundTrip, now: now)
             losses.add(expected: report.expected, lost: report.lost, now: now)
             trial.counted(expected: report.expected, lost: report.lost, now: now)
         }
@@ -182,7 +182,7 @@ struct PathControl: Sendable {
         }
         if newestFrame == frame.number { newestLeft = frame.lastSent }
         trains.add(
-            frame, isOver: frame.isComplete || !isNewest, current: allowed, jitter: delay.noise, now: now)
+            frame, isOver: frame.isComplete || !isNewest, current: allowed, jitter: delay.jitter, now: now)
     }
 
     /// From now on the viewer gets another layer: its frames are numbered by themselves.
@@ -202,28 +202,28 @@ struct PathControl: Sendable {
     // MARK: Silence
 
     /// How long nothing may be heard while something is on its way.
-    private var patience: Duration {
-        guard let smoothed = trip.smoothed else { return .seconds(1) }
-        return .seconds(clamping: min(1, max(0.3, 0.1 + 2 * (smoothed + 4 * trip.variation))))
+    private var silenceTimeout: Duration {
+        guard let smoothed = rtt.smoothed else { return .seconds(1) }
+        return .seconds(clamping: min(1, max(0.3, 0.1 + 2 * (smoothed + 4 * rtt.variation))))
     }
 
     /// How long until what was sent last, and is unanswered, is taken for lost: else it would block the window.
-    private var tailPatience: Duration {
-        guard let smoothed = trip.smoothed else { return patience }
-        return min(patience, .seconds(clamping: 0.06 + smoothed + 4 * trip.variation))
+    private var tailTimeout: Duration {
+        guard let smoothed = rtt.smoothed else { return silenceTimeout }
+        return min(silenceTimeout, .seconds(clamping: 0.06 + smoothed + 4 * rtt.variation))
     }
 
     /// When to call `timePassed`.
     var deadline: MediaTime? {
         guard silence == nil, flight.inFlight > 0, let since = flight.since else { return nil }
-        return since + (hasGivenUp ? patience : tailPatience)
+        return since + (hasGivenUp ? silenceTimeout : tailTimeout)
     }
 
     mutating func timePassed(now: MediaTime) {
         guard let deadline, deadline <= now, let since = flight.since else { return }
         flight.giveUp()
         hasGivenUp = true
-        guard now >= since + patience else { return }
+        guard now >= since + silenceTimeout else { return }
         fallSilent(since: since, now: now)
     }
 
@@ -239,7 +239,7 @@ struct PathControl: Sendable {
     var isSilent: Bool { silence != nil }
 
     /// What the path carries has been seen: what the viewer reports is evidence, not hope.
-    var isProven: Bool { lastReport != nil && trains.rate != nil }
+    var isMeasured: Bool { lastReport != nil && trains.rate != nil }
 
     /// The path is back, probably as it was.
     private mutating func resume(after silence: Duration, now: MediaTime) {
@@ -280,7 +280,7 @@ struct PathControl: Sendable {
     }
 
     /// Bytes that may be on their way. When it is full nothing more leaves, and the encoder is held.
-    var window: Int {
+    var congestionWindow: Int {
         if isSilent { return 0 }
         // After a rest the path may be another: as much as a short queue holds goes first, and the rest when that is answered.
         return isAfterRest ? min(fullWindow, Self.restWindow) : fullWindow
@@ -293,7 +293,7 @@ struct PathControl: Sendable {
     private var fullWindow: Int {
         // Room for what comes between two reports, and for a little of a queue.
         let report = 0.025
-        let unladen = trip.least + report + delay.noise
+        let unladen = rtt.minimum + report + delay.jitter
         if congestion != nil { return max(6 * Self.datagram, Int(clamping: allowed * (unladen + 0.02) / 8)) }
         guard let train = trains.rate else { return Self.firstWindow }
         // A path that carries far more than is wanted need not hold a keyframe.
@@ -305,10 +305,10 @@ struct PathControl: Sendable {
     var inFlight: Int { flight.inFlight }
 
     /// Smoothed; nil before the first report.
-    var roundTrip: Duration? { trip.smoothed.map { .seconds(clamping: $0) } }
+    var roundTrip: Duration? { rtt.smoothed.map { .seconds(clamping: $0) } }
 
     /// The least of late: without a queue of our own making.
-    var leastRoundTrip: Duration { .seconds(clamping: trip.least) }
+    var leastRoundTrip: Duration { .seconds(clamping: rtt.minimum) }
 
     /// The share of datagrams lost before recovery, smoothed.
     var loss: Double { losses.share }

@@ -20,14 +20,14 @@ struct PathDelay: Sendable {
     private static let fewest = 4
 
     /// Jitter that is learnt, in seconds: the window and the thresholds grow with it.
-    private static let mostNoise = 0.25
+    private static let mostJitter = 0.25
 
     private var samples = Ring<Sample>(capacity: 48, filler: Sample())
     private var history = Ring<Double>(capacity: 10, filler: 0)
     private var historyBegan = MediaTime.zero
     private(set) var base: Double?
     /// How far a sample usually lies above the least of its time, in seconds: jitter. Some of it is taken for granted.
-    private(set) var noise = 0.01
+    private(set) var jitter = 0.01
 
     /// A datagram that left at `sent` on this machine's clock arrived at `arrived` on the other one's.
     mutating func add(sent: MediaTime, arrived: MediaTime, now: MediaTime) {
@@ -69,10 +69,10 @@ struct PathDelay: Sendable {
     }
 
     /// Learns what is usual, while there is no queue.
-    mutating func learnNoise(above queue: Double) {
+    mutating func learnJitter(above queue: Double) {
         guard let base, !samples.isEmpty else { return }
-        let sample = min(Self.mostNoise, max(0, samples[back: 0].delay - base - queue))
-        noise += (sample - noise) / 16
+        let sample = min(Self.mostJitter, max(0, samples[back: 0].delay - base - queue))
+        jitter += (sample - jitter) / 16
     }
 
     /// What was taken for a queue belongs to the path.

@@ -32,7 +32,7 @@ struct RateGrowth: Sendable {
     }
 
     /// They weren't.
-    mutating func droppedByChance() {
+    mutating func dropsWereRandom() {
         carefulUntil = MediaTime(nanoseconds: .min)
         isCareful = false
     }
@@ -69,11 +69,11 @@ struct RateGrowth: Sendable {
 
 extension PathControl {
     mutating func grow(now: MediaTime) {
-        let length = max(0.1, min(trip.smoothed ?? 0, 0.3))
+        let length = max(0.1, min(rtt.smoothed ?? 0, 0.3))
         guard let latest = growth.endRound(length: length, now: now) else { return }
         growth.compare(arriving: delivered.rate(over: 0.3), train: trains.isStretched ? trains.rate : nil)
         guard isBound, losses.share < trial.tolerated(now: now, isCareful: growth.isCareful) else { return }
-        guard let queue = delay.queue(now: now)?.delay, queue < 0.012 + delay.noise / 2 else { return }
+        guard let queue = delay.queue(now: now)?.delay, queue < 0.012 + delay.jitter / 2 else { return }
         let isFilled = latest >= 0.6 * allowed
         let raised: Double
         if let train = trains.rate, trains.isFresh(now: now), !growth.distrustsTrains {

@@ -9,7 +9,7 @@ struct ReportClock: Sendable {
     enum Verdict: Sendable {
         case consistent
         /// What was learnt by the clock before is worth nothing.
-        case leaped
+        case jumped
     }
 
     /// What one report may be delayed more than another: more than any path holds that a picture is watched over.
@@ -28,7 +28,7 @@ struct ReportClock: Sendable {
         let ours = now - last.now
         guard theirs >= .zero, theirs <= ours + ours / Self.driftDivisor + Self.longestDelay,
             ours <= theirs + theirs / Self.driftDivisor + Self.longestDelay
-        else { return .leaped }
+        else { return .jumped }
         return .consistent
     }
 

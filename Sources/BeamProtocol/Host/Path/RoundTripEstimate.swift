@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// The round-trip time, smoothed as RFC 6298, clause 2, has it, and its minimum of the last 10 s. In seconds.
+/// The round-rtt time, smoothed as RFC 6298, clause 2, has it, and its minimum of the last 10 s. In seconds.
 struct RoundTripEstimate: Sendable {
     /// No path that anybody watches over takes longer: it is a mistake.
     private static let longest = 30.0
@@ -11,7 +11,7 @@ struct RoundTripEstimate: Sendable {
     private var began = MediaTime.zero
 
     /// The least of the last seconds; 0 before the first sample.
-    var least: Double {
+    var minimum: Double {
         minima.isEmpty ? 0 : (0..<minima.count).reduce(.infinity) { min($0, minima[back: $1]) }
     }
 
@@ -35,8 +35,8 @@ struct RoundTripEstimate: Sendable {
     /// The path has become longer for good. By no more than any path takes: the minimum is what the window rests on, and stays
     /// for 10 s.
     mutating func rebase(by delay: Double) {
-        let least = least
+        let minimum = minimum
         minima.removeAll()
-        minima.append(min(max(0, least + delay), Self.longest))
+        minima.append(min(max(0, minimum + delay), Self.longest))
     }
 }

@@ -19,7 +19,7 @@ struct TrainRate: Sendable {
     private static let highest = 2e9
 
     /// The newest one, if it is arriving far slower than it left, for so many seconds already.
-    private(set) var strain: (rate: Double, seconds: Double)?
+    private(set) var slowTrain: (rate: Double, seconds: Double)?
     private var trains = Ring<Train>(capacity: 5, filler: Train())
     /// The median of the last trains, in bits a second; nil before the first.
     private(set) var rate: Double?
@@ -39,7 +39,7 @@ struct TrainRate: Sendable {
     ) {
         let bytes = frame.bytes - Self.datagram
         let spread = Self.seconds(frame.firstArrived, frame.lastArrived)
-        strain = nil
+        slowTrain = nil
         guard bytes > 0, spread >= 0 else { return }
         guard bytes >= 4 * Self.datagram || (bytes >= Self.datagram && Double(bytes * 8) >= 0.008 * current) else {
             return
@@ -55,7 +55,7 @@ struct TrainRate: Sendable {
             isStretched = rate < 0.6 * sentRate && spread > 0.005
         }
         // What is nearly complete may have waited for something that was sent again.
-        if isStretched, !isOver, frame.bytes < frame.sentBytes * 3 / 4 { strain = (rate, spread) }
+        if isStretched, !isOver, frame.bytes < frame.sentBytes * 3 / 4 { slowTrain = (rate, spread) }
         var train = Train(number: frame.number, rate: rate, isStretched: isStretched)
         if let back = (0..<trains.count).first(where: { trains[back: $0].number == frame.number }) {
             // Its beginning came faster than all of it: there was a pause at the host.

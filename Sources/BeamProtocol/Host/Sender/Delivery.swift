@@ -94,9 +94,9 @@ struct Delivery: Sendable {
     /// The viewer was asked whether it is there.
     mutating func probed(now: MediaTime) { lastProbe = now }
 
-    /// What the viewer says of how frames have arrived. A report whose clock has leaped counts as none.
+    /// What the viewer says of how frames have arrived. A report whose clock has jumped counts as none.
     mutating func take(_ report: Feedback.Report, now: MediaTime) {
-        if clock.judge(report.time, now: now) == .leaped {
+        if clock.judge(report.time, now: now) == .jumped {
             lastTotals = nil
             return path.forgetClock(now: now)
         }

@@ -44,11 +44,11 @@ struct MediaDestination: Sendable {
         if target?.address == address { return .bound }
         if announced?.number == address.port { return .announced }
         guard let target else {
-            let isAwaited = announced.map { now - $0.at < HostLimits.announcementTime } ?? false
+            let isAwaited = announced.map { now - $0.at < HostLimits.announcementTimeout } ?? false
             return isAwaited ? .none : .idle
         }
         let silence = now - target.lastHello
-        return silence > HostLimits.moveSilence ? .silent(silence) : .none
+        return silence > HostLimits.moveTimeout ? .silent(silence) : .none
     }
 
     /// A hello from there, to which this viewer has the best claim.
@@ -69,7 +69,7 @@ struct MediaDestination: Sendable {
     mutating func announce(_ port: UInt16, now: MediaTime) -> Bool {
         announced = Port(number: port, at: now)
         guard let stray, stray.number == port else { return false }
-        return now - stray.at < HostLimits.moveSilence
+        return now - stray.at < HostLimits.moveTimeout
     }
 
     /// The targets of two viewers on one machine were mistaken for each other.

@@ -13,7 +13,9 @@ extension Sender {
     /// How what was sent has arrived.
     mutating func take(_ report: Feedback.Report, now: MediaTime) -> Verdict {
         let falsehoods = report.arrivals.count { isFalse($0) }
-        if case .evict(let reason) = conduct.stated(falsehoods: falsehoods, now: now) { return .evict(reason: reason) }
+        if case .evict(let reason) = rateLimits.stated(falsehoods: falsehoods, now: now) {
+            return .evict(reason: reason)
+        }
         delivery?.take(report, now: now)
         return .none
     }
@@ -35,7 +37,7 @@ extension Sender {
         let sent = 0..<frame.sent
         let parts = missing.parts.isEmpty ? [sent] : missing.parts.map { $0.clamped(to: sent) }
         let count = parts.reduce(0) { $0 + $1.count }
-        if case .evict(let reason) = conduct.partsAsked(count, now: now) { return .evict(reason: reason) }
+        if case .evict(let reason) = rateLimits.partsAsked(count, now: now) { return .evict(reason: reason) }
         // Nor is it on its way.
         if let last = parts.map(\.upperBound).max(), last > 0,
             let departure = delivery.log.departure(of: missing.frame, part: last - 1)
@@ -73,7 +75,7 @@ extension Sender {
     /// What of the encoder's output the path carries, beside retransmissions and parity.
     var layerPath: LayerRate.Path {
         guard let delivery else { return .unbound }
-        guard delivery.path.isBound else { return delivery.path.isProven ? .unbound : .unknown }
+        guard delivery.path.isBound else { return delivery.path.isMeasured ? .unbound : .unknown }
         let overhead = delivery.path.loss + delivery.parity.share
         return .bound(Int(clamping: Double(delivery.path.rate) * Self.payloadShare / (1 + overhead)))
     }
@@ -90,6 +92,6 @@ extension Sender {
         return Senders.Contribution(
             layer: self.layer, path: layerPath, isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
-            isWatching: destination.isSet, isExpected: !destination.isSet && proof.expiry != nil)
+            isWatching: destination.isSet, isExpected: !destination.isSet && validation.expiry != nil)
     }
 }

@@ -15,20 +15,20 @@ struct Sender: Sendable {
 
     var destination = MediaDestination()
     /// Version 2: whether it is where its hellos come from.
-    var proof = AddressProof()
+    var validation = AddressValidation()
     /// Version 2: opens its datagrams.
     var opener: DatagramOpener?
     /// The media key that it has said it holds.
     var mediaKey: UInt16?
     /// Version 2: its path, what left when, and what is to be sent again.
     var delivery: Delivery?
-    var conduct = Conduct()
-    var standing = LayerStanding()
+    var rateLimits = ViewerRateLimits()
+    var hysteresis = LayerHysteresis()
     /// The last line, message or datagram.
-    var lastSign: MediaTime
+    var lastHeard: MediaTime
     /// Since when the stream goes to its present layer and destination.
     private(set) var since: MediaTime
-    private(set) var figures = SenderFigures()
+    private(set) var totals = SenderTotals()
 
     private(set) var cursor = Cursor()
     private var pace: Pacing
@@ -52,7 +52,7 @@ struct Sender: Sendable {
         self.form = form
         self.layer = layer
         self.limits = limits
-        lastSign = now
+        lastHeard = now
         since = now
         pace = limits
         bucket = TokenBucket(capacity: limits.bucketBytes, bitsPerSecond: limits.bitsPerSecond)
@@ -156,7 +156,7 @@ struct Sender: Sendable {
     private mutating func nextFrame(in layer: SimulcastLayer, now: MediaTime) -> Cursor.Current? {
         while case .frame(let position) = cursor.next, position < layer.end {
             if layer.contains(position), isToBeSkipped(position, in: layer, now: now) {
-                figures.skipped += 1
+                totals.skipped += 1
                 cursor.next = .frame(position: position + 1)
                 continue
             }
@@ -176,7 +176,7 @@ struct Sender: Sendable {
     private static let latestBegin = Duration.milliseconds(5)
 
     /// Bytes that may be on their way in addition; a datagram always may where that isn't negative.
-    private var room: Int { delivery.map { $0.path.window - $0.path.inFlight } ?? .max }
+    private var room: Int { delivery.map { $0.path.congestionWindow - $0.path.inFlight } ?? .max }
 
     /// Pays for and takes the next burst of the frame. Nil with `paidAt` set if the bucket doesn't hold enough, and without if nothing is
     /// left of the frame.
@@ -230,8 +230,8 @@ struct Sender: Sendable {
         lastBegun = position
         keyframeAgain = nil
         tail.frameSent(now: now)
-        figures.frames += 1
-        if frame.unit.isKeyframe { figures.keyframes += 1 }
+        totals.frames += 1
+        if frame.unit.isKeyframe { totals.keyframes += 1 }
         guard let number = frame.number else { return }
         delivery?.log.began(
             number, isKeyframe: frame.unit.isKeyframe, partCount: cut.datagramCount, length: cut.length, now: now)
@@ -242,7 +242,7 @@ struct Sender: Sendable {
             delivery?.log.sentParity(now: now)
         } else {
             delivery?.log.sent(upTo: Self.datagrams(range.upperBound), now: now)
-            conduct.partsSent(Self.datagrams(range.count), now: now)
+            rateLimits.partsSent(Self.datagrams(range.count), now: now)
         }
         sent(range.count, now: now)
     }
@@ -254,8 +254,8 @@ struct Sender: Sendable {
     /// Something leaves for it.
     private mutating func sent(_ bytes: Int, now: MediaTime) {
         delivery?.sent(bytes: bytes, now: now)
-        figures.bytes += UInt64(bytes)
-        figures.datagrams += UInt64(Self.datagrams(bytes))
+        totals.bytes += UInt64(bytes)
+        totals.datagrams += UInt64(Self.datagrams(bytes))
     }
 
     /// As fast as the path allows.
@@ -284,7 +284,7 @@ struct Sender: Sendable {
             return nil
         }
         guard let length = takeRetransmission(layer, sealer: sealer, memory: &memory, now: now) else { return nil }
-        figures.retransmissions += UInt64(Self.datagrams(length))
+        totals.retransmissions += UInt64(Self.datagrams(length))
         sent(length, now: now)
         bucket.charge(length, now: now)
         return MediaBurst(
@@ -323,7 +323,7 @@ struct Sender: Sendable {
     /// What it is sent next has to be a keyframe.
     mutating func interrupt() { cursor = Cursor() }
 
-    /// How long a keyframe that was wanted may take: `KeyframeSchedule.pause`, and as much for the encoder.
+    /// How long a keyframe that was wanted may take: `KeyframeSchedule.minimumInterval`, and as much for the encoder.
     private static let keyframePatience = Duration.milliseconds(400)
 
     /// A keyframe is wanted for it.
@@ -345,7 +345,7 @@ struct Sender: Sendable {
         since = now
         interrupt()
         delivery?.layerChanged()
-        if layer == SimulcastLayer.reduced { standing.left(now: now) } else { standing.cameBack(now: now) }
+        if layer == SimulcastLayer.reduced { hysteresis.left(now: now) } else { hysteresis.cameBack(now: now) }
     }
 
     /// Before it gets anything: the layer that suits it.
@@ -376,7 +376,7 @@ struct Sender: Sendable {
         /// It hasn't said hello for too long: the stream to it ends.
         case stopped
         /// Nobody has answered from the address that was to be proved.
-        case proofMissed
+        case validationFailed
         /// Nothing has come back from its path for too long.
         case fellSilent
         /// It is silent: is it still there?
@@ -391,14 +391,14 @@ struct Sender: Sendable {
 
     /// When something may be due, and what.
     var wait: (until: MediaTime, for: SenderWaitReason) {
-        var next = (until: lastSign + HostLimits.viewerSilence, for: SenderWaitReason.sign)
+        var next = (until: lastHeard + HostLimits.viewerTimeout, for: SenderWaitReason.silence)
         func consider(_ time: MediaTime?, _ reason: SenderWaitReason) {
             if let time, time < next.until { next = (time, reason) }
         }
         consider(paidAt, .pace)
         consider(resendAt, .retransmission)
-        consider(destination.target.map { $0.lastHello + HostLimits.streamSilence }, .hello)
-        consider(proof.expiry, .proof)
+        consider(destination.target.map { $0.lastHello + HostLimits.streamTimeout }, .hello)
+        consider(validation.expiry, .addressValidation)
         if destination.isSet {
             consider(tail.deadline, .tail)
             if !cursor.isStreaming, !isSilent { consider(keyframeAgain, .keyframe) }
@@ -408,16 +408,16 @@ struct Sender: Sendable {
     }
 
     mutating func deadlineReached(now: MediaTime) -> Due {
-        if lastSign + HostLimits.viewerSilence <= now { return .left }
-        if let expiry = proof.expiry, expiry <= now {
-            proof.cancel()
-            return .proofMissed
+        if lastHeard + HostLimits.viewerTimeout <= now { return .left }
+        if let expiry = validation.expiry, expiry <= now {
+            validation.cancel()
+            return .validationFailed
         }
         guard let target = destination.target else { return .none }
-        if target.lastHello + HostLimits.streamSilence <= now { return .stopped }
+        if target.lastHello + HostLimits.streamTimeout <= now { return .stopped }
         if isSilent {
             guard let nextProbe, nextProbe <= now else { return .none }
-            if let since = delivery?.silentSince, now - since > Conduct.longestSilence {
+            if let since = delivery?.silentSince, now - since > ViewerRateLimits.longestSilence {
                 return .evict(reason: "nothing that was sent to it arrived, as far as it said")
             }
             return .probe
@@ -451,7 +451,7 @@ struct Sender: Sendable {
 }
 
 /// Totals of one viewer's stream.
-struct SenderFigures: Hashable, Sendable {
+struct SenderTotals: Hashable, Sendable {
     /// Frames that were begun, keyframes among them, and those that were left out because they were late.
     var frames: UInt64 = 0
     var keyframes: UInt64 = 0

@@ -66,7 +66,7 @@ struct Senders: Sendable {
         wakes.append(.zero)
         isReady.append(false)
         indexKeys()
-        touch(all.count - 1)
+        markReady(all.count - 1)
     }
 
     mutating func remove(_ index: Int) {
@@ -96,7 +96,7 @@ struct Senders: Sendable {
     // MARK: Turns
 
     /// Something has happened to it: it may have something to send.
-    mutating func touch(_ index: Int) {
+    mutating func markReady(_ index: Int) {
         guard !isReady[index] else { return }
         isReady[index] = true
         readyCount += 1
@@ -116,22 +116,22 @@ struct Senders: Sendable {
     }
 
     /// It has nothing more to send now.
-    mutating func rest(_ index: Int, now: MediaTime) {
+    mutating func finishTurn(_ index: Int, now: MediaTime) {
         if isReady[index] {
             isReady[index] = false
             readyCount -= 1
         }
         // A deadline that has passed and changed nothing must not spin.
-        wakes[index] = max(all[index].wait.until, now + Self.shortestRest)
+        wakes[index] = max(all[index].wait.until, now + Self.shortestWait)
     }
 
-    private static let shortestRest = Duration.microseconds(50)
+    private static let shortestWait = Duration.microseconds(50)
 
     /// One whose deadline has passed. It is touched.
     mutating func takeDue(_ now: MediaTime) -> Int? {
         guard let index = wakes.firstIndex(where: { $0 <= now }) else { return nil }
         wakes[index] = .distantFuture
-        touch(index)
+        markReady(index)
         return index
     }
 

@@ -44,8 +44,8 @@ struct HostStream: Sendable {
     /// A viewer has left, or the key has sealed enough: from the next key on, nobody who has left can open what is sent.
     mutating func replaceKey(now: MediaTime, random: inout some RandomNumberGenerator) -> KeyChange {
         // Viewers that come and go must not cause a message to everybody each time.
-        if let lastKeyChange, now - lastKeyChange < HostLimits.mediaKeyPause {
-            nextKeyChange = lastKeyChange + HostLimits.mediaKeyPause
+        if let lastKeyChange, now - lastKeyChange < HostLimits.mediaKeyInterval {
+            nextKeyChange = lastKeyChange + HostLimits.mediaKeyInterval
             return .none
         }
         nextKeyChange = nil

@@ -5,11 +5,11 @@ import BeamMedia
 /// keyframes are at most two seconds apart.
 struct KeyframeSchedule: Sendable {
     /// From one keyframe to the request for the next: 2 s (WIRE-V1), less what a capture and an encoder take.
-    static let interval = Duration.milliseconds(1900)
+    static let periodicInterval = Duration.milliseconds(1900)
     /// How long the encoder has, before it is asked again: some frames' time at the lowest rates.
-    static let patience = Duration.milliseconds(250)
+    static let encoderTimeout = Duration.milliseconds(250)
     /// From one keyframe to the next where somebody watches who needs none.
-    static let pause = Duration.milliseconds(200)
+    static let minimumInterval = Duration.milliseconds(200)
 
     private enum State: Hashable, Sendable {
         /// Nobody watches, nothing is shared, or nobody needs one.
@@ -37,33 +37,33 @@ struct KeyframeSchedule: Sendable {
     var isRequested: Bool { if case .requested = state { true } else { false } }
 
     /// Nobody who watches can go on without one.
-    mutating func need(now: MediaTime) -> Action {
+    mutating func request(now: MediaTime) -> Action {
         if case .requested = state { return .none }
-        state = .requested(again: now + Self.patience)
+        state = .requested(again: now + Self.encoderTimeout)
         return .request
     }
 
     /// Somebody needs one, and others watch who don't.
-    mutating func want(now: MediaTime) -> Action {
-        guard let last, now - last < Self.pause else { return need(now: now) }
+    mutating func requestLimited(now: MediaTime) -> Action {
+        guard let last, now - last < Self.minimumInterval else { return request(now: now) }
         switch state {
         case .requested: break
-        case .scheduled(let time) where time <= last + Self.pause: break
-        case .idle, .scheduled: state = .scheduled(last + Self.pause)
+        case .scheduled(let time) where time <= last + Self.minimumInterval: break
+        case .idle, .scheduled: state = .scheduled(last + Self.minimumInterval)
         }
         return .none
     }
 
     mutating func deadlineReached(now: MediaTime) -> Action {
         guard let deadline, deadline <= now else { return .none }
-        state = .requested(again: now + Self.patience)
+        state = .requested(again: now + Self.encoderTimeout)
         return .request
     }
 
     /// The encoder has made one. Another one follows by itself where it `isPeriodic`.
     mutating func keyframeCame(now: MediaTime, isPeriodic: Bool) {
         last = now
-        state = isPeriodic ? .scheduled(now + Self.interval) : .idle
+        state = isPeriodic ? .scheduled(now + Self.periodicInterval) : .idle
     }
 
     mutating func stop() {

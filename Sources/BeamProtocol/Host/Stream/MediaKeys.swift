@@ -23,7 +23,7 @@ struct MediaKeys: Sendable {
             return nil
         }
         let key = SealingKey(number: current.number &+ 1, random: &random)
-        next = (key, now + HostLimits.mediaKeyTime)
+        next = (key, now + HostLimits.mediaKeyTimeout)
         return key
     }
 

@@ -11,8 +11,8 @@ struct SimulcastLayer: Sendable {
     static let count = StreamDemand.layerCount
 
     /// So long after a keyframe a viewer may still begin with it: as long as the next one would have to wait for
-    /// (`KeyframeSchedule.pause`).
-    static let joinTime = KeyframeSchedule.pause
+    /// (`KeyframeSchedule.minimumInterval`).
+    static let joinTime = KeyframeSchedule.minimumInterval
     /// Frames that a joining viewer catches up with, in encoded bytes: at most about what two keyframes of a 4K screen take.
     static let joinBytes = 2 << 20
 

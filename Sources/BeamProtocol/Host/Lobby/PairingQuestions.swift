@@ -5,7 +5,7 @@ import BeamMedia
 /// A version 1 question belongs to a viewer's address and code, not to a connection: a viewer that gives up after a few seconds
 /// and comes back is not asked about twice, and an answer given in between still counts. A version 2 question belongs to its
 /// connection, and ends with it: first whether to compare digits, then whether both screens show the same.
-struct PairingDesk: Sendable {
+struct PairingQuestions: Sendable {
     private struct Question: Sendable {
         /// The connection by which the person knows the question.
         let id: ConnectionID
@@ -20,7 +20,7 @@ struct PairingDesk: Sendable {
         var connection: ConnectionID?
         var goneAt: MediaTime?
 
-        var expiry: MediaTime? { goneAt.map { $0 + HostLimits.questionAfterlife } }
+        var expiry: MediaTime? { goneAt.map { $0 + HostLimits.questionGracePeriod } }
     }
 
     private enum Comparing: Sendable {
@@ -32,7 +32,7 @@ struct PairingDesk: Sendable {
         case shown
     }
 
-    private struct Verdict: Sendable {
+    private struct StoredAnswer: Sendable {
         let address: IPAddress
         let code: PairingCode
         let accept: Bool
@@ -52,7 +52,7 @@ struct PairingDesk: Sendable {
     }
 
     private var questions: [Question] = []
-    private var verdicts: [Verdict] = []
+    private var storedAnswers: [StoredAnswer] = []
     /// When questions were put about which address prefix, for a while.
     private var history: [(prefix: AddressPrefix, time: MediaTime)] = []
     private static let mostHistory = 256
@@ -71,9 +71,9 @@ struct PairingDesk: Sendable {
     mutating func arrive(
         _ connection: ConnectionID, from address: IPAddress, code: PairingCode?, now: MediaTime
     ) -> Arrival {
-        verdicts.removeAll { $0.expiry <= now }
-        if let code, let index = verdicts.firstIndex(where: { $0.address == address && $0.code == code }) {
-            return verdicts.remove(at: index).accept ? .accept : .decline
+        storedAnswers.removeAll { $0.expiry <= now }
+        if let code, let index = storedAnswers.firstIndex(where: { $0.address == address && $0.code == code }) {
+            return storedAnswers.remove(at: index).accept ? .accept : .decline
         }
         if let code, let index = questions.firstIndex(where: { $0.address == address && $0.code == code }) {
             defer {
@@ -83,8 +83,8 @@ struct PairingDesk: Sendable {
             return .wait(instead: questions[index].connection)
         }
         let prefix = AddressPrefix(address)
-        history.removeAll { now - $0.time > HostLimits.questionMemory }
-        let recent = history.filter { now - $0.time <= HostLimits.questionAfterlife }
+        history.removeAll { now - $0.time > HostLimits.questionHistory }
+        let recent = history.filter { now - $0.time <= HostLimits.questionGracePeriod }
         guard recent.count(where: { $0.prefix == prefix }) < HostLimits.questionsPerPrefix + 1,
             recent.count < HostLimits.questions * 4
         else { return .busy }
@@ -95,8 +95,8 @@ struct PairingDesk: Sendable {
         let isNew = !history.contains { $0.prefix == prefix }
         var evicted: ConnectionID?
         guard own < HostLimits.questionsPerPrefix else { return .busy }
-        if questions.count >= HostLimits.questions - (isNew ? 0 : HostLimits.questionsKept) {
-            guard let index = victim(own: own, now: now) else { return .busy }
+        if questions.count >= HostLimits.questions - (isNew ? 0 : HostLimits.questionsReserved) {
+            guard let index = questionToEvict(own: own, now: now) else { return .busy }
             let question = questions.remove(at: index)
             withdrawn.append(question.id)
             evicted = question.connection
@@ -112,14 +112,14 @@ struct PairingDesk: Sendable {
 
     /// The question that gives way to one from a prefix that has `own` already: the oldest of the prefix with the most, if that has
     /// more than both would have then; with as many, only one that has stood for a while.
-    private func victim(own: Int, now: MediaTime) -> Int? {
+    private func questionToEvict(own: Int, now: MediaTime) -> Int? {
         var counts: [AddressPrefix: Int] = [:]
         // Not one that the person is comparing digits for.
         for question in questions where question.comparing == .asked { counts[question.prefix, default: 0] += 1 }
         guard let most = counts.values.max(), most > own else { return nil }
         let oldest = questions.firstIndex { $0.comparing == .asked && counts[$0.prefix] == most }
         guard most <= own + 1, let oldest else { return oldest }
-        return now - questions[oldest].askedAt >= HostLimits.questionTurn ? oldest : nil
+        return now - questions[oldest].askedAt >= HostLimits.questionMinimumTime ? oldest : nil
     }
 
     /// The person has decided. Nil where nobody is there to hear it: the answer is kept for a while then, in version 1.
@@ -138,11 +138,11 @@ struct PairingDesk: Sendable {
         let question = questions.remove(at: index)
         if let connection = question.connection { return .settled(connection, code: question.code) }
         guard let code = question.code else { return nil }
-        if verdicts.count == HostLimits.verdicts { verdicts.removeFirst() }
-        verdicts.append(
-            Verdict(
+        if storedAnswers.count == HostLimits.storedAnswers { storedAnswers.removeFirst() }
+        storedAnswers.append(
+            StoredAnswer(
                 address: question.address, code: code, accept: accept,
-                expiry: now + HostLimits.verdictTime))
+                expiry: now + HostLimits.answerLifetime))
         return nil
     }
 

@@ -5,10 +5,10 @@ import BeamMedia
 /// Whoever holds a viewer's key can send a hello with somebody else's address in it. So a new address gets a token first, and the
 /// stream when a hello from there has brought the token back. Until then the address is sent at most three times as many bytes as
 /// have come from it (RFC 9000, 8.1).
-struct AddressProof: Sendable {
+struct AddressValidation: Sendable {
     enum Verdict: Hashable, Sendable {
         /// The token has come back: the viewer is there.
-        case proved
+        case validated
         /// To be sent there, if `pay` allows it.
         case challenge(token: UInt64)
     }
@@ -41,7 +41,7 @@ struct AddressProof: Sendable {
             ?? Candidate(address: address, token: random.next(), expiry: now + Self.lifetime)
         guard token != candidate.token else {
             self.candidate = nil
-            return .proved
+            return .validated
         }
         candidate.received += length
         self.candidate = candidate

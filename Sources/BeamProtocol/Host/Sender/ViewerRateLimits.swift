@@ -3,7 +3,7 @@ import BeamMedia
 /// What a viewer may say and ask for. Whoever exceeds it is evicted, and both ends are told why.
 ///
 /// Each budget is several times what an honest viewer on a bad network needs; the tests of the simulated networks hold the honest to it.
-struct Conduct: Sendable {
+struct ViewerRateLimits: Sendable {
     /// What becomes of something that a viewer says.
     enum Verdict: Hashable, Sendable {
         case accept

@@ -4,7 +4,7 @@ import BeamMedia
 ///
 /// Sums of time, not times since when something has been so: a viewer that is quick for a moment now and then, whatever its rhythm,
 /// doesn't begin anew.
-struct LayerStanding: Sendable {
+struct LayerHysteresis: Sendable {
     /// Whoever is far slower than the layer for so long in all has to leave it. Half of the time that it isn't counts against that.
     private static let mostSlow = Duration.seconds(1)
     /// How long a viewer has to be fast enough before it comes back; twice as long for each time that it came back in vain.
@@ -20,7 +20,7 @@ struct LayerStanding: Sendable {
     private var returns = 0
     private var returnedAt: MediaTime?
     /// It was moved out of the full layer.
-    private(set) var isOut = false
+    private(set) var isReduced = false
 
     /// It is far slower than its layer from now on, or isn't. True when it has to leave.
     mutating func isFarSlower(_ isSlow: Bool, now: MediaTime) -> Bool {
@@ -45,13 +45,13 @@ struct LayerStanding: Sendable {
     mutating func left(now: MediaTime) {
         if let returnedAt { returns = now - returnedAt > Self.lasting ? 0 : returns + 1 }
         restart()
-        isOut = true
+        isReduced = true
     }
 
     mutating func cameBack(now: MediaTime) {
         returnedAt = now
         restart()
-        isOut = false
+        isReduced = false
     }
 
     private mutating func restart() {
