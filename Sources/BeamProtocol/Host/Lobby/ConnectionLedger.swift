@@ -1,12 +1,14 @@
 import BeamMedia
 
-/// Which unknown peers may hold a control connection: how many of each address and in all, and how fast new ones may come.
+/// Limits the control connections of unknown peers: how many are open, for each address prefix and in all, and how many
+/// new ones are accepted each second.
 ///
-/// A connection is in here from when it is accepted until it is known whose it is, or closed. When places are short, those that hold
-/// most lose first: the oldest connection of the address prefix with the most makes room for one from a prefix with fewer.
+/// A connection is counted from when it is accepted until its device is known, its viewer is admitted, or it is closed.
+/// When all places are taken, the oldest connection of the prefix that holds most is evicted for one from a prefix that
+/// holds fewer.
 struct ConnectionLedger: Sendable {
     enum Verdict: Hashable, Sendable {
-        /// It may stay. `evicted` loses its place to it, and has to be closed.
+        /// Keep the connection, and close `evicted`, whose place it takes.
         case admit(evicted: ConnectionID?)
         case refuse(reason: String)
     }
@@ -15,7 +17,7 @@ struct ConnectionLedger: Sendable {
         let id: ConnectionID
         let address: IPAddress
         let prefix: AddressPrefix
-        /// The person at the host is being asked about it: it keeps its place.
+        /// The person at the host is being asked about its viewer, so it isn't evicted.
         var isAsking = false
     }
 
@@ -25,22 +27,23 @@ struct ConnectionLedger: Sendable {
         var lastUse: MediaTime
     }
 
-    /// The oldest first.
+    /// Oldest first.
     private var entries: [Entry] = []
     private var prefixRates: [AddressPrefix: PrefixRate] = [:]
     private var total = TokenBucket(
         capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.totalConnectionsPerSecond * 8)
-    /// For prefixes from which nobody has come for a while: those that come all the time can't use it up.
+    /// For prefixes without a connection in the last `HostLimits.newPrefixAfter`. A separate bucket, so that prefixes
+    /// that connect all the time can't use it up.
     private var newPrefixes = TokenBucket(
         capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.newPrefixConnectionsPerSecond * 8)
 
-    /// Prefixes whose rate is remembered; beyond that the one that was used the longest ago is forgotten.
+    /// Prefixes whose rate is kept. Beyond that, the least recently used one is dropped.
     private static let mostPrefixRates = 256
 
     var count: Int { entries.count }
 
-    /// A connection was accepted. `isKnownAddress`: a viewer that was let in has come from there, so that only the rate of the address
-    /// counts, not everybody's.
+    /// A connection was accepted. `isKnownAddress`: a known device was admitted from this address before; then only the
+    /// limit of its prefix applies, not the total.
     mutating func arrive(
         _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool, now: MediaTime
     ) -> Verdict {
@@ -73,12 +76,13 @@ struct ConnectionLedger: Sendable {
         return .admit(evicted: evicted)
     }
 
-    /// The person is being asked about it.
+    /// The person is being asked about its viewer.
     mutating func markAsking(_ id: ConnectionID) {
         if let index = entries.firstIndex(where: { $0.id == id }) { entries[index].isAsking = true }
     }
 
-    /// A known device has proved to be at its other end: it counts among the unknown no longer, nor does its coming.
+    /// The peer is a known device: the connection no longer counts as unknown, and the tokens that it took are
+    /// returned.
     mutating func identified(_ id: ConnectionID) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let entry = entries.remove(at: index)
@@ -86,12 +90,13 @@ struct ConnectionLedger: Sendable {
         total.putBack(1)
     }
 
-    /// It was let in, or has ended.
+    /// Its viewer was admitted, or it has ended.
     mutating func remove(_ id: ConnectionID) { entries.removeAll { $0.id == id } }
 
     mutating func removeAll() { entries.removeAll() }
 
-    /// The oldest connection of whoever holds most, if that is more than the newcomer holds.
+    /// The oldest idle connection of the key (prefix or address) that holds most, if that holds more than the
+    /// newcomer's.
     private func connectionToEvict<Key: Hashable>(
         among candidates: [Entry], for newcomer: Key, _ key: (Entry) -> Key
     ) -> ConnectionID? {

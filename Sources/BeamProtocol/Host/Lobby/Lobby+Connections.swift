@@ -1,8 +1,8 @@
 import BeamMedia
 
-/// The host's control connections: who may open one, and for how long it may stay without having been let in.
+/// The host's control connections: which are accepted, and how long they may stay without admission.
 extension Lobby {
-    /// Whether an address has had a viewer of a known device, so that what comes from there goes before what is unknown.
+    /// A known device was admitted from this address, so its connections go before unknown ones.
     func isKnownAddress(_ address: IPAddress) -> Bool {
         knownAddresses.contains(address) || members.contains { $0.address == address && isKnown($0.peer) }
     }
@@ -21,7 +21,7 @@ extension Lobby {
         }
     }
 
-    /// It has ended by itself. Why a stranger could not be secure is worth a word.
+    /// The connection has ended by itself. If TLS failed before the version was known, the reason is reported.
     mutating func connectionEnded(_ id: ConnectionID, tlsFailure: String?, now: MediaTime) {
         if let tlsFailure, let connection = connections[id], case .undecided = connection.dialog {
             refused(connection.address, reason: tlsFailure, now: now)
@@ -31,12 +31,12 @@ extension Lobby {
 
     // MARK: What is told of refusals
 
-    /// Tells that a connection was refused, or counts it where too many are.
+    /// Reports a refused connection, or only counts it if there are too many.
     mutating func refused(_ address: IPAddress, reason: String, now: MediaTime) {
         if isReported(address, now: now) { emit(.connectionRefused(from: address, reason: reason)) }
     }
 
-    /// Whether one more refusal is told by itself.
+    /// Counts a refusal. True if it gets an event of its own.
     private mutating func isReported(_ address: IPAddress, now: MediaTime) -> Bool {
         let isReported = refusals.record(address, now: now)
         armRefusals()
@@ -70,7 +70,7 @@ extension Lobby {
         connectionClosed(id, now: now)
     }
 
-    /// Takes a connection off all lists. Whether it is closed is another matter.
+    /// Removes a connection from all lists; doesn't close it.
     mutating func forget(_ id: ConnectionID, now: MediaTime) -> HostConnection? {
         noteFailedComparison(id, now: now)
         guard let connection = connections.removeValue(forKey: id) else { return nil }
@@ -102,8 +102,8 @@ extension Lobby {
 
     // MARK: Questions to the person
 
-    /// Asks the person at the host about this connection's viewer: whether the one that shows `code` may come in (version 1), or
-    /// whether to compare digits with it (nil).
+    /// Asks the person at the host about this connection's viewer. Version 1: whether the viewer that shows `code` may
+    /// be admitted. Version 2 (`code` nil): whether to compare digits.
     mutating func ask(_ id: ConnectionID, code: PairingCode?, now: MediaTime) {
         guard let connection = connections[id] else { return }
         switch questions.arrive(id, from: connection.address, code: code, now: now) {
@@ -152,7 +152,8 @@ extension Lobby {
         refuseViewer(id, .declined, reason: "Declined", isAnswer: true, now: now)
     }
 
-    /// Says no to a viewer, in its own version's words. `isAnswer`: the person has said so, and is told that it was done.
+    /// Refuses a viewer in its own version, and closes the connection. `isAnswer`: the person declined, so the refusal
+    /// is always reported.
     mutating func refuseViewer(
         _ id: ConnectionID, _ refusal: SecureMessage.Refusal, reason: String, isAnswer: Bool = false, now: MediaTime
     ) {
@@ -169,7 +170,7 @@ extension Lobby {
         emit(.viewerRefused(from: visitor, reason: reason))
     }
 
-    /// Who is at that connection's other end.
+    /// The peer of that connection.
     func visitor(_ id: ConnectionID) -> Visitor {
         guard let connection = connections[id] else { return Visitor(address: .v4(0), name: nil) }
         if case .version2(let dialog) = connection.dialog {
@@ -180,12 +181,13 @@ extension Lobby {
 }
 
 extension HostConnection {
-    /// Its viewer has been sent the host's nonce, and is to reveal its own.
+    /// The viewer has the host's nonce, and has to reveal its own.
     fileprivate var isRevealing: Bool {
         if case .version2(let dialog) = dialog { dialog.isRevealing } else { false }
     }
 
-    /// How long a question may stand. Version 1 viewers come back with the same code, version 2 viewers can't.
+    /// How long the person may take to answer. A version 1 viewer reconnects with the same code; a version 2 viewer
+    /// can't, so it gets longer.
     fileprivate var answerTimeout: Duration {
         if case .version2 = dialog { HostLimits.comparisonTimeout } else { HostLimits.admissionTimeout }
     }
