@@ -1,12 +1,12 @@
 import BeamMedia
 
-/// What has left towards a viewer, and how much of it is still on its way.
+/// The bytes sent to a viewer, and how many of them are in flight.
 ///
-/// What was sent before something that has arrived isn't on its way any more: it has arrived, or it is lost (SCReAM,
-/// RFC 8298, counts alike, up to the highest sequence number that was acknowledged). So a lost datagram
-/// doesn't hold the window for long, and a datagram that was overtaken costs nothing but a moment's optimism.
+/// What was sent before something that has arrived is no longer in flight: it has arrived or is lost (SCReAM, RFC 8298,
+/// counts alike, up to the highest acknowledged sequence number). So a lost datagram doesn't hold the congestion window
+/// for long; one that was only overtaken is counted as arrived a moment early.
 struct FlightLog: Sendable {
-    /// Bytes that left between two times: so short that its end serves as time for all of it.
+    /// Bytes that left within `batchTime`, short enough that `end` serves as the time of all of them.
     private struct Batch: Sendable {
         var begin = MediaTime.zero
         var end = MediaTime.zero
@@ -16,14 +16,14 @@ struct FlightLog: Sendable {
     private static let batchTime = Duration.milliseconds(1)
 
     private var batches = Ring<Batch>(capacity: 512, filler: Batch())
-    /// Bytes that have left since the beginning.
+    /// Bytes sent since the beginning.
     private(set) var sent: Int64 = 0
-    /// Of those, the ones that aren't on their way any more.
+    /// Of those, the bytes that have arrived or are lost.
     private var resolved: Int64 = 0
-    /// Since when there has been no answer to what is on its way; nil where nothing is.
+    /// Since when what is in flight is unanswered; nil if nothing is in flight.
     private(set) var since: MediaTime?
 
-    /// Bytes that are on their way, or whose arrival hasn't been told yet.
+    /// Bytes that are in flight, or whose arrival isn't reported yet.
     var inFlight: Int { Int(sent - resolved) }
 
     mutating func send(_ bytes: Int, now: MediaTime) {
@@ -37,7 +37,7 @@ struct FlightLog: Sendable {
         }
     }
 
-    /// Something that left at `time` has arrived; `rest` bytes left at once with it, behind it.
+    /// A datagram that left at `time` has arrived; `rest` bytes left behind it in the same burst.
     mutating func arrived(sentAt time: MediaTime, rest: Int = 0, now: MediaTime) {
         resolve(sentAt: time, rest: rest)
         since = sent == resolved ? nil : now
@@ -56,9 +56,9 @@ struct FlightLog: Sendable {
         }
     }
 
-    /// Somebody is there.
+    /// The viewer has answered, though nothing of this was reported as arrived.
     mutating func answered() { since = nil }
 
-    /// Nothing of it will arrive, as it seems. What leaves from now on is unanswered since then, too.
+    /// Takes all that is in flight for lost. `since` stays: what is sent next is unanswered since then, too.
     mutating func giveUp() { resolved = sent }
 }
