@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// What the lobby has decided, and what follows from it for the stream.
+/// Carries out what the lobby has decided.
 extension HostSession {
     mutating func settleLobby(now: MediaTime) {
         while let output = lobby.outputs.popFirst() {
@@ -63,7 +63,7 @@ extension HostSession {
         if hysteresis.isReduced { senders[index].start(in: SimulcastLayer.reduced) }
     }
 
-    /// A number for a viewer's key that no other viewer's has.
+    /// A key number that no other viewer's key has.
     private mutating func freeKeyNumber() -> UInt16 {
         repeat { lastKeyNumber &+= 1 } while senders.index(ofKey: lastKeyNumber) != nil
         return lastKeyNumber
@@ -84,7 +84,7 @@ extension HostSession {
         perform(stream.replaceKey(now: now, random: &lobby.random), now: now)
     }
 
-    /// Uses the next key if every viewer holds it.
+    /// Switches to the next media key if every viewer has it.
     mutating func checkMediaKey(now: MediaTime) {
         guard let next = stream.keys.next?.key.number else { return }
         let isAwaited = senders.all.contains { $0.mediaKey != nil && $0.mediaKey != next }
@@ -100,10 +100,10 @@ extension HostSession {
 
     // MARK: For people
 
-    /// Whether an address has had a viewer of a known device, so that what comes from there goes before what is unknown.
+    /// A known device was admitted from this address, so its connections go before unknown ones.
     public func isKnownAddress(_ address: IPAddress) -> Bool { lobby.isKnownAddress(address) }
 
-    /// Those who were let in, in the order of their coming.
+    /// The admitted viewers, in the order of admission.
     public var guests: [Guest] { lobby.guests }
 
     public var statistics: HostStatistics {
@@ -116,7 +116,7 @@ extension HostSession {
         return statistics
     }
 
-    /// One for each viewer, in the order of their coming.
+    /// One for each viewer, in the order of admission.
     public var viewerStatistics: [ViewerFigures] {
         lobby.members.compactMap { member in
             guard let index = senders.index(of: member.id) else { return nil }

@@ -1,14 +1,14 @@
 import BeamMedia
 
-/// What a layer's frames take of a path, in encoded bits a second: now, and at most in the last minute.
+/// Measures a layer's bit rate: now, and its peak of the last minute.
 ///
-/// A desktop stands still for most of the time, and takes a hundredth of what the options allow. Whether a path is fast enough for it
-/// is asked of what it takes.
+/// A desktop is still most of the time and takes a hundredth of the options' rate. Whether a path is fast enough is
+/// judged by what the layer really takes.
 struct LayerUse: Sendable {
-    /// Seconds that `most` is of: scrolling comes again after a pause.
+    /// Seconds that `most` covers: long enough to remember scrolling that pauses and begins again.
     private static let span: Int64 = 60
 
-    /// A second of the clock, and the bytes that came in it.
+    /// A second of the clock, and the bytes made in it.
     private struct Second: Sendable {
         var number: Int64 = 0
         var bytes = 0
@@ -24,13 +24,13 @@ struct LayerUse: Sendable {
         running.bytes += bytes
     }
 
-    /// In the second that ended last, or in the one that runs if that has taken more already.
+    /// Bits a second in the last complete second, or in the present one if that has more already.
     mutating func current(now: MediaTime) -> Double {
         turn(now: now)
         return Double(max(running.bytes, last)) * 8
     }
 
-    /// In the second of the last minute that took the most.
+    /// Bits a second in the busiest second of the last minute.
     mutating func most(now: MediaTime) -> Double {
         turn(now: now)
         return Double(max(running.bytes, mostPast)) * 8
