@@ -1,11 +1,11 @@
 import BeamMedia
 
-/// How frames get from the layers to the senders, when keyframes are asked for, and who gets which layer.
+/// Passes frames from the layers to the senders, requests keyframes, and assigns layers to viewers.
 extension HostSession {
     // MARK: Frames
 
-    /// The encoder has made a frame. It goes to every viewer of its layer that can decode it, as fast as each one's path allows; its
-    /// number on the wire is the session's own.
+    /// Takes an encoded frame. It is sent to every viewer of its layer, as fast as each path allows, with a sequence
+    /// number of the session.
     public mutating func handleFrame(_ frame: EncodedFrame, now: MediaTime) {
         let layer = frame.layer
         guard !isEnded, stream.isOn, stream.layers.indices.contains(layer) else { return }
@@ -31,11 +31,11 @@ extension HostSession {
         release(layer, hasFallenBehind: hasFallenBehind, now: now)
     }
 
-    /// How long frames may wait for a viewer that can move to the reduced layer: longer than most interruptions of a good path,
-    /// shorter than what a person takes for a picture that hangs.
+    /// How long frames may wait for a viewer that can move to the reduced layer: longer than most interruptions of a
+    /// good path, shorter than a freeze that a person notices.
     private static let patienceInCompany = Duration.milliseconds(200)
 
-    /// All of the layer's viewers wait for a keyframe.
+    /// All viewers of the layer wait for a keyframe, so a frame that isn't one is of no use.
     private func isNeededByNobody(_ layer: Int) -> Bool {
         guard !isExpected(layer) || stream.layers[layer].keyframePosition == nil else { return false }
         return !senders.indices.contains {
@@ -43,7 +43,7 @@ extension HostSession {
         }
     }
 
-    /// Lets go of frames that nobody needs any more, and tells of those that nobody got.
+    /// Removes frames that no sender needs, and reports those that were sent to nobody.
     private mutating func release(_ layer: Int, hasFallenBehind: Bool, now: MediaTime) {
         var (needed, next) = (Int?.none, Int?.none)
         for index in senders.indices where senders[index].layer == layer && senders[index].destination.isSet {
@@ -53,7 +53,7 @@ extension HostSession {
         if needed == nil, isExpected(layer) { needed = stream.layers[layer].keyframePosition }
         var count = 0
         if hasFallenBehind, isNeededByNobody(layer) {
-            // Whatever is in the middle of a frame sends that to its end.
+            // Senders in the middle of a frame finish it.
             let current = senders.indices.compactMap {
                 senders[$0].layer == layer ? senders[$0].cursor.current?.position : nil
             }.max()
@@ -65,7 +65,7 @@ extension HostSession {
         tellDropped(count)
     }
 
-    /// A frame of which nobody can make anything. At the beginning, and while nobody watches, that is no loss.
+    /// Counts a frame that no viewer can decode. Not at the beginning and while nobody watches, when that is no loss.
     private mutating func countDropped(in layer: Int) {
         guard let count = dropped[layer] else { return }
         totals.dropped += 1
@@ -82,7 +82,7 @@ extension HostSession {
         senders.indices.contains { senders[$0].layer == layer && senders[$0].destination.isSet }
     }
 
-    /// Somebody is about to get a layer: it is proving its address.
+    /// A viewer whose address is being validated is about to get the layer.
     func isExpected(_ layer: Int) -> Bool {
         senders.indices.contains {
             senders[$0].layer == layer && !senders[$0].destination.isSet && senders[$0].validation.expiry != nil
@@ -91,14 +91,14 @@ extension HostSession {
 
     // MARK: One sender's turn
 
-    /// What leaves for that viewer now, if anything does.
+    /// The next burst for that viewer, if one may leave now.
     mutating func serve(_ index: Int, now: MediaTime) -> MediaBurst? {
         guard stream.isOn else {
             finishTurn(index, now: now)
             return nil
         }
         let layer = senders[index].layer
-        // What is missing comes first.
+        // Retransmissions go before new frames.
         let again = senders[index].nextRetransmission(
             stream.layers[layer], sealer: stream.sealer, memory: &resendMemory, now: now)
         if let again {
@@ -131,14 +131,14 @@ extension HostSession {
         senders.finishTurn(index, now: now)
     }
 
-    /// A frame leaves for the first of its viewers, or for one more.
+    /// Counts a frame when its first viewer gets it.
     private mutating func began(_ index: Int, _ layer: Int) {
         guard let position = senders[index].lastBegun, stream.layers[layer].begin(position) else { return }
         totals.frames += 1
         if stream.layers[layer][position].unit.isKeyframe { totals.keyframes += 1 }
     }
 
-    /// Nobody gets that frame: those who are in step with it need a keyframe.
+    /// Nobody can get that frame: viewers that were to get it need a keyframe.
     private mutating func unsendable(_ position: Int, _ layer: Int, now: MediaTime) {
         tellDropped(1)
         dropped[layer] = dropped[layer] ?? 0
@@ -147,7 +147,7 @@ extension HostSession {
             guard case .frame(let next) = senders[index].cursor.next, next <= position else { continue }
             senders[index].interrupt()
         }
-        // An encoder whose keyframes can't be sent isn't asked more often than it would be anyway.
+        // If a keyframe can't be sent, no other is requested at once, as it would probably fail, too.
         if !isKeyframe { requestKeyframe(layer: layer, isShared: false, now: now) }
     }
 
@@ -171,7 +171,7 @@ extension HostSession {
         }
     }
 
-    /// Nothing gets there. It goes on when it is heard again.
+    /// The path is dead until something is received from the viewer again.
     private mutating func fellSilent(_ index: Int, now: MediaTime) {
         senders[index].fellSilent(now: now)
         senders[index].probed(now: now)
@@ -186,7 +186,7 @@ extension HostSession {
         }
     }
 
-    /// The viewer has exceeded what any honest one needs.
+    /// Evicts a viewer that has exceeded a limit no honest viewer reaches.
     mutating func evict(_ index: Int, reason: String) {
         let id = senders[index].id
         guard !pendingEvictions.contains(where: { $0.id == id }) else { return }
@@ -204,7 +204,7 @@ extension HostSession {
         dropped[layer] = nil
     }
 
-    /// A viewer joins the layer, and begins with the newest keyframe if it can.
+    /// A viewer joins the layer, with the newest keyframe if that is recent enough.
     mutating func join(_ index: Int, now: MediaTime) {
         let layer = senders[index].layer
         senders.markReady(index)
@@ -219,8 +219,8 @@ extension HostSession {
         requestKeyframe(layer: layer, isShared: isShared(index), now: now)
     }
 
-    /// A viewer that had the stream needs a keyframe to go on. The others in its layer pay for no more of them than its budget has: if
-    /// that is used up, the viewer goes on in the reduced layer.
+    /// A viewer that had the stream needs a keyframe. While others in its layer watch, it has a budget of keyframes;
+    /// when that is used up, it moves to the reduced layer instead.
     mutating func requestKeyframe(for index: Int, now: MediaTime) {
         let isShared = isShared(index)
         senders.markReady(index)
@@ -232,7 +232,7 @@ extension HostSession {
         }
     }
 
-    /// Others in its layer watch, and need no keyframe.
+    /// Other viewers of its layer watch and need no keyframe.
     private func isShared(_ index: Int) -> Bool {
         let layer = senders[index].layer
         return senders.indices.contains {
@@ -266,18 +266,18 @@ extension HostSession {
 
     // MARK: Falling behind
 
-    /// What waited for a viewer is gone: it goes on with a keyframe, and where others watch, in the reduced layer.
+    /// A viewer has fallen behind: it goes on with a keyframe, in the reduced layer if others watch.
     mutating func fellBehind(_ index: Int, now: MediaTime) {
         if senders[index].isSilent { return senders[index].interrupt() }
         if canMove(index) { return move(index, to: SimulcastLayer.reduced, now: now) }
         requestKeyframe(for: index, now: now)
     }
 
-    /// What takes longer than this to arrive is outdated.
+    /// A backlog that takes longer than this to send is outdated.
     private static let longestPicture = Duration.milliseconds(700)
 
-    /// A path that turns out to be slow may have a picture before it that was made for a fast one: a smaller one made now is there
-    /// sooner.
+    /// When a path turns out to be slow, a picture made for a fast one may still be waiting. Drops it: a smaller one
+    /// made now arrives sooner.
     mutating func abandonLatePicture(_ index: Int, now: MediaTime) {
         guard let delivery = senders[index].delivery, delivery.path.isBound, stream.isOn, senders[index].isReachable
         else { return }
@@ -293,14 +293,15 @@ extension HostSession {
 
     // MARK: Layers
 
-    /// A viewer whose path carries less than this part of what the layer takes leaves it: half of the frames would still be too much.
+    /// A viewer leaves the full layer if its path carries less than this share of the layer's bit rate: then even half
+    /// of the frames are too many.
     private static let slow = LayerRate.halfOfFrames
-    /// It comes back when its path carries this part of what the full layer has taken at most in the last minute.
+    /// A viewer returns when its path carries this share of the full layer's peak bit rate of the last minute.
     private static let fastEnough = 0.7
-    /// Devices that are remembered as having been moved out of the full layer.
+    /// The most devices whose hysteresis is kept.
     private static let mostRemembered = 64
 
-    /// It is in the full layer, and others watch that.
+    /// The viewer is in the full layer, and others watch that.
     private func canMove(_ index: Int, reachable: Int) -> Bool {
         guard senders[index].form == .version2, senders[index].layer == SimulcastLayer.full else { return false }
         return reachable > (senders[index].isReachable ? 1 : 0)
@@ -310,12 +311,12 @@ extension HostSession {
         canMove(index, reachable: reachableCount(SimulcastLayer.full))
     }
 
-    /// How many get that layer whose paths aren't silent.
+    /// How many viewers of that layer have paths that aren't silent.
     private func reachableCount(_ layer: Int) -> Int {
         senders.indices.count { senders[$0].layer == layer && senders[$0].isReachable }
     }
 
-    /// By what the viewer's path carries, or is said to carry.
+    /// Moves the viewer to the layer that suits its bandwidth estimate.
     mutating func chooseLayer(_ index: Int, now: MediaTime) {
         guard let delivery = senders[index].delivery, !delivery.path.isSilent else { return }
         if configuration.usesFullChroma, !delivery.decodesFullChroma { return }
@@ -324,7 +325,7 @@ extension HostSession {
         where other != index && senders[other].layer == SimulcastLayer.full && senders[other].isReachable {
             isAlone = false
             guard let path = senders[other].delivery?.path else {
-                // Version 1 doesn't tell: it takes all there is.
+                // Version 1 doesn't report: its path is assumed to carry the options' rate.
                 best = max(best ?? 0, configuration.bitRate)
                 continue
             }
@@ -355,14 +356,14 @@ extension HostSession {
         emit(.layerChanged(session: senders[index].session.description, isReduced: layer == SimulcastLayer.reduced))
     }
 
-    /// A device that leaves and comes again doesn't begin anew.
+    /// Keeps the hysteresis for when the device reconnects.
     private mutating func remember(_ index: Int) {
         guard let place = lobby.index(of: senders[index].id), let device = lobby.members[place].peer.device else {
             return
         }
         layerHistory.removeAll { $0.device == device }
         if layerHistory.count >= Self.mostRemembered {
-            // Guests may have as many keys as they like.
+            // Unpaired devices go first, as they can make any number of keys.
             layerHistory.remove(at: layerHistory.firstIndex { !lobby.book.trusts($0.device) } ?? 0)
         }
         layerHistory.append((device, senders[index].hysteresis))
@@ -370,7 +371,7 @@ extension HostSession {
 
     // MARK: Demand
 
-    /// Tells what has changed for the encoders; false if nothing has.
+    /// Outputs the layers' demands that have changed; false if none has.
     mutating func changeDemands(now: MediaTime) -> Bool {
         var hasChanged = false
         for layer in isDirty.indices where isDirty[layer] {
