@@ -3,14 +3,15 @@ import BeamMedia
 import BeamProtocol
 import NIOCore
 
-/// Stands before TLS until the handshake is complete: what comes is held, and goes on when it is this connection's turn.
+/// Holds back what is received before TLS until it is this connection's turn, and passes everything on once the
+/// handshake is complete.
 final class HandshakeGate: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    /// In the pipeline.
+    /// The handler's name in the pipeline.
     static let name = "handshake gate"
-    /// More than any handshake sends at once, in bytes.
+    /// Bytes held at most: more than a handshake sends at once.
     private static let mostHeld = 64 << 10
 
     private let scheduler: HandshakeScheduler
@@ -56,7 +57,7 @@ final class HandshakeGate: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // Whoever has nothing more to say before the handshake is complete won't complete it.
+        // A peer that closes its side before the handshake is complete can't complete it.
         if case ChannelEvent.inputClosed = event, !isOpen { drop() }
         context.fireUserInboundEventTriggered(event)
     }
@@ -66,7 +67,7 @@ final class HandshakeGate: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// Its turn has come: TLS takes what has come, and answers.
+    /// Makes one step: passes what was held to TLS, which answers.
     fileprivate func step() {
         guard let context, !held.isEmpty else { return }
         hasBegun = true
@@ -89,7 +90,7 @@ final class HandshakeGate: ChannelInboundHandler {
     }
 }
 
-/// Lets one handshake after the other make its next step, by what `HandshakeQueue` decides. Confined to its event loop.
+/// Lets handshakes make their steps one at a time, in the order of `HandshakeQueue`. Confined to its event loop.
 final class HandshakeScheduler {
     private let loop: any EventLoop
     private var queue = HandshakeQueue<ConnectionID>()
@@ -116,7 +117,7 @@ final class HandshakeScheduler {
         if gates.removeValue(forKey: id) != nil { queue.remove(id) }
     }
 
-    /// One step at most: the loop's other work comes before the next.
+    /// Makes one step at most, so that the loop's other work isn't delayed by more.
     private func advance() {
         let start = MediaTime.now
         switch queue.next(now: start) {

@@ -5,7 +5,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Does what a `HostSession` decides. Confined to its event loop.
+/// Carries out what a `HostSession` decides. Confined to its event loop.
 final class HostDriver {
     private let loop: any EventLoop
     private let handlers: HostServer.Handlers
@@ -19,14 +19,14 @@ final class HostDriver {
     private var sender: MediaSender?
     private let transport: SecureTransport
     private var connections: [ConnectionID: Connection] = [:]
-    /// Of connections that were accepted, and have no pipeline yet.
+    /// Accepted connections whose pipeline isn't made yet.
     private var accepted: [ObjectIdentifier: ConnectionID] = [:]
     private let closing = ClosingConnections()
     private let handshakes: HandshakeScheduler
     private var lastConnection: UInt64 = 0
     private var allConnectionsClosed: EventLoopPromise<Void>?
 
-    /// A control connection; `secure` once it speaks version 2.
+    /// A control connection; `secure` is set once it uses version 2.
     private struct Connection {
         let channel: any Channel
         let address: IPAddress
@@ -34,9 +34,10 @@ final class HostDriver {
         var secure: SecureControl?
     }
 
-    /// What may wait to be sent on a control connection, in bytes: whoever lets more wait isn't reading.
+    /// Bytes that may wait to be sent on a control connection. If more wait, the peer isn't reading, and the connection
+    /// is reset.
     private static let mostUnsent = 64 << 10
-    /// What one read from a control connection takes, in bytes: as much as a TLS record holds.
+    /// Bytes that one read from a control connection takes: one TLS record.
     private static let bytesPerRead = 16 << 10
 
     init(loop: any EventLoop, options: HostServer.Options, handlers: HostServer.Handlers) throws {
@@ -58,7 +59,7 @@ final class HostDriver {
 
     func start(_ options: HostServer.Options) -> EventLoopFuture<(control: UInt16, media: UInt16)> {
         let bound = NIOLoopBound(self, eventLoop: loop)
-        // Without an address: one IPv6 socket that serves IPv4 too; IPv4 alone where the machine has no IPv6.
+        // Without an address: one IPv6 socket that serves IPv4, too; IPv4 alone if the machine has no IPv6.
         let addresses = options.bindAddress.map { [$0] } ?? ["::", "0.0.0.0"]
         return bindControl(addresses[...], port: options.controlPort).flatMap { listener in
             bound.value.listener = listener
@@ -80,7 +81,7 @@ final class HostDriver {
         allConnectionsClosed = done
         listener?.close(promise: nil)
         handle(.shutdown)
-        // Viewers that don't close their side are left behind.
+        // Doesn't wait longer for viewers that don't close their side.
         let timeout = loop.scheduleTask(in: .seconds(2)) { done.succeed() }
         let bound = NIOLoopBound(self, eventLoop: loop)
         completeShutdownIfDone()
@@ -160,7 +161,7 @@ final class HostDriver {
                     onExhausted: { [unowned self] in self.handlers.onEvent(.acceptingPaused(reason: $0)) })))
     }
 
-    /// Asks the session whether a connection that was accepted may stay, before anything is made for it.
+    /// Asks the session whether an accepted connection may stay, before anything is allocated for it.
     private func admits(_ channel: any Channel) -> Bool {
         guard let remote = channel.remoteAddress.flatMap(IPAddress.init), !isShuttingDown else { return false }
         lastConnection += 1
@@ -169,7 +170,7 @@ final class HostDriver {
         handle(.connectionOpened(id, from: remote))
         guard connections[id] != nil else { return false }
         accepted[ObjectIdentifier(channel)] = id
-        // Also one that ends before its pipeline is made.
+        // Also for a connection that ends before its pipeline is made.
         let bound = NIOLoopBound(self, eventLoop: loop)
         channel.closeFuture.whenComplete { _ in
             bound.value.accepted.removeValue(forKey: ObjectIdentifier(channel))
@@ -189,7 +190,7 @@ final class HostDriver {
                     onEnd: { [unowned self] _ in self.ended(id) })))
     }
 
-    /// The connection has told its version.
+    /// The connection's first byte has told its version: adds the handlers for that.
     private func speak(_ first: FirstByte, on id: ConnectionID) throws {
         guard let connection = connections[id] else { return }
         connections[id]?.hasSpoken = true
@@ -238,7 +239,7 @@ final class HostDriver {
 
     private func close(_ id: ConnectionID) {
         guard let connection = connections.removeValue(forKey: id) else { return }
-        // Who has said nothing was told nothing.
+        // A peer that has sent nothing was sent nothing, so there is nothing to flush.
         if connection.hasSpoken {
             closing.close(connection.channel, isLast: isShuttingDown)
         } else {
@@ -279,7 +280,7 @@ final class HostDriver {
         return port
     }
 
-    /// The system closes a UDP socket of ours only for an error of the machine's network. Take a fresh one, at the same
+    /// The media socket was closed, which happens only if the machine's network fails. Opens another one, at the same
     /// port if possible.
     fileprivate func mediaClosed(_ channel: any Channel) {
         guard !isShuttingDown, media === channel, let address = channel.localAddress ?? listener?.localAddress else {
@@ -307,7 +308,7 @@ final class HostDriver {
 
     // MARK: What the session decides
 
-    /// Does everything that the session has decided, then sleeps until its next deadline.
+    /// Carries out all that the session has decided, then sets the timer to its next deadline.
     private func pump() {
         guard !isPumping else { return }
         isPumping = true
@@ -326,7 +327,7 @@ final class HostDriver {
     }
 }
 
-/// The end of the media socket's pipeline.
+/// The last handler of the media socket's pipeline.
 private final class HostMediaHandler: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
@@ -341,6 +342,6 @@ private final class HostMediaHandler: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { driver.mediaClosed(context.channel) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Errors that come back for datagrams sent long ago; the stream's own timeouts deal with what they mean.
+        // ICMP errors for datagrams sent earlier: the stream's timeouts handle their cause.
     }
 }

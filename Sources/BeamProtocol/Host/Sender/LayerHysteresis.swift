@@ -1,16 +1,18 @@
 import BeamMedia
 
-/// Which layer suits a viewer, and when one that was moved to the reduced layer may come back.
+/// Decides when a viewer moves to the reduced layer, and when it may return.
 ///
-/// Sums of time, not times since when something has been so: a viewer that is quick for a moment now and then, whatever its rhythm,
-/// doesn't begin anew.
+/// It sums up the time for which a path was too slow, instead of starting anew at each change: so a path that is fast
+/// for a moment now and then, in whatever rhythm, is still recognised as slow.
 struct LayerHysteresis: Sendable {
-    /// Whoever is far slower than the layer for so long in all has to leave it. Half of the time that it isn't counts against that.
+    /// A viewer leaves the layer after its path was far too slow for this long in all. Half of the time for which it
+    /// wasn't is subtracted.
     private static let mostSlow = Duration.seconds(1)
-    /// How long a viewer has to be fast enough before it comes back; twice as long for each time that it came back in vain.
+    /// How long a path has to be fast enough before the viewer returns. Doubled for each return that didn't last, at
+    /// most seven times.
     private static let firstReturn = Duration.seconds(4)
     private static let mostReturns = 7
-    /// Whoever has stayed in its layer for so long hasn't come back in vain.
+    /// A return lasted if the viewer stayed for longer than this.
     private static let lasting = Duration.seconds(300)
 
     private var isSlow = false
@@ -19,10 +21,10 @@ struct LayerHysteresis: Sendable {
     private var fastSince: MediaTime?
     private var returns = 0
     private var returnedAt: MediaTime?
-    /// It was moved out of the full layer.
+    /// The viewer was moved to the reduced layer.
     private(set) var isReduced = false
 
-    /// It is far slower than its layer from now on, or isn't. True when it has to leave.
+    /// The path is far too slow for the layer from now on, or isn't. True if the viewer has to leave the layer.
     mutating func isFarSlower(_ isSlow: Bool, now: MediaTime) -> Bool {
         let passed = max(.zero, slowAt.map { now - $0 } ?? .zero)
         slow = max(.zero, self.isSlow ? slow + passed : slow - passed / 2)
@@ -31,7 +33,8 @@ struct LayerHysteresis: Sendable {
         return slow >= Self.mostSlow
     }
 
-    /// It is out, and its path is (not) fast enough for the full layer. True when it may come back.
+    /// For a viewer in the reduced layer: its path is fast enough for the full layer now, or isn't. True if it may
+    /// return.
     mutating func isFastEnough(_ isFast: Bool, now: MediaTime) -> Bool {
         guard isFast else {
             fastSince = nil

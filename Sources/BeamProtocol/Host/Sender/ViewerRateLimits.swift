@@ -1,42 +1,43 @@
 import BeamMedia
 
-/// What a viewer may say and ask for. Whoever exceeds it is evicted, and both ends are told why.
+/// Limits what a viewer may send and request. A viewer that exceeds them is evicted, and both ends are told why.
 ///
-/// Each budget is several times what an honest viewer on a bad network needs; the tests of the simulated networks hold the honest to it.
+/// Each limit is several times what an honest viewer on a bad network needs; the tests on simulated networks check that
+/// honest viewers stay below.
 struct ViewerRateLimits: Sendable {
-    /// What becomes of something that a viewer says.
+    /// What to do with a datagram or request.
     enum Verdict: Hashable, Sendable {
         case accept
-        /// It is left unread.
+        /// Drop it unread.
         case ignore
         case evict(reason: String)
     }
 
-    /// Feedback datagrams a second that are read. An honest viewer sends a report each 8 ms at most, and requests
-    /// between them.
+    /// Feedback datagrams a second that are read. An honest viewer sends a report every 8 ms at most, and requests in
+    /// between.
     private static let feedbackRate = 400
-    /// Datagrams beyond those: so many at once, and a second.
+    /// Datagrams beyond that before eviction: a burst, and a rate a second.
     private static let excessFeedback = 3000
     private static let excessFeedbackRate = 500
-    /// Statements that can't be true: so many at once, and a second. A viewer that restarts may make a few.
+    /// Reports that can't be true before eviction: a burst, and a rate a second. A viewer that restarts may send a few.
     private static let falseStatements = 500
     private static let falseStatementRate = 10
-    /// Keyframes that are made because of one viewer while others watch: so many at once, then one each 2 s.
+    /// Keyframes made for one viewer while others watch: a burst, then one each 2 s.
     private static let keyframes = 3
     private static let keyframeInterval = 2
-    /// Keyframe requests: so many at once, and a second. An honest viewer repeats its request each 100 ms until a keyframe comes
-    /// (`KeyframeWish.repetition`).
+    /// Keyframe requests before eviction: a burst, and a rate a second. An honest viewer repeats its request every 100
+    /// ms until a keyframe comes.
     private static let keyframeRequests = 300
     private static let keyframeRequestRate = 20
-    /// Parts that a viewer asks for again, in relation to those sent to it: at 50 % loss, with each duplicate lost as well, 2.
+    /// The most parts requested in relation to those sent. At 50 % loss, with each duplicate lost as well, it is 2.
     private static let mostAskedShare = 3
-    /// Fewer than these say nothing.
+    /// Fewer requested parts than this aren't judged.
     private static let fewAsked = 20_000
     private static let askedMemory = Duration.seconds(10)
-    /// Without any report for so long, though hellos come, nothing arrives or nobody says so.
+    /// The longest time without a report from a viewer whose hellos arrive.
     static let longestSilence = Duration.seconds(60)
 
-    // The buckets take datagrams for bytes.
+    // These buckets count datagrams, statements or requests instead of bytes, hence 8 “bits” each.
     private var feedback = TokenBucket(capacity: 100, bitsPerSecond: feedbackRate * 8)
     private var excess = TokenBucket(capacity: excessFeedback, bitsPerSecond: excessFeedbackRate * 8)
     private var falsehoods = TokenBucket(capacity: falseStatements, bitsPerSecond: falseStatementRate * 8)
@@ -46,14 +47,14 @@ struct ViewerRateLimits: Sendable {
     private var asked = 0
     private var sent = 0
 
-    /// A feedback datagram has come.
+    /// Counts a feedback datagram.
     mutating func feedbackCame(now: MediaTime) -> Verdict {
         if feedback.take(1, now: now) == nil { return .accept }
         guard excess.take(1, now: now) == nil else { return .evict(reason: "it sent far too many reports") }
         return .ignore
     }
 
-    /// It has said so many things that can't be true: that something arrived which was never sent.
+    /// Counts reports that can't be true: of parts that were never sent.
     mutating func stated(falsehoods count: Int, now: MediaTime) -> Verdict {
         guard count > 0 else { return .accept }
         for _ in 0..<min(count, 100) where falsehoods.take(1, now: now) != nil {
@@ -62,23 +63,24 @@ struct ViewerRateLimits: Sendable {
         return .accept
     }
 
-    /// A keyframe is to be made for it, while others in its layer watch who need none. False if that would be too many.
+    /// Takes a keyframe from the viewer's budget, while others in its layer watch that need none. False if the budget
+    /// is used up.
     mutating func payKeyframe(now: MediaTime) -> Bool {
         keyframeBudget.take(Self.keyframeInterval, now: now) == nil
     }
 
-    /// It has asked for a keyframe.
+    /// Counts a keyframe request.
     mutating func keyframeRequested(now: MediaTime) -> Verdict {
         requestBudget.take(1, now: now) == nil ? .accept : .evict(reason: "it asked for keyframes without end")
     }
 
-    /// Parts have left for it, for the first time.
+    /// Counts parts sent for the first time.
     mutating func partsSent(_ count: Int, now: MediaTime) {
         begin(now)
         sent += count
     }
 
-    /// It has asked for parts again.
+    /// Counts parts requested again.
     mutating func partsAsked(_ count: Int, now: MediaTime) -> Verdict {
         begin(now)
         asked += min(count, Self.fewAsked)
