@@ -52,7 +52,7 @@ final class HandshakeGate: ChannelInboundHandler {
     func channelReadComplete(context: ChannelHandlerContext) {
         guard !isOpen else { return context.fireChannelReadComplete() }
         if !held.isEmpty {
-            scheduler.wants(self, id, from: address, isKnownAddress: isKnownAddress, hasBegun: hasBegun)
+            scheduler.request(self, id, from: address, isKnownAddress: isKnownAddress, hasBegun: hasBegun)
         }
     }
 
@@ -105,7 +105,7 @@ final class HandshakeScheduler {
 
     func stop() { timer.cancel() }
 
-    fileprivate func wants(
+    fileprivate func request(
         _ gate: HandshakeGate, _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool, hasBegun: Bool
     ) {
         gates[id] = gate

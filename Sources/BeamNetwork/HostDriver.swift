@@ -30,7 +30,7 @@ final class HostDriver {
     private struct Connection {
         let channel: any Channel
         let address: IPAddress
-        var hasSpoken = false
+        var hasReceived = false
         var secure: SecureControl?
     }
 
@@ -55,7 +55,7 @@ final class HostDriver {
     var viewers: [ViewerFigures] { session.viewerStatistics }
     var guests: [Guest] { session.guests }
 
-    // MARK: Start and end
+    // MARK: Starting and shutting down
 
     func start(_ options: HostServer.Options) -> EventLoopFuture<(control: UInt16, media: UInt16)> {
         let bound = NIOLoopBound(self, eventLoop: loop)
@@ -98,7 +98,7 @@ final class HostDriver {
         allConnectionsClosed?.succeed()
     }
 
-    // MARK: What happens
+    // MARK: Inputs
 
     func handle(_ input: HostSession.Input) {
         session.handle(input, now: .now)
@@ -134,7 +134,7 @@ final class HostDriver {
                 .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.bytesPerRead)
             )
             .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try bound.value.guardListener(channel) }
+                channel.eventLoop.makeCompletedFuture { try bound.value.addAcceptGate(channel) }
             }
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel) }
@@ -153,7 +153,7 @@ final class HostDriver {
         }
     }
 
-    private func guardListener(_ channel: any Channel) throws {
+    private func addAcceptGate(_ channel: any Channel) throws {
         try channel.pipeline.syncOperations.addHandler(
             AcceptGate(
                 AcceptGate.Events(
@@ -186,14 +186,14 @@ final class HostDriver {
         try channel.pipeline.syncOperations.addHandler(
             FirstByteHandler(
                 FirstByteHandler.Events(
-                    onFirstByte: { [unowned self] first in try self.speak(first, on: id) },
+                    onFirstByte: { [unowned self] first in try self.chooseVersion(first, on: id) },
                     onEnd: { [unowned self] _ in self.ended(id) })))
     }
 
     /// The connection's first byte has told its version: adds the handlers for that.
-    private func speak(_ first: FirstByte, on id: ConnectionID) throws {
+    private func chooseVersion(_ first: FirstByte, on id: ConnectionID) throws {
         guard let connection = connections[id] else { return }
-        connections[id]?.hasSpoken = true
+        connections[id]?.hasReceived = true
         let pipeline = connection.channel.pipeline.syncOperations
         switch first {
         case .plain:
@@ -240,7 +240,7 @@ final class HostDriver {
     private func close(_ id: ConnectionID) {
         guard let connection = connections.removeValue(forKey: id) else { return }
         // A peer that has sent nothing was sent nothing, so there is nothing to flush.
-        if connection.hasSpoken {
+        if connection.hasReceived {
             closing.close(connection.channel, isLast: isShuttingDown)
         } else {
             connection.channel.reset()
@@ -306,7 +306,7 @@ final class HostDriver {
         }
     }
 
-    // MARK: What the session decides
+    // MARK: Outputs of the session
 
     /// Carries out all that the session has decided, then sets the timer to its next deadline.
     private func pump() {

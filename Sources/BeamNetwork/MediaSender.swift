@@ -75,7 +75,7 @@ final class MediaSender {
         return (sent, 0)
     }
 
-    // MARK: When the system has no room
+    // MARK: Queueing
 
     private func enqueue(_ datagrams: UnsafeRawBufferPointer, segmentSize: Int, to address: NetworkAddress) {
         let destination = address.ip.socketAddress(port: address.port, onV6Socket: isV6)

@@ -67,7 +67,7 @@ final class SecureControl: ChannelInboundHandler {
         context.writeAndFlush(Self.wrapOutboundOut(bytes), promise: nil)
     }
 
-    // MARK: Life
+    // MARK: Lifetime
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -114,7 +114,7 @@ final class SecureControl: ChannelInboundHandler {
         ended?.onEnd(reason)
     }
 
-    // MARK: What happens
+    // MARK: Handshake and messages
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {

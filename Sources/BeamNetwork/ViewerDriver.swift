@@ -312,7 +312,7 @@ final class ViewerDriver {
         pump()
     }
 
-    // MARK: What the session decides
+    // MARK: Outputs of the session
 
     /// Carries out all that the session has decided, then sets the timer to its next deadline.
     private func pump() {

@@ -34,7 +34,7 @@ public enum PeerText {
     /// marks.
     public static func columns(_ text: String) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 
-    // MARK: What may be shown
+    // MARK: Cleaning
 
     private enum Kind { case letter, mark, blank, nothing }
 

@@ -62,7 +62,7 @@ extension HostSession {
         }
         if let next { count += stream.layers[layer].drop(before: next) }
         count += stream.layers[layer].release(before: needed, now: now)
-        tellDropped(count)
+        reportDropped(count)
     }
 
     /// Counts a frame that no viewer can decode. Not at the beginning and while nobody watches, when that is no loss.
@@ -72,7 +72,7 @@ extension HostSession {
         dropped[layer] = count + 1
     }
 
-    private mutating func tellDropped(_ count: Int) {
+    private mutating func reportDropped(_ count: Int) {
         guard count > 0 else { return }
         totals.dropped += UInt64(count)
         emit(.framesDropped(count))
@@ -89,7 +89,7 @@ extension HostSession {
         }
     }
 
-    // MARK: One sender's turn
+    // MARK: Serving senders
 
     /// The next burst for that viewer, if one may leave now.
     mutating func serve(_ index: Int, now: MediaTime) -> MediaBurst? {
@@ -100,7 +100,7 @@ extension HostSession {
         let layer = senders[index].layer
         // Retransmissions go before new frames.
         let again = senders[index].nextRetransmission(
-            stream.layers[layer], sealer: stream.sealer, memory: &resendMemory, now: now)
+            stream.layers[layer], sealer: stream.sealer, memory: &retransmissionMemory, now: now)
         if let again {
             totals.retransmissions += UInt64(again.datagramCount)
             count(again)
@@ -140,7 +140,7 @@ extension HostSession {
 
     /// Nobody can get that frame: viewers that were to get it need a keyframe.
     private mutating func unsendable(_ position: Int, _ layer: Int, now: MediaTime) {
-        tellDropped(1)
+        reportDropped(1)
         dropped[layer] = dropped[layer] ?? 0
         let isKeyframe = stream.layers[layer].contains(position) && stream.layers[layer][position].unit.isKeyframe
         for index in senders.indices where senders[index].layer == layer {
@@ -164,9 +164,9 @@ extension HostSession {
         case .fellSilent: fellSilent(index, now: now)
         case .probe:
             senders[index].probed(now: now)
-            sayState(to: index, now: now)
+            sendState(to: index, now: now)
         case .evict(let reason): evict(index, reason: reason)
-        case .tail: sayTail(to: index)
+        case .tail: sendTailProbe(to: index)
         case .needsKeyframe: requestKeyframe(for: index, now: now)
         }
     }
@@ -175,7 +175,7 @@ extension HostSession {
     private mutating func fellSilent(_ index: Int, now: MediaTime) {
         senders[index].fellSilent(now: now)
         senders[index].probed(now: now)
-        sayState(to: index, now: now)
+        sendState(to: index, now: now)
     }
 
     mutating func perform(_ verdict: Sender.Verdict, of index: Int, now: MediaTime) {
@@ -339,7 +339,7 @@ extension HostSession {
                 move(index, to: SimulcastLayer.reduced, now: now)
             }
         } else {
-            let use = stream.layers[SimulcastLayer.full].use.most(now: now)
+            let use = stream.layers[SimulcastLayer.full].use.peak(now: now)
             let isFast = best.map { !isBound || rate > min(Double($0), use) * Self.fastEnough } ?? true
             let mayReturn = senders[index].hysteresis.isFastEnough(isFast, now: now)
             if mayReturn || isAlone { move(index, to: SimulcastLayer.full, now: now) }

@@ -98,7 +98,7 @@ extension HostSession {
         checkMediaKey(now: now)
     }
 
-    // MARK: For people
+    // MARK: Statistics
 
     /// A known device was admitted from this address, so its connections go before unknown ones.
     public func isKnownAddress(_ address: IPAddress) -> Bool { lobby.isKnownAddress(address) }

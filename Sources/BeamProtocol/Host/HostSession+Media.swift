@@ -82,7 +82,7 @@ extension HostSession {
         }
     }
 
-    // MARK: Version 2: an address is proved before the stream goes there (RFC 9000, 8)
+    // MARK: Version 2: address validation (RFC 9000, 8)
 
     /// The newest hello of a version 2 viewer: the stream goes to its address, once that is validated.
     private mutating func sealedHello(
@@ -95,7 +95,7 @@ extension HostSession {
             if case .challenge(let token) = verdict { return challenge(index, token, at: address, now: now) }
         }
         hello(index, from: address, now: now)
-        sayState(to: index, now: now)
+        sendState(to: index, now: now)
     }
 
     /// Sends the token to the address. If the viewer has no stream yet, a keyframe is requested already, so that it is
@@ -120,7 +120,7 @@ extension HostSession {
         transmit(bytes, to: address)
     }
 
-    // MARK: Where the stream goes
+    // MARK: Starting and stopping streams
 
     private mutating func hello(_ index: Int, from address: NetworkAddress, now: MediaTime) {
         senders[index].lastHeard = now
@@ -215,10 +215,10 @@ extension HostSession {
         if stream.isOn { join(index, now: now) }
     }
 
-    // MARK: What is said beside the frames
+    // MARK: State datagrams
 
     /// Sends a viewer the newest frame's number and its path's rates. On a silent path it is the probe.
-    mutating func sayState(to index: Int, now: MediaTime) {
+    mutating func sendState(to index: Int, now: MediaTime) {
         guard senders[index].form == .version2, let address = senders[index].destination.address else { return }
         let state = StreamState(
             layer: UInt8(senders[index].layer), newest: senders[index].delivery?.log.newest,
@@ -228,7 +228,7 @@ extension HostSession {
     }
 
     /// Sends a viewer the newest frame's number shortly after that frame, so that it notices if it missed it.
-    mutating func sayTail(to index: Int) {
+    mutating func sendTailProbe(to index: Int) {
         guard senders[index].form == .version2, senders[index].cursor.isStreaming,
             let address = senders[index].destination.address, let newest = senders[index].delivery?.log.newest
         else { return }

@@ -121,7 +121,7 @@ public struct HostSession: Sendable {
     /// reconnects.
     var layerHistory: [(device: DeviceKey, hysteresis: LayerHysteresis)] = []
     /// Memory for bursts of retransmissions, reused.
-    var resendMemory: [UInt8] = []
+    var retransmissionMemory: [UInt8] = []
     /// Memory for the plaintext of a viewer's datagram, reused.
     var opened: [UInt8] = []
     var audience = 0

@@ -47,22 +47,22 @@ struct ViewerRateLimitsTests {
         // Half of everything is lost, and half of what is sent again.
         let unlucky = evicted(100, seconds: 600) { limits, now in
             limits.partsSent(10, now: now)
-            return limits.partsAsked(10, now: now)
+            return limits.partsRequested(10, now: now)
         }
         #expect(unlucky == nil)
         let greedy = evicted(100, seconds: 60) { limits, now in
             limits.partsSent(10, now: now)
-            return limits.partsAsked(1000, now: now)
+            return limits.partsRequested(1000, now: now)
         }
         #expect(greedy.map { $0 < 1 } == true)
         // Whatever is asked for in one go, the sum stays small.
-        #expect(evicted(100, seconds: 1) { limits, now in limits.partsAsked(.max, now: now) } != nil)
+        #expect(evicted(100, seconds: 1) { limits, now in limits.partsRequested(.max, now: now) } != nil)
     }
 
     @Test func fewThingsThatCannotBeTrueAreForgiven() {
-        #expect(evicted(1, seconds: 600) { limits, now in limits.stated(falsehoods: 5, now: now) } == nil)
-        #expect(evicted(100, seconds: 5) { limits, now in limits.stated(falsehoods: 30, now: now) } != nil)
-        #expect(evicted(1, seconds: 600) { limits, now in limits.stated(falsehoods: 0, now: now) } == nil)
+        #expect(evicted(1, seconds: 600) { limits, now in limits.stated(falseReports: 5, now: now) } == nil)
+        #expect(evicted(100, seconds: 5) { limits, now in limits.stated(falseReports: 30, now: now) } != nil)
+        #expect(evicted(1, seconds: 600) { limits, now in limits.stated(falseReports: 0, now: now) } == nil)
     }
 
     /// A viewer that was evicted stays away for a minute, whatever connection it comes on; then it is let in again.

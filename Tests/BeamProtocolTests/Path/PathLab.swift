@@ -149,7 +149,7 @@ struct PathLab {
                 Moment(
                     time: now, rate: Double(control.rate), isBound: control.isBound, isSilent: control.isSilent,
                     queue: max(0, busyUntil - now), window: control.congestionWindow,
-                    isHeld: pending > 0 && control.inFlight + PathControl.datagram > control.congestionWindow,
+                    isHeld: pending > 0 && control.inFlight + PathControl.datagramBytes > control.congestionWindow,
                     sent: sentDatagrams, dropped: droppedDatagrams))
         }
     }
@@ -184,7 +184,7 @@ struct PathLab {
             return
         }
         while pending > 0 {
-            let size = min(pending, PathControl.datagram)
+            let size = min(pending, PathControl.datagramBytes)
             guard tokens >= Double(size), control.inFlight + size <= control.congestionWindow else { return }
             tokens -= Double(size)
             pending -= size

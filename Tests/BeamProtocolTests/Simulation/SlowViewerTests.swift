@@ -174,14 +174,14 @@ struct SlowViewerTests {
 
     @Test func aLayersUseIsOfTheLastMinute() {
         var use = LayerUse()
-        #expect(use.current(now: .at(1000)) == 0 && use.most(now: .at(1000)) == 0)
+        #expect(use.current(now: .at(1000)) == 0 && use.peak(now: .at(1000)) == 0)
         for tenth in 0..<10 { use.count(1000, now: .at(1001 + Double(tenth) / 10)) }
         #expect(use.current(now: .at(1001.9)) == 80_000 && use.current(now: .at(1002.5)) == 80_000)
         use.count(500, now: .at(1002.6))
         #expect(use.current(now: .at(1002.9)) == 80_000 && use.current(now: .at(1003)) == 4000)
         #expect(use.current(now: .at(1004.1)) == 0)
-        #expect(use.most(now: .at(1061.9)) == 80_000)
-        #expect(use.most(now: .at(1062.1)) == 4000 && use.most(now: .at(1090)) == 0)
+        #expect(use.peak(now: .at(1061.9)) == 80_000)
+        #expect(use.peak(now: .at(1062.1)) == 4000 && use.peak(now: .at(1090)) == 0)
     }
 
     /// A viewer that comes back in vain has to wait twice as long for the next time.

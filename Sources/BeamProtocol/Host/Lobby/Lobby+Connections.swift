@@ -29,7 +29,7 @@ extension Lobby {
         connectionClosed(id, now: now)
     }
 
-    // MARK: What is told of refusals
+    // MARK: Reporting refusals
 
     /// Reports a refused connection, or only counts it if there are too many.
     mutating func refused(_ address: IPAddress, reason: String, now: MediaTime) {

@@ -25,7 +25,7 @@ extension Lobby {
     mutating func block(_ device: DeviceKey, now: MediaTime) {
         blocked.devices.insert(device)
         book.remove(device)
-        evict(device, told: Self.blockedText, reason: "it was sent away", now: now)
+        evict(device, message: Self.blockedText, reason: "it was sent away", now: now)
     }
 
     /// The same for version 1 viewers, which have no key: blocks their address.
@@ -59,15 +59,15 @@ extension Lobby {
     }
 
     /// Closes all sessions and connections of a device. Removing a viewer rotates the media key.
-    mutating func evict(_ device: DeviceKey, told: String, reason: String, now: MediaTime) {
+    mutating func evict(_ device: DeviceKey, message: String, reason: String, now: MediaTime) {
         for viewer in members where viewer.peer.device == device {
-            if let control = viewer.control { send(.refused(.forgotten, told), to: control) }
+            if let control = viewer.control { send(.refused(.forgotten, message), to: control) }
             left(viewer.id, reason: reason, now: now)
         }
         // Connections that haven't joined yet.
         for (id, connection) in connections {
             guard case .version2(let dialog) = connection.dialog, dialog.device == device else { continue }
-            refuseViewer(id, .forgotten, reason: told, now: now)
+            refuseViewer(id, .forgotten, reason: message, now: now)
         }
     }
 

@@ -113,7 +113,7 @@ extension Lobby {
         outputs.append(.left(id, wasSecure: member.peer.isSecure))
     }
 
-    // MARK: What is announced
+    // MARK: Announcements
 
     mutating func mediaPortChanged(_ port: UInt16) {
         guard port != 0, port != mediaPort else { return }

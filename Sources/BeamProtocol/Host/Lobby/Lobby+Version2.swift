@@ -263,7 +263,7 @@ extension Lobby {
     mutating func rememberedChanged(_ devices: [DeviceKey: String], now: MediaTime) {
         for device in book.update(devices) {
             blocked.forgotten.insert(device)
-            evict(device, told: "This viewer was forgotten here", reason: "it was forgotten", now: now)
+            evict(device, message: "This viewer was forgotten here", reason: "it was forgotten", now: now)
         }
     }
 }

@@ -124,7 +124,7 @@ struct SecureDialog: Sendable {
         }
     }
 
-    // MARK: What the host has decided
+    // MARK: Decisions of the host
 
     /// The host answers the viewer's CPace share.
     mutating func provesCode(_ pace: CPaceHost) { state = .provingCode(pace) }

@@ -3,12 +3,12 @@ import BeamMedia
 /// A standing queue on the path, from when it was seen until it has drained.
 struct Congestion: Sendable {
     /// The rate of delivery while the queue stood, in bits a second.
-    var carried: Double
+    var deliveryRate: Double
     /// The allowed rate before, in bits a second.
-    var before: Double
-    /// The queueing delay when `carried` was measured, in seconds, and when that was.
+    var rateBefore: Double
+    /// The queueing delay when `deliveryRate` was measured, in seconds, and when that was.
     var queue: Double
-    var seen: MediaTime
+    var measuredAt: MediaTime
     /// Bytes sent by then, and bytes in flight then.
     var sent: Int64
     var inFlight: Int
@@ -18,8 +18,8 @@ struct Congestion: Sendable {
     /// The longest queueing delay that this stream can have caused, in seconds: what was sent less what was delivered,
     /// if all that was in flight stood in the queue.
     func expectedQueue(sent: Int64, now: MediaTime) -> Double {
-        let backlog = Double(Int64(inFlight) + sent - self.sent) * 8 / carried
-        return max(queue, backlog) - (now - seen).inSeconds
+        let backlog = Double(Int64(inFlight) + sent - self.sent) * 8 / deliveryRate
+        return max(queue, backlog) - (now - measuredAt).inSeconds
     }
 }
 
@@ -30,13 +30,13 @@ extension PathControl {
     /// A queueing delay above this, in seconds, is congestion. It grows with the path's jitter.
     private var threshold: Double { 0.02 + delay.jitter / 2 }
     /// The three newest samples above this, in seconds, are congestion without waiting for 100 ms of samples.
-    private var alarm: Double { 0.035 + 2 * delay.jitter }
+    private var urgentThreshold: Double { 0.035 + 2 * delay.jitter }
 
     mutating func judgeQueue(now: MediaTime) {
         guard let (queue, sentSince) = delay.queue(now: now) else { return }
         if congestion == nil {
             let latest = delay.latestQueue ?? 0
-            if queue > threshold || latest > alarm {
+            if queue > threshold || latest > urgentThreshold {
                 begin(queue: max(queue, latest), carried: delivered.rate(over: 0.1), now: now)
             } else if let slowTrain = trains.slowTrain, slowTrain.rate < 0.5 * allowed,
                 slowTrain.seconds > 0.015 + 3 * delay.jitter,
@@ -58,7 +58,8 @@ extension PathControl {
         // what is sent.
         let carried = max(Self.leastCarried, carried ?? trains.rate ?? allowed)
         congestion = Congestion(
-            carried: carried, before: before, queue: queue, seen: now, sent: flight.sent, inFlight: flight.inFlight)
+            deliveryRate: carried, rateBefore: before, queue: queue, measuredAt: now, sent: flight.sent,
+            inFlight: flight.inFlight)
         lower(to: carried, now: now)
     }
 
@@ -82,12 +83,12 @@ extension PathControl {
             return
         }
         if queue > state.queue + 0.005, let carried = delivered.rate(over: 0.1, isPatient: true),
-            carried < state.carried
+            carried < state.deliveryRate
         {
             // The queue grows, so the path is full: it carries what is delivered now.
-            state.carried = max(Self.leastRate, carried)
+            state.deliveryRate = max(Self.leastRate, carried)
             state.queue = queue
-            state.seen = now
+            state.measuredAt = now
             state.sent = flight.sent
             state.inFlight = flight.inFlight
             state.drained = nil
@@ -103,7 +104,7 @@ extension PathControl {
             delay.rebase(by: queue)
             rtt.rebase(by: queue)
             congestion = nil
-            allowed = min(highest, max(allowed, state.before))
+            allowed = min(highest, max(allowed, state.rateBefore))
             growth.restart(now: now)
         }
     }

@@ -14,8 +14,9 @@ struct DeliveredRate: Sendable {
 
     /// After a gap of this many seconds the path was idle, and the gap isn't counted.
     static let pause = 0.08
-    private static let datagram: Int64 = 1200
-    private static let few = 8 * datagram
+    private static let datagramBytes: Int64 = 1200
+    /// With fewer bytes than this, `isPatient` measures over a longer time.
+    private static let fewBytes = 8 * datagramBytes
 
     private var points = Ring<Point>(capacity: 96, filler: Point())
     private var total: Int64 = 0
@@ -26,7 +27,7 @@ struct DeliveredRate: Sendable {
         let first = min(Double(first.nanoseconds) / 1e9, last)
         if points.isEmpty || first - points[back: 0].time > Self.pause {
             points.removeAll()
-            points.append(Point(time: first, total: total + min(Int64(bytes), Self.datagram)))
+            points.append(Point(time: first, total: total + min(Int64(bytes), Self.datagramBytes)))
         }
         total += Int64(bytes)
         if last > points[back: 0].time {
@@ -44,7 +45,7 @@ struct DeliveredRate: Sendable {
         let newest = points[back: 0]
         var back = 1
         while back + 1 < points.count {
-            let isFew = isPatient && newest.total - points[back: back].total < Self.few
+            let isFew = isPatient && newest.total - points[back: back].total < Self.fewBytes
             guard newest.time - points[back: back + 1].time <= (isFew ? 3 * window : window) else { break }
             back += 1
         }

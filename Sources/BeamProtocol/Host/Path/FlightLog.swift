@@ -13,6 +13,7 @@ struct FlightLog: Sendable {
         var total: Int64 = 0
     }
 
+    /// Bytes that leave within this time share one entry, so that 512 entries suffice for half a second of sending.
     private static let batchTime = Duration.milliseconds(1)
 
     private var batches = Ring<Batch>(capacity: 512, filler: Batch())
@@ -21,13 +22,13 @@ struct FlightLog: Sendable {
     /// Of those, the bytes that have arrived or are lost.
     private var resolved: Int64 = 0
     /// Since when what is in flight is unanswered; nil if nothing is in flight.
-    private(set) var since: MediaTime?
+    private(set) var unansweredSince: MediaTime?
 
     /// Bytes that are in flight, or whose arrival isn't reported yet.
     var inFlight: Int { Int(sent - resolved) }
 
     mutating func send(_ bytes: Int, now: MediaTime) {
-        if since == nil { since = now }
+        if unansweredSince == nil { unansweredSince = now }
         sent += Int64(bytes)
         if !batches.isEmpty, now - batches[back: 0].begin < Self.batchTime {
             batches[back: 0].end = max(batches[back: 0].end, now)
@@ -37,19 +38,19 @@ struct FlightLog: Sendable {
         }
     }
 
-    /// A datagram that left at `time` has arrived; `rest` bytes left behind it in the same burst.
-    mutating func arrived(sentAt time: MediaTime, rest: Int = 0, now: MediaTime) {
-        resolve(sentAt: time, rest: rest)
-        since = sent == resolved ? nil : now
+    /// A datagram that left at `time` has arrived; `bytesBehind` bytes left behind it in the same burst.
+    mutating func arrived(sentAt time: MediaTime, bytesBehind: Int = 0, now: MediaTime) {
+        resolve(sentAt: time, bytesBehind: bytesBehind)
+        unansweredSince = sent == resolved ? nil : now
     }
 
-    private mutating func resolve(sentAt time: MediaTime, rest: Int) {
+    private mutating func resolve(sentAt time: MediaTime, bytesBehind: Int) {
         var back = 0
         while back < batches.count {
             let batch = batches[back: back]
             if batch.total <= resolved { return }
             if batch.end <= time {
-                resolved = max(resolved, batch.total - Int64(max(0, rest)))
+                resolved = max(resolved, batch.total - Int64(max(0, bytesBehind)))
                 return
             }
             back += 1
@@ -57,8 +58,8 @@ struct FlightLog: Sendable {
     }
 
     /// The viewer has answered, though nothing of this was reported as arrived.
-    mutating func answered() { since = nil }
+    mutating func answered() { unansweredSince = nil }
 
-    /// Takes all that is in flight for lost. `since` stays: what is sent next is unanswered since then, too.
+    /// Takes all that is in flight for lost. `unansweredSince` stays: what is sent next is unanswered since then, too.
     mutating func giveUp() { resolved = sent }
 }

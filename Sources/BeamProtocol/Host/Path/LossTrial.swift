@@ -34,8 +34,10 @@ struct LossTrial: Sendable {
         case randomLoss(rate: Double)
     }
 
-    private static let length = Duration.milliseconds(600)
-    private static let fewest = 60
+    /// How long the reports of a trial are counted, and the fewest datagrams that a verdict rests on; 2 s later it is
+    /// given in any case.
+    private static let trialTime = Duration.milliseconds(600)
+    private static let fewestDatagrams = 60
     /// At more than this share lost, recovery can't keep up: send less, whatever the cause.
     private static let unrecoverable = 0.35
     /// Recovery copes with a share lost below this.
@@ -66,7 +68,7 @@ struct LossTrial: Sendable {
         let from = now + .seconds(clamping: roundTrip + 0.05)
         running = Running(
             rate: rate, loss: loss, sent: sent, arriving: arriving, began: now, sentTotal: total, from: from,
-            until: from + Self.length)
+            until: from + Self.trialTime)
         lowered = nil
     }
 
@@ -79,7 +81,7 @@ struct LossTrial: Sendable {
     /// `rate` is the trial's, `arriving` the rate of delivery now, both in bits a second; `total`: bytes sent so far.
     mutating func judge(rate: Double, arriving: Double?, total: Int64, now: MediaTime) -> Verdict {
         guard let running, now >= running.until else { return .running }
-        guard running.expected >= Self.fewest || now >= running.until + .seconds(2) else { return .running }
+        guard running.expected >= Self.fewestDatagrams || now >= running.until + .seconds(2) else { return .running }
         self.running = nil
         let share = running.expected > 0 ? max(0, Double(running.lost) / Double(running.expected)) : 0
         baselineUntil = now + .seconds(20)
@@ -87,7 +89,8 @@ struct LossTrial: Sendable {
         let sent = Double(total - running.sentTotal) * 8 / max(1e-3, (now - running.began).inSeconds)
         let less = 1 - sent / max(1, running.sent)
         let isFull = less > 0.05 && (arriving ?? 0) > (1 - 0.4 * less) * running.arriving
-        if running.expected >= Self.fewest, share < 0.4 * running.loss || isFull || share > Self.unrecoverable {
+        if running.expected >= Self.fewestDatagrams, share < 0.4 * running.loss || isFull || share > Self.unrecoverable
+        {
             baseline = min(share, running.loss)
             lowered = Lowered(rate: running.rate, loss: running.loss, to: rate, until: now + .seconds(5))
             return .congestion(arriving: isFull ? arriving : nil)

@@ -54,21 +54,22 @@ struct PathControl: Sendable {
         var newestArrived: MediaTime
         var holdTime: Duration
         /// Bytes that left behind that datagram in the same burst.
-        var newestRest = 0
+        var bytesBehindNewest = 0
     }
 
     /// Bytes of a full datagram.
-    static let datagram = 1200
+    static let datagramBytes = 1200
     /// Before the first report: bytes that may leave at once, and bytes that may be in flight. Ten and twelve full
     /// datagrams: enough to measure a train, little enough for a short queue.
     static let firstBurst = 12_000
     static let firstWindow = 14_400
     /// Bytes that may leave at once on a path that is known to be fast.
     static let largestBurst = 48_000
-    static let firstPacing = 20_000_000.0
+    /// The pacing rate until a train is measured, in bits a second.
+    static let firstPacingRate = 20_000_000.0
     /// The highest pacing rate in bits a second: far above a stream's rate, and low enough not to overflow the queue of
     /// an Ethernet switch's port.
-    static let fastest = 200_000_000.0
+    static let highestPacingRate = 200_000_000.0
     /// The lowest allowed rate in bits a second: enough for a small picture now and then.
     static let leastRate = 128_000.0
 
@@ -93,9 +94,9 @@ struct PathControl: Sendable {
     var newestFrame: UInt32?
     private var newestLeft = MediaTime.zero
     private var lastReport: MediaTime?
-    /// Nothing was in flight for `rest`, and of what was sent since then only `proven` bytes have arrived.
-    private var isAfterRest = false
-    private var proven = 0
+    /// Nothing was in flight for `idleTime`, and of what was sent since then only `arrivedAfterIdle` bytes have arrived.
+    private var isAfterIdle = false
+    private var arrivedAfterIdle = 0
     /// Since when the path is silent; nil if it isn't.
     private var silence: MediaTime?
     /// All that was in flight was taken for lost since the last report.
@@ -117,13 +118,13 @@ struct PathControl: Sendable {
         }
     }
 
-    // MARK: In
+    // MARK: Inputs
 
     /// Something was sent to this viewer; `bytes` on the wire.
     mutating func sent(bytes: Int, now: MediaTime) {
-        if flight.inFlight == 0, let lastReport, now - lastReport > Self.rest {
-            isAfterRest = true
-            proven = 0
+        if flight.inFlight == 0, let lastReport, now - lastReport > Self.idleTime {
+            isAfterIdle = true
+            arrivedAfterIdle = 0
         }
         flight.send(bytes, now: now)
         growth.sent(bytes)
@@ -136,11 +137,11 @@ struct PathControl: Sendable {
             self.silence = nil
             resume(after: now - silence, now: now)
         }
-        flight.arrived(sentAt: report.newestSent, rest: report.newestRest, now: now)
+        flight.arrived(sentAt: report.newestSent, bytesBehind: report.bytesBehindNewest, now: now)
         hasGivenUp = false
         lastReport = now
-        proven += report.arrivals.reduce(0) { $0 + $1.newBytes }
-        if proven >= Self.proof { isAfterRest = false }
+        arrivedAfterIdle += report.arrivals.reduce(0) { $0 + $1.newBytes }
+        if arrivedAfterIdle >= Self.idleProof { isAfterIdle = false }
         let roundTrip = (now - report.newestSent - report.holdTime).inSeconds
         let isValid = report.newestSent >= validFrom
         if isValid {
@@ -220,12 +221,12 @@ struct PathControl: Sendable {
 
     /// When to call `timePassed`.
     var deadline: MediaTime? {
-        guard silence == nil, flight.inFlight > 0, let since = flight.since else { return nil }
+        guard silence == nil, flight.inFlight > 0, let since = flight.unansweredSince else { return nil }
         return since + (hasGivenUp ? silenceTimeout : tailTimeout)
     }
 
     mutating func timePassed(now: MediaTime) {
-        guard let deadline, deadline <= now, let since = flight.since else { return }
+        guard let deadline, deadline <= now, let since = flight.unansweredSince else { return }
         flight.giveUp()
         hasGivenUp = true
         guard now >= since + silenceTimeout else { return }
@@ -255,7 +256,7 @@ struct PathControl: Sendable {
         growth.restart(now: now)
     }
 
-    // MARK: Out
+    // MARK: Outputs
 
     /// The bandwidth estimate in bits a second, for everything on the wire: frames, parity, retransmissions.
     var rate: Int { Int(clamping: allowed) }
@@ -266,44 +267,46 @@ struct PathControl: Sendable {
     /// The pacing rate of a frame's datagrams, in bits a second.
     var pacingRate: Int {
         guard let train = trains.rate else {
-            return Int(clamping: max(allowed * 1.25, min(Self.firstPacing, Self.fastest)))
+            return Int(clamping: max(allowed * 1.25, min(Self.firstPacingRate, Self.highestPacingRate)))
         }
         // Slightly above the path's rate, so that trains still measure it, without overflowing a short queue.
         if isBound, growth.isCareful {
             let known = trains.isStretched && !growth.distrustsTrains ? 1.05 * train : 0
-            return Int(clamping: min(max(1.1 * allowed, known), Self.fastest))
+            return Int(clamping: min(max(1.1 * allowed, known), Self.highestPacingRate))
         }
         let pace = growth.distrustsTrains ? 4 * allowed : max(1.5 * train, 1.25 * allowed)
-        return Int(clamping: max(allowed, min(pace, Self.fastest)))
+        return Int(clamping: max(allowed, min(pace, Self.highestPacingRate)))
     }
 
     /// Bytes that may leave at once after a pause; one datagram always may.
     var burst: Int {
         guard trains.rate != nil else { return Self.firstBurst }
         let burst = isBound && growth.isCareful ? 0 : pacingRate / 8 / 200
-        return min(Self.largestBurst, max(2 * Self.datagram, burst))
+        return min(Self.largestBurst, max(2 * Self.datagramBytes, burst))
     }
 
     /// The most bytes that may be in flight. At that, nothing more is sent and the encoder is held.
     var congestionWindow: Int {
         if isSilent { return 0 }
         // After a rest the path may have changed: only as much as a short queue holds is sent until it is answered.
-        return isAfterRest ? min(fullWindow, Self.restWindow) : fullWindow
+        return isAfterIdle ? min(fullWindow, Self.windowAfterIdle) : fullWindow
     }
 
-    private static let rest = Duration.seconds(1)
-    private static let restWindow = 32_000
-    private static let proof = 8 * datagram
+    /// After an idle time of this length, only `windowAfterIdle` bytes may be in flight until `idleProof` bytes have
+    /// arrived.
+    private static let idleTime = Duration.seconds(1)
+    private static let windowAfterIdle = 32_000
+    private static let idleProof = 8 * datagramBytes
 
     private var fullWindow: Int {
         // Seconds between two reports of the viewer.
         let report = 0.025
-        let unladen = rtt.minimum + report + delay.jitter
-        if congestion != nil { return max(6 * Self.datagram, Int(clamping: allowed * (unladen + 0.02) / 8)) }
+        let baseDelay = rtt.minimum + report + delay.jitter
+        if congestion != nil { return max(6 * Self.datagramBytes, Int(clamping: allowed * (baseDelay + 0.02) / 8)) }
         guard let train = trains.rate else { return Self.firstWindow }
         // A path far faster than the stream mustn't make a keyframe wait for the window.
-        let carried = !isBound && train > 3 * allowed ? min(train, Self.fastest) : allowed
-        return max(10 * Self.datagram, Int(clamping: carried * (unladen + 0.06) / 8))
+        let carried = !isBound && train > 3 * allowed ? min(train, Self.highestPacingRate) : allowed
+        return max(10 * Self.datagramBytes, Int(clamping: carried * (baseDelay + 0.06) / 8))
     }
 
     /// Bytes that are in flight, or whose arrival isn't reported yet.

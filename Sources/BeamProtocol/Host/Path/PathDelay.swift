@@ -14,10 +14,11 @@ struct PathDelay: Sendable {
         var delay = 0.0
     }
 
+    /// The base is the minimum of ten steps of this length; the queueing delay is the minimum of `recent`.
     private static let historyStep = Duration.seconds(1)
     private static let recent = Duration.milliseconds(100)
     /// The least number of samples for a queueing delay, however old they are.
-    private static let fewest = 4
+    private static let fewestSamples = 4
 
     /// The most jitter that is learnt, in seconds. Bounded, because the congestion window and the thresholds grow with
     /// it.
@@ -47,12 +48,12 @@ struct PathDelay: Sendable {
     /// The queueing delay in seconds, and when the oldest datagram that it was measured on had left; nil without enough
     /// samples.
     func queue(now: MediaTime) -> (delay: Double, sentSince: MediaTime)? {
-        guard let base, samples.count >= Self.fewest else { return nil }
+        guard let base, samples.count >= Self.fewestSamples else { return nil }
         var least = Double.infinity
         var sent = MediaTime.distantFuture
         for back in 0..<samples.count {
             let sample = samples[back: back]
-            if back >= Self.fewest, now - sample.seen > Self.recent { break }
+            if back >= Self.fewestSamples, now - sample.seen > Self.recent { break }
             least = min(least, sample.delay)
             sent = min(sent, sample.sent)
         }

@@ -2,6 +2,7 @@ import BeamMedia
 
 /// The share of datagrams lost before recovery, decaying over about a second.
 struct PathLoss: Sendable {
+    /// The time constant of the decay, in seconds.
     private static let memory = 1.0
     private var expected = 0.0
     private var lost = 0.0

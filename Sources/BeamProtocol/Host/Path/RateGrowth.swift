@@ -82,7 +82,7 @@ extension PathControl {
         if let train = trains.rate, trains.isFresh(now: now), !growth.distrustsTrains {
             raised = grown(towards: train, isFilled: isFilled, now: now)
         } else {
-            raised = isFilled ? grownBlindly(now: now) : allowed
+            raised = isFilled ? grownWithoutTrains(now: now) : allowed
         }
         allowed = min(highest, raised)
     }
@@ -102,7 +102,7 @@ extension PathControl {
     }
 
     /// Growth without trains: fast below the last ceiling, slow around it, faster above it.
-    private func grownBlindly(now: MediaTime) -> Double {
+    private func grownWithoutTrains(now: MediaTime) -> Double {
         let ceiling = growth.ceiling ?? 2 * highest
         if allowed > 0.9 * ceiling, allowed < 1.1 * ceiling {
             // The longer no queue is seen, the less likely the ceiling still holds.

@@ -15,7 +15,8 @@ struct TrainRate: Sendable {
         var isStretched = false
     }
 
-    private static let datagram = 1200
+    /// Bytes of a full datagram.
+    private static let datagramBytes = 1200
     /// An upper bound in bits a second: more is never needed, and the clocks aren't precise enough to measure it.
     private static let highest = 2e9
 
@@ -41,11 +42,12 @@ struct TrainRate: Sendable {
     mutating func add(
         _ frame: PathControl.FrameArrival, isOver: Bool, current: Double, jitter: Double, now: MediaTime
     ) {
-        let bytes = frame.bytes - Self.datagram
+        let bytes = frame.bytes - Self.datagramBytes
         let spread = Self.seconds(frame.firstArrived, frame.lastArrived)
         slowTrain = nil
         guard bytes > 0, spread >= 0 else { return }
-        guard bytes >= 4 * Self.datagram || (bytes >= Self.datagram && Double(bytes * 8) >= 0.008 * current) else {
+        guard bytes >= 4 * Self.datagramBytes || (bytes >= Self.datagramBytes && Double(bytes * 8) >= 0.008 * current)
+        else {
             return
         }
         let sendSpread = max(0, Self.seconds(frame.firstSent, frame.lastSent))
@@ -55,7 +57,7 @@ struct TrainRate: Sendable {
             isStretched = spread > 1.15 * sendSpread + 0.001
         } else {
             // The rest of the frame may still arrive, so only a train far slower than it left counts as stretched.
-            let sentRate = Double(max(0, frame.sentBytes - Self.datagram) * 8) / max(sendSpread, 1e-6)
+            let sentRate = Double(max(0, frame.sentBytes - Self.datagramBytes) * 8) / max(sendSpread, 1e-6)
             isStretched = rate < 0.6 * sentRate && spread > 0.005
         }
         // A nearly complete frame may have waited for a retransmission.

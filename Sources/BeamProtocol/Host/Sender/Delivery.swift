@@ -22,6 +22,7 @@ struct Delivery: Sendable {
     private var lastProbe: MediaTime?
     private var clock = ReportClock()
     private var meter = RateMeter()
+    /// The most frames kept in `reported`.
     private static let remembered = 64
     /// The least and the most retransmissions that leave at once: one or two on a slow path. On others, 10 ms' worth
     /// (`resendBurstTime`, in seconds).
@@ -56,6 +57,7 @@ struct Delivery: Sendable {
         !path.isBound && path.loss > 0.02 && path.roundTrip.map { $0 > Self.longTrip } ?? false
     }
 
+    /// From this round-trip time on, retransmissions are duplicated.
     private static let longTrip = Duration.milliseconds(20)
 
     /// How long a request for a part that was just sent again is ignored: the retransmission can't have arrived yet.
@@ -103,7 +105,7 @@ struct Delivery: Sendable {
         }
         self.report.arrivals.removeAll(keepingCapacity: true)
         var newest: (sent: MediaTime, age: Duration)?
-        self.report.newestRest = 0
+        self.report.bytesBehindNewest = 0
         for arrival in report.arrivals {
             guard let frame = log.frame(arrival.frame), Int(arrival.received) <= frame.sent,
                 let departure = log.departure(of: arrival.frame, part: Int(arrival.highest)),
@@ -123,7 +125,7 @@ struct Delivery: Sendable {
                     isComplete: parts == frame.partCount))
             if newest.map({ $0.sent <= departure.time }) ?? true {
                 newest = (departure.time, .microseconds(Int64(arrival.lastAge)))
-                self.report.newestRest =
+                self.report.bytesBehindNewest =
                     max(0, departure.parts - 1 - Int(arrival.highest)) * MediaLimits.datagramLength
             }
         }
@@ -157,6 +159,7 @@ struct Delivery: Sendable {
         self.report.lost += min(missed, expected)
     }
 
+    /// Totals that differ by more datagrams than this can't be of one report interval.
     private static let mostCounted = 100_000
 
     /// Stores how many parts of a frame have arrived, and returns the number before.

@@ -24,6 +24,7 @@ struct RetransmissionQueue: Sendable {
     private var recent: [Part] = []
     private var nextRecent = 0
     private var departures: [Part: MediaTime] = [:]
+    /// The most parts kept in `recent`.
     private static let remembered = 256
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
@@ -43,7 +44,9 @@ struct RetransmissionQueue: Sendable {
 
     /// Takes a request. `pause`: how long a retransmission may take to arrive, during which requests for it are
     /// ignored. False if more parts would wait than may.
-    mutating func ask(_ parts: some Sequence<Int>, of frame: SequenceNumber, pause: Duration, now: MediaTime) -> Bool {
+    mutating func request(
+        _ parts: some Sequence<Int>, of frame: SequenceNumber, pause: Duration, now: MediaTime
+    ) -> Bool {
         for number in parts {
             let part = Part(frame: frame, part: number)
             if let departure = departures[part], now - departure < pause { continue }

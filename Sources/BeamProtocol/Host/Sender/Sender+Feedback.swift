@@ -12,8 +12,8 @@ extension Sender {
 
     /// Takes a report of how frames have arrived.
     mutating func take(_ report: Feedback.Report, now: MediaTime) -> Verdict {
-        let falsehoods = report.arrivals.count { isFalse($0) }
-        if case .evict(let reason) = rateLimits.stated(falsehoods: falsehoods, now: now) {
+        let falseReports = report.arrivals.count { isFalse($0) }
+        if case .evict(let reason) = rateLimits.stated(falseReports: falseReports, now: now) {
             return .evict(reason: reason)
         }
         delivery?.take(report, now: now)
@@ -37,7 +37,7 @@ extension Sender {
         let sent = 0..<frame.sent
         let parts = missing.parts.isEmpty ? [sent] : missing.parts.map { $0.clamped(to: sent) }
         let count = parts.reduce(0) { $0 + $1.count }
-        if case .evict(let reason) = rateLimits.partsAsked(count, now: now) { return .evict(reason: reason) }
+        if case .evict(let reason) = rateLimits.partsRequested(count, now: now) { return .evict(reason: reason) }
         // Parts that the viewer misses are no longer in flight.
         if let last = parts.map(\.upperBound).max(), last > 0,
             let departure = delivery.log.departure(of: missing.frame, part: last - 1)
@@ -45,7 +45,7 @@ extension Sender {
             self.delivery?.path.heard(sentBefore: departure.time, now: now)
         }
         let hasRoom =
-            self.delivery?.retransmissions.ask(
+            self.delivery?.retransmissions.request(
                 parts.joined(), of: missing.frame, pause: delivery.resendPause, now: now) ?? true
         guard !hasRoom else { return .none }
         self.delivery?.retransmissions.removeAll()
@@ -68,7 +68,7 @@ extension Sender {
         return silence > Self.longestSilence || !cursor.isStreaming
     }
 
-    // MARK: What its path says to the layer
+    // MARK: Contribution to the layer
 
     /// The share of a full datagram that isn't headers.
     private static let payloadShare = Double(MediaForm.version2.payloadLength) / Double(MediaLimits.datagramLength)

@@ -35,14 +35,14 @@ struct Sender: Sendable {
     private var bucket: TokenBucket
     private var tail = TailProbe()
     /// When the token bucket allows the next burst; nil while none waits for it.
-    private var paidAt: MediaTime?
+    private var burstAllowedAt: MediaTime?
     /// When the next retransmission may leave; nil while none waits.
-    private var resendAt: MediaTime?
+    private var retransmissionAt: MediaTime?
     /// The congestion window is full, or the path silent.
     private(set) var isBlocked = false
     private var nextProbe: MediaTime?
     /// When to repeat the keyframe request for this viewer, in case it got lost.
-    private var keyframeAgain: MediaTime?
+    private var keyframeRetry: MediaTime?
     /// The position of the frame begun last.
     private(set) var lastBegun: Int?
 
@@ -123,7 +123,7 @@ struct Sender: Sendable {
     mutating func step(
         _ layer: inout SimulcastLayer, sealer: DatagramSealer, parityShare: Double, now: MediaTime
     ) -> Step {
-        paidAt = nil
+        burstAllowedAt = nil
         isBlocked = false
         guard let address = destination.address else { return .none }
         while true {
@@ -132,7 +132,7 @@ struct Sender: Sendable {
                 cursor = Cursor()
                 return .fellBehind
             }
-            guard !isSilent, room >= 0 else {
+            guard !isSilent, windowSpace >= 0 else {
                 isBlocked = true
                 return .none
             }
@@ -143,7 +143,7 @@ struct Sender: Sendable {
                 return .unsendable(position: current.position)
             }
             guard let burst = takeBurst(current, of: &layer, to: address, now: now) else {
-                if paidAt != nil { return .none }
+                if burstAllowedAt != nil { return .none }
                 cursor.current = nil
                 continue
             }
@@ -176,10 +176,10 @@ struct Sender: Sendable {
     private static let latestBegin = Duration.milliseconds(5)
 
     /// Bytes left in the congestion window. One datagram may be sent unless this is negative.
-    private var room: Int { delivery.map { $0.path.congestionWindow - $0.path.inFlight } ?? .max }
+    private var windowSpace: Int { delivery.map { $0.path.congestionWindow - $0.path.inFlight } ?? .max }
 
-    /// Takes the next burst of the frame. Returns nil and sets `paidAt` if the bucket holds too little; nil without
-    /// `paidAt` if nothing of the frame is left.
+    /// Takes the next burst of the frame. Returns nil and sets `burstAllowedAt` if the bucket holds too little; nil without
+    /// `burstAllowedAt` if nothing of the frame is left.
     private mutating func takeBurst(
         _ current: Cursor.Current, of layer: inout SimulcastLayer, to address: NetworkAddress, now: MediaTime
     ) -> Step? {
@@ -188,7 +188,7 @@ struct Sender: Sendable {
         followPath(now: now)
         let limit = min(
             pace.burstBytes(holding: bucket.level(now: now)),
-            max(1, room / MediaLimits.datagramLength) * MediaLimits.datagramLength)
+            max(1, windowSpace / MediaLimits.datagramLength) * MediaLimits.datagramLength)
         let isParity = current.sent >= cut.length
         let (start, end) =
             isParity
@@ -197,7 +197,7 @@ struct Sender: Sendable {
         guard start < end else { return nil }
         let range = start..<min(start + limit, end)
         if let time = bucket.take(range.count, now: now) {
-            paidAt = time
+            burstAllowedAt = time
             return nil
         }
         let begins = cursor.current == nil
@@ -228,7 +228,7 @@ struct Sender: Sendable {
     private mutating func begin(_ frame: LayerFrame, at position: Int, _ cut: LayerFrame.Cut, now: MediaTime) {
         cursor = Cursor(current: Cursor.Current(position: position), next: .frame(position: position + 1))
         lastBegun = position
-        keyframeAgain = nil
+        keyframeRetry = nil
         tail.frameSent(now: now)
         totals.frames += 1
         if frame.unit.isKeyframe { totals.keyframes += 1 }
@@ -273,14 +273,14 @@ struct Sender: Sendable {
     mutating func nextRetransmission(
         _ layer: SimulcastLayer, sealer: DatagramSealer, memory: inout [UInt8], now: MediaTime
     ) -> MediaBurst? {
-        resendAt = nil
+        retransmissionAt = nil
         guard delivery != nil, let due = delivery?.retransmissions.due else { return nil }
         guard let address = destination.address, !isSilent else {
             delivery?.retransmissions.removeAll()
             return nil
         }
         guard due <= now else {
-            resendAt = due
+            retransmissionAt = due
             return nil
         }
         guard let length = takeRetransmission(layer, sealer: sealer, memory: &memory, now: now) else { return nil }
@@ -298,7 +298,7 @@ struct Sender: Sendable {
             let limit = delivery?.resendBurst ?? 1
             let cost = min(limit, delivery?.retransmissions.nextCount ?? 0) * MediaLimits.datagramLength
             if let time = delivery?.payResend(cost, now: now) {
-                resendAt = time
+                retransmissionAt = time
                 return nil
             }
             let duplicating = delivery?.wantsDuplicates ?? false
@@ -311,11 +311,11 @@ struct Sender: Sendable {
             // The frame is no longer kept.
             delivery?.returnResend(cost)
         }
-        resendAt = delivery?.retransmissions.due
+        retransmissionAt = delivery?.retransmissions.due
         return nil
     }
 
-    // MARK: Beginning anew
+    // MARK: Starting and stopping
 
     /// Begins with the keyframe at `position`.
     mutating func begin(at position: Int) { cursor = Cursor(current: nil, next: .frame(position: position)) }
@@ -329,7 +329,7 @@ struct Sender: Sendable {
     /// A keyframe was requested for this viewer.
     mutating func waitForKeyframe(now: MediaTime) {
         // Version 1 viewers get a keyframe every two seconds anyway.
-        if form == .version2 { keyframeAgain = now + Self.keyframePatience }
+        if form == .version2 { keyframeRetry = now + Self.keyframePatience }
     }
 
     /// Drops all that is in flight or waiting as too late; the next keyframe replaces it.
@@ -361,11 +361,11 @@ struct Sender: Sendable {
     mutating func stop() -> Bool {
         cursor = Cursor()
         tail.stop()
-        keyframeAgain = nil
+        keyframeRetry = nil
         return destination.stop()
     }
 
-    // MARK: Time
+    // MARK: Deadlines
 
     /// What the caller has to do.
     enum Due: Hashable, Sendable {
@@ -395,13 +395,13 @@ struct Sender: Sendable {
         func consider(_ time: MediaTime?, _ reason: SenderWaitReason) {
             if let time, time < next.until { next = (time, reason) }
         }
-        consider(paidAt, .pace)
-        consider(resendAt, .retransmission)
+        consider(burstAllowedAt, .pace)
+        consider(retransmissionAt, .retransmission)
         consider(destination.target.map { $0.lastHello + HostLimits.streamTimeout }, .hello)
         consider(validation.expiry, .addressValidation)
         if destination.isSet {
             consider(tail.deadline, .tail)
-            if !cursor.isStreaming, !isSilent { consider(keyframeAgain, .keyframe) }
+            if !cursor.isStreaming, !isSilent { consider(keyframeRetry, .keyframe) }
             if isSilent { consider(nextProbe, .probe) } else { consider(delivery?.path.deadline, .path) }
         }
         return next
@@ -427,8 +427,8 @@ struct Sender: Sendable {
             if isSilent { return .fellSilent }
         }
         if tail.take(now: now) { return .tail }
-        if !cursor.isStreaming, let keyframeAgain, keyframeAgain <= now {
-            self.keyframeAgain = nil
+        if !cursor.isStreaming, let keyframeRetry, keyframeRetry <= now {
+            self.keyframeRetry = nil
             return .needsKeyframe
         }
         return .none

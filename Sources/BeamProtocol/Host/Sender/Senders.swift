@@ -135,7 +135,7 @@ struct Senders: Sendable {
         return index
     }
 
-    // MARK: What they say to their layers
+    // MARK: Contributions to the layers
 
     /// Stores the sender's contribution. True if it has changed.
     mutating func note(_ contribution: Contribution, at index: Int) -> Bool {

@@ -30,21 +30,21 @@ struct ViewerRateLimits: Sendable {
     private static let keyframeRequests = 300
     private static let keyframeRequestRate = 20
     /// The most parts requested in relation to those sent. At 50 % loss, with each duplicate lost as well, it is 2.
-    private static let mostAskedShare = 3
+    private static let mostRequestedRatio = 3
     /// Fewer requested parts than this aren't judged.
-    private static let fewAsked = 20_000
-    private static let askedMemory = Duration.seconds(10)
+    private static let fewRequested = 20_000
+    private static let requestedMemory = Duration.seconds(10)
     /// The longest time without a report from a viewer whose hellos arrive.
     static let longestSilence = Duration.seconds(60)
 
     // These buckets count datagrams, statements or requests instead of bytes, hence 8 “bits” each.
     private var feedback = TokenBucket(capacity: 100, bitsPerSecond: feedbackRate * 8)
     private var excess = TokenBucket(capacity: excessFeedback, bitsPerSecond: excessFeedbackRate * 8)
-    private var falsehoods = TokenBucket(capacity: falseStatements, bitsPerSecond: falseStatementRate * 8)
+    private var falseReports = TokenBucket(capacity: falseStatements, bitsPerSecond: falseStatementRate * 8)
     private var keyframeBudget = TokenBucket(capacity: keyframes * keyframeInterval, bitsPerSecond: 8)
     private var requestBudget = TokenBucket(capacity: keyframeRequests, bitsPerSecond: keyframeRequestRate * 8)
-    private var askedSince: MediaTime?
-    private var asked = 0
+    private var requestedSince: MediaTime?
+    private var requested = 0
     private var sent = 0
 
     /// Counts a feedback datagram.
@@ -55,9 +55,9 @@ struct ViewerRateLimits: Sendable {
     }
 
     /// Counts reports that can't be true: of parts that were never sent.
-    mutating func stated(falsehoods count: Int, now: MediaTime) -> Verdict {
+    mutating func stated(falseReports count: Int, now: MediaTime) -> Verdict {
         guard count > 0 else { return .accept }
-        for _ in 0..<min(count, 100) where falsehoods.take(1, now: now) != nil {
+        for _ in 0..<min(count, 100) where falseReports.take(1, now: now) != nil {
             return .evict(reason: "it acknowledged what was never sent")
         }
         return .accept
@@ -81,17 +81,17 @@ struct ViewerRateLimits: Sendable {
     }
 
     /// Counts parts requested again.
-    mutating func partsAsked(_ count: Int, now: MediaTime) -> Verdict {
+    mutating func partsRequested(_ count: Int, now: MediaTime) -> Verdict {
         begin(now)
-        asked += min(count, Self.fewAsked)
-        guard asked > Self.fewAsked, asked > sent * Self.mostAskedShare else { return .accept }
+        requested += min(count, Self.fewRequested)
+        guard requested > Self.fewRequested, requested > sent * Self.mostRequestedRatio else { return .accept }
         return .evict(reason: "it asked for everything again")
     }
 
     private mutating func begin(_ now: MediaTime) {
-        if let askedSince, now - askedSince <= Self.askedMemory { return }
-        askedSince = now
-        asked /= 2
+        if let requestedSince, now - requestedSince <= Self.requestedMemory { return }
+        requestedSince = now
+        requested /= 2
         sent /= 2
     }
 }

@@ -46,7 +46,7 @@ struct LayerDemand: Sendable {
             followers > 1
             && senders.contains { sender in
                 guard sender.isReachable, case .bound(let own) = sender.path else { return false }
-                return Double(own) < LayerRate.alike * needed
+                return Double(own) < LayerRate.comparable * needed
             }
         parityShare = parity
         var demand = StreamDemand(isWatched: isWatched || isExpected)

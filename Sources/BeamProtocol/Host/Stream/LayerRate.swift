@@ -16,7 +16,7 @@ enum LayerRate {
 
     /// Paths that carry at least this share of the best one count as equal to it: estimates of viewers on one link
     /// differ by about as much.
-    static let alike = 0.8
+    static let comparable = 0.8
     /// Half of the frames take about this share of the bits, because reference frames are larger than disposable ones.
     static let halfOfFrames = 0.55
 
@@ -41,7 +41,7 @@ enum LayerRate {
     /// Of the paths equal to the best, the rate that all but a quarter can carry, so that a few low estimates change
     /// nothing.
     private static func full(_ rates: [Int]) -> Int {
-        let least = Double(rates[rates.count - 1]) * alike
+        let least = Double(rates[rates.count - 1]) * comparable
         let first = rates.firstIndex { Double($0) >= least } ?? 0
         return rates[first + (rates.count - first) / 4]
     }

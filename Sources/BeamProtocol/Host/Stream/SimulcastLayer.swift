@@ -42,10 +42,10 @@ struct SimulcastLayer: Sendable {
     /// The position of the newest keyframe that is still in the ring.
     private(set) var keyframePosition: Int?
     /// Memory of removed frames, reused for new ones.
-    private var spare: [[UInt8]] = []
+    private var freeBuffers: [[UInt8]] = []
 
     /// Buffers kept for reuse: two forms and parity, for the frame being sent and the next one.
-    private static let mostSpare = 6
+    private static let mostFreeBuffers = 6
 
     init(_ number: Int, limits: Pacing) {
         self.number = number
@@ -69,7 +69,7 @@ struct SimulcastLayer: Sendable {
         return totalBytes - frame.endByte + frame.unit.range.count
     }
 
-    // MARK: In
+    // MARK: Adding frames
 
     mutating func push(_ frame: EncodedFrame, now: MediaTime) {
         let length = frame.unit.range.count
@@ -100,8 +100,8 @@ struct SimulcastLayer: Sendable {
     ) throws(FragmentationError) {
         let index = position - start
         guard frames[index].cut(form) == nil else { return }
-        let number = giveNumber(index)
-        var memory = spare.popLast() ?? []
+        let number = assignNumber(index)
+        var memory = freeBuffers.popLast() ?? []
         do throws(FragmentationError) {
             switch form {
             case .version1:
@@ -124,7 +124,7 @@ struct SimulcastLayer: Sendable {
         }
     }
 
-    private mutating func giveNumber(_ index: Int) -> SequenceNumber {
+    private mutating func assignNumber(_ index: Int) -> SequenceNumber {
         if let number = frames[index].number { return number }
         let first = frames[...index].lastIndex { $0.number != nil }.map { $0 + 1 } ?? 0
         for unnumbered in first...index {
@@ -141,7 +141,7 @@ struct SimulcastLayer: Sendable {
         _ index: Int, _ number: SequenceNumber, share: Double, sealedBy sealer: DatagramSealer
     ) throws(FragmentationError) {
         guard share > 0 else { return }
-        var memory = spare.popLast() ?? []
+        var memory = freeBuffers.popLast() ?? []
         let cutter = try FrameCutter(
             frames[index].encoded, as: .version2, isAfterDisposable: frames[index].isAfterDisposable)
         let length = try cutter.writeParity(
@@ -157,7 +157,7 @@ struct SimulcastLayer: Sendable {
         return true
     }
 
-    // MARK: Letting go
+    // MARK: Removing frames
 
     /// Removes frames before `needed` (nil: no sender needs any), except those that a joining viewer may begin with,
     /// and frames that are too old or exceed the memory limit. Returns how many of them were sent to nobody.
@@ -230,6 +230,6 @@ struct SimulcastLayer: Sendable {
     }
 
     private mutating func keep(_ cut: LayerFrame.Cut?) {
-        if spare.count < Self.mostSpare, let cut { spare.append(cut.memory) }
+        if freeBuffers.count < Self.mostFreeBuffers, let cut { freeBuffers.append(cut.memory) }
     }
 }
