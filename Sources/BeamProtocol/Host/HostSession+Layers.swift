@@ -12,7 +12,7 @@ extension HostSession {
         guard isWatched(layer) || isExpected(layer) else { return }
         if frame.isKeyframe {
             keyframeCame(layer, now: now)
-        } else if isNeededByNobody(layer) {
+        } else if allAwaitKeyframe(layer) {
             return countDropped(in: layer)
         }
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
@@ -21,7 +21,7 @@ extension HostSession {
         var hasFallenBehind = false
         for index in senders.indices where senders[index].layer == layer {
             let patience =
-                canMove(index, reachable: reachable) ? Self.patienceInCompany : configuration.pacing.queueTime
+                canMove(index, reachable: reachable) ? Self.queueTimeIfMovable : configuration.pacing.queueTime
             if senders[index].pushed(stream.layers[layer], patience: patience, now: now) == .fellBehind {
                 hasFallenBehind = true
                 fellBehind(index, now: now)
@@ -33,10 +33,10 @@ extension HostSession {
 
     /// How long frames may wait for a viewer that can move to the reduced layer: longer than most interruptions of a
     /// good path, shorter than a freeze that a person notices.
-    private static let patienceInCompany = Duration.milliseconds(200)
+    private static let queueTimeIfMovable = Duration.milliseconds(200)
 
     /// All viewers of the layer wait for a keyframe, so a frame that isn't one is of no use.
-    private func isNeededByNobody(_ layer: Int) -> Bool {
+    private func allAwaitKeyframe(_ layer: Int) -> Bool {
         guard !isExpected(layer) || stream.layers[layer].keyframePosition == nil else { return false }
         return !senders.indices.contains {
             senders[$0].layer == layer && senders[$0].destination.isSet && senders[$0].cursor.next != .keyframe
@@ -52,7 +52,7 @@ extension HostSession {
         }
         if needed == nil, isExpected(layer) { needed = stream.layers[layer].keyframePosition }
         var count = 0
-        if hasFallenBehind, isNeededByNobody(layer) {
+        if hasFallenBehind, allAwaitKeyframe(layer) {
             // Senders in the middle of a frame finish it.
             let current = senders.indices.compactMap {
                 senders[$0].layer == layer ? senders[$0].cursor.current?.position : nil
@@ -295,9 +295,9 @@ extension HostSession {
 
     /// A viewer leaves the full layer if its path carries less than this share of the layer's bit rate: then even half
     /// of the frames are too many.
-    private static let slow = LayerRate.halfOfFrames
+    private static let leaveShare = LayerRate.halfOfFrames
     /// A viewer returns when its path carries this share of the full layer's peak bit rate of the last minute.
-    private static let fastEnough = 0.7
+    private static let returnShare = 0.7
     /// The most devices whose hysteresis is kept.
     private static let mostRemembered = 64
 
@@ -334,13 +334,13 @@ extension HostSession {
         let (rate, isBound) = (Double(delivery.path.rate), delivery.path.isBound)
         if senders[index].layer == SimulcastLayer.full {
             let use = stream.layers[SimulcastLayer.full].use.current(now: now)
-            let isSlow = best.map { isBound && rate < min(Double($0), use) * Self.slow } ?? false
+            let isSlow = best.map { isBound && rate < min(Double($0), use) * Self.leaveShare } ?? false
             if senders[index].hysteresis.isFarSlower(isSlow, now: now) {
                 move(index, to: SimulcastLayer.reduced, now: now)
             }
         } else {
             let use = stream.layers[SimulcastLayer.full].use.peak(now: now)
-            let isFast = best.map { !isBound || rate > min(Double($0), use) * Self.fastEnough } ?? true
+            let isFast = best.map { !isBound || rate > min(Double($0), use) * Self.returnShare } ?? true
             let mayReturn = senders[index].hysteresis.isFastEnough(isFast, now: now)
             if mayReturn || isAlone { move(index, to: SimulcastLayer.full, now: now) }
         }

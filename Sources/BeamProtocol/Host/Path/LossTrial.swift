@@ -22,7 +22,7 @@ struct LossTrial: Sendable {
     private struct Lowered: Sendable {
         var rate: Double
         var loss: Double
-        var to: Double
+        var newRate: Double
         var until: MediaTime
     }
 
@@ -39,9 +39,9 @@ struct LossTrial: Sendable {
     private static let trialTime = Duration.milliseconds(600)
     private static let fewestDatagrams = 60
     /// At more than this share lost, recovery can't keep up: send less, whatever the cause.
-    private static let unrecoverable = 0.35
+    private static let unrecoverableLoss = 0.35
     /// Recovery copes with a share lost below this.
-    private static let tolerable = 0.08
+    private static let tolerableLoss = 0.08
     /// At or below this rate, in bits a second, no trial is made: there is hardly less to send.
     static let leastRate = 300_000.0
 
@@ -57,7 +57,7 @@ struct LossTrial: Sendable {
     /// rate (`isCareful`).
     func tolerated(now: MediaTime, isCareful: Bool) -> Double {
         let baseline = now < baselineUntil ? baseline : 0
-        return isCareful ? 1.5 * baseline + 0.02 : min(0.5, max(Self.tolerable, 1.5 * baseline))
+        return isCareful ? 1.5 * baseline + 0.02 : min(0.5, max(Self.tolerableLoss, 1.5 * baseline))
     }
 
     /// `rate`, `loss`, `sent` and `arriving` are those before the trial; `total`: bytes sent so far; `roundTrip`:
@@ -89,10 +89,11 @@ struct LossTrial: Sendable {
         let sent = Double(total - running.sentTotal) * 8 / max(1e-3, (now - running.began).inSeconds)
         let less = 1 - sent / max(1, running.sent)
         let isFull = less > 0.05 && (arriving ?? 0) > (1 - 0.4 * less) * running.arriving
-        if running.expected >= Self.fewestDatagrams, share < 0.4 * running.loss || isFull || share > Self.unrecoverable
+        if running.expected >= Self.fewestDatagrams,
+            share < 0.4 * running.loss || isFull || share > Self.unrecoverableLoss
         {
             baseline = min(share, running.loss)
-            lowered = Lowered(rate: running.rate, loss: running.loss, to: rate, until: now + .seconds(5))
+            lowered = Lowered(rate: running.rate, loss: running.loss, newRate: rate, until: now + .seconds(5))
             return .congestion(arriving: isFull ? arriving : nil)
         }
         baseline = max(share, running.loss)
@@ -102,7 +103,9 @@ struct LossTrial: Sendable {
     /// The rate before the last trial, if the loss has come back: then it had gone by chance, not because of the lower
     /// rate.
     mutating func reconsidered(rate: Double, loss: Double, now: MediaTime) -> Double? {
-        guard let lowered, now < lowered.until, rate < 1.05 * lowered.to, loss < Self.unrecoverable else { return nil }
+        guard let lowered, now < lowered.until, rate < 1.05 * lowered.newRate, loss < Self.unrecoverableLoss else {
+            return nil
+        }
         guard loss > max(0.5 * lowered.loss, 0.02) else { return nil }
         baseline = max(baseline, lowered.loss)
         baselineUntil = now + .seconds(20)
@@ -122,9 +125,9 @@ struct LossTrial: Sendable {
 
 extension PathControl {
     /// How long loss has to last: a datagram that was only overtaken counts as lost for a moment.
-    private static let lasting = Duration.milliseconds(200)
+    private static let leastLossTime = Duration.milliseconds(200)
     /// A share lost up to this isn't examined.
-    private static let small = 0.03
+    private static let negligibleLoss = 0.03
 
     /// After the rate was lowered: reports of the next round trip are still about the old rate.
     mutating func forgetLosses(now: MediaTime) {
@@ -137,7 +140,7 @@ extension PathControl {
             return
         }
         let tolerated = trial.tolerated(now: now, isCareful: growth.isCareful)
-        guard losses.share > min(Self.small, tolerated), losses.weight >= 60 else {
+        guard losses.share > min(Self.negligibleLoss, tolerated), losses.weight >= 60 else {
             lossySince = nil
             return
         }
@@ -145,7 +148,7 @@ extension PathControl {
         lossySince = since
         // Heavy loss over many datagrams is acted on without waiting.
         let isClear = losses.share > 0.4 && losses.weight >= 150
-        guard isClear || now >= since + Self.lasting, let arriving = delivered.rate(over: 0.3) else {
+        guard isClear || now >= since + Self.leastLossTime, let arriving = delivered.rate(over: 0.3) else {
             return
         }
         if let before = trial.reconsidered(rate: allowed, loss: losses.share, now: now) {

@@ -7,16 +7,16 @@ import BeamMedia
 struct LayerHysteresis: Sendable {
     /// A viewer leaves the layer after its path was far too slow for this long in all. Half of the time for which it
     /// wasn't is subtracted.
-    private static let mostSlow = Duration.seconds(1)
+    private static let slowTimeLimit = Duration.seconds(1)
     /// How long a path has to be fast enough before the viewer returns. Doubled for each return that didn't last, at
     /// most seven times.
     private static let firstReturn = Duration.seconds(4)
     private static let mostReturns = 7
     /// A return lasted if the viewer stayed for longer than this.
-    private static let lasting = Duration.seconds(300)
+    private static let lastingReturn = Duration.seconds(300)
 
     private var isSlow = false
-    private var slow = Duration.zero
+    private var slowTime = Duration.zero
     private var slowAt: MediaTime?
     private var fastSince: MediaTime?
     private var returns = 0
@@ -27,10 +27,10 @@ struct LayerHysteresis: Sendable {
     /// The path is far too slow for the layer from now on, or isn't. True if the viewer has to leave the layer.
     mutating func isFarSlower(_ isSlow: Bool, now: MediaTime) -> Bool {
         let passed = max(.zero, slowAt.map { now - $0 } ?? .zero)
-        slow = max(.zero, self.isSlow ? slow + passed : slow - passed / 2)
+        slowTime = max(.zero, self.isSlow ? slowTime + passed : slowTime - passed / 2)
         self.isSlow = isSlow
         slowAt = now
-        return slow >= Self.mostSlow
+        return slowTime >= Self.slowTimeLimit
     }
 
     /// For a viewer in the reduced layer: its path is fast enough for the full layer now, or isn't. True if it may
@@ -46,7 +46,7 @@ struct LayerHysteresis: Sendable {
     }
 
     mutating func left(now: MediaTime) {
-        if let returnedAt { returns = now - returnedAt > Self.lasting ? 0 : returns + 1 }
+        if let returnedAt { returns = now - returnedAt > Self.lastingReturn ? 0 : returns + 1 }
         restart()
         isReduced = true
     }
@@ -59,7 +59,7 @@ struct LayerHysteresis: Sendable {
 
     private mutating func restart() {
         isSlow = false
-        slow = .zero
+        slowTime = .zero
         slowAt = nil
         fastSince = nil
     }
