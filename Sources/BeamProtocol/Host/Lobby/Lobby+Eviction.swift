@@ -5,7 +5,7 @@ extension Lobby {
     static let blockedText = "This viewer was sent away here. It may come again when the host has been started anew"
 
     /// Why a device is refused even if it is paired or has a valid code; nil if it isn't.
-    mutating func bar(to device: DeviceKey, now: MediaTime) -> (SecureMessage.Refusal, reason: String)? {
+    mutating func blockReason(of device: DeviceKey, now: MediaTime) -> (SecureMessage.Refusal, reason: String)? {
         if blocked.devices.contains(device) { return (.forgotten, Self.blockedText) }
         if let end = blocked.evicted[device] {
             if end > now { return (.busy, "This viewer was sent away a moment ago, for what it did") }
