@@ -24,8 +24,8 @@ struct Delivery: Sendable {
     private var meter = RateMeter()
     /// The most frames kept in `reported`.
     private static let remembered = 64
-    /// The least and the most retransmissions that leave at once: one or two on a slow path. On others, 10 ms' worth
-    /// (`resendBurstTime`, in seconds).
+    /// The least and the most retransmissions in one burst: a slow path takes one or two at a time. In between, as many
+    /// as the path carries in `resendBurstTime` seconds.
     private static let resendBursts = 2...16
     private static let resendBurstTime = 0.01
 

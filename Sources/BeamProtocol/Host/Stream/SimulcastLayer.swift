@@ -159,8 +159,9 @@ struct SimulcastLayer: Sendable {
 
     // MARK: Removing frames
 
-    /// Removes frames before `needed` (nil: no sender needs any), except those that a joining viewer may begin with,
-    /// and frames that are too old or exceed the memory limit. Returns how many of them were sent to nobody.
+    /// Removes frames before `needed` (nil: all), except those that a joining viewer may begin with. Also removes
+    /// frames that are too old or exceed the memory limit, needed or not. Returns how many of all these were sent to
+    /// nobody.
     mutating func release(before needed: Int?, now: MediaTime) -> Int {
         var first = needed ?? end
         if let keyframe = keyframePosition, contains(keyframe),
