@@ -51,7 +51,7 @@ final class GuestKeeper: Sendable {
             watches.append(
                 try store.watchOrders(for: run) { [onNotice] result in
                     switch result {
-                    case .success(let orders): for viewer in orders { server.sendAway(viewer) }
+                    case .success(let orders): for viewer in orders { server.block(viewer) }
                     case .failure(let error): onNotice(.warning("Who is to be sent away can't be read. \(error)"))
                     }
                 })

@@ -2,29 +2,29 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Stands in a listening socket's pipeline, before the bootstrap's own handler: what isn't let in is reset at once, before anything is
-/// made for it, and when the system has nothing left to accept with, nothing is accepted for a moment.
+/// The listening socket's handler before the bootstrap's own. It resets connections that may not stay before anything
+/// is allocated for them, and pauses accepting when the system is out of descriptors or memory.
 final class AcceptGate: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
     /// Confined to the channel's event loop, like this handler.
     struct Events {
-        /// Whether a connection that was accepted may stay.
+        /// Whether an accepted connection may stay.
         var admits: (any Channel) -> Bool
-        /// Nothing is accepted for a moment; in the system's words.
+        /// Accepting pauses; the reason in the system's words.
         var onExhausted: (_ reason: String) -> Void
     }
 
-    /// Connections accepted in one turn of the loop: what else waits there has its turn after them.
+    /// Connections accepted in one turn of the event loop, so that its other work isn't delayed by more.
     static let acceptsPerTurn: UInt = 4
-    /// As many wait in the system, when they come faster than that.
+    /// Connections that wait in the system, if they come faster than that.
     static let backlog: Int32 = 256
-    /// Connections accepted in a slice of time, whoever they are from: 2,000 a second.
+    /// At most 20 connections are accepted in 10 ms, whoever they are from: 2,000 a second.
     private static let slice = TimeAmount.milliseconds(10)
     private static let acceptsPerSlice = 20
-    /// From one failure to accept to the next try.
+    /// From a failure to accept to the next try.
     private static let pause = TimeAmount.milliseconds(500)
-    /// From one report of that to the next.
+    /// The least time between two reports of such failures.
     private static let reportInterval = TimeAmount.seconds(10)
 
     private let events: Events
@@ -52,7 +52,7 @@ final class AcceptGate: ChannelInboundHandler {
         if accepted >= Self.acceptsPerSlice { pause(context, until: sliceEnd) }
     }
 
-    /// NIO would try again at once: the connection that couldn't be accepted still waits.
+    /// Pauses, because NIO would try again at once: the connection that couldn't be accepted still waits.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
             return context.fireErrorCaught(error)
@@ -67,7 +67,7 @@ final class AcceptGate: ChannelInboundHandler {
     private func pause(_ context: ChannelHandlerContext, until end: NIODeadline) {
         guard !isPaused else { return }
         isPaused = true
-        // Setting it fails on a channel that is closed, which accepts nothing anyway.
+        // Fails only on a closed channel, which accepts nothing anyway.
         try? context.channel.syncOptions?.setOption(.autoRead, value: false)
         let bound = NIOLoopBound((handler: self, channel: context.channel), eventLoop: context.eventLoop)
         context.eventLoop.scheduleTask(deadline: end) {
@@ -78,15 +78,15 @@ final class AcceptGate: ChannelInboundHandler {
 }
 
 extension Channel {
-    /// Closes at once: what wasn't sent is thrown away, and the other side is told so (a TCP reset). On the event loop only.
+    /// Closes at once with a TCP reset: what wasn't sent is discarded. On the event loop only.
     func reset() {
         let operations = pipeline.syncOperations
-        // A socket that the system doesn't know any more is closed already.
+        // Fails only if the socket is closed already.
         _ = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
             var option = linger(l_onoff: 1, l_linger: 0)
             _ = setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
         }
-        // From before TLS, which would say goodbye first, and wait for an answer.
+        // Closes from before TLS, which would send `close_notify` first and wait for an answer.
         if let gate = try? operations.context(name: HandshakeGate.name) {
             gate.close(promise: nil)
         } else {

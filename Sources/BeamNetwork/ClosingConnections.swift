@@ -1,9 +1,9 @@
 import NIOCore
 
-/// Connections that were told something and are closed when it has left: so many at most, the oldest is reset for a new one. Confined to
-/// its event loop.
+/// Connections that close once everything sent has left. Bounded: the oldest is reset for a new one. Confined to its
+/// event loop.
 final class ClosingConnections {
-    /// Their memory and descriptors are all that they cost; nobody waits for them.
+    /// The most of them, as each holds memory and a descriptor.
     private static let most = 32
 
     private var channels: [any Channel] = []
@@ -11,8 +11,8 @@ final class ClosingConnections {
 
     var isEmpty: Bool { channels.isEmpty }
 
-    /// Closes `channel` after everything written has left, or after a second. `isLast`: all connections are being closed, and none makes
-    /// room for another.
+    /// Closes `channel` once everything written has left, or after a second. `isLast`: all connections are being
+    /// closed, so none is reset for another.
     func close(_ channel: any Channel, isLast: Bool) {
         guard channel.isActive else { return channel.reset() }
         if !isLast, channels.count >= Self.most { channels.removeFirst().reset() }
@@ -26,6 +26,6 @@ final class ClosingConnections {
         }
     }
 
-    /// Calls `action` each time that the last of them has closed.
+    /// Sets what to call each time that the last of them has closed.
     func onEmpty(_ action: @escaping () -> Void) { whenEmpty = action }
 }

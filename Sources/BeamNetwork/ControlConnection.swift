@@ -1,13 +1,13 @@
 import NIOCore
 
-/// The end of a control connection's pipeline: bytes, and its end, go to whoever drives the session.
+/// The last handler of a version 1 control connection: passes bytes and the end of the connection to the driver.
 final class ControlConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     /// Confined to the channel's event loop, like this handler.
     struct Events {
         var onBytes: ([UInt8]) -> Void
-        /// Once, whichever side ended it.
+        /// Called once, whichever side closed the connection.
         var onEnd: (_ reason: String) -> Void
     }
 
@@ -47,8 +47,9 @@ final class ControlConnection: ChannelInboundHandler {
 }
 
 extension Channel {
-    /// Ends the connection after everything written has left: closing a socket with unread bytes resets it, and the
-    /// other side might lose the last line. So say goodbye first, and close when it has, or after a second.
+    /// Closes the connection once everything written has left. Closing a socket with unread bytes resets it, and the
+    /// peer might lose the last line. So this shuts down the sending direction first, and closes when the peer has
+    /// closed, or after a second.
     func closeAfterFlushing() {
         close(mode: .output, promise: nil)
         let channel = self

@@ -1,10 +1,10 @@
 import CBeamSockets
 
-/// Memory for what one system call brings from a media socket, used again for each call.
+/// Receives datagrams from a media socket, several in one system call, into memory that is reused.
 final class DatagramReceiver {
     private let handle: OpaquePointer
 
-    /// Nil if there is no memory.
+    /// Nil if memory can't be allocated.
     init?() {
         guard let handle = beam_receiver_create() else { return nil }
         self.handle = handle
@@ -12,8 +12,8 @@ final class DatagramReceiver {
 
     deinit { beam_receiver_free(handle) }
 
-    /// Receives what is there, without waiting, and calls `body` for each datagram, whose bytes are good during the
-    /// call only. Returns 0, or the system's error.
+    /// Receives without waiting, and calls `body` for each datagram; its bytes are valid during the call only. Returns
+    /// 0, or the system's `errno`.
     func receive(from socket: CInt, _ body: (UnsafeRawBufferPointer) -> Void) -> CInt {
         let count = beam_receive(handle, socket)
         guard count >= 0 else { return -count }
@@ -27,9 +27,9 @@ final class DatagramReceiver {
     }
 }
 
-/// Datagrams that the system has put together (UDP_GRO): all as long as the first, but the last, which may be shorter.
+/// Datagrams that the system has merged (UDP_GRO): all of the same length but the last, which may be shorter.
 enum Segments {
-    /// Calls `body` for each of them. `size` 0 says that `bytes` are one datagram, which may be empty.
+    /// Calls `body` for each datagram. If `size` is 0, `bytes` is one datagram, which may be empty.
     static func forEach(in bytes: UnsafeRawBufferPointer, size: Int, _ body: (UnsafeRawBufferPointer) -> Void) {
         guard size > 0, size < bytes.count else { return body(bytes) }
         var start = 0

@@ -9,10 +9,11 @@ final class DeadlineTimer {
 
     init(loop: any EventLoop) { self.loop = loop }
 
-    /// What to call; weakly bound by its owner.
+    /// Sets what to call. `action` mustn't retain the timer's owner.
     func onDeadline(_ action: @escaping () -> Void) { self.action = action }
 
-    /// The next deadline is `deadline`. A timer that is set for earlier stays: its owner will look, and set it anew.
+    /// Sets the next deadline. An earlier one that is set stays: when it fires, the owner polls its session and sets
+    /// the timer anew.
     func arm(_ deadline: MediaTime) {
         loop.assertInEventLoop()
         if let pending {
@@ -22,8 +23,8 @@ final class DeadlineTimer {
         }
         guard deadline < .distantFuture else { return }
         let handler = Handler(timer: NIOLoopBound(self, eventLoop: loop))
-        // No task with its future: this is set anew with each burst that has to wait for its turn. It fails only on a loop
-        // that has ended, where there is nothing to be done any more.
+        // A callback instead of a scheduled task, because it needs no future: this is set anew for each burst that has
+        // to wait. It fails only on a loop that has ended.
         let callback = try? loop.scheduleCallback(
             at: .uptimeNanoseconds(UInt64(max(0, deadline.nanoseconds))), handler: handler)
         pending = callback.map { (deadline, $0) }

@@ -1,11 +1,12 @@
 import Glibc
 
-/// How many files and sockets the process may have open.
+/// The process's limit of open files and sockets.
 enum DescriptorLimit {
-    /// More than a host with all its connections needs; beyond that there is no gain.
+    /// More descriptors than a host with all its connections needs.
     private static let wanted: rlim_t = 4096
 
-    /// Raises the soft limit as far as is needed and allowed. Where it isn't, accepting pauses when there are none left.
+    /// Raises the soft limit as far as the hard one allows. If that is too little, accepting pauses when descriptors
+    /// run out.
     static func raise() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }

@@ -1,26 +1,26 @@
 import NIOCore
 
-/// What a connection to a host's control port speaks, told by its first byte.
+/// The version of a connection to a host's control port, told by its first byte.
 enum FirstByte {
-    /// A TLS record that carries a handshake message (RFC 8446, 5.1): version 2.
+    /// A TLS record with a handshake message (RFC 8446, 5.1): version 2.
     case tls
-    /// Anything else: version 1's JSON, or nonsense.
+    /// Anything else: version 1's JSON, or invalid.
     case plain
 
     init(_ byte: UInt8) { self = byte == 0x16 ? .tls : .plain }
 }
 
-/// Stands at the end of a new connection's pipeline until its first byte has come; then has the handlers added that fit,
-/// hands them all that has come, and leaves.
+/// The last handler of a new connection until its first byte has arrived. Then it has the handlers for that version
+/// added, passes on what was received, and removes itself.
 final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     /// Confined to the channel's event loop, like this handler. One of the two is called, once.
     struct Events {
-        /// Adds handlers at the end of the pipeline. An error closes the connection.
+        /// Has to add handlers at the end of the pipeline. An error closes the connection.
         var onFirstByte: (FirstByte) throws -> Void
-        /// The connection ended before it said anything.
+        /// The connection ended before its first byte.
         var onEnd: (_ reason: String) -> Void
     }
 
@@ -47,7 +47,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard let byte = Self.unwrapInboundIn(data).readableBytesView.first else { return }
-        // Without events the connection is being closed.
+        // Nil once the connection is being closed.
         guard let events else { return }
         do {
             try events.onFirstByte(FirstByte(byte))

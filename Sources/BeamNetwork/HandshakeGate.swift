@@ -3,31 +3,32 @@ import BeamMedia
 import BeamProtocol
 import NIOCore
 
-/// Stands before TLS until the handshake is complete: what comes is held, and goes on when it is this connection's turn.
+/// Holds back what is received before TLS until it is this connection's turn, and passes everything on once the
+/// handshake is complete.
 final class HandshakeGate: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    /// In the pipeline.
+    /// The handler's name in the pipeline.
     static let name = "handshake gate"
-    /// More than any handshake sends at once, in bytes.
+    /// Bytes held at most: more than a handshake sends at once.
     private static let mostHeld = 64 << 10
 
-    private let turns: HandshakeTurns
+    private let scheduler: HandshakeScheduler
     private let id: ConnectionID
     private let address: IPAddress
-    private let isFavoured: Bool
+    private let isKnownAddress: Bool
     private var context: ChannelHandlerContext?
     private var held: [ByteBuffer] = []
     private var heldBytes = 0
     private var hasBegun = false
     private var isOpen = false
 
-    init(_ turns: HandshakeTurns, _ id: ConnectionID, from address: IPAddress, isFavoured: Bool) {
-        self.turns = turns
+    init(_ scheduler: HandshakeScheduler, _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool) {
+        self.scheduler = scheduler
         self.id = id
         self.address = address
-        self.isFavoured = isFavoured
+        self.isKnownAddress = isKnownAddress
     }
 
     /// The handshake is complete.
@@ -50,11 +51,13 @@ final class HandshakeGate: ChannelInboundHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         guard !isOpen else { return context.fireChannelReadComplete() }
-        if !held.isEmpty { turns.wants(self, id, from: address, isFavoured: isFavoured, hasBegun: hasBegun) }
+        if !held.isEmpty {
+            scheduler.request(self, id, from: address, isKnownAddress: isKnownAddress, hasBegun: hasBegun)
+        }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // Whoever has nothing more to say before the handshake is complete won't complete it.
+        // A peer that closes its side before the handshake is complete can't complete it.
         if case ChannelEvent.inputClosed = event, !isOpen { drop() }
         context.fireUserInboundEventTriggered(event)
     }
@@ -64,7 +67,7 @@ final class HandshakeGate: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// Its turn has come: TLS takes what has come, and answers.
+    /// Makes one step: passes what was held to TLS, which answers.
     fileprivate func step() {
         guard let context, !held.isEmpty else { return }
         hasBegun = true
@@ -78,7 +81,7 @@ final class HandshakeGate: ChannelInboundHandler {
     private func drop() {
         held = []
         heldBytes = 0
-        turns.ended(id)
+        scheduler.ended(id)
     }
 
     private func end() {
@@ -87,8 +90,8 @@ final class HandshakeGate: ChannelInboundHandler {
     }
 }
 
-/// Lets one handshake after the other make its next step, by what `HandshakeQueue` decides. Confined to its event loop.
-final class HandshakeTurns {
+/// Lets handshakes make their steps one at a time, in the order of `HandshakeQueue`. Confined to its event loop.
+final class HandshakeScheduler {
     private let loop: any EventLoop
     private var queue = HandshakeQueue<ConnectionID>()
     private var gates: [ConnectionID: HandshakeGate] = [:]
@@ -102,11 +105,11 @@ final class HandshakeTurns {
 
     func stop() { timer.cancel() }
 
-    fileprivate func wants(
-        _ gate: HandshakeGate, _ id: ConnectionID, from address: IPAddress, isFavoured: Bool, hasBegun: Bool
+    fileprivate func request(
+        _ gate: HandshakeGate, _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool, hasBegun: Bool
     ) {
         gates[id] = gate
-        queue.add(id, from: address, isFavoured: isFavoured, hasBegun: hasBegun)
+        queue.add(id, from: address, isKnownAddress: isKnownAddress, hasBegun: hasBegun)
         advance()
     }
 
@@ -114,7 +117,7 @@ final class HandshakeTurns {
         if gates.removeValue(forKey: id) != nil { queue.remove(id) }
     }
 
-    /// One step at most: the loop's other work comes before the next.
+    /// Makes one step at most, so that the loop's other work isn't delayed by more.
     private func advance() {
         let start = MediaTime.now
         switch queue.next(now: start) {

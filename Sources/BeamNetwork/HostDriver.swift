@@ -5,7 +5,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Does what a `HostSession` decides. Confined to its event loop.
+/// Carries out what a `HostSession` decides. Confined to its event loop.
 final class HostDriver {
     private let loop: any EventLoop
     private let handlers: HostServer.Handlers
@@ -19,24 +19,25 @@ final class HostDriver {
     private var sender: MediaSender?
     private let transport: SecureTransport
     private var connections: [ConnectionID: Connection] = [:]
-    /// Of connections that were accepted, and have no pipeline yet.
+    /// Accepted connections whose pipeline isn't made yet.
     private var accepted: [ObjectIdentifier: ConnectionID] = [:]
     private let closing = ClosingConnections()
-    private let handshakes: HandshakeTurns
+    private let handshakes: HandshakeScheduler
     private var lastConnection: UInt64 = 0
     private var allConnectionsClosed: EventLoopPromise<Void>?
 
-    /// A control connection; `secure` once it speaks version 2.
+    /// A control connection; `secure` is set once it uses version 2.
     private struct Connection {
         let channel: any Channel
         let address: IPAddress
-        var hasSpoken = false
+        var hasReceived = false
         var secure: SecureControl?
     }
 
-    /// What may wait to be sent on a control connection, in bytes: whoever lets more wait isn't reading.
+    /// Bytes that may wait to be sent on a control connection. If more wait, the peer isn't reading, and the connection
+    /// is reset.
     private static let mostUnsent = 64 << 10
-    /// What one read from a control connection takes, in bytes: as much as a TLS record holds.
+    /// Bytes that one read from a control connection takes: one TLS record.
     private static let bytesPerRead = 16 << 10
 
     init(loop: any EventLoop, options: HostServer.Options, handlers: HostServer.Handlers) throws {
@@ -45,7 +46,7 @@ final class HostDriver {
         transport = try SecureTransport(options.identity)
         session = HostSession(configuration: options.session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
-        handshakes = HandshakeTurns(loop: loop)
+        handshakes = HandshakeScheduler(loop: loop)
         timer.onDeadline { [unowned self] in self.pump() }
         closing.onEmpty { [unowned self] in self.completeShutdownIfDone() }
     }
@@ -54,11 +55,11 @@ final class HostDriver {
     var viewers: [ViewerFigures] { session.viewerStatistics }
     var guests: [Guest] { session.guests }
 
-    // MARK: Start and end
+    // MARK: Starting and shutting down
 
     func start(_ options: HostServer.Options) -> EventLoopFuture<(control: UInt16, media: UInt16)> {
         let bound = NIOLoopBound(self, eventLoop: loop)
-        // Without an address: one IPv6 socket that serves IPv4 too; IPv4 alone where the machine has no IPv6.
+        // Without an address: one IPv6 socket that serves IPv4, too; IPv4 alone if the machine has no IPv6.
         let addresses = options.bindAddress.map { [$0] } ?? ["::", "0.0.0.0"]
         return bindControl(addresses[...], port: options.controlPort).flatMap { listener in
             bound.value.listener = listener
@@ -80,7 +81,7 @@ final class HostDriver {
         allConnectionsClosed = done
         listener?.close(promise: nil)
         handle(.shutdown)
-        // Viewers that don't close their side are left behind.
+        // Doesn't wait longer for viewers that don't close their side.
         let timeout = loop.scheduleTask(in: .seconds(2)) { done.succeed() }
         let bound = NIOLoopBound(self, eventLoop: loop)
         completeShutdownIfDone()
@@ -97,7 +98,7 @@ final class HostDriver {
         allConnectionsClosed?.succeed()
     }
 
-    // MARK: What happens
+    // MARK: Inputs
 
     func handle(_ input: HostSession.Input) {
         session.handle(input, now: .now)
@@ -133,7 +134,7 @@ final class HostDriver {
                 .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.bytesPerRead)
             )
             .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try bound.value.guardListener(channel) }
+                channel.eventLoop.makeCompletedFuture { try bound.value.addAcceptGate(channel) }
             }
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel) }
@@ -152,7 +153,7 @@ final class HostDriver {
         }
     }
 
-    private func guardListener(_ channel: any Channel) throws {
+    private func addAcceptGate(_ channel: any Channel) throws {
         try channel.pipeline.syncOperations.addHandler(
             AcceptGate(
                 AcceptGate.Events(
@@ -160,7 +161,7 @@ final class HostDriver {
                     onExhausted: { [unowned self] in self.handlers.onEvent(.acceptingPaused(reason: $0)) })))
     }
 
-    /// Asks the session whether a connection that was accepted may stay, before anything is made for it.
+    /// Asks the session whether an accepted connection may stay, before anything is allocated for it.
     private func admits(_ channel: any Channel) -> Bool {
         guard let remote = channel.remoteAddress.flatMap(IPAddress.init), !isShuttingDown else { return false }
         lastConnection += 1
@@ -169,7 +170,7 @@ final class HostDriver {
         handle(.connectionOpened(id, from: remote))
         guard connections[id] != nil else { return false }
         accepted[ObjectIdentifier(channel)] = id
-        // Also one that ends before its pipeline is made.
+        // Also for a connection that ends before its pipeline is made.
         let bound = NIOLoopBound(self, eventLoop: loop)
         channel.closeFuture.whenComplete { _ in
             bound.value.accepted.removeValue(forKey: ObjectIdentifier(channel))
@@ -185,14 +186,14 @@ final class HostDriver {
         try channel.pipeline.syncOperations.addHandler(
             FirstByteHandler(
                 FirstByteHandler.Events(
-                    onFirstByte: { [unowned self] first in try self.speak(first, on: id) },
+                    onFirstByte: { [unowned self] first in try self.chooseVersion(first, on: id) },
                     onEnd: { [unowned self] _ in self.ended(id) })))
     }
 
-    /// The connection has told its version.
-    private func speak(_ first: FirstByte, on id: ConnectionID) throws {
+    /// The connection's first byte has told its version: adds the handlers for that.
+    private func chooseVersion(_ first: FirstByte, on id: ConnectionID) throws {
         guard let connection = connections[id] else { return }
-        connections[id]?.hasSpoken = true
+        connections[id]?.hasReceived = true
         let pipeline = connection.channel.pipeline.syncOperations
         switch first {
         case .plain:
@@ -203,7 +204,7 @@ final class HostDriver {
                         onEnd: { [unowned self] _ in self.ended(id) })))
         case .tls:
             let gate = HandshakeGate(
-                handshakes, id, from: connection.address, isFavoured: session.favours(connection.address))
+                handshakes, id, from: connection.address, isKnownAddress: session.isKnownAddress(connection.address))
             connections[id]?.secure = try transport.add(
                 .host, to: pipeline, gate: gate,
                 events: SecureControl.Events(
@@ -215,13 +216,13 @@ final class HostDriver {
                     onViolation: { [unowned self] reason in
                         self.handle(.connectionViolated(id, reason: reason))
                     },
-                    onEnd: { [unowned self] reason in self.ended(id, trouble: reason) }))
+                    onEnd: { [unowned self] reason in self.ended(id, tlsFailure: reason) }))
         }
     }
 
-    private func ended(_ id: ConnectionID, trouble: String? = nil) {
+    private func ended(_ id: ConnectionID, tlsFailure: String? = nil) {
         guard connections.removeValue(forKey: id) != nil else { return }
-        handle(.connectionClosed(id, trouble: trouble))
+        handle(.connectionClosed(id, tlsFailure: tlsFailure))
         completeShutdownIfDone()
     }
 
@@ -238,8 +239,8 @@ final class HostDriver {
 
     private func close(_ id: ConnectionID) {
         guard let connection = connections.removeValue(forKey: id) else { return }
-        // Who has said nothing was told nothing.
-        if connection.hasSpoken {
+        // A peer that has sent nothing was sent nothing, so there is nothing to flush.
+        if connection.hasReceived {
             closing.close(connection.channel, isLast: isShuttingDown)
         } else {
             connection.channel.reset()
@@ -279,7 +280,7 @@ final class HostDriver {
         return port
     }
 
-    /// The system closes a UDP socket of ours only for an error of the machine's network. Take a fresh one, at the same
+    /// The media socket was closed, which happens only if the machine's network fails. Opens another one, at the same
     /// port if possible.
     fileprivate func mediaClosed(_ channel: any Channel) {
         guard !isShuttingDown, media === channel, let address = channel.localAddress ?? listener?.localAddress else {
@@ -305,9 +306,9 @@ final class HostDriver {
         }
     }
 
-    // MARK: What the session decides
+    // MARK: Outputs of the session
 
-    /// Does everything that the session has decided, then sleeps until its next deadline.
+    /// Carries out all that the session has decided, then sets the timer to its next deadline.
     private func pump() {
         guard !isPumping else { return }
         isPumping = true
@@ -326,7 +327,7 @@ final class HostDriver {
     }
 }
 
-/// The end of the media socket's pipeline.
+/// The last handler of the media socket's pipeline.
 private final class HostMediaHandler: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
@@ -341,6 +342,6 @@ private final class HostMediaHandler: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { driver.mediaClosed(context.channel) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Errors that come back for datagrams sent long ago; the stream's own timeouts deal with what they mean.
+        // ICMP errors for datagrams sent earlier: the stream's timeouts handle their cause.
     }
 }

@@ -8,10 +8,10 @@ import NIOCore
 /// Its methods may be called from any thread but the event loop's own.
 public final class HostServer: Sendable {
     public struct Options: Sendable {
-        /// A numeric address or a name of this machine; nil: all of them, IPv4 and IPv6.
+        /// A numeric address or a name of this machine; nil: all addresses, IPv4 and IPv6.
         public var bindAddress: String?
         public var controlPort: UInt16
-        /// Taken if free, else any other.
+        /// Used if it is free; otherwise the system chooses another.
         public var mediaPort: UInt16
         /// What the host proves to version 2 viewers: its key is `session.trust.own`.
         public var identity: LocalIdentity
@@ -29,12 +29,12 @@ public final class HostServer: Sendable {
         }
     }
 
-    /// Called on the event loop: hand on, don't wait.
+    /// Called on the event loop: must not block.
     public struct Handlers: Sendable {
         public var onEvent: @Sendable (HostEvent) -> Void
-        /// The layer's next frame is to be a keyframe.
+        /// The layer's next frame has to be a keyframe.
         public var requestKeyframe: @Sendable (_ layer: Int) -> Void
-        /// What the layer's encoder is to make from now on.
+        /// The demand on the layer's encoder has changed.
         public var onDemand: @Sendable (StreamDemand, _ layer: Int) -> Void
 
         public init(
@@ -54,7 +54,7 @@ public final class HostServer: Sendable {
 
     private let handle: LoopHandle<HostDriver>
 
-    /// Binds both ports; the host can be reached when this returns.
+    /// Binds both ports; the host can be reached once this returns.
     public init(_ options: Options, handlers: Handlers) throws(NetworkError) {
         do {
             handle = try LoopHandle(on: nil, statistics: HostStatistics()) { loop in
@@ -72,37 +72,38 @@ public final class HostServer: Sendable {
         }
     }
 
-    /// Hands the next encoded frame to the network.
+    /// Passes the next encoded frame to the network.
     public func submit(_ frame: EncodedFrame) {
         handle.perform { $0.submit(frame) }
     }
 
-    /// The person's answer to `HostEvent.viewerAsks`.
+    /// The person's answer to `HostEvent.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
     public func decide(_ connection: ConnectionID, accept: Bool) {
         handle.perform { $0.handle(.decision(connection, accept: accept)) }
     }
 
-    /// The viewers that the store remembers now; who is missing was forgotten, and is sent away.
+    /// Sets the paired devices and their names. A device that is missing is evicted.
     public func setRemembered(_ devices: [DeviceKey: String]) {
         handle.perform { $0.handle(.remembered(devices)) }
     }
 
-    /// What the store remembers has changed and can't be read: nobody who isn't connected is taken as known meanwhile.
+    /// The list of paired devices has changed and can't be read: until it can, no device counts as paired unless it is
+    /// watching.
     public func setRememberedUnreadable() {
         handle.perform { $0.handle(.rememberedUnreadable) }
     }
 
-    /// This viewer is out, and stays out until the host ends.
-    public func sendAway(_ viewer: Guest.Identity) {
+    /// Evicts this viewer and refuses it until the host ends.
+    public func block(_ viewer: Guest.Identity) {
         handle.perform {
             switch viewer {
-            case .device(let key): $0.handle(.sendAway(key))
-            case .address(let address): $0.handle(.sendAwayAddress(address))
+            case .device(let key): $0.handle(.block(key))
+            case .address(let address): $0.handle(.blockAddress(address))
             }
         }
     }
 
-    /// Another code for viewers that aren't known.
+    /// Replaces the code for unknown viewers.
     public func setCode(_ code: PairingCode) {
         handle.perform { $0.handle(.code(code)) }
     }
@@ -112,16 +113,16 @@ public final class HostServer: Sendable {
         handle.perform { $0.handle(.broadcast(isOn)) }
     }
 
-    /// Totals at this moment, or at the end once the server is shut down. Waits for the event loop.
+    /// The totals now, or at the end once the server is shut down. Waits for the event loop.
     public var statistics: HostStatistics { handle.statistics }
 
-    /// One for each viewer, at this moment; none once the server is shut down. Waits for the event loop.
+    /// One for each viewer; none once the server is shut down. Waits for the event loop.
     public var viewers: [ViewerFigures] { handle.ask { $0.viewers } ?? [] }
 
-    /// Those who were let in, at this moment; none once the server is shut down. Waits for the event loop.
+    /// The admitted viewers; none once the server is shut down. Waits for the event loop.
     public var guests: [Guest] { handle.ask { $0.guests } ?? [] }
 
-    /// Broadcast off, viewers told, connections closed; returns when that is done, after 2 s at the latest.
+    /// Tells the viewers and closes all connections; returns when that is done, after 2 s at the latest.
     public func shutdown() { handle.end() }
 }
 

@@ -1,9 +1,9 @@
 import NIOCore
 import NIOPosix
 
-/// The addresses under which other machines may reach this one.
+/// The addresses at which other machines can reach this one.
 public enum LocalAddresses {
-    /// Numeric, IPv4 first; no loopback, no link-local ones. Empty where the machine is on no network.
+    /// Numeric, IPv4 first, without loopback and link-local addresses. Empty if the machine has no network.
     public static func list() -> [String] {
         let devices = (try? System.enumerateDevices()) ?? []
         let addresses = devices.compactMap(\.address)

@@ -4,18 +4,19 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Sends bursts on a media socket: straight from where they lie, in one system call each, without a copy or
-/// an allocation. What the system has no room for at the moment waits in NIO's queue. Confined to its event loop.
+/// Sends bursts on a media socket, each in one system call, without a copy or an allocation. What the system has no
+/// room for waits in NIO's queue. Confined to its event loop.
 final class MediaSender {
     private let channel: any Channel
     private let isV6: Bool
     private let onFailure: (NetworkAddress) -> Void
-    /// The system cuts bursts (UDP_SEGMENT), and so does the network card or its driver, as far as is known.
+    /// The system cuts bursts into datagrams (UDP_SEGMENT). Cleared if the network card or the path turns out not to
+    /// allow it.
     private var cutsBursts = System.supportsUDPSegmentationOffload
-    /// Datagrams in NIO's queue: what comes after them has to wait there, too.
+    /// Datagrams in NIO's queue. Later ones have to queue behind them.
     private var queued = 0
 
-    /// `onFailure` is told of addresses that nothing can be sent to; not from within `send`.
+    /// `onFailure` is called for addresses that nothing can be sent to, but not from within `send`.
     init(_ channel: any Channel, onFailure: @escaping (NetworkAddress) -> Void) {
         self.channel = channel
         self.onFailure = onFailure
@@ -38,14 +39,14 @@ final class MediaSender {
                 send(datagrams, segmentSize: segmentSize, on: socket, to, length)
             }
         }
-        // A socket that is closed already sends nothing; its successor will.
+        // Nil if the socket is closed; the driver opens another one.
         guard let outcome else { return }
         switch outcome.error {
         case 0: break
         case EAGAIN, EWOULDBLOCK:
             let rest = UnsafeRawBufferPointer(rebasing: datagrams[outcome.sent...])
             enqueue(rest, segmentSize: segmentSize, to: address)
-        // The card's queue is full: lost, like anything that gets lost on the way.
+        // The network card's queue is full: the datagrams are lost, as on the path.
         case ENOBUFS, ENOMEM: break
         default: failed(address)
         }
@@ -58,7 +59,8 @@ final class MediaSender {
         guard let bytes = datagrams.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return (0, 0) }
         if cutsBursts || datagrams.count <= segmentSize {
             let error = beam_send_burst(socket, to, length, bytes, datagrams.count, segmentSize)
-            // A card that can't compute the datagrams' checksums, or a path that takes no datagram that long.
+            // These errors mean that the card can't compute checksums of segments, or that the path takes no datagrams
+            // of that length.
             guard error == EIO || error == EINVAL || error == EMSGSIZE, datagrams.count > segmentSize else {
                 return (0, error)
             }
@@ -73,7 +75,7 @@ final class MediaSender {
         return (sent, 0)
     }
 
-    // MARK: When the system has no room
+    // MARK: Queueing
 
     private func enqueue(_ datagrams: UnsafeRawBufferPointer, segmentSize: Int, to address: NetworkAddress) {
         let destination = address.ip.socketAddress(port: address.port, onV6Socket: isV6)
@@ -89,12 +91,12 @@ final class MediaSender {
                 AddressedEnvelope(remoteAddress: destination, data: channel.allocator.buffer(bytes: datagram)),
                 promise: sent)
         }
-        // One flush an address, so that an error is known to be this address's.
+        // One flush for each address, so that an error can be attributed to it.
         channel.flush()
     }
 
     private func failed(_ address: NetworkAddress, _ error: any Error) {
-        // What was written to a socket that another address's error has closed says nothing of this address.
+        // The socket was closed because of another address's error.
         if let error = error as? ChannelError, error == .ioOnClosedChannel || error == .alreadyClosed { return }
         failed(address)
     }

@@ -1,16 +1,16 @@
 import NIOCore
 
-/// How messages stand in version 2's control stream: four bytes of length, big-endian, then so many bytes.
+/// The framing of messages in version 2's control stream: a length of four bytes, big-endian, then the message.
 ///
-/// Bytes go in as they arrive, messages come out. What is held is bounded by what has arrived, whatever was announced.
+/// Bytes go in as they arrive, messages come out. Memory grows with what has arrived, not with the announced length.
 struct MessageFraming {
-    /// What the format allows, in bytes.
+    /// The longest message that the format allows, in bytes.
     static let longest = 10 << 20
-    /// What is taken of anybody, known or not, in bytes: far more than the longest message that there is today.
+    /// The usual limit in bytes, for known and unknown peers: far more than today's longest message.
     static let usualLimit = 64 << 10
 
     private static let headerLength = 4
-    /// More memory than this isn't kept for the next message, in bytes.
+    /// A larger buffer isn't kept for the next message, in bytes.
     private static let kept = 64 << 10
 
     enum Failure: Error, CustomStringConvertible, Equatable {
@@ -26,14 +26,15 @@ struct MessageFraming {
         }
     }
 
-    /// A longer message is refused; 1…10 MiB. Asked anew for each message. To be raised where a longer one is expected.
+    /// A longer message is refused, in bytes; 1 to 10 MiB. Read for each message. To be raised where a longer message
+    /// is expected.
     var limit = usualLimit {
         didSet { limit = min(max(1, limit), Self.longest) }
     }
 
     private var held = ByteBuffer()
 
-    /// Memory for what waits for the rest of its message, in bytes.
+    /// The buffer's capacity in bytes.
     var heldCapacity: Int { held.capacity }
 
     mutating func append(_ bytes: ByteBuffer) {
@@ -41,7 +42,7 @@ struct MessageFraming {
         held.writeImmutableBuffer(bytes)
     }
 
-    /// The next message that is there as a whole; nil if there is none. After an error there is nothing more to be had.
+    /// The next complete message; nil if there is none. Not to be called again after an error.
     mutating func next() throws(Failure) -> [UInt8]? {
         guard let count = held.getInteger(at: held.readerIndex, as: UInt32.self) else { return nil }
         guard count > 0 else { throw .empty }
@@ -53,7 +54,7 @@ struct MessageFraming {
         return message
     }
 
-    /// `message` as it goes out: 1 byte to 10 MiB.
+    /// `message` with its length in front; 1 byte to 10 MiB.
     static func frame(_ message: [UInt8], allocator: ByteBufferAllocator) -> ByteBuffer {
         precondition((1...longest).contains(message.count))
         var bytes = allocator.buffer(capacity: headerLength + message.count)

@@ -2,7 +2,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// What keeps a host or viewer off the network, in words for a person.
+/// Why a host can't listen, in words for a person.
 public enum NetworkError: Error, CustomStringConvertible, Equatable {
     case portInUse(port: Int, address: String)
     case cannotBind(address: String, port: Int, reason: String)
@@ -28,7 +28,7 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
     }
 }
 
-/// Why something on the network failed, as the system words it.
+/// The reason of a network error, in the system's words.
 func networkReason(_ error: any Error) -> String {
     if let error = error as? IOError { return String(cString: strerror(error.errnoCode)) }
     if let error = error as? NIOConnectionError {

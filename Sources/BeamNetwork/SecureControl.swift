@@ -4,28 +4,29 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// The end of a version 2 control connection's pipeline, behind TLS: who the other side is, its messages, and the end.
+/// The last handler of a version 2 control connection, behind TLS: passes the peer's key, its messages and the end of
+/// the connection to the driver.
 final class SecureControl: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     /// Confined to the channel's event loop, like this handler.
     struct Events {
-        /// Once: the handshake is complete, and has proven that the other side has this key. Before that nothing is
-        /// received or sent.
+        /// Called once: the handshake is complete and has proved that the peer holds this key. Nothing is received or
+        /// sent before.
         ///
-        /// A viewer learns this before the host has looked at the viewer's certificate (RFC 8446, 4.4.4): a refusal
-        /// comes as an end soon after.
+        /// At a viewer this comes before the host has checked the viewer's certificate (RFC 8446, 4.4.4): if the host
+        /// refuses it, `onEnd` follows soon after.
         var onSecured: (DeviceKey) -> Void
         var onMessage: ([UInt8]) -> Void
-        /// What has come isn't messages; nothing more is read. Whoever is told closes the connection; nil: it is closed at once. A part
-        /// of a sentence.
+        /// The peer has sent an invalid message; nothing more is read. The callee closes the connection; if this is
+        /// nil, it is closed at once. `reason` is a part of a sentence.
         var onViolation: ((_ reason: String) -> Void)?
-        /// Once, whichever side ended it; nothing comes after it. A part of a sentence.
+        /// Called once and last, whichever side closed the connection. `reason` is a part of a sentence.
         var onEnd: (_ reason: String) -> Void
     }
 
-    /// Enough for a slow machine on a bad network; a healthy handshake takes milliseconds.
+    /// Enough for a slow machine on a bad network; usually a handshake takes milliseconds.
     static let handshakeTimeout = TimeAmount.seconds(5)
 
     private let tls: NIOSSLHandler
@@ -49,13 +50,14 @@ final class SecureControl: ChannelInboundHandler {
         self.events = events
     }
 
-    /// The longest message that is taken, in bytes: 64 KiB unless it is raised, at most 10 MiB.
+    /// The longest message accepted, in bytes: 64 KiB unless raised, at most 10 MiB.
     var limit: Int {
         get { framing.limit }
         set { framing.limit = newValue }
     }
 
-    /// What became of the other side's certificate; nil as long as it has shown none, as somebody does who doesn't speak TLS.
+    /// The result of checking the peer's certificate; nil if it has shown none, for example because it doesn't speak
+    /// TLS.
     var certificate: Result<DeviceKey, PeerCertificateError>? { proof.result }
 
     /// Sends a message of 1 byte to 10 MiB. Nothing leaves before `onSecured` or after `onEnd`.
@@ -65,7 +67,7 @@ final class SecureControl: ChannelInboundHandler {
         context.writeAndFlush(Self.wrapOutboundOut(bytes), promise: nil)
     }
 
-    // MARK: Life
+    // MARK: Lifetime
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -98,7 +100,7 @@ final class SecureControl: ChannelInboundHandler {
         fail(TLSFailure.timedOut(timeout, role), context: context)
     }
 
-    /// Says why, then closes.
+    /// Reports the reason, then closes.
     private func fail(_ reason: String, context: ChannelHandlerContext) {
         end(reason)
         context.close(promise: nil)
@@ -112,7 +114,7 @@ final class SecureControl: ChannelInboundHandler {
         ended?.onEnd(reason)
     }
 
-    // MARK: What happens
+    // MARK: Handshake and messages
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
@@ -133,12 +135,13 @@ final class SecureControl: ChannelInboundHandler {
         var reason: String
     }
 
-    /// Of this very connection: its own certificate was checked here, and is the one whose key TLS has seen used.
+    /// The peer's key. Its certificate was checked on this connection, and TLS has proved that the peer holds the
+    /// certificate's key.
     private func peerKey(_ negotiated: String?) throws(Refused) -> DeviceKey {
         guard tls.tlsVersion == .tlsv13 else { throw Refused(reason: TLSFailure.version) }
         guard let result = proof.result else {
-            // BoringSSL hands out session tickets, and lets whoever has one in without its certificate. BeamRoom
-            // never uses one.
+            // BoringSSL issues session tickets, with which a client can connect without a certificate. BeamRoom never
+            // uses one.
             throw Refused(reason: TLSFailure.resumed)
         }
         let key: DeviceKey
@@ -146,7 +149,7 @@ final class SecureControl: ChannelInboundHandler {
         case .success(let checked): key = checked
         case .failure(let error): throw Refused(reason: error.description)
         }
-        // Two parsers read the certificate; they have to agree on whose it is.
+        // Two parsers read the certificate, and have to find the same key.
         guard let proven = try? tls.peerCertificate?.extractPublicKey().toSPKIBytes(),
             DeviceKey(subjectPublicKeyInfo: proven) == key
         else {

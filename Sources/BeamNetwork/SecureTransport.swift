@@ -3,11 +3,11 @@ import BeamProtocol
 import NIOCore
 import NIOSSL
 
-/// TLS 1.3 as version 2 speaks it, for all connections of this machine. Made once: it reads nothing from the disk, but
-/// parses the key and the certificate.
+/// TLS 1.3 for version 2, for all connections of this machine. Made once, because it parses the key and the
+/// certificate; it reads nothing from the disk.
 ///
-/// Both sides show a certificate. What BoringSSL would make of it (chains, authorities, names) is replaced as a whole by
-/// `PeerCertificate`; that the other side has the certificate's key is what TLS proves (RFC 8446, 4.4.3).
+/// Both sides show a certificate. BoringSSL's own verification (chains, authorities, names) is replaced by
+/// `PeerCertificate`; TLS proves that the peer holds the certificate's key (RFC 8446, 4.4.3).
 struct SecureTransport: Sendable {
     enum Role {
         /// TLS client.
@@ -16,7 +16,7 @@ struct SecureTransport: Sendable {
         case host
     }
 
-    /// By ALPN (RFC 7301).
+    /// Negotiated by ALPN (RFC 7301).
     static let applicationProtocol = "beamroom/2"
 
     private let viewer: NIOSSLContext
@@ -42,23 +42,23 @@ struct SecureTransport: Sendable {
         configuration.certificateChain = [.certificate(certificate)]
         configuration.privateKey = .privateKey(key)
         configuration.applicationProtocols = [applicationProtocol]
-        // A certificate is required, and looked at by the callback that each connection has; there are no roots, so
-        // that without a callback nothing at all would be let in.
+        // A certificate is required, and checked by each connection's callback. There are no trust roots, so that
+        // without a callback every certificate would be refused.
         configuration.certificateVerification = .noHostnameVerification
         configuration.trustRoots = .certificates([])
-        // The keys are P-256, and this is how TLS 1.3 signs with them.
+        // The keys are P-256; this is TLS 1.3's signature algorithm for them.
         configuration.signingSignatureAlgorithms = [.ecdsaSecp256R1Sha256]
         configuration.verifySignatureAlgorithms = [.ecdsaSecp256R1Sha256]
-        // Somebody who doesn't answer a goodbye has no more to say.
+        // A peer that doesn't answer `close_notify` has nothing more to send.
         configuration.shutdownTimeout = .seconds(1)
         return configuration
     }
 
-    /// Adds TLS and, behind it, the end of the pipeline, through which messages come and go. On the channel's event loop.
+    /// Adds TLS and, behind it, the handler for messages. On the channel's event loop.
     ///
     /// - Parameters:
-    ///   - timeout: from the TCP connection (or from now, if there is one) to `onSecured`.
-    ///   - gate: lets the handshake go on step by step; nil: as fast as the other side does.
+    ///   - timeout: from the TCP connection (or from now, if it is established) to `onSecured`.
+    ///   - gate: paces the handshake's steps; nil: they aren't paced.
     func add(
         _ role: Role, to pipeline: ChannelPipeline.SynchronousOperations,
         timeout: TimeAmount = SecureControl.handshakeTimeout, gate: HandshakeGate? = nil, events: SecureControl.Events
@@ -70,13 +70,13 @@ struct SecureTransport: Sendable {
         let tls: NIOSSLHandler =
             switch role {
             case .viewer:
-                // No server name: names are nothing that trust rests on, and would be sent in the clear.
+                // No server name: trust doesn't depend on names, and it would be sent unencrypted.
                 try NIOSSLClientHandler(
                     context: viewer, serverHostname: nil, customVerificationCallback: verify)
             case .host: NIOSSLServerHandler(context: host, customVerificationCallback: verify)
             }
         let control = SecureControl(tls: tls, role: role, proof: proof, timeout: timeout, events: events)
-        // The end first: the handshake may begin, and fail, as TLS is added.
+        // The last handler first, because the handshake may begin and fail while TLS is added.
         try pipeline.addHandler(control)
         try pipeline.addHandler(tls, position: .before(control))
         if let gate { try pipeline.addHandler(gate, name: HandshakeGate.name, position: .before(tls)) }
@@ -84,11 +84,11 @@ struct SecureTransport: Sendable {
     }
 }
 
-/// What one connection's certificate check has found. Confined to the connection's event loop.
+/// The result of one connection's certificate check. Confined to the connection's event loop.
 final class PeerProof {
     private(set) var result: Result<DeviceKey, PeerCertificateError>?
 
-    /// Whether what the other side presents is good.
+    /// Checks the peer's certificate chain. True if it is accepted.
     func check(_ chain: [NIOSSLCertificate]) -> Bool {
         do throws(PeerCertificateError) {
             var ders: [[UInt8]] = []

@@ -4,7 +4,7 @@ import Glibc
 import NIOCore
 
 extension NetworkAddress {
-    /// Nil for anything but IPv4 and IPv6.
+    /// Nil if it is neither IPv4 nor IPv6.
     init?(_ address: SocketAddress) {
         guard let ip = IPAddress(address) else { return nil }
         self.init(ip: ip, port: UInt16(clamping: address.port ?? 0))
@@ -12,7 +12,7 @@ extension NetworkAddress {
 }
 
 extension NetworkAddress {
-    /// Calls `body` with this address as the system wants it, for a socket of the given family. Nothing is allocated.
+    /// Calls `body` with this address as a `sockaddr` for a socket of the given family. Nothing is allocated.
     func withSocketAddress<Result>(
         onV6Socket: Bool, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
@@ -42,7 +42,7 @@ extension IPAddress {
         }
     }
 
-    /// This address for a socket of the given family: an IPv6 socket that serves both reaches IPv4 through mapped addresses.
+    /// This address for a socket of the given family: an IPv6 socket that serves both reaches IPv4 by mapped addresses.
     func socketAddress(port: UInt16, onV6Socket: Bool) -> SocketAddress {
         if case .v4(let bits) = self, !onV6Socket {
             return SocketAddress(Self.v4SocketAddress(bits, port: port), host: "")

@@ -2,16 +2,16 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// What BeamRoom asks of its sockets.
+/// The options of BeamRoom's sockets.
 enum SocketOptions {
-    /// Room for two large keyframes, so that a burst outlives a busy moment of its reader.
+    /// The size of a media socket's buffers: two large keyframes, so that a burst survives while the reader is busy.
     static let mediaBufferBytes: Int = 4 << 20
-    /// For few datagrams from many: how many one system call reads, and the room for each; BeamRoom's are at most 1200
-    /// bytes.
+    /// At a host, which receives few datagrams from many viewers: datagrams read in one system call, and bytes for
+    /// each; BeamRoom's are at most 1200 bytes long.
     static let datagramsPerRead = 64
     static let bytesPerDatagram = 2048
 
-    /// WIRE-V1: no delay, keep-alive after 20 s idle, every 10 s, three probes.
+    /// WIRE-V1: TCP_NODELAY; keep-alive after 20 s idle, every 10 s, three probes.
     static let control: [(ChannelOptions.Types.SocketOption, Int)] = [
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_NODELAY), 1),
         (ChannelOptions.socket(Int(SOL_SOCKET), SO_KEEPALIVE), 1),
@@ -23,11 +23,11 @@ enum SocketOptions {
     /// 0 lets an IPv6 socket serve IPv4 as well.
     static let onlyV6 = ChannelOptions.socket(Int(IPPROTO_IPV6), IPV6_V6ONLY)
 
-    /// What the system puts together from a burst (UDP_GRO) is at most as long as an IP datagram can be.
+    /// The most bytes that the system merges from a burst (UDP_GRO): those of an IP datagram.
     static let bytesPerBurst = 65_536
 
-    /// A socket on which bursts come from one sender. The channel reads once when something has come, which may be
-    /// several datagrams; its handler reads the rest by itself.
+    /// A viewer's socket, which receives bursts from one sender. The channel reads once when datagrams have arrived,
+    /// which may bring several; its handler reads the rest.
     static func makeBurstBootstrap(
         on loop: any EventLoop, initializer: @escaping @Sendable (any Channel) throws -> Void
     ) -> DatagramBootstrap {
@@ -58,7 +58,7 @@ enum SocketOptions {
             }
     }
 
-    /// As large as the system lets this user have them; more than a plain request gets, where the user may.
+    /// Enlarges the socket's buffers: beyond the system's limit if the user may (SO_SNDBUFFORCE), else up to it.
     static func enlargeBuffers(of channel: any Channel) {
         let directions = [(SO_SNDBUFFORCE, SO_SNDBUF), (SO_RCVBUFFORCE, SO_RCVBUF)]
         for (forced, plain) in directions {
@@ -66,7 +66,7 @@ enum SocketOptions {
                 .flatMapError { _ in
                     channel.setOption(ChannelOptions.socket(Int(SOL_SOCKET), plain), value: mediaBufferBytes)
                 }
-                // Smaller buffers than asked for cost quality in bad moments, never the stream.
+                // With smaller buffers more datagrams are lost while the reader is busy, which recovery handles.
                 .whenFailure { _ in }
         }
     }

@@ -3,7 +3,7 @@ import BeamProtocol
 import NIOCore
 import NIOSSL
 
-/// What went wrong with TLS, in words for a person. Each is a part of a sentence.
+/// Errors of TLS in words for a person. Each is a part of a sentence.
 enum TLSFailure {
     static let version = "the other side doesn't speak TLS 1.3; is it BeamRoom, and up to date?"
     static let applicationProtocol =
@@ -18,7 +18,7 @@ enum TLSFailure {
     static let nothingInCommon = "the other side has no key or cipher that BeamRoom uses; is it up to date?"
     static let damaged = "what arrived was damaged or forged on the way"
 
-    /// Another try would end like this one: the other side isn't who it says, or speaks something else.
+    /// Another attempt would fail alike: the peer isn't who it claims to be, or speaks another protocol.
     static func isFinal(_ reason: String) -> Bool {
         [version, applicationProtocol, notProven, resumed].contains(reason)
     }
@@ -31,7 +31,7 @@ enum TLSFailure {
         "the other side doesn't speak TLS\(advice(role))"
     }
 
-    /// A host tells version 1 by itself; somebody who watches has to say that he wants it.
+    /// A host recognises version 1 by itself; at a viewer the person has to allow it.
     private static func advice(_ role: SecureTransport.Role) -> String {
         switch role {
         case .host: ""
@@ -77,7 +77,8 @@ enum TLSFailure {
         }
     }
 
-    /// BoringSSL's name of an error, from `Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:NAME at FILE:LINE`.
+    /// BoringSSL's name of an error, from `Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:NAME at
+    /// FILE:LINE`.
     private static func name(in description: String) -> Substring? {
         let fields = description.split(separator: ":", omittingEmptySubsequences: false)
         guard fields.count > 5 else { return nil }

@@ -3,7 +3,7 @@ import BeamMedia
 import BeamProtocol
 import NIOCore
 
-/// Where a host's control plane may be reached.
+/// The address of a host's control port.
 public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     /// A name, or a numeric IPv4 or IPv6 address (link-local ones with `%interface`).
     public var host: String
@@ -21,12 +21,13 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 ///
 /// Its methods may be called from any thread but the event loop's own.
 public final class ViewerClient: Sendable {
-    /// Called on the event loop: hand on, don't wait.
+    /// Called on the event loop: must not block.
     public struct Handlers: Sendable {
         public var onEvent: @Sendable (ViewerEvent) -> Void
         /// The next frame to decode.
         public var onFrame: @Sendable (ReceivedFrame) -> Void
-        /// Where the host is now, most promising first; asked before each attempt. Empty: not known at the moment.
+        /// The host's present endpoints, the most promising first; called before each attempt. Empty if they aren't
+        /// known.
         public var locate: @Sendable () -> [Endpoint]
 
         public init(
@@ -40,15 +41,15 @@ public final class ViewerClient: Sendable {
         }
     }
 
-    /// How a viewer uses the network. The defaults suit the one viewer that a person watches; the rest is for many viewers
-    /// in one process, as benchmarks have them.
+    /// How a viewer uses the network. The defaults are for a viewer that a person watches; the options are for many
+    /// viewers in one process, as in benchmarks.
     public struct Options: Sendable {
-        /// Shared with other viewers, and ended by whoever made it; nil: a loop of its own.
+        /// A loop shared with other viewers, ended by its owner; nil: a loop of its own.
         public var loop: NetworkLoop?
-        /// The numeric address of this machine that everything is sent from; nil: the system chooses.
+        /// The numeric local address that everything is sent from; nil: the system chooses.
         public var source: String?
-        /// A datagram's time is when the system received it (SIOCGSTAMPNS), not when this thread came to read it. The
-        /// thread may be busy with other viewers; that isn't the path's delay.
+        /// Use the times at which the system received datagrams (SIOCGSTAMPNS), not those at which this thread read
+        /// them. With many viewers on the thread, its delay isn't the path's.
         public var usesSystemTimes: Bool
 
         public init(loop: NetworkLoop? = nil, source: String? = nil, usesSystemTimes: Bool = false) {
@@ -60,7 +61,8 @@ public final class ViewerClient: Sendable {
 
     private let handle: LoopHandle<ViewerDriver>
 
-    /// Starts to connect at once. `identity` is what the viewer proves to version 2 hosts: its key is `session.trust.own`.
+    /// Begins to connect at once. `identity` is what the viewer proves to version 2 hosts: its key is
+    /// `session.trust.own`.
     public init(
         identity: LocalIdentity, session: ViewerSession.Configuration, handlers: Handlers, options: Options = Options()
     ) {
@@ -70,27 +72,27 @@ public final class ViewerClient: Sendable {
         handle.perform { $0.start() }
     }
 
-    /// The host's code, as the person has typed it.
+    /// Enters the host's code, as typed by the person.
     public func enter(_ code: PairingCode) {
         handle.perform { $0.handle(.code(code)) }
     }
 
-    /// The hosts that the store remembers now; a session with one that was forgotten ends.
+    /// Sets the paired hosts and their names. A session with a host that is missing ends.
     public func setRemembered(_ hosts: [DeviceKey: String]) {
         handle.perform { $0.handle(.remembered(hosts)) }
     }
 
-    /// Discovery has seen the host: don't wait for the next try.
+    /// Discovery has found the host: tries to connect at once.
     public func hostAppeared() {
         handle.perform { $0.handle(.hostAppeared) }
     }
 
-    /// What was delivered could not be decoded, or was thrown away: go on with the next keyframe.
+    /// A delivered frame could not be decoded, or was dropped: goes on with the next keyframe.
     public func decoderFailed() {
         handle.perform { $0.handle(.decoderFailed) }
     }
 
-    /// Totals at this moment, or at the end once the client is shut down. Waits for the event loop.
+    /// The totals now, or at the end once the client is shut down. Waits for the event loop.
     public var statistics: ViewerStatistics { handle.statistics }
 
     /// Closes everything; returns when it is closed.

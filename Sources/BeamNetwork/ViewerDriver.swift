@@ -6,41 +6,42 @@ import CBeamSockets
 import NIOCore
 import NIOPosix
 
-/// Does what a `ViewerSession` decides. Confined to its event loop.
+/// Carries out what a `ViewerSession` decides. Confined to its event loop.
 final class ViewerDriver {
     private let loop: any EventLoop
     private let handlers: ViewerClient.Handlers
     private let timer: DeadlineTimer
-    /// Nil, with the reason, if this machine's identity is of no use; never so with one that was made here.
+    /// Fails if this machine's identity can't be used, which doesn't happen with one that BeamRoom has made.
     private let transport: Result<SecureTransport, any Error>
     private var session: ViewerSession
     private var isPumping = false
 
     private var control: (any Channel)?
-    /// Present while the connection speaks version 2, or tries to.
+    /// Set while the connection uses version 2, or tries to.
     private var secure: SecureControl?
-    /// Counts attempts, so that the outcome of one that was given up is told from the present one's.
+    /// Counts attempts, so that events of an abandoned attempt are recognised.
     private var attempt: UInt64 = 0
-    /// Where the control connection went last: media comes from there, also after it is lost.
+    /// The address of the last control connection: media comes from there, even after that is lost.
     private var hostAddress: SocketAddress?
     private var media: (any Channel)?
-    /// Made with the first media socket, and used for those after it.
+    /// Made with the first media socket, and reused for later ones.
     private var receiver: DatagramReceiver?
     private var mediaGeneration: UInt64 = 0
     private let source: String?
     private let usesSystemTimes: Bool
-    /// The media socket, as long as that is open, where the system's times are used.
+    /// The open media socket, if the system's times of arrival are used.
     private var timedSocket: CInt?
-    /// Of the last datagram: its session's time never goes back from one to the next.
+    /// The last datagram's time of arrival: times given to the session never go back.
     private var lastArrival = MediaTime.distantPast
 
-    /// What may wait to be sent to a host, in bytes: one that lets more wait isn't reading.
+    /// Bytes that may wait to be sent to a host. If more wait, the host isn't reading, and the connection is reset.
     private static let mostUnsent = 256 << 10
-    /// What one read from a host's control connection takes, in bytes: as much as a TLS record holds.
+    /// Bytes that one read from the control connection takes: one TLS record.
     private static let bytesPerRead = 16 << 10
     private static let connectTimeout = TimeAmount.seconds(3)
-    /// How long a host may take to secure a connection before it counts as one that doesn't know how, where that is allowed.
-    private static let patience = TimeAmount.milliseconds(1500)
+    /// Where version 1 is allowed: how long a host may take for the TLS handshake before it is taken for a version 1
+    /// host.
+    private static let plainFallbackTimeout = TimeAmount.milliseconds(1500)
     private let handshakeTimeout: TimeAmount
 
     init(
@@ -52,7 +53,7 @@ final class ViewerDriver {
         source = options.source
         usesSystemTimes = options.usesSystemTimes
         transport = Result { try SecureTransport(identity) }
-        handshakeTimeout = session.allowsUnencrypted ? Self.patience : SecureControl.handshakeTimeout
+        handshakeTimeout = session.allowsUnencrypted ? Self.plainFallbackTimeout : SecureControl.handshakeTimeout
         self.session = ViewerSession(configuration: session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
         timer.onDeadline { [unowned self] in self.pump() }
@@ -84,13 +85,13 @@ final class ViewerDriver {
             to: handlers.locate()[...], version, attempt: attempt, failure: "it isn't on the network at the moment")
     }
 
-    /// Tries one endpoint after the other.
+    /// Tries the endpoints one after another.
     private func connect(
         to endpoints: ArraySlice<Endpoint>, _ version: ViewerSession.Version, attempt: UInt64, failure: String
     ) {
         guard attempt == self.attempt else { return }
         guard let endpoint = endpoints.first else {
-            // Not from within the session's own decision.
+            // Later: the session can't take an event while it is being polled.
             let bound = NIOLoopBound(self, eventLoop: loop)
             return loop.execute { bound.value.controlEnded(attempt: attempt, reason: failure, .network) }
         }
@@ -133,7 +134,7 @@ final class ViewerDriver {
                             self.handle(.controlBytes(bytes))
                         },
                         onEnd: { [weak self] reason in
-                            // Attempts that never connected are reported by the bootstrap.
+                            // Failed attempts to connect are reported by the bootstrap.
                             guard let self, attempt == self.attempt, self.control != nil else { return }
                             self.controlEnded(attempt: attempt, reason: reason, .network)
                         })))
@@ -157,7 +158,7 @@ final class ViewerDriver {
         hostAddress = channel.remoteAddress
         guard version == .version1 else { return }
         handle(.controlConnected)
-        // It may have ended before it was known to have begun.
+        // The connection may have ended already.
         if !channel.isActive {
             controlEnded(attempt: attempt, reason: "the other side has closed the connection", .network)
         }
@@ -199,7 +200,7 @@ final class ViewerDriver {
     private func sendControl(_ bytes: [UInt8]) {
         guard let control else { return }
         guard control.isWritable else {
-            // Not from within the session's own decision.
+            // Later: the session can't take an event while it is being polled.
             let bound = NIOLoopBound(self, eventLoop: loop)
             let attempt = attempt
             control.reset()
@@ -222,7 +223,7 @@ final class ViewerDriver {
         let bootstrap = SocketOptions.makeBurstBootstrap(on: loop) { channel in
             try channel.pipeline.syncOperations.addHandler(ViewerMediaHandler(bound.value, generation: generation))
         }
-        // A connected socket: the system drops what comes from anywhere else.
+        // The socket is connected, so the system drops datagrams from other addresses.
         let opened: EventLoopFuture<any Channel> =
             if let source, let local = try? SocketAddress(ipAddress: source, port: 0) {
                 bootstrap.bind(to: local).flatMap { channel in channel.connect(to: address).map { channel } }
@@ -246,7 +247,7 @@ final class ViewerDriver {
             timedSocket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                 of: NIOBSDSocket.Handle.self
             ) { $0 }
-            // Asked for once, it is noted from then on.
+            // The first call makes the system record times of arrival.
             _ = arrival()
         }
         handle(.mediaOpened(localPort: UInt16(clamping: channel.localAddress?.port ?? 0)))
@@ -254,7 +255,7 @@ final class ViewerDriver {
 
     fileprivate func mediaFailed(_ error: any Error, generation: UInt64) {
         guard generation == mediaGeneration else { return }
-        // Not from within the session's own decision: sending may fail at once.
+        // Later: sending may fail at once, and the session can't take an event while it is being polled.
         let bound = NIOLoopBound(self, eventLoop: loop)
         let reason = networkReason(error)
         loop.execute {
@@ -270,7 +271,7 @@ final class ViewerDriver {
         media = nil
     }
 
-    /// When what was read last came.
+    /// When the datagram read last arrived.
     private func arrival() -> MediaTime {
         guard let timedSocket else { return .now }
         let nanoseconds = beam_arrival_time(timedSocket)
@@ -283,7 +284,7 @@ final class ViewerDriver {
         media.writeAndFlush(media.allocator.buffer(bytes: bytes), promise: nil)
     }
 
-    /// The first of a burst has come, or several that the system has put together.
+    /// Takes the first datagram of a burst, or several that the system has merged (UDP_GRO).
     fileprivate func datagrams(_ data: ByteBuffer, segmentSize: Int?, generation: UInt64) {
         guard generation == mediaGeneration else { return }
         let now = arrival()
@@ -292,9 +293,11 @@ final class ViewerDriver {
         }
     }
 
-    /// Reads what else has come, past NIO, which allocates for each read; then does what all of it asks for.
+    /// Reads the remaining datagrams without NIO, which allocates for each read; then carries out what the session
+    /// decides.
     fileprivate func datagramsRead(from channel: any Channel, generation: UInt64) {
-        // The system tells one time for all that such a read brings; where the time matters NIO reads one after the other.
+        // Such a read has one time of arrival for all its datagrams. If the system's times are used, NIO reads them one
+        // by one.
         if generation == mediaGeneration, timedSocket == nil, let receiver {
             let error = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                 of: NIOBSDSocket.Handle.self
@@ -309,9 +312,9 @@ final class ViewerDriver {
         pump()
     }
 
-    // MARK: What the session decides
+    // MARK: Outputs of the session
 
-    /// Does everything that the session has decided, then sleeps until its next deadline.
+    /// Carries out all that the session has decided, then sets the timer to its next deadline.
     private func pump() {
         guard !isPumping else { return }
         isPumping = true
@@ -332,11 +335,11 @@ final class ViewerDriver {
     }
 }
 
-/// The end of the media socket's pipeline.
+/// The last handler of the media socket's pipeline.
 private final class ViewerMediaHandler: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
-    // Unretained by the pipeline's owner: the driver may go before the channel has closed.
+    // Weak: the driver may be released before the channel has closed.
     private weak var driver: ViewerDriver?
     private let generation: UInt64
 

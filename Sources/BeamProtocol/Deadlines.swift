@@ -1,14 +1,12 @@
 import BeamMedia
 
-/// A session's timers: one table of what is due when.
-///
-/// A purpose has one deadline at most. What is due together comes out in the order it was first set.
+/// A session's deadlines: at most one for each purpose. Those due at the same time come out in the order in which they
+/// were first set.
 struct Deadlines<Purpose: Hashable & Sendable>: Sendable {
     private var entries: [(purpose: Purpose, time: MediaTime)] = []
-    /// When the first of them is due; `.distantFuture` if there are none.
+    /// The earliest deadline; `.distantFuture` if there are none.
     private(set) var next = MediaTime.distantFuture
 
-    /// Sets the deadline, or moves it.
     mutating func set(_ purpose: Purpose, at time: MediaTime) {
         if let index = entries.firstIndex(where: { $0.purpose == purpose }) {
             let old = entries[index].time
@@ -31,12 +29,12 @@ struct Deadlines<Purpose: Hashable & Sendable>: Sendable {
         next = .distantFuture
     }
 
-    /// Which is due first.
+    /// The purpose of the earliest deadline.
     var first: Purpose? { entries.min { $0.time < $1.time }?.purpose }
 
     func isSet(_ purpose: Purpose) -> Bool { entries.contains { $0.purpose == purpose } }
 
-    /// Takes one out that is due.
+    /// Removes and returns a purpose that is due.
     mutating func popDue(_ now: MediaTime) -> Purpose? {
         guard next <= now, let index = entries.firstIndex(where: { $0.time <= now }) else { return nil }
         let purpose = entries.remove(at: index).purpose
@@ -49,7 +47,7 @@ struct Deadlines<Purpose: Hashable & Sendable>: Sendable {
     }
 }
 
-/// First in, first out: what a session has decided and nobody has fetched yet.
+/// A queue of what a session has decided and the driver hasn't fetched yet.
 struct OutputQueue<Output: Sendable>: Sendable {
     private var items: [Output?] = []
     private var head = 0

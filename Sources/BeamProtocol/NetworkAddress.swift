@@ -1,6 +1,7 @@
 import BeamMedia
 
-/// An IPv4 or IPv6 address as the protocol compares it. IPv4-mapped IPv6 addresses (RFC 4291, 2.5.5.2) are IPv4 ones.
+/// An IPv4 or IPv6 address in a form that can be compared. IPv4-mapped IPv6 addresses (RFC 4291, 2.5.5.2) become IPv4
+/// addresses.
 public enum IPAddress: Hashable, Sendable {
     /// In host byte order: 127.0.0.1 is 0x7F00_0001.
     case v4(UInt32)

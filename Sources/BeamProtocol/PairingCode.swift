@@ -1,6 +1,6 @@
-/// Six decimal digits that are typed or compared; nine where many comparisons have failed (`ComparisonGuard`).
+/// Decimal digits that are typed or compared: six, or nine after many failed comparisons (`ComparisonGuard`).
 public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
-    /// How many digits there may be.
+    /// The number of digits.
     enum Length: Int, Sendable, CaseIterable {
         case six = 6
         case nine = 9
@@ -24,13 +24,13 @@ public struct PairingCode: Hashable, Sendable, CustomStringConvertible {
 
     private init(digits: String) { description = digits }
 
-    /// Six digits, evenly distributed.
+    /// Six uniformly distributed digits.
     public static func random(using generator: inout some RandomNumberGenerator) -> PairingCode {
         let digits = (0..<Length.six.rawValue).map { _ in String(Int.random(in: 0...9, using: &generator)) }
         return PairingCode(digits: digits.joined())
     }
 
-    /// The last digits of a number that is so large that they are as good as evenly distributed.
+    /// The last digits of `number`. Of a uniformly distributed 64-bit number they are uniform but for less than 10⁻¹⁰.
     init(number: UInt64, _ length: Length = .six) {
         let modulus: UInt64 =
             switch length {

@@ -1,20 +1,21 @@
-/// Makes what a peer says of itself fit to be shown to a person: in a terminal, a window, its title, a notification, a log.
+/// Makes text from a peer safe to show to a person: in a terminal, a window, its title, a notification, a log.
 ///
-/// A peer chooses its name and its reasons freely, and could make them look like words of this program's own: a question with digits,
-/// a second line, text that runs backwards. So what moves the cursor, turns the direction of writing or can't be seen is left out,
-/// blanks are joined, quotation marks become apostrophes (this program quotes names itself), and the rest is cut.
+/// A peer chooses its name and its reasons, and could make them look like this program's own output: a question with
+/// digits, a second line, text that runs backwards. So control characters, characters that change the direction of
+/// writing and invisible ones are removed, blanks are joined, quotation marks become apostrophes (this program puts
+/// names in quotation marks), and the rest is cut to length.
 public enum PeerText {
-    /// Columns of a terminal that a name takes at most.
+    /// The greatest width of a name, in columns of a terminal.
     public static let nameColumns = 32
-    /// Columns of a terminal that a reason or another sentence takes at most.
+    /// The greatest width of a reason or another sentence, in columns of a terminal.
     public static let sentenceColumns = 160
-    /// What stands for a name of which nothing can be shown.
+    /// Replaces a name without any visible character.
     public static let unnamed = "unnamed"
 
-    /// Marks that may be put on one letter; more of them cover the lines above and below.
+    /// Combining marks kept on one letter; more of them would cover the lines above and below.
     private static let mostMarks = 2
 
-    /// A name, to be quoted by whoever shows it. Never empty, at most `columns` wide.
+    /// A name, for the caller to put in quotation marks. Never empty, at most `columns` wide.
     public static func name(_ text: String, columns: Int = nameColumns) -> String {
         let name = cut(cleaned(text), to: columns)
         return name.isEmpty ? unnamed : name
@@ -23,16 +24,17 @@ public enum PeerText {
     /// A reason or another sentence, at most `sentenceColumns` wide; it may be empty.
     public static func sentence(_ text: String) -> String { cut(cleaned(text), to: sentenceColumns) }
 
-    /// A peer's reason, as words of the peer: this program's own sentences have no such quotation marks around them.
+    /// A peer's reason, in quotation marks, which this program's own sentences don't have.
     public static func reason(_ text: String) -> String {
         let sentence = sentence(text)
         return sentence.isEmpty ? "it gives no reason" : "it says “\(sentence)”"
     }
 
-    /// Columns of a terminal that the text takes, where East Asian wide characters and emoji take two and marks none.
+    /// The text's width in columns of a terminal: two for East Asian wide characters and emoji, none for combining
+    /// marks.
     public static func columns(_ text: String) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 
-    // MARK: What may be shown
+    // MARK: Cleaning
 
     private enum Kind { case letter, mark, blank, nothing }
 
@@ -46,7 +48,7 @@ public enum PeerText {
             case .blank: isBlankDue = !result.isEmpty
             case .mark:
                 marks += 1
-                // Nor does a text begin with a mark, which would stand on the quotation mark before it.
+                // A mark at the beginning would appear on the quotation mark before it.
                 if marks <= mostMarks, !result.isEmpty, !isBlankDue { result.append(scalar) }
             case .letter:
                 if isBlankDue { result.append(" ") }
@@ -62,17 +64,17 @@ public enum PeerText {
         let properties = scalar.properties
         if properties.isDefaultIgnorableCodePoint { return .nothing }
         switch properties.generalCategory {
-        // Line and paragraph separators part words as a blank does; so does a line's end, which is a control character.
+        // Line and paragraph separators count as blanks; so do line ends, which are control characters.
         case .spaceSeparator, .lineSeparator, .paragraphSeparator: return .blank
         case .control: return properties.isWhitespace ? .blank : .nothing
         case .format, .surrogate, .privateUse, .unassigned: return .nothing
         case .nonspacingMark, .enclosingMark: return .mark
-        // The blank pattern of Braille is a letter that nobody sees.
+        // U+2800, the blank Braille pattern, is a letter by its category but invisible.
         default: return scalar == "\u{2800}" ? .blank : .letter
         }
     }
 
-    /// Single quotation marks, which stand within words too.
+    /// Single quotation marks are kept, as they occur within words.
     private static let apostrophes: [Unicode.Scalar] = ["'", "‘", "’", "‚", "‛", "‹", "›"]
 
     private static func isQuotationMark(_ scalar: Unicode.Scalar) -> Bool {
@@ -87,7 +89,7 @@ public enum PeerText {
         var used = 0
         for scalar in text.unicodeScalars {
             used += width(scalar)
-            // One column is for the sign that something is missing.
+            // One column is for the ellipsis.
             guard used < columns else { break }
             kept.append(scalar)
         }

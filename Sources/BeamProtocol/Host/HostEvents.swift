@@ -1,18 +1,18 @@
 import BeamMedia
 
-/// A control connection, numbered by whoever drives the session.
+/// A control connection, numbered by the driver of the session.
 public struct ConnectionID: Hashable, Sendable {
     public let value: UInt64
     public init(_ value: UInt64) { self.value = value }
 }
 
-/// Datagrams that leave in one go.
+/// Datagrams to send in one system call.
 public struct MediaBurst: Sendable {
-    /// The datagrams one after the other are `bytes[range]`. The frame's bytes are shared by its bursts, not copied, and
-    /// their memory serves another frame later: a burst that is kept makes that one take memory of its own.
+    /// The datagrams, one after another, are `bytes[range]`. The bursts of a frame share its memory, which later frames
+    /// reuse; keeping a burst forces them to allocate instead.
     public var bytes: [UInt8]
     public var range: Range<Int>
-    /// Each datagram but the burst's last is exactly this long (in bytes), the last at most.
+    /// The length in bytes of each datagram but the last, which may be shorter.
     public var segmentSize: Int
     public var address: NetworkAddress
 
@@ -23,23 +23,22 @@ public struct MediaBurst: Sendable {
         self.address = address
     }
 
-    /// How many datagrams those are.
     public var datagramCount: Int { (range.count + segmentSize - 1) / segmentSize }
 }
 
-/// Who is at the door.
+/// A peer that asks to be admitted, or was.
 public struct Visitor: Sendable, Hashable, CustomStringConvertible {
     public var address: IPAddress
-    /// The name that a known device is remembered by, or what an unknown one calls itself, fit to be shown (`PeerText`); nil for
-    /// version 1, which has no names. Nobody vouches for an unknown device's name.
+    /// A known device's stored name, or what an unknown one calls itself, made safe to show (`PeerText`); nil for
+    /// version 1, which has no names. Nothing proves an unknown device's name.
     public var name: String?
     public var isEncrypted: Bool { name != nil }
-    /// What a known device calls itself now, where that isn't the name that it is remembered by.
+    /// What a known device calls itself now, if that differs from its stored name.
     public var newName: String?
-    /// Another device that is remembered has this name.
+    /// Another paired device has this name.
     public var isNamesake: Bool
 
-    /// `name` and `newName` as the device gives them: they are made fit to be shown here.
+    /// `name` and `newName` as the device sent them; they are made safe to show here.
     public init(address: IPAddress, name: String?, newName: String? = nil, isNamesake: Bool = false) {
         self.address = address
         self.name = name.map { PeerText.name($0) }
@@ -51,106 +50,107 @@ public struct Visitor: Sendable, Hashable, CustomStringConvertible {
     public var description: String { name.map { "“\($0)” (\(address))" } ?? "\(address)" }
 }
 
-/// What a person, or the rest of the host, wants to know.
+/// What happened in the session, for the person and the rest of the host.
 public enum HostEvent: Sendable, Equatable {
-    /// A version 1 viewer asks to be let in (`Acceptance.ask`), and shows this code: answer with `Input.decision`. One question
-    /// covers all of its attempts with that code.
+    /// A version 1 viewer asks to be admitted (`Acceptance.ask`) and shows this code. Answer with `Input.decision`. One
+    /// question covers all its attempts with that code.
     case viewerAsks(ConnectionID, code: PairingCode, from: Visitor)
-    /// A version 2 viewer asks to be let in by comparing digits: answer with `Input.decision` whether the person agrees to that.
-    /// There are no digits before.
+    /// A version 2 viewer asks to compare digits. Answer with `Input.decision` whether the person agrees. There are no
+    /// digits before that.
     case comparisonAsked(ConnectionID, from: Visitor)
-    /// The person has agreed, and both screens show these digits now: answer with `Input.decision` whether they are the same.
+    /// Both screens show these digits now. Answer with `Input.decision` whether they are the same.
     case digitsShown(ConnectionID, digits: PairingCode, from: Visitor)
-    /// A comparison that the person had agreed to came to nothing; `failures` have within a day. Somebody may be trying for digits
-    /// that agree by chance.
+    /// A comparison that the person had agreed to failed; `failures` have within a day. Somebody may be trying for
+    /// digits that agree by chance.
     case comparisonFailed(from: Visitor, reason: String, failures: Int)
-    /// Who asked has gone, or has been refused: the question is void.
+    /// The viewer has left or was refused: the question is void.
     case askWithdrawn(ConnectionID)
-    /// A device has proved who it is, and is let in from now on: to be stored if it `isToBeRemembered`.
+    /// A device was paired. To be stored if `isToBeRemembered`.
     case devicePaired(DeviceKey, name: String, isToBeRemembered: Bool)
-    /// The code has served, and is good no more; a viewer that isn't known types this one. Nil: none, until another is given.
+    /// The code was used or replaced; unknown viewers have to type this one. Nil: there is none until another is set.
     case codeChanged(PairingCode?)
-    /// Somebody typed a wrong code. `pause`: nobody's code is looked at for so long.
+    /// A wrong code was typed. `pause`: how long no code is accepted from anybody.
     case wrongCode(from: Visitor, pause: Duration?)
-    /// A viewer is let in, or back.
+    /// A viewer was admitted, or has reconnected.
     case viewerPaired(session: String, from: Visitor, isResumed: Bool)
-    /// A viewer was refused (`reason` is what it was told).
+    /// A viewer was refused; `reason` is what it was told.
     case viewerRefused(from: Visitor, reason: String)
-    /// A connection was closed for what it did or didn't do; nothing of it is used.
+    /// A connection was closed because of what the peer did or didn't do.
     case connectionRefused(from: IPAddress, reason: String)
-    /// So many more connections and viewers were refused in the last 10 s, from so many addresses (256 stands for more, too), than
-    /// had an event of their own: only the first few of a flood have.
+    /// Refusals of the last 10 s that had no event of their own, because only the first few of a flood have one: how
+    /// many, and from how many addresses (256 means at least 256).
     case connectionsRefused(count: Int, addresses: Int)
-    /// No connection can be accepted for a moment: the system has no descriptors or memory left (`reason`: its words). Told every 10 s at
-    /// most.
+    /// Accepting has paused, because the system is out of descriptors or memory (`reason`: the system's words). At most
+    /// one such event in 10 s.
     case acceptingPaused(reason: String)
-    /// A paired viewer's first hello, or the first from a new address: the stream goes there.
+    /// The stream to a viewer has started, or moved to a new address.
     case mediaStarted(session: String, to: NetworkAddress)
-    /// It has been silent for too long, or sending failed; its next hello starts it again.
+    /// The stream to a viewer has stopped, because its hellos ceased or sending failed. Its next hello restarts it.
     case mediaStopped(session: String, reason: String)
-    /// The control connection is gone; the stream goes on.
+    /// A viewer's control connection was lost; its stream goes on.
     case controlLost(session: String)
     case viewerLeft(session: String, from: Visitor, reason: String)
-    /// The number of addresses that the stream goes to has changed.
+    /// The number of viewers that get the stream has changed.
     case audience(Int)
-    /// A viewer's path carries so much less than the others' that it gets a stream of its own from here on; or it does no longer.
+    /// A viewer was moved to the reduced layer, because its path carries much less than the others', or back to the
+    /// full one.
     case layerChanged(session: String, isReduced: Bool)
-    /// Frames were thrown away before sending, because the network takes less than the encoder makes.
+    /// Frames were dropped before sending, because the paths carry less than the encoder makes.
     case framesDropped(Int)
 }
 
 /// Totals since the session began.
 public struct HostStatistics: Sendable, Equatable {
-    /// Paired viewers at present, and those of them that the stream goes to.
+    /// Admitted viewers at present, and how many of them get the stream.
     public var viewers = 0
     public var watching = 0
-    /// Frames, keyframes, datagrams and bytes sent (a datagram to two viewers counts twice, a frame once).
+    /// Frames, keyframes, datagrams and bytes sent. A frame to two viewers counts once, its datagrams and bytes twice.
     public var frames: UInt64 = 0
     public var keyframes: UInt64 = 0
     public var datagrams: UInt64 = 0
     public var bytes: UInt64 = 0
-    /// Frames thrown away before sending.
+    /// Frames dropped before sending.
     public var dropped: UInt64 = 0
-    /// Of the datagrams, those that were sent once more because a viewer had asked, and those of parity.
-    public var repairs: UInt64 = 0
+    /// Of the datagrams, retransmissions and parity.
+    public var retransmissions: UInt64 = 0
     public var parity: UInt64 = 0
-    /// How often a viewer has asked for a keyframe that wasn't on its way.
-    public var keyframesWanted: UInt64 = 0
-    /// The slowest viewer's path, in bits a second, where the paths and not the options bound the rate.
+    /// Keyframe requests of viewers while no keyframe was in flight to them.
+    public var keyframeRequests: UInt64 = 0
+    /// The lowest bandwidth estimate in bits a second; nil while no path bounds the rate.
     public var pathRate: Int?
-    /// Datagrams that came to the media port and were no viewer's: forged, damaged, repeated, or astray.
+    /// Datagrams at the media port that no viewer had sealed, or that were replayed or damaged.
     public var refusedDatagrams: UInt64 = 0
 
     public init() {}
 }
 
-/// One viewer's stream.
+/// Figures of one viewer's stream.
 public struct ViewerFigures: Sendable, Equatable {
-    /// What both sides call the session.
+    /// The session's ID at both ends.
     public var session: String
-    /// Fit to be shown (`PeerText`); nil for version 1, which has no names.
+    /// Made safe to show (`PeerText`); nil for version 1, which has no names.
     public var name: String?
     public var address: IPAddress
     public var isEncrypted: Bool
-    /// It gets the reduced layer.
+    /// The viewer gets the reduced layer.
     public var isReduced: Bool
-    /// The stream goes to it.
+    /// The viewer gets the stream.
     public var isWatching: Bool
-    /// Since when it has been here.
+    /// When it was admitted.
     public var since: MediaTime
-    /// Totals: frames begun, keyframes among them, frames left out because they were late, datagrams and bytes sent, and those of the
-    /// datagrams that were sent again.
+    /// Totals: frames begun, keyframes among them, frames left out for being late, datagrams and bytes sent, and
+    /// datagrams sent again.
     public var frames: UInt64
     public var keyframes: UInt64
     public var skipped: UInt64
     public var datagrams: UInt64
     public var bytes: UInt64
     public var retransmissions: UInt64
-    /// Of its datagrams, the share that is lost before recovery, about the last second; nil for version 1, which doesn't tell.
+    /// The share of its datagrams lost before recovery, over about a second; nil for version 1, which doesn't report.
     public var loss: Double?
     /// Smoothed; nil before the first report.
     public var roundTrip: Duration?
-    /// What its path carries, in bits a second, where that is less than the options ask for.
+    /// The bandwidth estimate in bits a second; nil if it isn't less than the options' rate.
     public var pathRate: Int?
 
     init(_ member: Member, _ sender: Sender) {
@@ -161,12 +161,12 @@ public struct ViewerFigures: Sendable, Equatable {
         isReduced = sender.layer == SimulcastLayer.reduced
         isWatching = sender.destination.isSet
         since = member.admitted
-        frames = sender.figures.frames
-        keyframes = sender.figures.keyframes
-        skipped = sender.figures.skipped
-        datagrams = sender.figures.datagrams
-        bytes = sender.figures.bytes
-        retransmissions = sender.figures.retransmissions
+        frames = sender.totals.frames
+        keyframes = sender.totals.keyframes
+        skipped = sender.totals.skipped
+        datagrams = sender.totals.datagrams
+        bytes = sender.totals.bytes
+        retransmissions = sender.totals.retransmissions
         loss = sender.delivery?.path.loss
         roundTrip = sender.delivery?.path.roundTrip
         pathRate = sender.delivery.flatMap { $0.path.isBound ? $0.path.rate : nil }

@@ -1,66 +1,71 @@
-/// What a host bears from strangers, and how long it waits.
+/// Limits on what peers may use, and timeouts. Security.md has a table of them.
 enum HostLimits {
-    /// Control connections of unknown peers that haven't been let in: in all, and of one address prefix.
+    /// Control connections of unknown peers that weren't admitted yet: in all, and for one address prefix.
     static let unknownConnections = 64
-    static let unknownPerPrefix = 16
-    /// How fast those may come: of one address prefix, and in all. A burst at first, then so many a second.
+    static let unknownConnectionsPerPrefix = 16
+    /// Rates of new connections, for one address prefix and in all: a burst, then connections a second.
     static let connectionBurst = 64
     static let connectionsPerSecond = 32
     static let totalConnectionBurst = 256
     static let totalConnectionsPerSecond = 200
-    /// The same for prefixes from which nobody has come for so long.
-    static let freshConnectionsPerSecond = 100
-    static let freshAfter = Duration.seconds(10)
-    /// Connections of known devices that haven't joined yet: in all, and of one device.
+    /// Connections a second for prefixes that had none within `newPrefixAfter`.
+    static let newPrefixConnectionsPerSecond = 100
+    static let newPrefixAfter = Duration.seconds(10)
+    /// Connections of known devices that haven't joined: in all, and for one device.
     static let knownConnections = 32
-    static let knownPerDevice = 4
-    /// Viewers of one known device, and of one address in version 1, where nothing else tells viewers apart.
+    static let knownConnectionsPerDevice = 4
+    /// Viewers of one device; in version 1, of one address, as nothing else tells viewers apart.
     static let viewersPerDevice = 8
-    /// How long a viewer that was evicted has to stay away, and how many of those are remembered.
-    static let evictionTime = Duration.seconds(60)
-    static let evictions = 256
-    /// Addresses that a known device was let in from in this run, the latest.
-    static let favouredAddresses = 64
-    /// How long a connection may go without having been let in.
-    static let strangerTime = Duration.seconds(30)
-    /// The same while the person at the host is being asked about a version 2 viewer, which can't come back with the same digits.
-    static let askingTime = Duration.seconds(120)
-    /// How long a viewer has to reveal its nonce once the person has agreed to compare digits. An honest one takes a round trip.
-    static let revealTime = Duration.seconds(2)
-    /// Lines, or messages, that a connection may send before it is let in.
-    static let strangerLines = 64
-    /// Malformed lines that a viewer may send.
-    static let strikes = 16
+    /// How long an evicted viewer is refused, and how many of those are remembered.
+    static let evictionDuration = Duration.seconds(60)
+    static let rememberedEvictions = 256
+    /// Addresses remembered because a known device was admitted from them in this run, the latest.
+    static let knownAddresses = 64
+    /// How long a connection may stay without admission.
+    static let admissionTimeout = Duration.seconds(30)
+    /// The same while the person is asked about a version 2 viewer or compares its digits. Longer, as the viewer can't
+    /// come back with the same digits.
+    static let comparisonTimeout = Duration.seconds(120)
+    /// How long a viewer may take to reveal its nonce once the person has agreed to compare digits. An honest one needs
+    /// a round trip.
+    static let revealTimeout = Duration.seconds(2)
+    /// Lines (version 1) or messages (version 2) that a connection may send before admission.
+    static let messagesBeforeAdmission = 64
+    /// The malformed line at which an admitted version 1 viewer is refused.
+    static let malformedLines = 16
 
-    /// Questions to the person at a time; of one address prefix; and those of them that are kept for prefixes that haven't asked
-    /// within `questionMemory`.
+    /// Questions to the person: at a time, for one address prefix, and places reserved for prefixes that haven't asked
+    /// within `questionHistory`.
     static let questions = 8
     static let questionsPerPrefix = 3
-    static let questionsKept = 2
-    static let questionMemory = Duration.seconds(600)
-    /// A question that has stood for so long may give way to one from an address prefix that asks less.
-    static let questionTurn = Duration.seconds(20)
-    /// How long a question outlives its connection: longer than a viewer's longest pause between two attempts.
-    static let questionAfterlife = Duration.seconds(15)
-    /// How long an answer is good for a viewer that wasn't there to hear it.
-    static let verdictTime = Duration.seconds(60)
-    static let verdicts = 16
+    static let questionsReserved = 2
+    static let questionHistory = Duration.seconds(600)
+    /// After this long, a question may be withdrawn for one from a prefix that asks less.
+    static let questionMinimumTime = Duration.seconds(20)
+    /// How long a version 1 question outlives its connection: longer than a viewer's longest pause between two
+    /// attempts.
+    static let questionGracePeriod = Duration.seconds(15)
+    /// How long an answer is kept for a version 1 viewer that wasn't connected when it was given, and how many are
+    /// kept.
+    static let answerLifetime = Duration.seconds(60)
+    static let storedAnswers = 16
 
-    /// How long the viewers have to take the next media key, and after how many datagrams there is one.
-    static let mediaKeyTime = Duration.seconds(1)
-    /// From one media key to the next.
-    static let mediaKeyPause = Duration.milliseconds(50)
+    /// How long the viewers may take to confirm the next media key before it is used anyway.
+    static let mediaKeyTimeout = Duration.seconds(1)
+    /// The least time between two media keys; and the datagrams after which a key is replaced.
+    static let mediaKeyInterval = Duration.milliseconds(50)
     static let datagramsPerKey: UInt64 = 1 << 31
 
-    static let firstHeartbeat = Duration.seconds(2)
-    static let heartbeat = Duration.seconds(5)
-    /// Without a line or a hello for so long, a viewer has left.
-    static let viewerSilence = Duration.seconds(15)
-    /// Without a hello for so long, the stream to a viewer ends.
-    static let streamSilence = Duration.seconds(20)
-    /// Without a hello for so long, a viewer's stream may move to another port of its address: two hellos are missing.
-    static let moveSilence = Duration.milliseconds(2200)
-    /// For so long a hello is awaited from the port that a viewer has named. After that an address translator may
-    /// stand in between, and any port of its address will do.
-    static let announcementTime = Duration.milliseconds(900)
+    static let firstHeartbeatDelay = Duration.seconds(2)
+    static let heartbeatInterval = Duration.seconds(5)
+    /// A viewer from which nothing was received for this long is removed.
+    static let viewerTimeout = Duration.seconds(15)
+    /// The stream to a viewer ends when no hello has come for this long.
+    static let streamTimeout = Duration.seconds(20)
+    /// Version 1: a viewer's stream may move to another port of its address when no hello has come for this long, which
+    /// is two missed hellos.
+    static let moveTimeout = Duration.milliseconds(2200)
+    /// Version 1: how long a hello has to come from the port that the viewer announced. After that any port of its
+    /// address is accepted, as an address translator may be in between.
+    static let announcementTimeout = Duration.milliseconds(900)
 }

@@ -1,18 +1,18 @@
 import BeamMedia
 
-/// How frames get from the layers to the senders, when keyframes are asked for, and who gets which layer.
+/// Passes frames from the layers to the senders, requests keyframes, and assigns layers to viewers.
 extension HostSession {
     // MARK: Frames
 
-    /// The encoder has made a frame. It goes to every viewer of its layer that can decode it, as fast as each one's path allows; its
-    /// number on the wire is the session's own.
+    /// Takes an encoded frame. It is sent to every viewer of its layer, as fast as each path allows, with a sequence
+    /// number of the session.
     public mutating func handleFrame(_ frame: EncodedFrame, now: MediaTime) {
         let layer = frame.layer
         guard !isEnded, stream.isOn, stream.layers.indices.contains(layer) else { return }
         guard isWatched(layer) || isExpected(layer) else { return }
         if frame.isKeyframe {
             keyframeCame(layer, now: now)
-        } else if isNeededByNobody(layer) {
+        } else if allAwaitKeyframe(layer) {
             return countDropped(in: layer)
         }
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
@@ -21,29 +21,29 @@ extension HostSession {
         var hasFallenBehind = false
         for index in senders.indices where senders[index].layer == layer {
             let patience =
-                canMove(index, reachable: reachable) ? Self.patienceInCompany : configuration.pacing.queueTime
+                canMove(index, reachable: reachable) ? Self.queueTimeIfMovable : configuration.pacing.queueTime
             if senders[index].pushed(stream.layers[layer], patience: patience, now: now) == .fellBehind {
                 hasFallenBehind = true
                 fellBehind(index, now: now)
             }
-            senders.touch(index)
+            senders.markReady(index)
         }
         release(layer, hasFallenBehind: hasFallenBehind, now: now)
     }
 
-    /// How long frames may wait for a viewer that can move to the reduced layer: longer than most interruptions of a good path,
-    /// shorter than what a person takes for a picture that hangs.
-    private static let patienceInCompany = Duration.milliseconds(200)
+    /// How long frames may wait for a viewer that can move to the reduced layer: longer than most interruptions of a
+    /// good path, shorter than a freeze that a person notices.
+    private static let queueTimeIfMovable = Duration.milliseconds(200)
 
-    /// All of the layer's viewers wait for a keyframe.
-    private func isNeededByNobody(_ layer: Int) -> Bool {
+    /// All viewers of the layer wait for a keyframe, so a frame that isn't one is of no use.
+    private func allAwaitKeyframe(_ layer: Int) -> Bool {
         guard !isExpected(layer) || stream.layers[layer].keyframePosition == nil else { return false }
         return !senders.indices.contains {
             senders[$0].layer == layer && senders[$0].destination.isSet && senders[$0].cursor.next != .keyframe
         }
     }
 
-    /// Lets go of frames that nobody needs any more, and tells of those that nobody got.
+    /// Removes frames that no sender needs, and reports those that were sent to nobody.
     private mutating func release(_ layer: Int, hasFallenBehind: Bool, now: MediaTime) {
         var (needed, next) = (Int?.none, Int?.none)
         for index in senders.indices where senders[index].layer == layer && senders[index].destination.isSet {
@@ -52,8 +52,8 @@ extension HostSession {
         }
         if needed == nil, isExpected(layer) { needed = stream.layers[layer].keyframePosition }
         var count = 0
-        if hasFallenBehind, isNeededByNobody(layer) {
-            // Whatever is in the middle of a frame sends that to its end.
+        if hasFallenBehind, allAwaitKeyframe(layer) {
+            // Senders in the middle of a frame finish it.
             let current = senders.indices.compactMap {
                 senders[$0].layer == layer ? senders[$0].cursor.current?.position : nil
             }.max()
@@ -62,17 +62,17 @@ extension HostSession {
         }
         if let next { count += stream.layers[layer].drop(before: next) }
         count += stream.layers[layer].release(before: needed, now: now)
-        tellDropped(count)
+        reportDropped(count)
     }
 
-    /// A frame of which nobody can make anything. At the beginning, and while nobody watches, that is no loss.
+    /// Counts a frame that no viewer can decode. Not at the beginning and while nobody watches, when that is no loss.
     private mutating func countDropped(in layer: Int) {
         guard let count = dropped[layer] else { return }
         totals.dropped += 1
         dropped[layer] = count + 1
     }
 
-    private mutating func tellDropped(_ count: Int) {
+    private mutating func reportDropped(_ count: Int) {
         guard count > 0 else { return }
         totals.dropped += UInt64(count)
         emit(.framesDropped(count))
@@ -82,27 +82,27 @@ extension HostSession {
         senders.indices.contains { senders[$0].layer == layer && senders[$0].destination.isSet }
     }
 
-    /// Somebody is about to get a layer: it is proving its address.
+    /// A viewer whose address is being validated is about to get the layer.
     func isExpected(_ layer: Int) -> Bool {
         senders.indices.contains {
-            senders[$0].layer == layer && !senders[$0].destination.isSet && senders[$0].proof.expiry != nil
+            senders[$0].layer == layer && !senders[$0].destination.isSet && senders[$0].validation.expiry != nil
         }
     }
 
-    // MARK: One sender's turn
+    // MARK: Serving senders
 
-    /// What leaves for that viewer now, if anything does.
+    /// The next burst for that viewer, if one may leave now.
     mutating func serve(_ index: Int, now: MediaTime) -> MediaBurst? {
         guard stream.isOn else {
-            rest(index, now: now)
+            finishTurn(index, now: now)
             return nil
         }
         let layer = senders[index].layer
-        // What is missing comes first.
+        // Retransmissions go before new frames.
         let again = senders[index].nextRetransmission(
-            stream.layers[layer], sealer: stream.sealer, memory: &resendMemory, now: now)
+            stream.layers[layer], sealer: stream.sealer, memory: &retransmissionMemory, now: now)
         if let again {
-            totals.repairs += UInt64(again.datagramCount)
+            totals.retransmissions += UInt64(again.datagramCount)
             count(again)
             return again
         }
@@ -118,36 +118,36 @@ extension HostSession {
         case .fellBehind:
             fellBehind(index, now: now)
         case .none:
-            rest(index, now: now)
+            finishTurn(index, now: now)
         }
         return nil
     }
 
-    private mutating func rest(_ index: Int, now: MediaTime) {
+    private mutating func finishTurn(_ index: Int, now: MediaTime) {
         let layer = senders[index].layer
         if senders.note(senders[index].contribution(stream.layers[layer], now: now), at: index) {
             isDirty[layer] = true
         }
-        senders.rest(index, now: now)
+        senders.finishTurn(index, now: now)
     }
 
-    /// A frame leaves for the first of its viewers, or for one more.
+    /// Counts a frame when its first viewer gets it.
     private mutating func began(_ index: Int, _ layer: Int) {
         guard let position = senders[index].lastBegun, stream.layers[layer].begin(position) else { return }
         totals.frames += 1
         if stream.layers[layer][position].unit.isKeyframe { totals.keyframes += 1 }
     }
 
-    /// Nobody gets that frame: those who are in step with it need a keyframe.
+    /// Nobody can get that frame: viewers that were to get it need a keyframe.
     private mutating func unsendable(_ position: Int, _ layer: Int, now: MediaTime) {
-        tellDropped(1)
+        reportDropped(1)
         dropped[layer] = dropped[layer] ?? 0
         let isKeyframe = stream.layers[layer].contains(position) && stream.layers[layer][position].unit.isKeyframe
         for index in senders.indices where senders[index].layer == layer {
             guard case .frame(let next) = senders[index].cursor.next, next <= position else { continue }
             senders[index].interrupt()
         }
-        // An encoder whose keyframes can't be sent isn't asked more often than it would be anyway.
+        // If a keyframe can't be sent, no other is requested at once, as it would probably fail, too.
         if !isKeyframe { requestKeyframe(layer: layer, isShared: false, now: now) }
     }
 
@@ -158,39 +158,39 @@ extension HostSession {
             lobby.lost(senders[index].id, now: now)
             settleLobby(now: now)
         case .stopped:
-            let seconds = Int(clamping: HostLimits.streamSilence.inSeconds)
+            let seconds = Int(clamping: HostLimits.streamTimeout.inSeconds)
             stopStream(index, reason: "it hasn't said hello for \(seconds) s")
-        case .proofMissed: stopIdleLayers()
+        case .validationFailed: stopIdleLayers()
         case .fellSilent: fellSilent(index, now: now)
         case .probe:
             senders[index].probed(now: now)
-            sayState(to: index, now: now)
+            sendState(to: index, now: now)
         case .evict(let reason): evict(index, reason: reason)
-        case .tail: sayTail(to: index)
-        case .needsKeyframe: wantKeyframe(index, now: now)
+        case .tail: sendTailProbe(to: index)
+        case .needsKeyframe: requestKeyframe(for: index, now: now)
         }
     }
 
-    /// Nothing gets there. It goes on when it is heard again.
+    /// The path is dead until something is received from the viewer again.
     private mutating func fellSilent(_ index: Int, now: MediaTime) {
         senders[index].fellSilent(now: now)
         senders[index].probed(now: now)
-        sayState(to: index, now: now)
+        sendState(to: index, now: now)
     }
 
     mutating func perform(_ verdict: Sender.Verdict, of index: Int, now: MediaTime) {
         switch verdict {
         case .none: abandonLatePicture(index, now: now)
-        case .needsKeyframe: wantKeyframe(index, now: now)
+        case .needsKeyframe: requestKeyframe(for: index, now: now)
         case .evict(let reason): evict(index, reason: reason)
         }
     }
 
-    /// The viewer has exceeded what any honest one needs.
+    /// Evicts a viewer that has exceeded a limit no honest viewer reaches.
     mutating func evict(_ index: Int, reason: String) {
         let id = senders[index].id
-        guard !evictions.contains(where: { $0.id == id }) else { return }
-        evictions.append((id, reason))
+        guard !pendingEvictions.contains(where: { $0.id == id }) else { return }
+        pendingEvictions.append((id, reason))
     }
 
     // MARK: Keyframes
@@ -204,35 +204,35 @@ extension HostSession {
         dropped[layer] = nil
     }
 
-    /// A viewer joins the layer, and begins with the newest keyframe if it can.
+    /// A viewer joins the layer, with the newest keyframe if that is recent enough.
     mutating func join(_ index: Int, now: MediaTime) {
         let layer = senders[index].layer
-        senders.touch(index)
+        senders.markReady(index)
         let isFirst = !senders.indices.contains {
             $0 != index && senders[$0].layer == layer && senders[$0].destination.isSet
         }
         let position = stream.layers[layer].joinPosition(
-            within: isFirst ? AddressProof.lifetime : SimulcastLayer.joinTime, keyNumber: senders[index].mediaKey,
+            within: isFirst ? AddressValidation.lifetime : SimulcastLayer.joinTime, keyNumber: senders[index].mediaKey,
             now: now)
         if let position { return senders[index].begin(at: position) }
         senders[index].waitForKeyframe(now: now)
         requestKeyframe(layer: layer, isShared: isShared(index), now: now)
     }
 
-    /// A viewer that had the stream needs a keyframe to go on. The others in its layer pay for no more of them than its budget has: if
-    /// that is used up, the viewer goes on in the reduced layer.
-    mutating func wantKeyframe(_ index: Int, now: MediaTime) {
+    /// A viewer that had the stream needs a keyframe. While others in its layer watch, it has a budget of keyframes;
+    /// when that is used up, it moves to the reduced layer instead.
+    mutating func requestKeyframe(for index: Int, now: MediaTime) {
         let isShared = isShared(index)
-        senders.touch(index)
+        senders.markReady(index)
         senders[index].waitForKeyframe(now: now)
-        if !isShared || senders[index].conduct.payKeyframe(now: now) {
+        if !isShared || senders[index].rateLimits.payKeyframe(now: now) {
             requestKeyframe(layer: senders[index].layer, isShared: isShared, now: now)
         } else if canMove(index) {
             move(index, to: SimulcastLayer.reduced, now: now)
         }
     }
 
-    /// Others in its layer watch, and need no keyframe.
+    /// Other viewers of its layer watch and need no keyframe.
     private func isShared(_ index: Int) -> Bool {
         let layer = senders[index].layer
         return senders.indices.contains {
@@ -243,7 +243,7 @@ extension HostSession {
     mutating func requestKeyframe(layer: Int, isShared: Bool, now: MediaTime) {
         let action =
             isShared
-            ? stream.layers[layer].keyframes.want(now: now) : stream.layers[layer].keyframes.need(now: now)
+            ? stream.layers[layer].keyframes.requestLimited(now: now) : stream.layers[layer].keyframes.request(now: now)
         perform(action, layer: layer)
     }
 
@@ -266,19 +266,19 @@ extension HostSession {
 
     // MARK: Falling behind
 
-    /// What waited for a viewer is gone: it goes on with a keyframe, and where others watch, in the reduced layer.
+    /// A viewer has fallen behind: it goes on with a keyframe, in the reduced layer if others watch.
     mutating func fellBehind(_ index: Int, now: MediaTime) {
         // Of a path that hasn't answered nobody knows whether it is slow.
         if senders[index].isSilent || !senders[index].hasAnswered { return senders[index].interrupt() }
         if canMove(index) { return move(index, to: SimulcastLayer.reduced, now: now) }
-        wantKeyframe(index, now: now)
+        requestKeyframe(for: index, now: now)
     }
 
-    /// What takes longer than this to arrive is outdated.
+    /// A backlog that takes longer than this to send is outdated.
     private static let longestPicture = Duration.milliseconds(700)
 
-    /// A path that turns out to be slow may have a picture before it that was made for a fast one: a smaller one made now is there
-    /// sooner.
+    /// When a path turns out to be slow, a picture made for a fast one may still be waiting. Drops it: a smaller one
+    /// made now arrives sooner.
     mutating func abandonLatePicture(_ index: Int, now: MediaTime) {
         guard let delivery = senders[index].delivery, delivery.path.isBound, stream.isOn, senders[index].isReachable
         else { return }
@@ -289,19 +289,20 @@ extension HostSession {
         guard isAlone else { return move(index, to: SimulcastLayer.reduced, now: now) }
         senders[index].abandon()
         release(layer, hasFallenBehind: true, now: now)
-        wantKeyframe(index, now: now)
+        requestKeyframe(for: index, now: now)
     }
 
     // MARK: Layers
 
-    /// A viewer whose path carries less than this part of what the layer takes leaves it: half of the frames would still be too much.
-    private static let slow = LayerRate.halfOfFrames
-    /// It comes back when its path carries this part of what the full layer has taken at most in the last minute.
-    private static let fastEnough = 0.7
-    /// Devices that are remembered as having been moved out of the full layer.
-    private static let mostStandings = 64
+    /// A viewer leaves the full layer if its path carries less than this share of the layer's bit rate: then even half
+    /// of the frames are too many.
+    private static let leaveShare = LayerRate.halfOfFrames
+    /// A viewer returns when its path carries this share of the full layer's peak bit rate of the last minute.
+    private static let returnShare = 0.7
+    /// The most devices whose hysteresis is kept.
+    private static let mostRemembered = 64
 
-    /// It is in the full layer, and others watch that.
+    /// The viewer is in the full layer, and others watch that.
     private func canMove(_ index: Int, reachable: Int) -> Bool {
         guard senders[index].form == .version2, senders[index].layer == SimulcastLayer.full else { return false }
         return reachable > (senders[index].isReachable ? 1 : 0)
@@ -311,12 +312,12 @@ extension HostSession {
         canMove(index, reachable: reachableCount(SimulcastLayer.full))
     }
 
-    /// How many get that layer whose paths aren't silent.
+    /// How many viewers of that layer have paths that aren't silent.
     private func reachableCount(_ layer: Int) -> Int {
         senders.indices.count { senders[$0].layer == layer && senders[$0].isReachable }
     }
 
-    /// By what the viewer's path carries, or is said to carry.
+    /// Moves the viewer to the layer that suits its bandwidth estimate.
     mutating func chooseLayer(_ index: Int, now: MediaTime) {
         guard let delivery = senders[index].delivery, !delivery.path.isSilent else { return }
         if configuration.usesFullChroma, !delivery.decodesFullChroma { return }
@@ -325,23 +326,23 @@ extension HostSession {
         where other != index && senders[other].layer == SimulcastLayer.full && senders[other].isReachable {
             isAlone = false
             guard let path = senders[other].delivery?.path else {
-                // Version 1 doesn't tell: it takes all there is.
+                // Version 1 doesn't report: its path is assumed to carry the options' rate.
                 best = max(best ?? 0, configuration.bitRate)
                 continue
             }
-            if path.isBound || path.isProven { best = max(best ?? 0, path.rate) }
+            if path.isBound || path.isMeasured { best = max(best ?? 0, path.rate) }
         }
         let (rate, isBound) = (Double(delivery.path.rate), delivery.path.isBound)
         if senders[index].layer == SimulcastLayer.full {
             let use = stream.layers[SimulcastLayer.full].use.current(now: now)
-            let isSlow = best.map { isBound && rate < min(Double($0), use) * Self.slow } ?? false
-            if senders[index].standing.isFarSlower(isSlow, now: now) {
+            let isSlow = best.map { isBound && rate < min(Double($0), use) * Self.leaveShare } ?? false
+            if senders[index].hysteresis.isFarSlower(isSlow, now: now) {
                 move(index, to: SimulcastLayer.reduced, now: now)
             }
         } else {
-            let use = stream.layers[SimulcastLayer.full].use.most(now: now)
-            let isFast = best.map { !isBound || rate > min(Double($0), use) * Self.fastEnough } ?? true
-            let mayReturn = senders[index].standing.isFastEnough(isFast, now: now)
+            let use = stream.layers[SimulcastLayer.full].use.peak(now: now)
+            let isFast = best.map { !isBound || rate > min(Double($0), use) * Self.returnShare } ?? true
+            let mayReturn = senders[index].hysteresis.isFastEnough(isFast, now: now)
             if mayReturn || isAlone { move(index, to: SimulcastLayer.full, now: now) }
         }
     }
@@ -350,28 +351,28 @@ extension HostSession {
         isDirty[senders[index].layer] = true
         isDirty[layer] = true
         senders[index].move(to: layer, now: now)
-        senders.touch(index)
+        senders.markReady(index)
         remember(index)
         if stream.isOn, senders[index].destination.isSet { join(index, now: now) }
         emit(.layerChanged(session: senders[index].session.description, isReduced: layer == SimulcastLayer.reduced))
     }
 
-    /// A device that leaves and comes again doesn't begin anew.
+    /// Keeps the hysteresis for when the device reconnects.
     private mutating func remember(_ index: Int) {
         guard let place = lobby.index(of: senders[index].id), let device = lobby.members[place].peer.device else {
             return
         }
-        standings.removeAll { $0.device == device }
-        if standings.count >= Self.mostStandings {
-            // Guests may have as many keys as they like.
-            standings.remove(at: standings.firstIndex { !lobby.book.trusts($0.device) } ?? 0)
+        layerHistory.removeAll { $0.device == device }
+        if layerHistory.count >= Self.mostRemembered {
+            // Unpaired devices go first, as they can make any number of keys.
+            layerHistory.remove(at: layerHistory.firstIndex { !lobby.book.trusts($0.device) } ?? 0)
         }
-        standings.append((device, senders[index].standing))
+        layerHistory.append((device, senders[index].hysteresis))
     }
 
     // MARK: Demand
 
-    /// Tells what has changed for the encoders; false if nothing has.
+    /// Outputs the layers' demands that have changed; false if none has.
     mutating func changeDemands(now: MediaTime) -> Bool {
         var hasChanged = false
         for layer in isDirty.indices where isDirty[layer] {
@@ -410,7 +411,7 @@ extension HostSession {
         stream.stopLayers()
         for index in senders.indices {
             senders[index].interrupt()
-            senders.touch(index)
+            senders.markReady(index)
         }
         for layer in isDirty.indices {
             isDirty[layer] = true

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// What the lobby has decided, and what follows from it for the stream.
+/// Carries out what the lobby has decided.
 extension HostSession {
     mutating func settleLobby(now: MediaTime) {
         while let output = lobby.outputs.popFirst() {
@@ -11,7 +11,7 @@ extension HostSession {
             case .admitted(let id, let isResumed): admitted(id, isResumed: isResumed, now: now)
             case .left(let id, let wasSecure): left(id, wasSecure: wasSecure, now: now)
             case .heard(let id):
-                if let index = senders.index(of: id) { senders[index].lastSign = now }
+                if let index = senders.index(of: id) { senders[index].lastHeard = now }
             case .mediaSource(let id, let port): mediaSourceAnnounced(id, port: port, now: now)
             case .mediaKeyReady(let id, let number):
                 guard let index = senders.index(of: id), number == stream.keys.next?.key.number else { break }
@@ -36,8 +36,8 @@ extension HostSession {
                     limits: configuration.pacing, now: now))
             index = senders.count - 1
         }
-        senders[index].lastSign = now
-        senders.touch(index)
+        senders[index].lastHeard = now
+        senders.markReady(index)
         guard member.peer.isSecure else { return }
         let key = SealingKey(number: freeKeyNumber(), random: &lobby.random)
         senders.setOpener(DatagramOpener(key: key), at: index)
@@ -56,12 +56,14 @@ extension HostSession {
             decodesFullChroma: member.decodesFullChroma, limit: configuration.bitRate)
         let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma
         senders[index].start(in: needsReduced ? SimulcastLayer.reduced : SimulcastLayer.full)
-        guard let standing = standings.first(where: { $0.device == member.peer.device })?.standing else { return }
-        senders[index].standing = standing
-        if standing.isOut { senders[index].start(in: SimulcastLayer.reduced) }
+        guard let hysteresis = layerHistory.first(where: { $0.device == member.peer.device })?.hysteresis else {
+            return
+        }
+        senders[index].hysteresis = hysteresis
+        if hysteresis.isReduced { senders[index].start(in: SimulcastLayer.reduced) }
     }
 
-    /// A number for a viewer's key that no other viewer's has.
+    /// A key number that no other viewer's key has.
     private mutating func freeKeyNumber() -> UInt16 {
         repeat { lastKeyNumber &+= 1 } while senders.index(ofKey: lastKeyNumber) != nil
         return lastKeyNumber
@@ -82,7 +84,7 @@ extension HostSession {
         perform(stream.replaceKey(now: now, random: &lobby.random), now: now)
     }
 
-    /// Uses the next key if every viewer holds it.
+    /// Switches to the next media key if every viewer has it.
     mutating func checkMediaKey(now: MediaTime) {
         guard let next = stream.keys.next?.key.number else { return }
         let isAwaited = senders.all.contains { $0.mediaKey != nil && $0.mediaKey != next }
@@ -96,12 +98,12 @@ extension HostSession {
         checkMediaKey(now: now)
     }
 
-    // MARK: For people
+    // MARK: Statistics
 
-    /// Whether an address has had a viewer of a known device, so that what comes from there goes before what is unknown.
-    public func favours(_ address: IPAddress) -> Bool { lobby.favours(address) }
+    /// A known device was admitted from this address, so its connections go before unknown ones.
+    public func isKnownAddress(_ address: IPAddress) -> Bool { lobby.isKnownAddress(address) }
 
-    /// Those who were let in, in the order of their coming.
+    /// The admitted viewers, in the order of admission.
     public var guests: [Guest] { lobby.guests }
 
     public var statistics: HostStatistics {
@@ -114,7 +116,7 @@ extension HostSession {
         return statistics
     }
 
-    /// One for each viewer, in the order of their coming.
+    /// One for each viewer, in the order of admission.
     public var viewerStatistics: [ViewerFigures] {
         lobby.members.compactMap { member in
             guard let index = senders.index(of: member.id) else { return nil }

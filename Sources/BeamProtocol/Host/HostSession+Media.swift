@@ -1,9 +1,9 @@
 import BeamMedia
 
-/// What comes to the media socket: hellos, which say where a viewer's stream goes, and feedback.
+/// The media socket's input: hellos, which say where a viewer's stream goes, and feedback.
 extension HostSession {
-    /// A datagram has come to the media socket. Only a hello that is sealed with a viewer's own key counts, and in
-    /// version 1 one from a paired viewer's address.
+    /// Takes a datagram from the media socket. Only a hello sealed with a viewer's own key counts; in version 1, one
+    /// from an admitted viewer's address.
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime) {
         guard !isEnded else { return }
         if MediaLimits.isHello(bytes) {
@@ -13,7 +13,7 @@ extension HostSession {
         }
     }
 
-    /// A version 2 viewer's datagram: whoever can seal it is that viewer, wherever it comes from now.
+    /// Takes a version 2 datagram. Its seal identifies the viewer, whatever address it comes from.
     private mutating func sealedDatagram(
         _ bytes: UnsafeRawBufferPointer, from address: NetworkAddress, now: MediaTime
     ) {
@@ -21,18 +21,18 @@ extension HostSession {
             let datagram = try SealedDatagram(bytes, from: .viewer)
             let number = datagram.header.keyNumber
             guard let index = senders.index(ofKey: number),
-                // Opened where it stands: its replay window isn't copied.
+                // Opened in place, so that the replay window isn't copied.
                 let result = try senders[index].opener?.open(datagram, into: &opened)
             else { throw .unknownKey(number) }
-            senders[index].lastSign = now
+            senders[index].lastHeard = now
             switch result.kind {
             case .hello:
-                // An older one that comes late, or is brought by somebody else, moves nothing.
+                // A hello that is late or replayed doesn't move the stream.
                 guard result.isNewest else { break }
                 let token = opened.withUnsafeBytes { SealedHello($0) }?.token
                 sealedHello(index, token: token, length: bytes.count, from: address, now: now)
             case .feedback:
-                // What is said of the stream comes from where the stream goes.
+                // Feedback counts only from the address that the stream goes to.
                 guard senders[index].destination.address == address else { break }
                 take(opened.withUnsafeBytes { Feedback($0) }, isNewest: result.isNewest, from: index, now: now)
             case .media, .state, .parity:
@@ -50,7 +50,7 @@ extension HostSession {
         let candidates = plainSenders(at: address.ip)
         for index in candidates {
             let claim = senders[index].destination.claim(address, now: now)
-            // Among equals the viewer that came last: the others may have left without a word.
+            // Among equal claims, the viewer that joined last: an earlier one may have left without closing.
             if claim > .none, claim >= best?.claim ?? .none { best = (index, claim) }
         }
         if let best {
@@ -72,64 +72,68 @@ extension HostSession {
             senders[$0].form == .version1 && senders[$0].destination.address == address
         }
         if let owner, owner != index {
-            // A hello that came before its announcement was taken for another viewer's on the same machine.
+            // The hello came before this announcement, and was attributed to another viewer on the same machine.
             var other = senders[owner]
             senders[index].exchangeTarget(with: &other)
             senders[owner] = other
-            for index in [index, owner] { senders.touch(index) }
+            for index in [index, owner] { senders.markReady(index) }
         } else if owner == nil, saidHello {
             hello(index, from: address, now: now)
         }
     }
 
-    // MARK: Version 2: an address is proved before the stream goes there (RFC 9000, 8)
+    // MARK: Version 2: address validation (RFC 9000, 8)
 
-    /// The newest hello of a version 2 viewer: the stream goes where it comes from, once the viewer has proved to be there.
+    /// The newest hello of a version 2 viewer: the stream goes to its address, once that is validated.
     private mutating func sealedHello(
         _ index: Int, token: UInt64?, length: Int, from address: NetworkAddress, now: MediaTime
     ) {
-        senders.touch(index)
+        senders.markReady(index)
         if senders[index].destination.address != address {
-            let verdict = senders[index].proof.hello(
+            let verdict = senders[index].validation.hello(
                 length, token: token, from: address, now: now, random: &lobby.random)
             if case .challenge(let token) = verdict { return challenge(index, token, at: address, now: now) }
         }
         hello(index, from: address, now: now)
-        sayState(to: index, now: now)
+        sendState(to: index, now: now)
     }
 
-    /// Sends the token there. A viewer that gets no stream yet is about to: its keyframe is made meanwhile.
+    /// Sends the token to the address. If the viewer has no stream yet, a keyframe is requested already, so that it is
+    /// ready when the address is validated.
     private mutating func challenge(_ index: Int, _ token: UInt64, at address: NetworkAddress, now: MediaTime) {
         let layer = senders[index].layer
         if stream.isOn, !senders[index].destination.isSet,
-            stream.layers[layer].joinPosition(within: AddressProof.lifetime, keyNumber: nil, now: now) == nil
+            stream.layers[layer].joinPosition(within: AddressValidation.lifetime, keyNumber: nil, now: now) == nil
         {
-            // Whoever never proves to be there has no more keyframes made than whoever asks for them.
+            // Counts against the viewer's keyframe budget, as hellos without validation would otherwise cause keyframes
+            // without limit.
             let isShared = isWatched(layer)
-            if !isShared || senders[index].conduct.payKeyframe(now: now) {
+            if !isShared || senders[index].rateLimits.payKeyframe(now: now) {
                 requestKeyframe(layer: layer, isShared: isShared, now: now)
             }
         }
         let state = StreamState(newest: nil, challenge: token)
-        guard let bytes = try? stream.sealer.seal(.state, state.plaintext), senders[index].proof.pay(bytes.count) else {
+        guard let bytes = try? stream.sealer.seal(.state, state.plaintext), senders[index].validation.pay(bytes.count)
+        else {
             return
         }
         transmit(bytes, to: address)
     }
 
-    // MARK: Where the stream goes
+    // MARK: Starting and stopping streams
 
     private mutating func hello(_ index: Int, from address: NetworkAddress, now: MediaTime) {
-        senders[index].lastSign = now
-        senders.touch(index)
+        senders[index].lastHeard = now
+        senders.markReady(index)
         guard case .start(let isMove) = senders[index].destination.hello(from: address, now: now) else { return }
         senders[index].interrupt()
         emit(.mediaStarted(session: senders[index].session.description, to: address))
         audienceChanged()
         guard stream.isOn else { return }
         if isMove, senders[index].form == .version2 {
-            // Whoever moves to and fro has no more keyframes made than whoever asks for them.
-            wantKeyframe(index, now: now)
+            // Counts against the viewer's keyframe budget, as changes of address would otherwise cause keyframes
+            // without limit.
+            requestKeyframe(for: index, now: now)
         } else {
             join(index, now: now)
         }
@@ -142,7 +146,7 @@ extension HostSession {
 
     mutating func stopStream(_ index: Int, reason: String) {
         guard senders[index].stop() else { return }
-        senders.touch(index)
+        senders.markReady(index)
         emit(.mediaStopped(session: senders[index].session.description, reason: reason))
         audienceChanged()
     }
@@ -157,66 +161,67 @@ extension HostSession {
 
     // MARK: Feedback
 
-    /// Frames with gaps in one datagram; a viewer that lacks more says so in the next.
+    /// The most frames with gaps that are read from one datagram; a viewer that misses more reports the rest in the
+    /// next.
     private static let mostMissing = 8
 
     private mutating func take(_ feedback: Feedback, isNewest: Bool, from index: Int, now: MediaTime) {
         guard stream.isOn, senders[index].destination.isSet else { return }
-        switch senders[index].conduct.feedbackCame(now: now) {
+        switch senders[index].rateLimits.feedbackCame(now: now) {
         case .accept: break
         case .ignore: return
         case .evict(let reason): return evict(index, reason: reason)
         }
-        senders.touch(index)
+        senders.markReady(index)
         let layer = senders[index].layer
+        // Each layer numbers its own frames. A viewer that was moved before anything of its new layer reached it still reports of the old
+        // one: such a report only tells that the viewer is there.
         let isOfLayer = feedback.layer == UInt8(layer)
         if var report = feedback.report, isNewest {
-            // Each layer numbers its frames itself. A viewer that was moved before anything of its new layer could reach it reports of
-            // the old one: that it is there counts nevertheless.
             if !isOfLayer { (report.arrivals, report.again) = ([], nil) }
             take(report, from: index, now: now)
         }
         for missing in feedback.missing.prefix(Self.mostMissing) {
-            // What was said before it may have had the viewer moved.
+            // An earlier item may have moved the viewer to another layer.
             guard isOfLayer, senders[index].layer == layer else { break }
             perform(senders[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
         }
         guard let lost = feedback.keyframeAfter, senders[index].layer == layer else { return }
-        if case .evict(let reason) = senders[index].conduct.keyframeRequested(now: now) {
+        if case .evict(let reason) = senders[index].rateLimits.keyframeRequested(now: now) {
             return evict(index, reason: reason)
         }
         senders[index].delivery?.path.gaveUp()
-        // One that has left since is on its way already.
+        // A keyframe sent after the lost frame is in flight already.
         if feedback.layer == UInt8(layer), let keyframe = senders[index].delivery?.log.newestKeyframe,
             keyframe.distance(from: lost) > 0
         {
             return
         }
-        totals.keyframesWanted += 1
-        wantKeyframe(index, now: now)
+        totals.keyframeRequests += 1
+        requestKeyframe(for: index, now: now)
     }
 
     private mutating func take(_ report: Feedback.Report, from index: Int, now: MediaTime) {
         let wasSilent = senders[index].isSilent || !senders[index].hasAnswered
         let verdict = senders[index].take(report, now: now)
         if case .evict(let reason) = verdict { return evict(index, reason: reason) }
-        if wasSilent, !senders[index].isSilent { heardAgain(index, now: now) }
+        if wasSilent, !senders[index].isSilent { pathRecovered(index, now: now) }
         chooseLayer(index, now: now)
         abandonLatePicture(index, now: now)
     }
 
-    /// The viewer's path carries something again.
-    private mutating func heardAgain(_ index: Int, now: MediaTime) {
+    /// Reports come again after a silence.
+    private mutating func pathRecovered(_ index: Int, now: MediaTime) {
         guard senders[index].isOutdated(now: now) else { return }
         senders[index].abandon()
         senders[index].delivery?.layerChanged()
         if stream.isOn { join(index, now: now) }
     }
 
-    // MARK: What is said beside the frames
+    // MARK: State datagrams
 
-    /// Tells a viewer that the host is there, how far its stream has come, and what its path carries.
-    mutating func sayState(to index: Int, now: MediaTime) {
+    /// Sends a viewer the newest frame's number and its path's rates. On a silent path it is the probe.
+    mutating func sendState(to index: Int, now: MediaTime) {
         guard senders[index].form == .version2, let address = senders[index].destination.address else { return }
         let state = StreamState(
             layer: UInt8(senders[index].layer), newest: senders[index].delivery?.log.newest,
@@ -225,8 +230,8 @@ extension HostSession {
         transmit(bytes, to: address)
     }
 
-    /// A moment after the last frame: whoever has missed it learns so.
-    mutating func sayTail(to index: Int) {
+    /// Sends a viewer the newest frame's number shortly after that frame, so that it notices if it missed it.
+    mutating func sendTailProbe(to index: Int) {
         guard senders[index].form == .version2, senders[index].cursor.isStreaming,
             let address = senders[index].destination.address, let newest = senders[index].delivery?.log.newest
         else { return }

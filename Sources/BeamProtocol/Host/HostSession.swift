@@ -1,31 +1,33 @@
 import BeamMedia
 
-/// A host's whole protocol, without I/O: what viewers say goes in, what to send to whom comes out.
+/// A host's protocol without I/O: inputs from viewers and the encoder go in, outputs to send come out.
 ///
-/// It routes between four parts, none of which reaches into another: the `Lobby` lets viewers in, the `HostStream` cuts and seals each
-/// frame once, a `Sender` for each viewer takes it from there at its own pace, and the estimators in `Path` judge what its path carries.
+/// It routes between four parts that don't reach into one another: the `Lobby` admits viewers; the `HostStream` cuts
+/// and seals each frame once; a `Sender` for each viewer sends it at that viewer's pace; the estimators in `Path`
+/// estimate the bandwidth of its path.
 ///
-/// Call a `handle…` method for each thing that happens, then `pollOutput` until it answers `.wait`.
+/// Call a `handle…` method for each event, then `pollOutput` until it returns `.wait`.
 public struct HostSession: Sendable {
     public struct Configuration: Sendable {
         public static let defaultViewers = 64
-        /// What one network thread can serve, by far: `Scripts/bench crowd` measures 200.
+        /// An upper bound above what one network thread serves: `Scripts/bench crowd` measures 200 viewers.
         public static let mostViewersPossible = 1000
 
-        /// What becomes of a viewer that brings no code the host knows.
+        /// What to do with an unknown viewer that has no valid code.
         public var acceptance: Acceptance
-        /// What viewers call the host. (In version 1 it is added to the reply as `deviceName`, which others ignore.)
+        /// The host's name, as shown to viewers. (In version 1 it is added to the reply as `deviceName`, which other
+        /// implementations ignore.)
         public var deviceName: String?
         public var trust: HostTrust
-        /// Version 1 viewers may come in too: what they see, everybody on the network can see.
+        /// Admit version 1 viewers, too. Their stream isn't encrypted: everybody on the network can read it.
         public var allowsUnencrypted: Bool
-        /// How fast frames leave at most, and how much may wait.
+        /// The highest pacing rate, and how much may wait to be sent.
         public var pacing: Pacing
-        /// What the encoder makes at most, in bits a second: no path has to carry more.
+        /// The encoder's highest rate in bits a second.
         public var bitRate: Int
-        /// The full layer is 4:4:4: viewers that can't decode it get the reduced one.
+        /// The full layer is 4:4:4. Viewers that can't decode that get the reduced layer.
         public var usesFullChroma: Bool
-        /// Viewers that are let in at a time.
+        /// The most viewers at a time.
         public var mostViewers: Int
 
         public init(
@@ -49,50 +51,52 @@ public struct HostSession: Sendable {
     public enum Input: Sendable {
         /// A TCP connection was accepted.
         case connectionOpened(ConnectionID, from: IPAddress)
-        /// It is a version 1 connection, and these are bytes of it, cut anywhere.
+        /// Bytes of a version 1 connection, in chunks of any size.
         case connectionBytes(ConnectionID, [UInt8])
-        /// It is a version 2 connection, and its other end has proved in TLS that it holds this key.
+        /// A version 2 connection: TLS is established, and the peer has proved that it holds this key.
         case connectionSecured(ConnectionID, DeviceKey)
-        /// A message of a version 2 connection, without the length in front.
+        /// A message of a version 2 connection, without its length field.
         case connectionMessage(ConnectionID, [UInt8])
-        /// What has come on it isn't of the protocol; nothing more is read of it. A part of a sentence.
+        /// The peer has sent what isn't of the protocol; nothing more is read from it. `reason` is a part of a
+        /// sentence.
         case connectionViolated(ConnectionID, reason: String)
-        /// It has ended, from whichever side. `trouble`: what went wrong while it was to be secured, a part of a sentence.
-        case connectionClosed(ConnectionID, trouble: String? = nil)
+        /// The connection was closed by either side. `tlsFailure`: why TLS failed, if it did; a part of a sentence.
+        case connectionClosed(ConnectionID, tlsFailure: String? = nil)
         /// The person's answer to `.viewerAsks`, `.comparisonAsked` or `.digitsShown`.
         case decision(ConnectionID, accept: Bool)
-        /// The viewers that the store remembers now; who is missing was forgotten.
+        /// The paired devices and their names as stored now. A device that is missing was removed.
         case remembered([DeviceKey: String])
-        /// The store has changed, and can't be read at the moment.
+        /// The list of paired devices has changed, and can't be read.
         case rememberedUnreadable
-        /// Whatever let this device in, it is out, and stays out until the host ends.
-        case sendAway(DeviceKey)
-        /// The same for the version 1 viewers of an address.
-        case sendAwayAddress(IPAddress)
-        /// Another code to type.
+        /// Evict this device, and refuse it until the host ends.
+        case block(DeviceKey)
+        /// The same for version 1 viewers of an address.
+        case blockAddress(IPAddress)
+        /// Replace the code.
         case code(PairingCode)
-        /// The media socket is bound to this port, or has moved to it.
+        /// The media socket is bound to this port, at first or anew.
         case mediaPort(UInt16)
-        /// The screen is (not) being shared. It isn't at first, and no frame is sent until it is.
+        /// Whether the screen is being shared; no at first. No frame is sent until it is.
         case broadcast(Bool)
-        /// The system refused to send there (a port unreachable, a vanished route).
+        /// The system refused to send to this address (port unreachable, no route).
         case sendFailed(NetworkAddress)
-        /// Broadcast off, viewers told, connections closed.
+        /// Announce the end, and close all connections.
         case shutdown
     }
 
     public enum Output: Sendable {
         /// Bytes of a version 1 connection, or a whole message of a version 2 connection.
         case send(ConnectionID, [UInt8])
-        /// Close after everything sent so far has left.
+        /// Close once everything sent so far has left.
         case close(ConnectionID)
         case transmit(MediaBurst)
-        /// The layer's next encoded frame has to be a keyframe, also when the screen stands still.
+        /// The layer's next frame has to be a keyframe; it is needed even if the screen doesn't change.
         case requestKeyframe(layer: Int)
-        /// What the layer's encoder is to make has changed.
+        /// The demand on the layer's encoder has changed.
         case demand(StreamDemand, layer: Int)
         case event(HostEvent)
-        /// Nothing more to do until then, or until something happens. What there will be to do then: nil if nothing is due ever.
+        /// Nothing to do until this deadline or the next input. `for` says what the deadline is for; nil if there is
+        /// none.
         case wait(until: MediaTime, for: HostWaitReason?)
     }
 
@@ -100,38 +104,37 @@ public struct HostSession: Sendable {
     var outputs = OutputQueue<Output>()
     var isEnded = false
 
-    /// Who comes in.
     var lobby: Lobby
-    /// What is sent.
     var stream: HostStream
-    /// To whom, and how fast.
     var senders = Senders()
-    /// Viewers that have exceeded what any honest one needs, and why. They are evicted when what they said has been dealt with: nobody is
-    /// taken off the list of senders while somebody goes through it.
-    var evictions: [(id: ViewerID, reason: String)] = []
-    /// Whose own keys were numbered last.
+    /// Viewers to evict, and why. They are evicted after the present input is handled, because the list of senders
+    /// mustn't change while it is iterated.
+    var pendingEvictions: [(id: ViewerID, reason: String)] = []
+    /// The number of the viewer key made last.
     var lastKeyNumber: UInt16 = 0
     /// Layers whose demand may have changed.
     var isDirty = [Bool](repeating: false, count: SimulcastLayer.count)
-    /// Frames that each layer has dropped since its last keyframe, because all of its viewers have fallen behind; nil while none has.
+    /// For each layer, frames dropped since its last keyframe because all its viewers have fallen behind; nil while
+    /// none was.
     var dropped = [Int?](repeating: nil, count: SimulcastLayer.count)
-    /// Of devices that were moved out of the full layer, the one that was moved last at the end.
-    var standings: [(device: DeviceKey, standing: LayerStanding)] = []
-    /// The datagrams that are sent again, one burst after the other in the same memory.
-    var resendMemory: [UInt8] = []
-    /// What a viewer's datagram says, until the next one; its memory is used again.
+    /// The hysteresis of devices that were moved out of the full layer, the latest last. It is kept when such a device
+    /// reconnects.
+    var layerHistory: [(device: DeviceKey, hysteresis: LayerHysteresis)] = []
+    /// Memory for bursts of retransmissions, reused.
+    var retransmissionMemory: [UInt8] = []
+    /// Memory for the plaintext of a viewer's datagram, reused.
     var opened: [UInt8] = []
     var audience = 0
     var totals = HostStatistics()
 
-    /// `random` makes keys, nonces and session IDs: pass the system's generator, but in tests.
+    /// `random` makes keys, nonces and session IDs: has to be the system's generator, except in tests.
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
         lobby = Lobby(configuration: configuration, random: random)
         stream = HostStream(configuration.pacing, random: &lobby.random)
     }
 
-    /// Something happened. What is said of connections and questions that are gone is ignored.
+    /// Handles an event. Events about connections and questions that no longer exist are ignored.
     public mutating func handle(_ input: Input, now: MediaTime) {
         guard !isEnded else { return }
         switch input {
@@ -140,14 +143,14 @@ public struct HostSession: Sendable {
         case .connectionSecured(let id, let device): lobby.connectionSecured(id, device: device, now: now)
         case .connectionMessage(let id, let bytes): lobby.connectionMessage(id, bytes, now: now)
         case .connectionViolated(let id, let reason): lobby.violated(id, reason: reason, now: now)
-        case .connectionClosed(let id, let trouble):
-            lobby.connectionEnded(id, trouble: trouble, now: now)
+        case .connectionClosed(let id, let tlsFailure):
+            lobby.connectionEnded(id, tlsFailure: tlsFailure, now: now)
             settleLobby(now: now)
             checkMediaKey(now: now)
         case .remembered(let devices): lobby.rememberedChanged(devices, now: now)
         case .rememberedUnreadable: lobby.book.becomeStale()
-        case .sendAway(let device): lobby.sendAway(device, now: now)
-        case .sendAwayAddress(let address): lobby.sendAway(address, now: now)
+        case .block(let device): lobby.block(device, now: now)
+        case .blockAddress(let address): lobby.block(address, now: now)
         case .code(let next): lobby.replaceCode(next, now: now)
         case .decision(let id, let accept): lobby.decided(id, accept: accept, now: now)
         case .mediaPort(let port): lobby.mediaPortChanged(port)
@@ -158,12 +161,12 @@ public struct HostSession: Sendable {
         settleLobby(now: now)
     }
 
-    /// The next thing to do; `.wait` when everything is done for now.
+    /// The next thing to do; `.wait` when there is nothing more for now.
     public mutating func pollOutput(now: MediaTime) -> Output {
         while true {
             if let output = outputs.popFirst() { return output }
             if isEnded { return .wait(until: .distantFuture, for: nil) }
-            if let eviction = evictions.popLast() {
+            if let eviction = pendingEvictions.popLast() {
                 lobby.evict(eviction.id, reason: eviction.reason, now: now)
                 settleLobby(now: now)
             } else if let purpose = lobby.deadlines.popDue(now) {
@@ -195,7 +198,7 @@ public struct HostSession: Sendable {
         lobby.shutdown()
         settleLobby(now: now)
         senders.removeAll()
-        evictions.removeAll()
+        pendingEvictions.removeAll()
         audience = 0
         stream.stopLayers()
         isEnded = true

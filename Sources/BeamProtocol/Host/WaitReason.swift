@@ -1,31 +1,31 @@
-/// Why a host's session waits.
+/// What the next deadline of a host's session is for.
 public enum HostWaitReason: Hashable, Sendable {
-    /// Connections: heartbeats, time limits, questions.
+    /// Control connections: heartbeats, timeouts, questions.
     case control
-    /// The media key, a keyframe that was asked for, the end of temporal layers.
+    /// The media key, a keyframe request, the end of temporal layers.
     case stream
-    /// What one viewer's sender waits for.
+    /// One viewer's sender.
     case viewer(SenderWaitReason)
 }
 
-/// Why a viewer's sender waits. It waits for reports as well: those come by themselves.
+/// What the next deadline of a viewer's sender is for.
 public enum SenderWaitReason: Hashable, Sendable {
-    /// The token bucket: the next burst leaves at the path's pace.
+    /// Pacing: the token bucket has to fill for the next burst.
     case pace
-    /// What was asked for may be sent again.
+    /// A retransmission may leave.
     case retransmission
-    /// A moment after the last frame the viewer learns that there was one.
+    /// The tail probe, which tells the viewer the newest frame.
     case tail
-    /// A keyframe may be asked of the encoder once more.
+    /// A keyframe is requested again.
     case keyframe
-    /// The path: what is on its way ought to have been answered.
+    /// The path's timeout for what is in flight.
     case path
-    /// A silent path is asked whether the viewer is there.
+    /// The next probe of a silent path.
     case probe
-    /// An address is to be proved.
-    case proof
-    /// The viewer ought to say hello.
+    /// The end of an address validation.
+    case addressValidation
+    /// The timeout for the viewer's hellos.
     case hello
-    /// The viewer ought to give any sign.
-    case sign
+    /// The timeout for anything from the viewer.
+    case silence
 }

@@ -109,7 +109,7 @@ extension FuzzBodies {
             drain()
             if let error { return error }
             let statistics = session.statistics
-            guard statistics.repairs <= statistics.datagrams else { return "more was sent again than was sent" }
+            guard statistics.retransmissions <= statistics.datagrams else { return "more was sent again than was sent" }
         }
         return nil
     }

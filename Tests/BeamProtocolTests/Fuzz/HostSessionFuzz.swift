@@ -277,10 +277,10 @@ private struct HostStory {
         bound(session.lobby.connections.count <= most, "too many connections")
         bound(session.lobby.members.count <= session.configuration.mostViewers, "too many viewers")
         bound(session.lobby.members.count == session.senders.count, "a viewer without a sender, or the other way round")
-        bound(session.standings.count <= 64, "too many devices are remembered")
+        bound(session.layerHistory.count <= 64, "too many devices are remembered")
         let statistics = session.statistics
         bound(statistics.watching <= statistics.viewers, "more watch than were let in")
-        bound(statistics.repairs <= statistics.datagrams, "more was sent again than was sent")
+        bound(statistics.retransmissions <= statistics.datagrams, "more was sent again than was sent")
         for layer in session.stream.layers {
             bound(layer.bytes(from: layer.start) <= 32 << 20, "too much waits to be sent")
         }
@@ -289,9 +289,9 @@ private struct HostStory {
             bound(delivery.retransmissions.count <= 512, "too much is to be sent again")
             bound(path.allowed >= PathControl.leastRate && path.allowed <= path.highest, "a rate of \(path.allowed)")
             bound((0...1).contains(path.loss), "a loss of \(path.loss)")
-            bound(path.delay.noise >= 0 && path.delay.noise <= 0.25, "jitter of \(path.delay.noise) s")
+            bound(path.delay.jitter >= 0 && path.delay.jitter <= 0.25, "jitter of \(path.delay.jitter) s")
             bound((.zero ... .seconds(30)).contains(path.leastRoundTrip), "a round trip of \(path.leastRoundTrip)")
-            bound((0...1 << 32).contains(path.window), "a window of \(path.window)")
+            bound((0...1 << 32).contains(path.congestionWindow), "a window of \(path.congestionWindow)")
             bound((0...1 << 32).contains(path.pacingRate), "a pace of \(path.pacingRate)")
             bound(path.inFlight >= 0, "less than nothing is on its way")
         }

@@ -262,7 +262,7 @@ struct AdmissionTests {
             if case .viewerLeft(_, _, let reason) = event { reason } else { nil }
         }
         #expect(left.count == 1 && left[0].hasPrefix("it was sent away: it "), "\(left)")
-        host.advance(by: HostLimits.evictionTime - .seconds(1))
+        host.advance(by: HostLimits.evictionDuration - .seconds(1))
         #expect(host.join(2) == nil)
         host.advance(by: .seconds(2))
         #expect(host.join(3) != nil)

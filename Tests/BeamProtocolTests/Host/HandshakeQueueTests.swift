@@ -27,7 +27,7 @@ struct HandshakeQueueTests {
 
     @Test func aFloodGetsATenthOfTheLoopsTime() {
         var queue = HandshakeQueue<Int>()
-        for id in 0..<20_000 { queue.add(id, from: address(id % 7), isFavoured: false, hasBegun: false) }
+        for id in 0..<20_000 { queue.add(id, from: address(id % 7), isKnownAddress: false, hasBegun: false) }
         let cost = Duration.microseconds(900)
         let steps = run(&queue, from: .zero, until: .at(5), cost: cost)
         let busy = (cost * steps.count).inSeconds
@@ -38,19 +38,19 @@ struct HandshakeQueueTests {
 
     @Test func prefixesTakeTurnsAndWhatHasBegunGoesFirst() {
         var queue = HandshakeQueue<Int>()
-        for id in 0..<10 { queue.add(id, from: address(1), isFavoured: false, hasBegun: false) }
-        queue.add(10, from: address(1), isFavoured: false, hasBegun: true)
-        queue.add(20, from: address(2), isFavoured: false, hasBegun: false)
-        queue.add(21, from: address(2), isFavoured: false, hasBegun: false)
+        for id in 0..<10 { queue.add(id, from: address(1), isKnownAddress: false, hasBegun: false) }
+        queue.add(10, from: address(1), isKnownAddress: false, hasBegun: true)
+        queue.add(20, from: address(2), isKnownAddress: false, hasBegun: false)
+        queue.add(21, from: address(2), isKnownAddress: false, hasBegun: false)
         let steps = run(&queue, from: .zero, until: .at(1), cost: .milliseconds(1))
         #expect(steps.map(\.id) == [10, 20, 0, 21, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     }
 
     @Test func whoWasLetInFromThereBeforeWaitsForNobody() {
         var queue = HandshakeQueue<Int>()
-        for id in 0..<500 { queue.add(id, from: address(id), isFavoured: false, hasBegun: false) }
+        for id in 0..<500 { queue.add(id, from: address(id), isKnownAddress: false, hasBegun: false) }
         _ = run(&queue, from: .zero, until: .at(1), cost: .milliseconds(1))
-        queue.add(1000, from: address(1), isFavoured: true, hasBegun: false)
+        queue.add(1000, from: address(1), isKnownAddress: true, hasBegun: false)
         let steps = run(&queue, from: .at(1), until: .at(1.2), cost: .milliseconds(1))
         #expect(steps.first?.id == 1000)
         #expect(steps.first.map { $0.time - .at(1) < .milliseconds(2) } == true)
@@ -58,8 +58,8 @@ struct HandshakeQueueTests {
 
     @Test func whoHasGoneIsForgotten() {
         var queue = HandshakeQueue<Int>()
-        queue.add(1, from: address(1), isFavoured: false, hasBegun: false)
-        queue.add(1, from: address(1), isFavoured: false, hasBegun: false)
+        queue.add(1, from: address(1), isKnownAddress: false, hasBegun: false)
+        queue.add(1, from: address(1), isKnownAddress: false, hasBegun: false)
         queue.remove(1)
         #expect(queue.next(now: .zero) == .none)
     }

@@ -8,7 +8,7 @@ struct KeyframeScheduleTests {
     @Test func whoeverIsAloneGetsOneAtOnce() {
         var schedule = KeyframeSchedule()
         schedule.keyframeCame(now: .at(1), isPeriodic: false)
-        #expect(schedule.need(now: .at(1.01)) == .request)
+        #expect(schedule.request(now: .at(1.01)) == .request)
         #expect(schedule.isRequested)
     }
 
@@ -19,7 +19,7 @@ struct KeyframeScheduleTests {
         for step in 0..<500 {
             let now = MediaTime.at(1 + Double(step) * 0.02)
             if schedule.deadlineReached(now: now) == .request { requests += 1 }
-            if schedule.want(now: now) == .request { requests += 1 }
+            if schedule.requestLimited(now: now) == .request { requests += 1 }
             if schedule.isRequested { schedule.keyframeCame(now: now + .milliseconds(10), isPeriodic: false) }
         }
         #expect((45...51).contains(requests), "\(requests) in 10 s")

@@ -133,10 +133,10 @@ struct SendingAgainTests {
     @Test func nothingIsSentTwiceForTwoRequests() {
         var queue = RetransmissionQueue()
         #expect(queue.due == nil)
-        #expect(queue.ask([5, 3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
-        #expect(queue.ask([3], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
+        #expect(queue.request([5, 3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
+        #expect(queue.request([3], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
         #expect(queue.count == 2 && queue.due == .zero)
-        #expect(queue.ask([3], of: SequenceNumber(2), pause: .milliseconds(20), now: .at(1)) == true)
+        #expect(queue.request([3], of: SequenceNumber(2), pause: .milliseconds(20), now: .at(1)) == true)
         // Of one frame at a time; the last part, which may be short, comes last.
         var next = queue.next(duplicating: false, limit: 16, now: .at(1))
         #expect(next?.frame == SequenceNumber(1) && next?.parts == [3, 5])
@@ -144,9 +144,9 @@ struct SendingAgainTests {
         #expect(next?.frame == SequenceNumber(2) && next?.parts == [3])
         #expect(queue.next(duplicating: false, limit: 16, now: .at(1)) == nil)
         // Until it may have arrived, and been missed again.
-        #expect(queue.ask([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.019)) == true)
+        #expect(queue.request([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.019)) == true)
         #expect(queue.count == 0)
-        #expect(queue.ask([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.02)) == true)
+        #expect(queue.request([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.02)) == true)
         #expect(queue.count == 2)
         queue.removeAll()
         #expect(queue.due == nil)
@@ -156,16 +156,16 @@ struct SendingAgainTests {
         var limits = RetransmissionQueue.Limits()
         limits.parts = 10
         var queue = RetransmissionQueue(limits)
-        #expect(queue.ask(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true)
-        #expect(queue.ask(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true, "those wait already")
-        #expect(queue.ask([10], of: SequenceNumber(1), pause: .zero, now: .zero) == false)
+        #expect(queue.request(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true)
+        #expect(queue.request(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true, "those wait already")
+        #expect(queue.request([10], of: SequenceNumber(1), pause: .zero, now: .zero) == false)
         #expect(queue.next(duplicating: false, limit: 4, now: .zero)?.parts == [0, 1, 2, 3])
         #expect(queue.count == 6)
     }
 
     @Test func aDuplicateFollowsAMomentLater() throws {
         var queue = RetransmissionQueue()
-        #expect(queue.ask([4, 9], of: SequenceNumber(1), pause: .milliseconds(50), now: .at(1)) == true)
+        #expect(queue.request([4, 9], of: SequenceNumber(1), pause: .milliseconds(50), now: .at(1)) == true)
         #expect(queue.next(duplicating: true, limit: 16, now: .at(1))?.parts == [4, 9])
         #expect(queue.count == 0)
         let due = try #require(queue.due)

@@ -18,7 +18,7 @@ struct PathControlUnitTests {
         var control = PathControl(limit: 8_000_000)
         #expect(control.deadline == nil && control.roundTrip == nil && control.loss == 0)
         #expect(control.rate == 8_000_000 && !control.isBound)
-        #expect(control.burst == 12_000 && control.pacingRate == 20_000_000 && control.window == 14_400)
+        #expect(control.burst == 12_000 && control.pacingRate == 20_000_000 && control.congestionWindow == 14_400)
         control.timePassed(now: at(1000))
         #expect(!control.isSilent)
         control.limit = 4_000_000
@@ -47,18 +47,18 @@ struct PathControlUnitTests {
         let first = try #require(control.deadline)
         #expect(first > at(90) && first < at(240))
         control.timePassed(now: first)
-        #expect(control.inFlight == 0 && !control.isSilent && control.window > 0)
+        #expect(control.inFlight == 0 && !control.isSilent && control.congestionWindow > 0)
         // More of it, and nothing comes back.
         control.sent(bytes: 5000, now: first)
         let second = try #require(control.deadline)
         #expect(second <= at(440))
         control.timePassed(now: second)
-        #expect(control.isSilent && control.window == 0 && control.inFlight == 0 && control.deadline == nil)
+        #expect(control.isSilent && control.congestionWindow == 0 && control.inFlight == 0 && control.deadline == nil)
         // A probe comes through.
         control.sent(bytes: 100, now: at(900))
         #expect(control.inFlight == 0)
         control.reported(report(sent: at(900)), now: at(910))
-        #expect(!control.isSilent && control.rate == 8_000_000 && control.window > 0)
+        #expect(!control.isSilent && control.rate == 8_000_000 && control.congestionWindow > 0)
     }
 
     @Test func aLayerHasNumbersOfItsOwn() {
@@ -107,7 +107,7 @@ struct PathControlUnitTests {
             control.timePassed(now: time(&random))
             #expect((128_000...8_000_000).contains(control.rate))
             #expect(control.pacingRate >= control.rate && control.pacingRate <= 200_000_000)
-            #expect(control.window >= 0 && control.inFlight >= 0 && (0...1).contains(control.loss))
+            #expect(control.congestionWindow >= 0 && control.inFlight >= 0 && (0...1).contains(control.loss))
         }
     }
 }

@@ -148,8 +148,8 @@ struct PathLab {
             moments.append(
                 Moment(
                     time: now, rate: Double(control.rate), isBound: control.isBound, isSilent: control.isSilent,
-                    queue: max(0, busyUntil - now), window: control.window,
-                    isHeld: pending > 0 && control.inFlight + PathControl.datagram > control.window,
+                    queue: max(0, busyUntil - now), window: control.congestionWindow,
+                    isHeld: pending > 0 && control.inFlight + PathControl.datagramBytes > control.congestionWindow,
                     sent: sentDatagrams, dropped: droppedDatagrams))
         }
     }
@@ -184,8 +184,8 @@ struct PathLab {
             return
         }
         while pending > 0 {
-            let size = min(pending, PathControl.datagram)
-            guard tokens >= Double(size), control.inFlight + size <= control.window else { return }
+            let size = min(pending, PathControl.datagramBytes)
+            guard tokens >= Double(size), control.inFlight + size <= control.congestionWindow else { return }
             tokens -= Double(size)
             pending -= size
             launch(size)

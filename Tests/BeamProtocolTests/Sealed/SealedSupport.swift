@@ -125,7 +125,7 @@ struct LayerBench {
 
     /// The viewer is there: it says hello.
     private mutating func stay(_ index: Int) {
-        senders[index].lastSign = now
+        senders[index].lastHeard = now
         if let address = senders[index].destination.address {
             _ = senders[index].destination.hello(from: address, now: now)
         }

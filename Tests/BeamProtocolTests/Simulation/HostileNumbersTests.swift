@@ -53,7 +53,7 @@ struct HostileNumbersTests {
         simulation.drive(for: .seconds(3))
         let path = try #require(simulation.host?.senders[0].delivery?.path)
         #expect(!path.isBound && !path.isSilent && path.congestion == nil)
-        #expect(path.leastRoundTrip < .milliseconds(10) && path.delay.noise < 0.05)
+        #expect(path.leastRoundTrip < .milliseconds(10) && path.delay.jitter < 0.05)
         let (end, viewer) = (simulation.now, simulation.viewers[0])
         #expect(viewer.longestPause(from: end - .seconds(1), to: end) < .milliseconds(60))
     }
@@ -67,10 +67,10 @@ struct HostileNumbersTests {
         #expect(clock.judge(.at(102), now: .at(17)) == .consistent)
         #expect(clock.judge(.at(111), now: .at(18)) == .consistent)
         for (time, now) in [(112.0, 3700.0), (5.0, 3701.0), (4000.0, 3702.0)] {
-            #expect(clock.judge(.at(time), now: .at(now)) == .leaped)
+            #expect(clock.judge(.at(time), now: .at(now)) == .jumped)
         }
         #expect(clock.judge(.at(4001), now: .at(3703)) == .consistent)
-        #expect(clock.judge(MediaTime(microseconds: MediaTime.longestUptime)!, now: .at(3704)) == .leaped)
+        #expect(clock.judge(MediaTime(microseconds: MediaTime.longestUptime)!, now: .at(3704)) == .jumped)
         #expect(ReportClock.isPossible(age: .milliseconds(20), sent: .at(1), now: .at(1.02)))
         #expect(!ReportClock.isPossible(age: .milliseconds(30), sent: .at(1), now: .at(1.02)))
         #expect(MediaTime(microseconds: MediaTime.longestUptime + 1) == nil)

@@ -6,7 +6,7 @@ import Testing
 /// A viewer that was let in, and lies: to get more than its share, or to spoil what the others see.
 ///
 /// What bounds it: it has a sender of its own. The host looks at 400 datagrams a second of what one viewer says; what it asks for again
-/// is paid for at the rate of its own path, which is never above what the options allow; keyframes have a budget (`Conduct`). Whoever
+/// is paid for at the rate of its own path, which is never above what the options allow; keyframes have a budget (`ViewerRateLimits`). Whoever
 /// exceeds what any honest viewer needs is evicted.
 struct LiarTests {
     enum Lie: CaseIterable {

@@ -88,7 +88,7 @@ struct RequestTests {
         var requests = 0
         for _ in 0..<1000 {
             now = now + .milliseconds(10)
-            var actions = [schedule.want(now: now)]
+            var actions = [schedule.requestLimited(now: now)]
             if let due = schedule.deadline, due <= now { actions.append(schedule.deadlineReached(now: now)) }
             for action in actions where action == .request {
                 requests += 1

@@ -26,8 +26,8 @@ struct ScenarioTests {
         expectWhole(viewer)
         #expect((177...180).contains(viewer.frames.count))
         #expect(host.frames == UInt64(viewer.frames.count))
-        #expect(host.keyframes == 1 && host.keyframesWanted == 0)
-        #expect(host.repairs == 0 && host.parity == 0)
+        #expect(host.keyframes == 1 && host.keyframeRequests == 0)
+        #expect(host.retransmissions == 0 && host.parity == 0)
         #expect(viewer.session.statistics.missed == 0 && viewer.session.statistics.duplicates == 0)
         // What the frames need and a word for each hello, and not a datagram more.
         let content = 80_000 + 18 + (viewer.frames.count - 1) * 20_000
@@ -49,13 +49,14 @@ struct ScenarioTests {
         let (viewer, host) = (simulation.viewer, try #require(simulation.host?.statistics))
         expectWhole(viewer)
         expectEveryFrame(simulation, missing: 1)
-        #expect(host.keyframes == 1 && host.keyframesWanted == 0)
+        #expect(host.keyframes == 1 && host.keyframeRequests == 0)
         #expect(simulation.media.lost >= 20)
         #expect(viewer.longestPause(from: .at(0.5), to: .at(8)) < .milliseconds(33 + 50))
         // A round trip here is shorter than a picture lasts: no parity, and each loss is sent again once.
         #expect(host.parity == 0)
         let lost = UInt64(simulation.media.lost)
-        #expect((lost * 9 / 10...lost * 12 / 10 + 2).contains(host.repairs), "\(host.repairs) for \(lost)")
+        #expect(
+            (lost * 9 / 10...lost * 12 / 10 + 2).contains(host.retransmissions), "\(host.retransmissions) for \(lost)")
         #expect(viewer.session.statistics.lost == 0)
     }
 
@@ -65,11 +66,12 @@ struct ScenarioTests {
         let (viewer, host) = (simulation.viewer, try #require(simulation.host?.statistics))
         expectWhole(viewer)
         expectEveryFrame(simulation, missing: 2)
-        #expect(host.keyframes == 1 && host.keyframesWanted == 0)
+        #expect(host.keyframes == 1 && host.keyframeRequests == 0)
         #expect(viewer.longestPause(from: .at(0.5), to: .at(8)) < .milliseconds(150))
         let lost = UInt64(simulation.media.lost)
         #expect(lost >= 150)
-        #expect((lost * 9 / 10...lost * 12 / 10 + 2).contains(host.repairs), "\(host.repairs) for \(lost)")
+        #expect(
+            (lost * 9 / 10...lost * 12 / 10 + 2).contains(host.retransmissions), "\(host.retransmissions) for \(lost)")
         // It isn't taken for congestion.
         #expect(host.pathRate == nil)
     }
@@ -91,7 +93,7 @@ struct ScenarioTests {
             captured += Int((simulation.now - first).inSeconds * 30)
             requests += viewer.session.statistics.keyframesRequested
             keyframes += host.keyframes
-            #expect(viewer.session.statistics.repaired > 20 && host.repairs > 20)
+            #expect(viewer.session.statistics.repaired > 20 && host.retransmissions > 20)
             #expect(host.parity * 2 <= host.datagrams, "half of what is sent at most")
             // Losses by chance are no reason to make less than the 4.8 Mbit/s that there are.
             #expect(host.pathRate ?? .max > 6_000_000)
@@ -108,12 +110,12 @@ struct ScenarioTests {
         let (viewer, host) = (simulation.viewer, try #require(simulation.host?.statistics))
         expectWhole(viewer)
         expectEveryFrame(simulation, missing: 3)
-        #expect(host.keyframes == 1 && host.keyframesWanted == 0)
+        #expect(host.keyframes == 1 && host.keyframeRequests == 0)
         #expect(viewer.session.statistics.lost == 0)
         #expect(viewer.session.statistics.reordered > 100)
         #expect(viewer.longestPause(from: .at(0.5), to: .at(8)) < .milliseconds(33 + 50))
         // Some are asked for before it is known how late they may come: one in fifty.
-        #expect(host.repairs * 50 <= host.datagrams, "\(host.repairs) of \(host.datagrams)")
+        #expect(host.retransmissions * 50 <= host.datagrams, "\(host.retransmissions) of \(host.datagrams)")
         #expect(host.pathRate == nil)
     }
 

@@ -148,7 +148,7 @@ struct SlowViewerTests {
         let sender = simulation.host?.senders.all.last
         #expect(sender?.layer == SimulcastLayer.full)
         #expect((75...149).contains(shown(slow)), "\(shown(slow)) frames")
-        #expect(sender?.figures.skipped ?? 0 > 0)
+        #expect(sender?.totals.skipped ?? 0 > 0)
         #expect(simulation.demands.contains { $0.demand.wantsTemporalLayers })
         #expect(simulation.host?.stream.layers[SimulcastLayer.full].demand.bitRate == nil, "the others' rate")
     }
@@ -174,33 +174,33 @@ struct SlowViewerTests {
 
     @Test func aLayersUseIsOfTheLastMinute() {
         var use = LayerUse()
-        #expect(use.current(now: .at(1000)) == 0 && use.most(now: .at(1000)) == 0)
+        #expect(use.current(now: .at(1000)) == 0 && use.peak(now: .at(1000)) == 0)
         for tenth in 0..<10 { use.count(1000, now: .at(1001 + Double(tenth) / 10)) }
         #expect(use.current(now: .at(1001.9)) == 80_000 && use.current(now: .at(1002.5)) == 80_000)
         use.count(500, now: .at(1002.6))
         #expect(use.current(now: .at(1002.9)) == 80_000 && use.current(now: .at(1003)) == 4000)
         #expect(use.current(now: .at(1004.1)) == 0)
-        #expect(use.most(now: .at(1061.9)) == 80_000)
-        #expect(use.most(now: .at(1062.1)) == 4000 && use.most(now: .at(1090)) == 0)
+        #expect(use.peak(now: .at(1061.9)) == 80_000)
+        #expect(use.peak(now: .at(1062.1)) == 4000 && use.peak(now: .at(1090)) == 0)
     }
 
     /// A viewer that comes back in vain has to wait twice as long for the next time.
     @Test func returnsBecomeRarer() {
-        var standing = LayerStanding()
+        var hysteresis = LayerHysteresis()
         var now = MediaTime.at(1)
         var waits: [Double] = []
         for _ in 0..<10 {
-            var isOut = standing.isFarSlower(true, now: now)
+            var isOut = hysteresis.isFarSlower(true, now: now)
             for _ in 0..<2000 where !isOut {
                 now = now + .milliseconds(1)
-                isOut = standing.isFarSlower(true, now: now)
+                isOut = hysteresis.isFarSlower(true, now: now)
             }
             #expect(isOut)
-            standing.left(now: now)
+            hysteresis.left(now: now)
             let left = now
-            while !standing.isFastEnough(true, now: now) { now = now + .milliseconds(100) }
+            while !hysteresis.isFastEnough(true, now: now) { now = now + .milliseconds(100) }
             waits.append((now - left).inSeconds.rounded())
-            standing.cameBack(now: now)
+            hysteresis.cameBack(now: now)
         }
         #expect(waits == [4, 8, 16, 32, 64, 128, 256, 512, 512, 512])
     }
@@ -208,10 +208,10 @@ struct SlowViewerTests {
     /// Slowness in pieces adds up; what every path has now and then doesn't.
     @Test func slownessAddsUp() {
         for (period, part, leaves) in [(1000, 900, true), (100, 50, true), (1000, 300, false), (500, 10, false)] {
-            var standing = LayerStanding()
+            var hysteresis = LayerHysteresis()
             var isOut = false
             for millisecond in 0..<20_000 where !isOut {
-                isOut = standing.isFarSlower(
+                isOut = hysteresis.isFarSlower(
                     millisecond % period < part, now: .at(1 + Double(millisecond) / 1000))
             }
             #expect(isOut == leaves, "\(part) of \(period) ms")

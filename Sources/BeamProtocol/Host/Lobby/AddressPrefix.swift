@@ -1,8 +1,8 @@
-/// What one machine can have addresses of by itself: an IPv4 address, or an IPv6 network of 64 bits. Limits count these, so that
-/// whoever takes another address of the same network gains nothing.
+/// The addresses that one machine can take by itself: one IPv4 address, or an IPv6 /64. Limits count prefixes, so that
+/// taking another address of the same /64 gains nothing.
 struct AddressPrefix: Hashable, Sendable {
     private let high: UInt64
-    /// The interface of a link-local network; `v4` for IPv4.
+    /// The interface's index of a link-local network, else 0; the constant `v4` for IPv4.
     private let scope: UInt64
 
     private static let v4 = UInt64.max

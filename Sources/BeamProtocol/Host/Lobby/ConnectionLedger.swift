@@ -1,12 +1,14 @@
 import BeamMedia
 
-/// Which unknown peers may hold a control connection: how many of each address and in all, and how fast new ones may come.
+/// Limits the control connections of unknown peers: how many are open, for each address prefix and in all, and how many
+/// new ones are accepted each second.
 ///
-/// A connection is in here from when it is accepted until it is known whose it is, or closed. When places are short, those that hold
-/// most lose first: the oldest connection of the address prefix with the most makes room for one from a prefix with fewer.
+/// A connection is counted from when it is accepted until its device is known, its viewer is admitted, or it is closed.
+/// When all places are taken, the oldest connection of the prefix that holds most is evicted for one from a prefix that
+/// holds fewer.
 struct ConnectionLedger: Sendable {
     enum Verdict: Hashable, Sendable {
-        /// It may stay. `evicted` loses its place to it, and has to be closed.
+        /// Keep the connection, and close `evicted`, whose place it takes.
         case admit(evicted: ConnectionID?)
         case refuse(reason: String)
     }
@@ -15,54 +17,56 @@ struct ConnectionLedger: Sendable {
         let id: ConnectionID
         let address: IPAddress
         let prefix: AddressPrefix
-        /// The person at the host is being asked about it: it keeps its place.
+        /// The person at the host is being asked about its viewer, so it isn't evicted.
         var isAsking = false
     }
 
-    private struct Pace: Sendable {
+    private struct PrefixRate: Sendable {
         var bucket = TokenBucket(
             capacity: HostLimits.connectionBurst, bitsPerSecond: HostLimits.connectionsPerSecond * 8)
         var lastUse: MediaTime
     }
 
-    /// The oldest first.
+    /// Oldest first.
     private var entries: [Entry] = []
-    private var paces: [AddressPrefix: Pace] = [:]
+    private var prefixRates: [AddressPrefix: PrefixRate] = [:]
     private var total = TokenBucket(
         capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.totalConnectionsPerSecond * 8)
-    /// For prefixes from which nobody has come for a while: those that come all the time can't use it up.
-    private var fresh = TokenBucket(
-        capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.freshConnectionsPerSecond * 8)
+    /// For prefixes without a connection in the last `HostLimits.newPrefixAfter`. A separate bucket, so that prefixes
+    /// that connect all the time can't use it up.
+    private var newPrefixes = TokenBucket(
+        capacity: HostLimits.totalConnectionBurst, bitsPerSecond: HostLimits.newPrefixConnectionsPerSecond * 8)
 
-    /// Prefixes whose pace is remembered; beyond that the one that was used the longest ago is forgotten.
-    private static let mostPaces = 256
+    /// Prefixes whose rate is kept. Beyond that, the least recently used one is dropped.
+    private static let mostPrefixRates = 256
 
     var count: Int { entries.count }
 
-    /// A connection was accepted. `isFavoured`: a viewer that was let in has come from there, so that only the pace of the address
-    /// counts, not everybody's.
+    /// A connection was accepted. `isKnownAddress`: a known device was admitted from this address before; then only the
+    /// limit of its prefix applies, not the total.
     mutating func arrive(
-        _ id: ConnectionID, from address: IPAddress, isFavoured: Bool, now: MediaTime
+        _ id: ConnectionID, from address: IPAddress, isKnownAddress: Bool, now: MediaTime
     ) -> Verdict {
         let prefix = AddressPrefix(address)
-        let isFresh = paces[prefix].map { now - $0.lastUse > HostLimits.freshAfter } ?? true
-        guard takePace(of: prefix, now: now) else {
+        let isNewPrefix = prefixRates[prefix].map { now - $0.lastUse > HostLimits.newPrefixAfter } ?? true
+        guard takeToken(of: prefix, now: now) else {
             return .refuse(reason: "more than \(HostLimits.connectionsPerSecond) connections a second come from there")
         }
-        if !isFavoured, (isFresh ? fresh.take(1, now: now) : total.take(1, now: now)) != nil {
+        if !isKnownAddress, (isNewPrefix ? newPrefixes.take(1, now: now) : total.take(1, now: now)) != nil {
             return .refuse(
                 reason: "more than \(HostLimits.totalConnectionsPerSecond) connections a second come in all")
         }
         let holding = entries.filter { $0.prefix == prefix }
         var evicted: ConnectionID?
-        if holding.count >= HostLimits.unknownPerPrefix {
-            evicted = victim(among: holding, for: address) { $0.address }
+        if holding.count >= HostLimits.unknownConnectionsPerPrefix {
+            evicted = connectionToEvict(among: holding, for: address) { $0.address }
             guard evicted != nil else {
                 return .refuse(
-                    reason: "\(HostLimits.unknownPerPrefix) connections from there wait to be let in already")
+                    reason: "\(HostLimits.unknownConnectionsPerPrefix) connections from there wait to be let in already"
+                )
             }
         } else if entries.count >= HostLimits.unknownConnections {
-            evicted = victim(among: entries, for: prefix) { $0.prefix }
+            evicted = connectionToEvict(among: entries, for: prefix) { $0.prefix }
             guard evicted != nil else {
                 return .refuse(reason: "\(HostLimits.unknownConnections) connections wait to be let in already")
             }
@@ -72,26 +76,28 @@ struct ConnectionLedger: Sendable {
         return .admit(evicted: evicted)
     }
 
-    /// The person is being asked about it.
-    mutating func asks(_ id: ConnectionID) {
+    /// The person is being asked about its viewer.
+    mutating func markAsking(_ id: ConnectionID) {
         if let index = entries.firstIndex(where: { $0.id == id }) { entries[index].isAsking = true }
     }
 
-    /// A known device has proved to be at its other end: it counts among the unknown no longer, nor does its coming.
-    mutating func proved(_ id: ConnectionID) {
+    /// The peer is a known device: the connection no longer counts as unknown, and the tokens that it took are
+    /// returned.
+    mutating func identified(_ id: ConnectionID) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let entry = entries.remove(at: index)
-        paces[entry.prefix]?.bucket.putBack(1)
+        prefixRates[entry.prefix]?.bucket.putBack(1)
         total.putBack(1)
     }
 
-    /// It was let in, or has ended.
+    /// Its viewer was admitted, or it has ended.
     mutating func remove(_ id: ConnectionID) { entries.removeAll { $0.id == id } }
 
     mutating func removeAll() { entries.removeAll() }
 
-    /// The oldest connection of whoever holds most, if that is more than the newcomer holds.
-    private func victim<Key: Hashable>(
+    /// The oldest idle connection of the key (prefix or address) that holds most, if that holds more than the
+    /// newcomer's.
+    private func connectionToEvict<Key: Hashable>(
         among candidates: [Entry], for newcomer: Key, _ key: (Entry) -> Key
     ) -> ConnectionID? {
         var counts: [Key: Int] = [:]
@@ -102,16 +108,16 @@ struct ConnectionLedger: Sendable {
         return idle.first { counts[key($0)] == most }?.id
     }
 
-    private mutating func takePace(of prefix: AddressPrefix, now: MediaTime) -> Bool {
-        if paces[prefix] == nil, paces.count >= Self.mostPaces,
-            let oldest = paces.min(by: { $0.value.lastUse < $1.value.lastUse })?.key
+    private mutating func takeToken(of prefix: AddressPrefix, now: MediaTime) -> Bool {
+        if prefixRates[prefix] == nil, prefixRates.count >= Self.mostPrefixRates,
+            let oldest = prefixRates.min(by: { $0.value.lastUse < $1.value.lastUse })?.key
         {
-            paces.removeValue(forKey: oldest)
+            prefixRates.removeValue(forKey: oldest)
         }
-        var pace = paces[prefix] ?? Pace(lastUse: now)
-        pace.lastUse = now
-        let isIn = pace.bucket.take(1, now: now) == nil
-        paces[prefix] = pace
+        var rate = prefixRates[prefix] ?? PrefixRate(lastUse: now)
+        rate.lastUse = now
+        let isIn = rate.bucket.take(1, now: now) == nil
+        prefixRates[prefix] = rate
         return isIn
     }
 }

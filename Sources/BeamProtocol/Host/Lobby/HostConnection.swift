@@ -2,7 +2,7 @@
 struct HostConnection: Sendable {
     /// Which version of the protocol it speaks.
     enum Dialog: Sendable {
-        /// Nothing has come yet.
+        /// Nothing was received yet.
         case undecided
         case version1(LineDialog)
         case version2(SecureDialog)
@@ -10,19 +10,19 @@ struct HostConnection: Sendable {
 
     let address: IPAddress
     var dialog = Dialog.undecided
-    /// Whose it is, once it was let in.
+    /// The viewer that it belongs to; nil before admission.
     var viewer: ViewerID?
-    /// The person at the host is being asked about it.
+    /// The person at the host is being asked about its viewer.
     var isAsking = false
-    /// The person has said no.
+    /// The person has declined.
     var isDeclined = false
     var messages = MessageRate()
 
     init(from address: IPAddress) { self.address = address }
 
-    var isStranger: Bool { viewer == nil }
+    var isUnadmitted: Bool { viewer == nil }
 
-    /// Version 2: what it has proved to be.
+    /// Version 2: the key that the peer has proved to hold.
     var device: DeviceKey? {
         if case .version2(let dialog) = dialog { dialog.device } else { nil }
     }

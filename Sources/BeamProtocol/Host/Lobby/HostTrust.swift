@@ -1,14 +1,14 @@
-/// Whom a host lets in without asking, and how others may become one of those.
+/// The devices that a host admits without asking, and how others can be paired.
 public struct HostTrust: Sendable {
     /// The host's own key, which its certificate shows.
     public var own: DeviceKey
-    /// The viewers that were paired before, with their names.
+    /// The viewers that were paired before, and their names.
     public var remembered: [DeviceKey: String]
-    /// What a viewer has to type that isn't known.
+    /// The code that an unknown viewer has to type.
     public var code: HostCode
-    /// False: nobody new is let in, with code or without.
+    /// False: unknown viewers are refused, with a code or without.
     public var takesNewViewers: Bool
-    /// False: who is paired is known until the host ends, and no longer.
+    /// False: a new pairing is valid until the host ends.
     public var remembersNewViewers: Bool
 
     public init(

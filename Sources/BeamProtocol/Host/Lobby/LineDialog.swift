@@ -1,26 +1,26 @@
-/// What a version 1 connection may say, and what that means.
+/// Parses the lines of a version 1 connection and says what each one asks for.
 struct LineDialog: Sendable {
     enum Action: Equatable, Sendable {
         case none
-        /// A viewer asks to be let in.
+        /// A viewer asks to be admitted.
         case introduce(ControlMessage.Handshake)
-        /// A paired viewer introduces itself once more.
+        /// An admitted viewer repeats its handshake.
         case replyAgain(ViewerID)
-        /// A paired viewer has named the port of its media socket.
+        /// An admitted viewer announces the port of its media socket.
         case mediaSource(ViewerID, port: UInt16)
-        /// A sign of life, nothing else.
+        /// Any other valid line: the viewer is alive.
         case alive(ViewerID)
         /// The connection has to be closed.
         case refuse(reason: String)
     }
 
     private var buffer = LineBuffer()
-    /// Lines before it was let in.
+    /// Lines received before the viewer was admitted.
     private var lines = 0
-    /// Malformed lines after that.
-    private var strikes = 0
+    /// Malformed lines received after the viewer was admitted.
+    private var malformedLines = 0
 
-    /// Cuts `bytes` into complete lines. A line that is too long makes for an action after those.
+    /// Cuts `bytes` into complete lines. `end` is what to do after those lines: `.refuse` if a line is too long.
     mutating func append(_ bytes: [UInt8]) -> (lines: [ArraySlice<UInt8>], end: Action) {
         var complete: [ArraySlice<UInt8>] = []
         do {
@@ -31,9 +31,10 @@ struct LineDialog: Sendable {
         }
     }
 
-    /// One line has come: from `viewer`, or from a stranger, about whom the person may be being asked.
+    /// Handles one line. `viewer` is nil before admission; `isAsking`: the person at the host is being asked about the
+    /// viewer.
     mutating func line(_ line: ArraySlice<UInt8>, from viewer: ViewerID?, isAsking: Bool) -> Action {
-        guard let viewer else { return strangersLine(line, isAsking: isAsking) }
+        guard let viewer else { return unadmittedLine(line, isAsking: isAsking) }
         do {
             switch try ControlMessage(line: line) {
             case .handshake: return .replyAgain(viewer)
@@ -41,17 +42,17 @@ struct LineDialog: Sendable {
             default: return .alive(viewer)
             }
         } catch {
-            strikes += 1
-            guard strikes < HostLimits.strikes else {
-                return .refuse(reason: "it sent \(error), the \(HostLimits.strikes)th malformed one")
+            malformedLines += 1
+            guard malformedLines < HostLimits.malformedLines else {
+                return .refuse(reason: "it sent \(error), the \(HostLimits.malformedLines)th malformed one")
             }
             return .none
         }
     }
 
-    private mutating func strangersLine(_ line: ArraySlice<UInt8>, isAsking: Bool) -> Action {
-        guard lines < HostLimits.strangerLines else {
-            return .refuse(reason: "it sent \(HostLimits.strangerLines) lines before it was let in")
+    private mutating func unadmittedLine(_ line: ArraySlice<UInt8>, isAsking: Bool) -> Action {
+        guard lines < HostLimits.messagesBeforeAdmission else {
+            return .refuse(reason: "it sent \(HostLimits.messagesBeforeAdmission) lines before it was let in")
         }
         lines += 1
         do {

@@ -1,14 +1,14 @@
 import BeamMedia
 
-/// The host's control connections: who may open one, and for how long it may stay without having been let in.
+/// The host's control connections: which are accepted, and how long they may stay without admission.
 extension Lobby {
-    /// Whether an address has had a viewer of a known device, so that what comes from there goes before what is unknown.
-    func favours(_ address: IPAddress) -> Bool {
-        favoured.contains(address) || members.contains { $0.address == address && isKnown($0.peer) }
+    /// A known device was admitted from this address, so its connections go before unknown ones.
+    func isKnownAddress(_ address: IPAddress) -> Bool {
+        knownAddresses.contains(address) || members.contains { $0.address == address && isKnown($0.peer) }
     }
 
     mutating func connectionOpened(_ id: ConnectionID, from address: IPAddress, now: MediaTime) {
-        switch ledger.arrive(id, from: address, isFavoured: favours(address), now: now) {
+        switch ledger.arrive(id, from: address, isKnownAddress: isKnownAddress(address), now: now) {
         case .refuse(let reason):
             outputs.append(.close(id))
             refused(address, reason: reason, now: now)
@@ -17,30 +17,30 @@ extension Lobby {
                 refuseConnection(evicted, reason: "it waited, and others came", now: now)
             }
             connections[id] = HostConnection(from: address)
-            deadlines.set(.unadmitted(id), at: now + HostLimits.strangerTime)
+            deadlines.set(.unadmitted(id), at: now + HostLimits.admissionTimeout)
         }
     }
 
-    /// It has ended by itself. Why a stranger could not be secure is worth a word.
-    mutating func connectionEnded(_ id: ConnectionID, trouble: String?, now: MediaTime) {
-        if let trouble, let connection = connections[id], case .undecided = connection.dialog {
-            refused(connection.address, reason: trouble, now: now)
+    /// The connection has ended by itself. If TLS failed before the version was known, the reason is reported.
+    mutating func connectionEnded(_ id: ConnectionID, tlsFailure: String?, now: MediaTime) {
+        if let tlsFailure, let connection = connections[id], case .undecided = connection.dialog {
+            refused(connection.address, reason: tlsFailure, now: now)
         }
         connectionClosed(id, now: now)
     }
 
-    // MARK: What is told of refusals
+    // MARK: Reporting refusals
 
-    /// Tells that a connection was refused, or counts it where too many are.
+    /// Reports a refused connection, or only counts it if there are too many.
     mutating func refused(_ address: IPAddress, reason: String, now: MediaTime) {
-        if isTold(address, now: now) { emit(.connectionRefused(from: address, reason: reason)) }
+        if isReported(address, now: now) { emit(.connectionRefused(from: address, reason: reason)) }
     }
 
-    /// Whether one more refusal is told by itself.
-    private mutating func isTold(_ address: IPAddress, now: MediaTime) -> Bool {
-        let isTold = refusals.note(address, now: now)
+    /// Counts a refusal. True if it gets an event of its own.
+    private mutating func isReported(_ address: IPAddress, now: MediaTime) -> Bool {
+        let isReported = refusals.record(address, now: now)
         armRefusals()
-        return isTold
+        return isReported
     }
 
     mutating func sumUpRefusals(now: MediaTime) {
@@ -70,7 +70,7 @@ extension Lobby {
         connectionClosed(id, now: now)
     }
 
-    /// Takes a connection off all lists. Whether it is closed is another matter.
+    /// Removes a connection from all lists; doesn't close it.
     mutating func forget(_ id: ConnectionID, now: MediaTime) -> HostConnection? {
         noteFailedComparison(id, now: now)
         guard let connection = connections.removeValue(forKey: id) else { return nil }
@@ -78,19 +78,19 @@ extension Lobby {
         deadlines.cancel(.unadmitted(id))
         deadlines.cancel(.heartbeat(id))
         if connection.isAsking {
-            if let void = desk.connectionEnded(id, now: now) { emit(.askWithdrawn(void)) }
+            if let void = questions.connectionEnded(id, now: now) { emit(.askWithdrawn(void)) }
             armQuestions()
         }
         return connection
     }
 
     mutating func unadmittedTimedOut(_ id: ConnectionID, now: MediaTime) {
-        guard let connection = connections[id], connection.isStranger else { return }
+        guard let connection = connections[id], connection.isUnadmitted else { return }
         if connection.isRevealing {
-            let reason = "it didn't show its digits within \(Int(clamping: HostLimits.revealTime.inSeconds)) s"
+            let reason = "it didn't show its digits within \(Int(clamping: HostLimits.revealTimeout.inSeconds)) s"
             return refuseConnection(id, reason: reason, now: now)
         }
-        let time = connection.isAsking ? connection.questionTime : HostLimits.strangerTime
+        let time = connection.isAsking ? connection.answerTimeout : HostLimits.admissionTimeout
         let seconds = Int(clamping: time.inSeconds)
         let reason =
             connection.isAsking ? "nobody answered within \(seconds) s" : "it didn't ask to watch within \(seconds) s"
@@ -102,21 +102,21 @@ extension Lobby {
 
     // MARK: Questions to the person
 
-    /// Asks the person at the host about this connection's viewer: whether the one that shows `code` may come in (version 1), or
-    /// whether to compare digits with it (nil).
+    /// Asks the person at the host about this connection's viewer. Version 1: whether the viewer that shows `code` may
+    /// be admitted. Version 2 (`code` nil): whether to compare digits.
     mutating func ask(_ id: ConnectionID, code: PairingCode?, now: MediaTime) {
         guard let connection = connections[id] else { return }
-        switch desk.arrive(id, from: connection.address, code: code, now: now) {
+        switch questions.arrive(id, from: connection.address, code: code, now: now) {
         case .accept: accepted(id, code: code, now: now)
         case .decline: declined(id, now: now)
         case .busy: refuseViewer(id, .busy, reason: "Too many requests", now: now)
         case .ask(let withdrawn, let evicted):
             for question in withdrawn { emit(.askWithdrawn(question)) }
             if let evicted { refuseViewer(evicted, .busy, reason: "Others ask, too", now: now) }
-            asks(id, now: now)
+            markAsking(id, now: now)
             emit(code.map { .viewerAsks(id, code: $0, from: visitor(id)) } ?? .comparisonAsked(id, from: visitor(id)))
         case .wait(let previous):
-            asks(id, now: now)
+            markAsking(id, now: now)
             if let previous, connections[previous] != nil {
                 outputs.append(.close(previous))
                 _ = forget(previous, now: now)
@@ -125,16 +125,16 @@ extension Lobby {
         armQuestions()
     }
 
-    private mutating func asks(_ id: ConnectionID, now: MediaTime) {
+    private mutating func markAsking(_ id: ConnectionID, now: MediaTime) {
         connections[id]?.isAsking = true
-        ledger.asks(id)
-        guard let connection = connections[id], connection.questionTime != HostLimits.strangerTime else { return }
-        deadlines.set(.unadmitted(id), at: now + connection.questionTime)
+        ledger.markAsking(id)
+        guard let connection = connections[id], connection.answerTimeout != HostLimits.admissionTimeout else { return }
+        deadlines.set(.unadmitted(id), at: now + connection.answerTimeout)
     }
 
     mutating func decided(_ question: ConnectionID, accept: Bool, now: MediaTime) {
         defer { armQuestions() }
-        switch desk.decide(question, accept: accept, now: now) {
+        switch questions.decide(question, accept: accept, now: now) {
         case nil: break
         case .compare(let id): compare(id, now: now)
         case .settled(let id, let code):
@@ -152,7 +152,8 @@ extension Lobby {
         refuseViewer(id, .declined, reason: "Declined", isAnswer: true, now: now)
     }
 
-    /// Says no to a viewer, in its own version's words. `isAnswer`: the person has said so, and is told that it was done.
+    /// Refuses a viewer in its own version, and closes the connection. `isAnswer`: the person declined, so the refusal
+    /// is always reported.
     mutating func refuseViewer(
         _ id: ConnectionID, _ refusal: SecureMessage.Refusal, reason: String, isAnswer: Bool = false, now: MediaTime
     ) {
@@ -165,11 +166,11 @@ extension Lobby {
         }
         outputs.append(.close(id))
         // A wrong code has an event of its own.
-        guard refusal != .wrongCode, isAnswer || isTold(visitor.address, now: now) else { return }
+        guard refusal != .wrongCode, isAnswer || isReported(visitor.address, now: now) else { return }
         emit(.viewerRefused(from: visitor, reason: reason))
     }
 
-    /// Who is at that connection's other end.
+    /// The peer of that connection.
     func visitor(_ id: ConnectionID) -> Visitor {
         guard let connection = connections[id] else { return Visitor(address: .v4(0), name: nil) }
         if case .version2(let dialog) = connection.dialog {
@@ -180,13 +181,14 @@ extension Lobby {
 }
 
 extension HostConnection {
-    /// Its viewer has been sent the host's nonce, and is to reveal its own.
+    /// The viewer has the host's nonce, and has to reveal its own.
     fileprivate var isRevealing: Bool {
         if case .version2(let dialog) = dialog { dialog.isRevealing } else { false }
     }
 
-    /// How long a question may stand. Version 1 viewers come back with the same code, version 2 viewers can't.
-    fileprivate var questionTime: Duration {
-        if case .version2 = dialog { HostLimits.askingTime } else { HostLimits.strangerTime }
+    /// How long the person may take to answer. A version 1 viewer reconnects with the same code; a version 2 viewer
+    /// can't, so it gets longer.
+    fileprivate var answerTimeout: Duration {
+        if case .version2 = dialog { HostLimits.comparisonTimeout } else { HostLimits.admissionTimeout }
     }
 }

@@ -1,19 +1,19 @@
 import BeamMedia
 
-/// Who is sent away, and kept out.
+/// Evicting and blocking viewers.
 extension Lobby {
-    static let sentAway = "This viewer was sent away here. It may come again when the host has been started anew"
+    static let blockedText = "This viewer was sent away here. It may come again when the host has been started anew"
 
-    /// What keeps a device out, whatever else it brings; nil if nothing does.
-    mutating func bar(to device: DeviceKey, now: MediaTime) -> (SecureMessage.Refusal, reason: String)? {
-        if barred.devices.contains(device) { return (.forgotten, Self.sentAway) }
-        if let end = barred.evicted[device] {
+    /// Why a device is refused even if it is paired or has a valid code; nil if it isn't.
+    mutating func blockReason(of device: DeviceKey, now: MediaTime) -> (SecureMessage.Refusal, reason: String)? {
+        if blocked.devices.contains(device) { return (.forgotten, Self.blockedText) }
+        if let end = blocked.evicted[device] {
             if end > now { return (.busy, "This viewer was sent away a moment ago, for what it did") }
-            barred.evicted[device] = nil
+            blocked.evicted[device] = nil
         }
-        // The list that knows it is out of date: the device may have been forgotten in the change that can't be read. Its
-        // word can't be taken for that, so it waits (`busy` makes a viewer come again). Who watches already stays: it was
-        // known when the list could last be read, and a damaged file alone is no reason to end everybody's session.
+        // The list of paired devices can't be read, and the unreadable change may have removed this device. So it isn't
+        // trusted and has to wait (`busy` makes a viewer try again). A device that is watching stays: it was paired
+        // when the list was last readable, and a damaged file is no reason to end every session.
         let isWatching = members.contains { $0.peer.device == device }
         if book.isUncertain(device), !isWatching {
             return (.busy, "This host can't read its list of paired viewers at the moment")
@@ -21,34 +21,36 @@ extension Lobby {
         return nil
     }
 
-    /// Whoever runs the host wants this device gone until the host ends.
-    mutating func sendAway(_ device: DeviceKey, now: MediaTime) {
-        barred.devices.insert(device)
+    /// The person at the host blocks this device until the host ends.
+    mutating func block(_ device: DeviceKey, now: MediaTime) {
+        blocked.devices.insert(device)
         book.remove(device)
-        evict(device, told: Self.sentAway, reason: "it was sent away", now: now)
+        evict(device, message: Self.blockedText, reason: "it was sent away", now: now)
     }
 
-    /// The same for version 1, whose viewers are known by nothing but their address.
-    mutating func sendAway(_ address: IPAddress, now: MediaTime) {
-        barred.addresses.insert(address)
+    /// The same for version 1 viewers, which have no key: blocks their address.
+    mutating func block(_ address: IPAddress, now: MediaTime) {
+        blocked.addresses.insert(address)
         for viewer in members where !viewer.peer.isSecure && viewer.address == address {
             left(viewer.id, reason: "it was sent away", now: now)
         }
         for (id, connection) in connections where connection.address == address {
             guard case .version1 = connection.dialog else { continue }
-            refuseViewer(id, .declined, reason: Self.sentAway, now: now)
+            refuseViewer(id, .declined, reason: Self.blockedText, now: now)
         }
     }
 
-    /// A viewer has exceeded what any honest one needs. It may come again after a minute.
+    /// Evicts a viewer that has exceeded a limit no honest viewer reaches. It may come back after
+    /// `HostLimits.evictionDuration`.
     mutating func evict(_ id: ViewerID, reason: String, now: MediaTime) {
         guard let index = index(of: id) else { return }
         if let device = members[index].peer.device {
-            if barred.evicted.count >= HostLimits.evictions, let first = barred.evicted.min(by: { $0.value < $1.value })
+            if blocked.evicted.count >= HostLimits.rememberedEvictions,
+                let first = blocked.evicted.min(by: { $0.value < $1.value })
             {
-                barred.evicted[first.key] = nil
+                blocked.evicted[first.key] = nil
             }
-            barred.evicted[device] = now + HostLimits.evictionTime
+            blocked.evicted[device] = now + HostLimits.evictionDuration
         }
         if let control = members[index].control, members[index].peer.isSecure {
             send(.refused(.other, "This viewer was sent away: \(reason)"), to: control)
@@ -56,20 +58,20 @@ extension Lobby {
         left(id, reason: "it was sent away: \(reason)", now: now)
     }
 
-    /// Ends all that a device has here. Its leaving replaces the media key.
-    mutating func evict(_ device: DeviceKey, told: String, reason: String, now: MediaTime) {
+    /// Closes all sessions and connections of a device. Removing a viewer rotates the media key.
+    mutating func evict(_ device: DeviceKey, message: String, reason: String, now: MediaTime) {
         for viewer in members where viewer.peer.device == device {
-            if let control = viewer.control { send(.refused(.forgotten, told), to: control) }
+            if let control = viewer.control { send(.refused(.forgotten, message), to: control) }
             left(viewer.id, reason: reason, now: now)
         }
-        // A connection that has not joined yet has no claim any more either.
+        // Connections that haven't joined yet.
         for (id, connection) in connections {
             guard case .version2(let dialog) = connection.dialog, dialog.device == device else { continue }
-            refuseViewer(id, .forgotten, reason: told, now: now)
+            refuseViewer(id, .forgotten, reason: message, now: now)
         }
     }
 
-    /// Those who were let in, in the order of their coming.
+    /// The admitted viewers, in the order of admission.
     var guests: [Guest] {
         members.map { viewer in
             Guest(
@@ -79,16 +81,16 @@ extension Lobby {
     }
 }
 
-/// A viewer that was let in.
+/// An admitted viewer.
 public struct Guest: Sendable, Hashable {
     public enum Identity: Sendable, Hashable {
         case device(DeviceKey)
-        /// A version 1 viewer: it has no key.
+        /// A version 1 viewer, which has no key.
         case address(IPAddress)
     }
 
     public var identity: Identity
-    /// As it calls itself, uncleaned; nil for version 1.
+    /// The name that the device gives itself, not yet cleaned by `PeerText`; nil for version 1.
     public var name: String?
 
     public init(identity: Identity, name: String?) {
@@ -97,12 +99,12 @@ public struct Guest: Sendable, Hashable {
     }
 }
 
-/// Who doesn't come in until the host ends. Each entry is an act of the person at the host.
-struct BarredPeers: Sendable {
+/// Peers that are refused. `devices` and `addresses` were blocked by the person, until the host ends.
+struct BlockedPeers: Sendable {
     var devices: Set<DeviceKey> = []
     var addresses: Set<IPAddress> = []
-    /// These have exceeded what any honest viewer needs, and may come again then.
+    /// Devices that exceeded a limit, and until when they are refused.
     var evicted: [DeviceKey: MediaTime] = [:]
-    /// These may be paired again.
+    /// Devices that were removed from the list of paired devices. They may be paired again.
     var forgotten: Set<DeviceKey> = []
 }

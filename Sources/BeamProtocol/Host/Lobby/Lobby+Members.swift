@@ -1,8 +1,8 @@
 import BeamMedia
 
-/// The viewers that were let in: how they come and how they leave.
+/// The admitted viewers: how they join and leave.
 extension Lobby {
-    /// One more, if there is room; otherwise the connection is refused, and the answer is nil.
+    /// Adds a viewer and returns its index. If there is no room, refuses the connection and returns nil.
     mutating func addMember(_ peer: Member.Peer, on id: ConnectionID, now: MediaTime) -> Int? {
         guard let address = connections[id]?.address else { return nil }
         if let reason = makeRoom(for: peer, from: address, now: now) {
@@ -17,13 +17,15 @@ extension Lobby {
         return members.count - 1
     }
 
-    /// Why there is no room for one more such viewer; nil if there is. One of the same device that has lost its connection goes first.
+    /// The reason why there is no room for this viewer; nil if there is. A viewer of the same device without a control
+    /// connection is removed first.
     private mutating func makeRoom(
         for peer: Member.Peer, from address: IPAddress, now: MediaTime
     ) -> String? {
         let own = members.filter { isSameDevice($0, peer, address) }
         if own.count >= HostLimits.viewersPerDevice {
-            guard let lost = own.filter({ $0.control == nil }).min(by: { $0.silence < $1.silence }) else {
+            guard let lost = own.filter({ $0.control == nil }).min(by: { $0.disconnectedSince < $1.disconnectedSince })
+            else {
                 return "Too many viewers of this device"
             }
             left(lost.id, reason: "another one of the same device has come", now: now)
@@ -45,29 +47,29 @@ extension Lobby {
         }
     }
 
-    /// Its device was paired, or was let in by the person.
+    /// The peer's device was paired.
     func isKnown(_ peer: Member.Peer) -> Bool {
         peer.device.map { book.trusts($0) } ?? false
     }
 
-    /// That connection is the viewer's from now on.
+    /// Makes `id` the viewer's control connection.
     mutating func attach(_ index: Int, to id: ConnectionID, now: MediaTime) {
         members[index].control = id
         members[index].controlLost = nil
         connections[id]?.viewer = members[index].id
         connections[id]?.isAsking = false
         ledger.remove(id)
-        if isKnown(members[index].peer) { favour(members[index].address) }
+        if isKnown(members[index].peer) { rememberAddress(members[index].address) }
         deadlines.cancel(.unadmitted(id))
     }
 
-    private mutating func favour(_ address: IPAddress) {
-        favoured.removeAll { $0 == address }
-        if favoured.count >= HostLimits.favouredAddresses { favoured.removeFirst() }
-        favoured.append(address)
+    private mutating func rememberAddress(_ address: IPAddress) {
+        knownAddresses.removeAll { $0 == address }
+        if knownAddresses.count >= HostLimits.knownAddresses { knownAddresses.removeFirst() }
+        knownAddresses.append(address)
     }
 
-    /// A viewer's earlier connection, if it still has one, gives way to a new one.
+    /// Closes the viewer's previous control connection, if it still has one.
     mutating func closeControl(of index: Int, now: MediaTime) {
         guard let previous = members[index].control else { return }
         outputs.append(.close(previous))
@@ -79,7 +81,7 @@ extension Lobby {
         Visitor(address: members[index].address, name: members[index].peer.name)
     }
 
-    /// A version 2 device at `address`: by the name that it is remembered by, if it is.
+    /// A version 2 device at `address`, under the name that it was paired by, if it was.
     func visitor(_ address: IPAddress, _ device: DeviceKey, callsItself name: String) -> Visitor {
         let name = PeerText.name(name)
         guard let known = book.name(of: device) else {
@@ -91,17 +93,17 @@ extension Lobby {
 
     // MARK: Leaving
 
-    /// Nothing has come from the viewer for too long.
+    /// Nothing was received from the viewer for `HostLimits.viewerTimeout`.
     mutating func lost(_ id: ViewerID, now: MediaTime) {
         guard let index = index(of: id) else { return }
-        let seconds = Int(clamping: HostLimits.viewerSilence.inSeconds)
+        let seconds = Int(clamping: HostLimits.viewerTimeout.inSeconds)
         left(
             id,
             reason: members[index].control == nil
                 ? "its connection has ended" : "nothing came from it for \(seconds) s", now: now)
     }
 
-    /// A viewer is gone, for whatever reason.
+    /// Removes a viewer.
     mutating func left(_ id: ViewerID, reason: String, now: MediaTime) {
         guard let index = index(of: id) else { return }
         let visitor = visitor(index)
@@ -111,7 +113,7 @@ extension Lobby {
         outputs.append(.left(id, wasSecure: member.peer.isSecure))
     }
 
-    // MARK: What is announced
+    // MARK: Announcements
 
     mutating func mediaPortChanged(_ port: UInt16) {
         guard port != 0, port != mediaPort else { return }
@@ -124,7 +126,7 @@ extension Lobby {
         announce(.broadcast(isOn), .broadcast(isOn))
     }
 
-    /// To every viewer with a control connection, in its own version.
+    /// Sends to every viewer with a control connection, in its own version.
     mutating func announce(_ line: ControlMessage, _ message: SecureMessage) {
         for member in members {
             guard let control = member.control else { continue }
@@ -132,7 +134,7 @@ extension Lobby {
         }
     }
 
-    /// The next media key, to every viewer of version 2.
+    /// Sends the next media key to every version 2 viewer.
     mutating func announce(_ key: SealingKey) {
         for member in members where member.peer.isSecure {
             if let control = member.control { send(.mediaKey(key), to: control) }

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// Version 1's control plane at the host: lines of JSON, in the clear.
+/// Version 1's control connections at the host: lines of JSON, unencrypted.
 extension Lobby {
     mutating func connectionBytes(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
         guard var dialog = lineDialog(id) else { return }
@@ -13,7 +13,7 @@ extension Lobby {
         }
         let (lines, end) = dialog.append(bytes)
         connections[id]?.dialog = .version1(dialog)
-        // Any of them may be the connection's last.
+        // Each line may close the connection, so it is looked up again for the next one.
         for line in lines {
             guard let connection = connections[id], var dialog = lineDialog(id) else { return }
             guard connections[id]?.messages.admits(now: now) == true else {
@@ -63,8 +63,8 @@ extension Lobby {
         guard let code = handshake.code.flatMap(PairingCode.init) else {
             return refuseViewer(id, .other, reason: "Invalid code", now: now)
         }
-        guard !barred.addresses.contains(address) else {
-            return refuseViewer(id, .declined, reason: Self.sentAway, now: now)
+        guard !blocked.addresses.contains(address) else {
+            return refuseViewer(id, .declined, reason: Self.blockedText, now: now)
         }
         let known = members.firstIndex { viewer in
             guard case .version1(code) = viewer.peer else { return false }
@@ -83,7 +83,7 @@ extension Lobby {
         attachVersion1(index, to: id, isResumed: false, now: now)
     }
 
-    /// A viewer that lost its connection is back.
+    /// A viewer that lost its connection has reconnected.
     private mutating func resumeVersion1(_ index: Int, on id: ConnectionID, now: MediaTime) {
         closeControl(of: index, now: now)
         attachVersion1(index, to: id, isResumed: true, now: now)
@@ -92,14 +92,14 @@ extension Lobby {
     private mutating func attachVersion1(_ index: Int, to id: ConnectionID, isResumed: Bool, now: MediaTime) {
         attach(index, to: id, now: now)
         outputs.append(.admitted(members[index].id, isResumed: isResumed))
-        deadlines.set(.heartbeat(id), at: now + HostLimits.firstHeartbeat)
+        deadlines.set(.heartbeat(id), at: now + HostLimits.firstHeartbeatDelay)
         sendReply(to: members[index].id, on: id, message: nil)
         emit(
             .viewerPaired(
                 session: members[index].session.description, from: visitor(index), isResumed: isResumed))
     }
 
-    /// The reply, then the media port, then whether the screen is shared.
+    /// Sends the reply, the media port, and whether the screen is being shared.
     private mutating func sendReply(to viewer: ViewerID, on id: ConnectionID, message: String?) {
         guard let index = index(of: viewer) else { return }
         send(
@@ -116,6 +116,6 @@ extension Lobby {
     mutating func sendHeartbeat(_ id: ConnectionID, now: MediaTime) {
         guard connections[id]?.viewer != nil else { return }
         send(.heartbeat, to: id)
-        deadlines.set(.heartbeat(id), at: now + HostLimits.heartbeat)
+        deadlines.set(.heartbeat(id), at: now + HostLimits.heartbeatInterval)
     }
 }

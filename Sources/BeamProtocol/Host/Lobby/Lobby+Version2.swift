@@ -1,17 +1,17 @@
 import BeamMedia
 
-/// Version 2's control plane at the host: messages inside TLS, between two keys.
+/// Version 2's control connections at the host: messages inside TLS, both ends authenticated by their keys.
 extension Lobby {
-    /// The other end has proved that it holds this key.
+    /// TLS is established; the peer has proved that it holds this key.
     mutating func connectionSecured(_ id: ConnectionID, device: DeviceKey, now: MediaTime) {
         guard case .undecided = connections[id]?.dialog else { return }
         connections[id]?.dialog = .version2(SecureDialog(device: device, random: &random))
         guard book.trusts(device) else { return }
-        let waiting = connections.values.filter { $0.isStranger && $0.device.map(book.trusts) ?? false }
+        let waiting = connections.values.filter { $0.isUnadmitted && $0.device.map(book.trusts) ?? false }
         guard waiting.count <= HostLimits.knownConnections,
-            waiting.count(where: { $0.device == device }) <= HostLimits.knownPerDevice
+            waiting.count(where: { $0.device == device }) <= HostLimits.knownConnectionsPerDevice
         else { return refuseViewer(id, .busy, reason: "Too many connections of this device", now: now) }
-        ledger.proved(id)
+        ledger.identified(id)
     }
 
     mutating func connectionMessage(_ id: ConnectionID, _ bytes: [UInt8], now: MediaTime) {
@@ -40,14 +40,14 @@ extension Lobby {
 
     private var name: String { configuration.deviceName ?? "BeamRoom" }
 
-    /// The ways in that are open to somebody new.
+    /// The ways in which an unknown device can be admitted.
     private func methods(for device: DeviceKey) -> SecureMessage.Welcome.Methods {
         guard trust.takesNewViewers else { return [] }
         var methods: SecureMessage.Welcome.Methods = []
         if code.current != nil { methods.insert(.code) }
         if configuration.acceptance == .ask { methods.insert(.compare) }
-        // Who was forgotten comes in by being paired again, not by an open door.
-        if configuration.acceptance == .all, !barred.forgotten.contains(device) { methods.insert(.open) }
+        // `--accept all` doesn't cover a device that the person has forgotten: it has to be paired again.
+        if configuration.acceptance == .all, !blocked.forgotten.contains(device) { methods.insert(.open) }
         return methods
     }
 
@@ -57,7 +57,7 @@ extension Lobby {
         guard hello.version >= SecureMessage.Hello.version else {
             return refuseViewer(id, .other, reason: "Incompatible viewer", now: now)
         }
-        if let (refusal, reason) = bar(to: dialog.device, now: now) {
+        if let (refusal, reason) = blockReason(of: dialog.device, now: now) {
             return refuseViewer(id, refusal, reason: reason, now: now)
         }
         let isTrusted = book.trusts(dialog.device)
@@ -98,7 +98,8 @@ extension Lobby {
     }
 
     private mutating func codeProved(_ confirmation: [UInt8], on id: ConnectionID, now: MediaTime) {
-        // The code may have served somebody else in the meantime: one success is all that it is good for.
+        // A code is replaced after one success. If another viewer was paired with it meanwhile, `withdrawProofs` has
+        // closed this connection.
         guard case .version2(let dialog) = connections[id]?.dialog else { return }
         codeGuard.succeeded()
         code.used(random: &random)
@@ -108,7 +109,7 @@ extension Lobby {
         paired(dialog, on: id)
     }
 
-    /// Those who are proving a code that is good no more come too late.
+    /// Refuses the viewers that are proving a code that was just replaced.
     mutating func withdrawProofs(but id: ConnectionID?, now: MediaTime) {
         for (other, connection) in connections where other != id {
             guard case .version2(let dialog) = connection.dialog, dialog.isProvingCode else { continue }
@@ -131,29 +132,30 @@ extension Lobby {
         ask(id, code: nil, now: now)
     }
 
-    /// The person agrees to compare digits with this viewer: now there may be some.
+    /// The person agrees to compare digits with this viewer: sends the host's nonce.
     mutating func compare(_ id: ConnectionID, now: MediaTime) {
         guard case .version2(var dialog) = connections[id]?.dialog else { return }
         do throws(PairingFailure) {
             let length = comparisonGuard.length(now: now)
             guard let nonce = try dialog.compare(host: trust.own, name: name, length, random: &random) else { return }
             connections[id]?.dialog = .version2(dialog)
-            // An honest viewer reveals at once. Time would let somebody try several viewers against one nonce.
-            deadlines.set(.unadmitted(id), at: now + HostLimits.revealTime)
+            // An honest viewer reveals its nonce within a round trip. More time would let an attacker try several
+            // viewers against one nonce.
+            deadlines.set(.unadmitted(id), at: now + HostLimits.revealTimeout)
             send(nonce, to: id)
         } catch {
             refuseConnection(id, reason: "\(error)", now: now)
         }
     }
 
-    /// Both screens show these digits now.
+    /// The viewer has revealed its nonce: both screens show these digits now.
     private mutating func revealed(_ digits: PairingCode, on id: ConnectionID, now: MediaTime) {
-        deadlines.set(.unadmitted(id), at: now + HostLimits.askingTime)
-        desk.digitsShown(id)
+        deadlines.set(.unadmitted(id), at: now + HostLimits.comparisonTimeout)
+        questions.digitsShown(id)
         emit(.digitsShown(id, digits: digits, from: visitor(id)))
     }
 
-    /// A viewer that leaves, or is sent away, while digits are being compared has had a chance that they agree.
+    /// Counts a comparison that ended without acceptance. Each is one chance that the digits agree for an attacker.
     mutating func noteFailedComparison(_ id: ConnectionID, now: MediaTime) {
         guard let connection = connections[id], case .version2(let dialog) = connection.dialog,
             case .begun = dialog.comparing
@@ -169,13 +171,13 @@ extension Lobby {
         else { return }
         dialog.accepted()
         connections[id]?.dialog = .version2(dialog)
-        deadlines.set(.unadmitted(id), at: now + HostLimits.strangerTime)
+        deadlines.set(.unadmitted(id), at: now + HostLimits.admissionTimeout)
         paired(dialog, on: id)
     }
 
     private mutating func paired(_ dialog: SecureDialog, on id: ConnectionID) {
         let name = book.pair(dialog.device, name: PeerText.name(dialog.name))
-        ledger.proved(id)
+        ledger.identified(id)
         send(.paired(isRemembered: trust.remembersNewViewers), to: id)
         emit(.devicePaired(dialog.device, name: name, isToBeRemembered: trust.remembersNewViewers))
     }
@@ -184,11 +186,11 @@ extension Lobby {
 
     private mutating func join(_ id: ConnectionID, now: MediaTime) {
         guard case .version2(let dialog) = connections[id]?.dialog else { return }
-        // The list may have become unreadable since the welcome.
-        if let (refusal, reason) = bar(to: dialog.device, now: now) {
+        // The list of devices may have become unreadable since the welcome.
+        if let (refusal, reason) = blockReason(of: dialog.device, now: now) {
             return refuseViewer(id, refusal, reason: reason, now: now)
         }
-        // Without trust it is left unanswered: the welcome has said so.
+        // A viewer that isn't trusted gets no answer: the welcome told it so.
         guard book.trusts(dialog.device) || methods(for: dialog.device).contains(.open) else { return }
         let known = members.firstIndex {
             $0.peer.device == dialog.device && $0.peer.instance == dialog.instance
@@ -211,14 +213,14 @@ extension Lobby {
         outputs.append(.admitted(members[index].id, isResumed: known != nil))
     }
 
-    /// A viewer's way to the stream: what it seals with, and what the stream is sealed with now and next.
+    /// The keys that a viewer needs for the stream: its own, the present media key, and the next one if there is one.
     struct MediaAccess: Sendable {
         var viewerKey: SealingKey
         var mediaKey: SealingKey
         var nextMediaKey: SealingKey?
     }
 
-    /// Tells a viewer that has joined how to get the stream.
+    /// Sends an admitted viewer its session, keys and media port.
     mutating func welcome(_ id: ViewerID, _ access: MediaAccess, isResumed: Bool) {
         guard let index = index(of: id), let control = members[index].control else { return }
         send(
@@ -235,7 +237,7 @@ extension Lobby {
 
     // MARK: A viewer's messages
 
-    /// What came on the connection is more, or something else, than anybody honest sends. A viewer that was let in is evicted.
+    /// The peer broke the protocol or exceeded a limit. An admitted viewer is evicted, any other connection refused.
     mutating func violated(_ id: ConnectionID, reason: String, now: MediaTime) {
         guard let connection = connections[id] else { return }
         if let viewer = connection.viewer { return evict(viewer, reason: reason, now: now) }
@@ -257,11 +259,11 @@ extension Lobby {
         }
     }
 
-    /// The store's content has changed: who was forgotten is out.
+    /// The list of paired devices has changed: evicts the devices that were removed from it.
     mutating func rememberedChanged(_ devices: [DeviceKey: String], now: MediaTime) {
         for device in book.update(devices) {
-            barred.forgotten.insert(device)
-            evict(device, told: "This viewer was forgotten here", reason: "it was forgotten", now: now)
+            blocked.forgotten.insert(device)
+            evict(device, message: "This viewer was forgotten here", reason: "it was forgotten", now: now)
         }
     }
 }

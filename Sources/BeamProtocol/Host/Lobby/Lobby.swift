@@ -1,33 +1,33 @@
 import BeamMedia
 
-/// Who comes in: control connections, their dialogs, pairing, trust and codes. What it decides is `Output`; it knows nothing of what is sent
-/// on the media plane.
+/// Admits viewers: control connections, their dialogs, pairing, trust and codes. Decisions come out as `Output`; the
+/// media plane isn't its business.
 struct Lobby: Sendable {
     enum Output: Sendable {
         /// Bytes of a version 1 connection, or a whole message of a version 2 connection.
         case send(ConnectionID, [UInt8])
-        /// Close after everything sent so far has left.
+        /// Close once everything sent so far has left.
         case close(ConnectionID)
         case event(HostEvent)
-        /// A viewer is let in, or is back on another connection (`isResumed`). Version 2 viewers wait for `welcome`.
+        /// A viewer is admitted, or has reconnected (`isResumed`). A version 2 viewer waits for `welcome`.
         case admitted(ViewerID, isResumed: Bool)
-        /// It is no member any more.
+        /// The viewer was removed.
         case left(ViewerID, wasSecure: Bool)
-        /// A line or message has come from it.
+        /// A line or message was received from the viewer.
         case heard(ViewerID)
-        /// Version 1: it has named the port of its media socket.
+        /// Version 1: the viewer has announced the port of its media socket.
         case mediaSource(ViewerID, port: UInt16)
-        /// Version 2: it holds the media key of that number.
+        /// Version 2: the viewer holds the media key of that number.
         case mediaKeyReady(ViewerID, number: UInt16)
     }
 
-    /// What the lobby wakes up for.
+    /// What a deadline is for.
     enum Purpose: Hashable, Sendable {
-        /// A connection hasn't been let in for too long.
+        /// A connection wasn't admitted in time.
         case unadmitted(ConnectionID)
         case heartbeat(ConnectionID)
         case questions
-        /// Refused connections are summed up.
+        /// Refused connections are reported as a sum.
         case refusals
     }
 
@@ -40,19 +40,19 @@ struct Lobby: Sendable {
     var connections: [ConnectionID: HostConnection] = [:]
     var ledger = ConnectionLedger()
     var refusals = RefusalLog()
-    /// Where known devices were let in from, the latest last.
-    var favoured: [IPAddress] = []
-    /// In the order of their coming, which is that of their numbers.
+    /// Addresses that known devices were admitted from, the latest last.
+    var knownAddresses: [IPAddress] = []
+    /// In the order of admission, so in ascending order of their IDs.
     var members: [Member] = []
     var lastMember: UInt64 = 0
-    var desk = PairingDesk()
+    var questions = PairingQuestions()
     let trust: HostTrust
     var book: TrustBook
-    var barred = BarredPeers()
+    var blocked = BlockedPeers()
     var code: HostCode
     var codeGuard = CodeGuard()
     var comparisonGuard = ComparisonGuard()
-    /// What viewers are told.
+    /// Announced to the viewers.
     var mediaPort: UInt16?
     var isBroadcasting = false
 
@@ -70,21 +70,21 @@ struct Lobby: Sendable {
         case .unadmitted(let id): unadmittedTimedOut(id, now: now)
         case .heartbeat(let id): sendHeartbeat(id, now: now)
         case .questions:
-            for id in desk.expire(now: now) { emit(.askWithdrawn(id)) }
+            for id in questions.expire(now: now) { emit(.askWithdrawn(id)) }
             armQuestions()
         case .refusals:
             sumUpRefusals(now: now)
         }
     }
 
-    /// Another code to type.
+    /// Replaces the code.
     mutating func replaceCode(_ next: PairingCode, now: MediaTime) {
         code.replace(next)
         withdrawProofs(but: nil, now: now)
         emit(.codeChanged(code.current))
     }
 
-    /// Everybody is told, and every connection closed.
+    /// Tells all viewers, and closes all connections.
     mutating func shutdown() {
         announce(.broadcast(false), .bye("The host has ended"))
         for id in connections.keys.sorted(by: { $0.value < $1.value }) { outputs.append(.close(id)) }
@@ -96,7 +96,7 @@ struct Lobby: Sendable {
 
     func index(of id: ViewerID) -> Int? { members.firstIndex { $0.id == id } }
 
-    /// The viewer's device was paired, or was let in by the person.
+    /// The viewer's device was paired.
     func isKnown(_ id: ViewerID) -> Bool { index(of: id).map { isKnown(members[$0].peer) } ?? false }
 
     // MARK: Shorthands
@@ -108,15 +108,15 @@ struct Lobby: Sendable {
     mutating func send(_ message: SecureMessage, to id: ConnectionID) { outputs.append(.send(id, message.bytes)) }
 
     mutating func armQuestions() {
-        if let time = desk.deadline { deadlines.set(.questions, at: time) } else { deadlines.cancel(.questions) }
+        if let time = questions.deadline { deadlines.set(.questions, at: time) } else { deadlines.cancel(.questions) }
     }
 }
 
-/// How many viewers are let in at a time; those without a connection included.
+/// How many viewers may be admitted at a time, those without a control connection included.
 struct ViewerLimits: Sendable {
     let viewers: Int
-    /// Of those, the ones of devices that aren't known (`--accept all`, version 1), in all and of one address prefix: the rest is kept
-    /// free for devices that are known.
+    /// Places for devices that weren't paired (`--accept all`, version 1), in all and for each address prefix. The rest
+    /// is reserved for paired devices.
     let unknownViewers: Int
     let unknownViewersPerPrefix: Int
 

@@ -1,17 +1,18 @@
 import BeamMedia
 
-/// A viewer that was let in, numbered in the order of their coming.
+/// An admitted viewer, numbered in the order of admission.
 struct ViewerID: Hashable, Sendable {
     var value: UInt64
 }
 
-/// A viewer that was let in, as the lobby knows it. It outlives its control connection as long as it says hello on the media plane.
+/// An admitted viewer, as the lobby knows it. It stays without a control connection as long as hellos arrive on the
+/// media plane.
 struct Member: Sendable {
-    /// Who it is, by the version that it speaks.
+    /// How the viewer is identified, by its version.
     enum Peer: Sendable {
-        /// Known by its address and the code that it showed.
+        /// By its address and the code that it showed.
         case version1(PairingCode)
-        /// Known by its key. `instance` tells the device's runs apart.
+        /// By its key; `instance` tells several runs on one device apart.
         case version2(device: DeviceKey, instance: UInt64, name: String)
 
         var isSecure: Bool { device != nil }
@@ -30,23 +31,23 @@ struct Member: Sendable {
     }
 
     let id: ViewerID
-    /// What both sides call the session.
+    /// The session's ID at both ends.
     let session: SessionID
-    /// Where its control connection comes from.
+    /// The address of its control connection.
     var address: IPAddress
     var peer: Peer
     let admitted: MediaTime
     var control: ConnectionID?
-    /// When it lost its control connection, if it did.
+    /// When its control connection was lost; nil while it has one.
     var controlLost: MediaTime?
     /// Version 2: it may be sent 4:4:4 pictures.
     var decodesFullChroma = false
 
-    /// Since when it has had no connection: the longest first.
-    var silence: MediaTime { controlLost ?? admitted }
+    /// For finding the viewer that has been without a connection for longest.
+    var disconnectedSince: MediaTime { controlLost ?? admitted }
 }
 
-/// A session's name: a version 4 UUID (RFC 9562, 5.4).
+/// A session's ID: a version 4 UUID (RFC 9562, 5.4).
 struct SessionID: Hashable, Sendable {
     let bytes: [UInt8]
 

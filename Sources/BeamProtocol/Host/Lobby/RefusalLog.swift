@@ -1,27 +1,29 @@
 import BeamMedia
 
-/// What is told of refused connections: the first few each by itself, the rest as a sum once in a while. So whoever is refused
-/// a thousand times a second can't have a thousand events made.
+/// Limits the reports of refused connections: the first few are reported one by one, the rest as a sum every 10 s. A
+/// peer that is refused a thousand times a second causes no more events than that.
 struct RefusalLog: Sendable {
     private static let interval = Duration.seconds(10)
-    /// Told by themselves in an interval that follows a quiet one: in all, and of one address.
-    private static let mostTold = 16
-    private static let mostToldOfOne = 4
-    /// Addresses that are told apart.
+    /// Reported one by one in each interval that follows a quiet one: in all, and for one address.
+    private static let mostReported = 16
+    private static let mostReportedPerAddress = 4
+    /// The most addresses that the sum counts.
     private static let mostAddresses = 256
 
-    /// Of each address; nil while refusals go on that are only counted.
-    private var told: [IPAddress: Int]? = [:]
+    /// Reported one by one in this interval, for each address; nil while refusals go on and are only counted.
+    private var reported: [IPAddress: Int]? = [:]
     private var count = 0
     private var addresses: Set<IPAddress> = []
-    /// When to call `take`; nil while there is nothing to sum up.
+    /// When to call `take`; nil while nothing was refused.
     private(set) var deadline: MediaTime?
 
-    /// A connection from there was refused. True if that is to be told by itself.
-    mutating func note(_ address: IPAddress, now: MediaTime) -> Bool {
+    /// A connection from `address` was refused. True if it is reported by itself.
+    mutating func record(_ address: IPAddress, now: MediaTime) -> Bool {
         deadline = deadline ?? now + Self.interval
-        if let told, told.values.reduce(0, +) < Self.mostTold, told[address, default: 0] < Self.mostToldOfOne {
-            self.told?[address, default: 0] += 1
+        if let reported, reported.values.reduce(0, +) < Self.mostReported,
+            reported[address, default: 0] < Self.mostReportedPerAddress
+        {
+            self.reported?[address, default: 0] += 1
             return true
         }
         count += 1
@@ -29,12 +31,13 @@ struct RefusalLog: Sendable {
         return false
     }
 
-    /// What wasn't told by itself in the interval that has ended: how many, and from how many addresses. Nil if there is none.
+    /// The refusals of the interval that has ended that weren't reported one by one, and from how many addresses they
+    /// came; nil if there were none.
     mutating func take(now: MediaTime) -> (count: Int, addresses: Int)? {
         let sum = (count, addresses.count)
-        // While it goes on, nothing is told by itself.
+        // While refusals go on, none is reported by itself.
         deadline = count > 0 ? now + Self.interval : nil
-        told = count > 0 ? nil : [:]
+        reported = count > 0 ? nil : [:]
         count = 0
         addresses.removeAll(keepingCapacity: true)
         return sum.0 > 0 ? sum : nil

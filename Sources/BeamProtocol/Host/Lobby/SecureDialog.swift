@@ -1,28 +1,28 @@
-/// What a version 2 connection may say before it was let in: greeting, then pairing where that is needed, then joining.
+/// The messages of a version 2 connection before admission, in order: hello, pairing if needed, join.
 struct SecureDialog: Sendable {
     private enum State: Sendable {
         case connected
         case greeted
         case provingCode(CPaceHost)
-        /// It has committed, and the person at the host is being asked whether to compare digits with it.
+        /// The viewer has committed to its nonce; the person is being asked whether to compare digits.
         case requesting(commitment: [UInt8])
-        /// The person has agreed, and it is to reveal its nonce.
+        /// The person has agreed; the viewer has to reveal its nonce.
         case comparing(ComparisonHost)
         /// Both screens show the digits; the person at the host compares them.
         case deciding
-        /// It was paired on this connection.
+        /// The device was paired on this connection.
         case paired
     }
 
     enum Action: Sendable {
         case none
         case greet(SecureMessage.Hello)
-        /// It begins to prove that it knows the code: CPace's first message.
+        /// The viewer begins to prove that it knows the code, with CPace's first message.
         case beginCode(share: [UInt8])
-        /// It knows the code; that is the host's own proof.
+        /// The viewer knows the code; `confirmation` is the host's proof.
         case provedCode(confirmation: [UInt8])
         case wrongCode
-        /// It asks to compare digits.
+        /// The viewer asks to compare digits.
         case requestComparison
         /// The digits that both ends show.
         case compare(PairingCode)
@@ -31,18 +31,18 @@ struct SecureDialog: Sendable {
         case refuse(reason: String)
     }
 
-    /// How far a comparison has come.
+    /// The state of a comparison of digits.
     enum Comparing: Sendable {
         case notYet
-        /// The person hasn't agreed to it: there are no digits.
+        /// The person hasn't agreed yet, so there are no digits.
         case requested
-        /// There are digits, on one side at least: somebody who leaves now has had a chance.
+        /// At least one side knows the digits, so the comparison counts as a try.
         case begun
     }
 
-    /// As the connection's certificate proves.
+    /// The key of the connection's certificate.
     let device: DeviceKey
-    /// Fresh for this connection: what a pairing binds.
+    /// A fresh nonce for this connection, which the pairing is bound to.
     let nonce: [UInt8]
     private(set) var name = ""
     private(set) var instance: UInt64 = 0
@@ -71,15 +71,15 @@ struct SecureDialog: Sendable {
         }
     }
 
-    /// What a pairing on this connection binds.
+    /// What a pairing on this connection is bound to.
     func context(host: DeviceKey, name hostName: String) -> PairingContext {
         PairingContext(viewer: device, host: host, nonce: nonce, viewerName: name, hostName: hostName)
     }
 
     mutating func message(_ bytes: [UInt8]) -> Action {
         messages += 1
-        guard messages <= HostLimits.strangerLines else {
-            return .refuse(reason: "it sent \(HostLimits.strangerLines) messages before it was let in")
+        guard messages <= HostLimits.messagesBeforeAdmission else {
+            return .refuse(reason: "it sent \(HostLimits.messagesBeforeAdmission) messages before it was let in")
         }
         do {
             return try handle(SecureMessage(bytes))
@@ -124,12 +124,13 @@ struct SecureDialog: Sendable {
         }
     }
 
-    // MARK: What the host has decided
+    // MARK: Decisions of the host
 
-    /// Answers the viewer's share with the host's.
+    /// The host answers the viewer's CPace share.
     mutating func provesCode(_ pace: CPaceHost) { state = .provingCode(pace) }
 
-    /// The person has agreed to compare: what the host sends now. Nil if nobody has asked for that.
+    /// The person has agreed to compare. Returns the message that the host sends now; nil if the viewer hasn't asked
+    /// for it.
     mutating func compare(
         host: DeviceKey, name: String, _ length: PairingCode.Length, random: inout some RandomNumberGenerator
     ) throws(PairingFailure) -> SecureMessage? {

@@ -1,49 +1,51 @@
 import BeamMedia
 
-/// A queue that stands, from when it was seen until it has drained.
+/// A standing queue on the path, from when it was seen until it has drained.
 struct Congestion: Sendable {
-    /// What the path was seen to deliver, in bits a second.
-    var carried: Double
-    /// The rate before.
-    var before: Double
-    /// The queue when `carried` was seen, in seconds, and when that was.
+    /// The rate of delivery while the queue stood, in bits a second.
+    var deliveryRate: Double
+    /// The allowed rate before, in bits a second.
+    var rateBefore: Double
+    /// The queueing delay when `deliveryRate` was measured, in seconds, and when that was.
     var queue: Double
-    var seen: MediaTime
-    /// Bytes that had left by then, and those of them that were on their way.
+    var measuredAt: MediaTime
+    /// Bytes sent by then, and bytes in flight then.
     var sent: Int64
     var inFlight: Int
-    /// What is sent from then on would meet no queue, if it were ours.
+    /// When the queue should have drained, if it was caused by this stream.
     var drained: MediaTime?
 
-    /// The queue that there may be at most, in seconds: what came in less what went out. All that was on its way may have
-    /// stood in it.
+    /// The longest queueing delay that this stream can have caused, in seconds: what was sent less what was delivered,
+    /// if all that was in flight stood in the queue.
     func expectedQueue(sent: Int64, now: MediaTime) -> Double {
-        let backlog = Double(Int64(inFlight) + sent - self.sent) * 8 / carried
-        return max(queue, backlog) - (now - seen).inSeconds
+        let backlog = Double(Int64(inFlight) + sent - self.sent) * 8 / deliveryRate
+        return max(queue, backlog) - (now - measuredAt).inSeconds
     }
 }
 
 extension PathControl {
-    /// In bits a second: a path that seems to carry nothing at all still gets its queue drained some day.
+    /// In bits a second. A lower bound, so that the queue is expected to drain at some time even on a path that seems
+    /// to carry nothing.
     private static let leastCarried = 8000.0
-    /// A queue is felt from there on, in seconds.
-    private var threshold: Double { 0.02 + delay.noise / 2 }
-    /// A queue that need not stand for long to be believed.
-    private var alarm: Double { 0.035 + 2 * delay.noise }
+    /// A queueing delay above this, in seconds, is congestion. It grows with the path's jitter.
+    private var threshold: Double { 0.02 + delay.jitter / 2 }
+    /// The three newest samples above this, in seconds, are congestion without waiting for 100 ms of samples.
+    private var urgentThreshold: Double { 0.035 + 2 * delay.jitter }
 
     mutating func judgeQueue(now: MediaTime) {
         guard let (queue, sentSince) = delay.queue(now: now) else { return }
         if congestion == nil {
             let latest = delay.latestQueue ?? 0
-            if queue > threshold || latest > alarm {
+            if queue > threshold || latest > urgentThreshold {
                 begin(queue: max(queue, latest), carried: delivered.rate(over: 0.1), now: now)
-            } else if let strain = trains.strain, strain.rate < 0.5 * allowed, strain.seconds > 0.015 + 3 * delay.noise,
+            } else if let slowTrain = trains.slowTrain, slowTrain.rate < 0.5 * allowed,
+                slowTrain.seconds > 0.015 + 3 * delay.jitter,
                 delay.newestQueue ?? 0 > threshold
             {
-                // One frame is enough to see a path collapse.
-                begin(queue: delay.newestQueue ?? queue, carried: strain.rate, now: now)
+                // One stretched train is enough to see that the path's rate has collapsed.
+                begin(queue: delay.newestQueue ?? queue, carried: slowTrain.rate, now: now)
             } else {
-                delay.learnNoise(above: queue)
+                delay.learnJitter(above: queue)
             }
             return
         }
@@ -52,10 +54,12 @@ extension PathControl {
 
     private mutating func begin(queue: Double, carried: Double?, now: MediaTime) {
         let before = trial.cancel().map { min($0, highest) } ?? allowed
-        // Without a figure there is nothing to fall to: little leaves until there is one.
+        // If the rate of delivery isn't known, the trains' or the allowed rate is assumed; the congestion window limits
+        // what is sent.
         let carried = max(Self.leastCarried, carried ?? trains.rate ?? allowed)
         congestion = Congestion(
-            carried: carried, before: before, queue: queue, seen: now, sent: flight.sent, inFlight: flight.inFlight)
+            deliveryRate: carried, rateBefore: before, queue: queue, measuredAt: now, sent: flight.sent,
+            inFlight: flight.inFlight)
         lower(to: carried, now: now)
     }
 
@@ -79,12 +83,12 @@ extension PathControl {
             return
         }
         if queue > state.queue + 0.005, let carried = delivered.rate(over: 0.1, isPatient: true),
-            carried < state.carried
+            carried < state.deliveryRate
         {
-            // It grows: what arrives meanwhile is what the path carries.
-            state.carried = max(Self.leastRate, carried)
+            // The queue grows, so the path is full: it carries what is delivered now.
+            state.deliveryRate = max(Self.leastRate, carried)
             state.queue = queue
-            state.seen = now
+            state.measuredAt = now
             state.sent = flight.sent
             state.inFlight = flight.inFlight
             state.drained = nil
@@ -95,11 +99,12 @@ extension PathControl {
         }
         congestion = state
         if let drained = state.drained, sentSince > drained, queue > max(threshold, 0.6 * state.queue) {
-            // It would be gone if it were ours: the way has become longer.
+            // A queue of this stream would have drained by now. So the path itself has become longer: take the delay as
+            // its new base.
             delay.rebase(by: queue)
-            trip.rebase(by: queue)
+            rtt.rebase(by: queue)
             congestion = nil
-            allowed = min(highest, max(allowed, state.before))
+            allowed = min(highest, max(allowed, state.rateBefore))
             growth.restart(now: now)
         }
     }

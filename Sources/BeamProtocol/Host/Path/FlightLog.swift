@@ -1,33 +1,34 @@
 import BeamMedia
 
-/// What has left towards a viewer, and how much of it is still on its way.
+/// The bytes sent to a viewer, and how many of them are in flight.
 ///
-/// What was sent before something that has arrived isn't on its way any more: it has arrived, or it is lost (SCReAM,
-/// RFC 8298, counts alike, up to the highest sequence number that was acknowledged). So a lost datagram
-/// doesn't hold the window for long, and a datagram that was overtaken costs nothing but a moment's optimism.
+/// What was sent before something that has arrived is no longer in flight: it has arrived or is lost (SCReAM, RFC 8298,
+/// counts alike, up to the highest acknowledged sequence number). So a lost datagram doesn't hold the congestion window
+/// for long; one that was only overtaken is counted as arrived a moment early.
 struct FlightLog: Sendable {
-    /// Bytes that left between two times: so short that its end serves as time for all of it.
+    /// Bytes that left within `batchTime`, short enough that `end` serves as the time of all of them.
     private struct Batch: Sendable {
         var begin = MediaTime.zero
         var end = MediaTime.zero
         var total: Int64 = 0
     }
 
+    /// Bytes that leave within this time share one entry, so that 512 entries suffice for half a second of sending.
     private static let batchTime = Duration.milliseconds(1)
 
     private var batches = Ring<Batch>(capacity: 512, filler: Batch())
-    /// Bytes that have left since the beginning.
+    /// Bytes sent since the beginning.
     private(set) var sent: Int64 = 0
-    /// Of those, the ones that aren't on their way any more.
-    private var landed: Int64 = 0
-    /// Since when there has been no answer to what is on its way; nil where nothing is.
-    private(set) var since: MediaTime?
+    /// Of those, the bytes that have arrived or are lost.
+    private var resolved: Int64 = 0
+    /// Since when what is in flight is unanswered; nil if nothing is in flight.
+    private(set) var unansweredSince: MediaTime?
 
-    /// Bytes that are on their way, or whose arrival hasn't been told yet.
-    var inFlight: Int { Int(sent - landed) }
+    /// Bytes that are in flight, or whose arrival isn't reported yet.
+    var inFlight: Int { Int(sent - resolved) }
 
     mutating func send(_ bytes: Int, now: MediaTime) {
-        if since == nil { since = now }
+        if unansweredSince == nil { unansweredSince = now }
         sent += Int64(bytes)
         if !batches.isEmpty, now - batches[back: 0].begin < Self.batchTime {
             batches[back: 0].end = max(batches[back: 0].end, now)
@@ -37,28 +38,28 @@ struct FlightLog: Sendable {
         }
     }
 
-    /// Something that left at `time` has arrived; `rest` bytes left at once with it, behind it.
-    mutating func arrived(sentAt time: MediaTime, rest: Int = 0, now: MediaTime) {
-        land(sentAt: time, rest: rest)
-        since = sent == landed ? nil : now
+    /// A datagram that left at `time` has arrived; `bytesBehind` bytes left behind it in the same burst.
+    mutating func arrived(sentAt time: MediaTime, bytesBehind: Int = 0, now: MediaTime) {
+        resolve(sentAt: time, bytesBehind: bytesBehind)
+        unansweredSince = sent == resolved ? nil : now
     }
 
-    private mutating func land(sentAt time: MediaTime, rest: Int) {
+    private mutating func resolve(sentAt time: MediaTime, bytesBehind: Int) {
         var back = 0
         while back < batches.count {
             let batch = batches[back: back]
-            if batch.total <= landed { return }
+            if batch.total <= resolved { return }
             if batch.end <= time {
-                landed = max(landed, batch.total - Int64(max(0, rest)))
+                resolved = max(resolved, batch.total - Int64(max(0, bytesBehind)))
                 return
             }
             back += 1
         }
     }
 
-    /// Somebody is there.
-    mutating func answered() { since = nil }
+    /// The viewer has answered, though nothing of this was reported as arrived.
+    mutating func answered() { unansweredSince = nil }
 
-    /// Nothing of it will arrive, as it seems. What leaves from now on is unanswered since then, too.
-    mutating func giveUp() { landed = sent }
+    /// Takes all that is in flight for lost. `unansweredSince` stays: what is sent next is unanswered since then, too.
+    mutating func giveUp() { resolved = sent }
 }

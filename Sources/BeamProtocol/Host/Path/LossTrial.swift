@@ -1,71 +1,74 @@
 import BeamMedia
 
-/// Finds out whether sending less loses less: a second or so at a lower rate.
+/// Sends at a lower rate for about a second, to find out whether loss comes from congestion.
 struct LossTrial: Sendable {
     private struct Running: Sendable {
-        /// The rate and the loss before.
+        /// The rate in bits a second, and the share lost, before the trial.
         var rate: Double
         var loss: Double
-        /// Bits a second that left and that arrived before.
+        /// Bits a second sent and delivered before the trial.
         var sent: Double
         var arriving: Double
         var began: MediaTime
         var sentTotal: Int64
-        /// What was sent less has arrived from then on.
+        /// Reports count from here on: what was sent at the old rate has arrived by then.
         var from: MediaTime
         var until: MediaTime
         var expected = 0
         var lost = 0
     }
 
-    /// Sending less has helped; it is watched for a while whether that was chance.
+    /// The lower rate helped. For 5 s `reconsidered` checks whether that was chance.
     private struct Lowered: Sendable {
         var rate: Double
         var loss: Double
-        var to: Double
+        var newRate: Double
         var until: MediaTime
     }
 
     enum Verdict: Sendable {
         case running
-        /// Sending less ended it, or as much arrived of less: `arriving`, in bits a second.
+        /// The lower rate ended the loss, or as much arrives although less is sent: `arriving`, in bits a second.
         case congestion(arriving: Double?)
-        /// It made no difference; the rate was that before.
-        case chance(rate: Double)
+        /// The lower rate made no difference: the loss is the path's. `rate` is the one before the trial.
+        case randomLoss(rate: Double)
     }
 
-    private static let length = Duration.milliseconds(600)
-    private static let fewest = 60
-    /// No stream survives more: it is better to send less.
-    private static let hopeless = 0.35
-    /// Loss below that is for recovery to deal with.
-    private static let bearable = 0.08
-    /// What needs no trial: nothing less could be sent.
+    /// How long the reports of a trial are counted, and the fewest datagrams that a verdict rests on; 2 s later it is
+    /// given in any case.
+    private static let trialTime = Duration.milliseconds(600)
+    private static let fewestDatagrams = 60
+    /// At more than this share lost, recovery can't keep up: send less, whatever the cause.
+    private static let unrecoverableLoss = 0.35
+    /// Recovery copes with a share lost below this.
+    private static let tolerableLoss = 0.08
+    /// At or below this rate, in bits a second, no trial is made: there is hardly less to send.
     static let leastRate = 300_000.0
 
     private var running: Running?
     private var lowered: Lowered?
-    /// Loss that doesn't come from sending too much, and until when that is believed.
-    private var usual = 0.0
-    private var usualUntil = MediaTime.zero
+    /// The share lost that isn't caused by congestion, and until when this is assumed.
+    private var baseline = 0.0
+    private var baselineUntil = MediaTime.zero
 
     var isRunning: Bool { running != nil }
 
-    /// Loss up to which the rate may stay, and rise. Where the path was seen to drop what is too much, more is suspicious
-    /// sooner.
+    /// The share lost up to which the rate may stay, and grow. Lower where the path was seen to drop what exceeds its
+    /// rate (`isCareful`).
     func tolerated(now: MediaTime, isCareful: Bool) -> Double {
-        let usual = now < usualUntil ? usual : 0
-        return isCareful ? 1.5 * usual + 0.02 : min(0.5, max(Self.bearable, 1.5 * usual))
+        let baseline = now < baselineUntil ? baseline : 0
+        return isCareful ? 1.5 * baseline + 0.02 : min(0.5, max(Self.tolerableLoss, 1.5 * baseline))
     }
 
-    /// `rate`, the share lost, what left and what arrived are those of before, `total` the bytes that have left by now.
+    /// `rate`, `loss`, `sent` and `arriving` are those before the trial; `total`: bytes sent so far; `roundTrip`:
+    /// seconds.
     mutating func start(
         rate: Double, loss: Double, sent: Double, arriving: Double, total: Int64, roundTrip: Double, now: MediaTime
     ) {
         let from = now + .seconds(clamping: roundTrip + 0.05)
         running = Running(
             rate: rate, loss: loss, sent: sent, arriving: arriving, began: now, sentTotal: total, from: from,
-            until: from + Self.length)
+            until: from + Self.trialTime)
         lowered = nil
     }
 
@@ -75,37 +78,42 @@ struct LossTrial: Sendable {
         running?.lost += lost
     }
 
-    /// `rate` is that of the trial, `arriving` what came of it, `total` the bytes that have left by now.
+    /// `rate` is the trial's, `arriving` the rate of delivery now, both in bits a second; `total`: bytes sent so far.
     mutating func judge(rate: Double, arriving: Double?, total: Int64, now: MediaTime) -> Verdict {
         guard let running, now >= running.until else { return .running }
-        guard running.expected >= Self.fewest || now >= running.until + .seconds(2) else { return .running }
+        guard running.expected >= Self.fewestDatagrams || now >= running.until + .seconds(2) else { return .running }
         self.running = nil
         let share = running.expected > 0 ? max(0, Double(running.lost) / Double(running.expected)) : 0
-        usualUntil = now + .seconds(20)
-        // As much arrives although less leaves: the rest was too much.
+        baselineUntil = now + .seconds(20)
+        // As much arrives although less is sent: what was sent above that was dropped.
         let sent = Double(total - running.sentTotal) * 8 / max(1e-3, (now - running.began).inSeconds)
         let less = 1 - sent / max(1, running.sent)
         let isFull = less > 0.05 && (arriving ?? 0) > (1 - 0.4 * less) * running.arriving
-        if running.expected >= Self.fewest, share < 0.4 * running.loss || isFull || share > Self.hopeless {
-            usual = min(share, running.loss)
-            lowered = Lowered(rate: running.rate, loss: running.loss, to: rate, until: now + .seconds(5))
+        if running.expected >= Self.fewestDatagrams,
+            share < 0.4 * running.loss || isFull || share > Self.unrecoverableLoss
+        {
+            baseline = min(share, running.loss)
+            lowered = Lowered(rate: running.rate, loss: running.loss, newRate: rate, until: now + .seconds(5))
             return .congestion(arriving: isFull ? arriving : nil)
         }
-        usual = max(share, running.loss)
-        return .chance(rate: running.rate)
+        baseline = max(share, running.loss)
+        return .randomLoss(rate: running.rate)
     }
 
-    /// The rate before the last trial, if loss has come back by itself, so that it was by chance that it had gone.
+    /// The rate before the last trial, if the loss has come back: then it had gone by chance, not because of the lower
+    /// rate.
     mutating func reconsidered(rate: Double, loss: Double, now: MediaTime) -> Double? {
-        guard let lowered, now < lowered.until, rate < 1.05 * lowered.to, loss < Self.hopeless else { return nil }
+        guard let lowered, now < lowered.until, rate < 1.05 * lowered.newRate, loss < Self.unrecoverableLoss else {
+            return nil
+        }
         guard loss > max(0.5 * lowered.loss, 0.02) else { return nil }
-        usual = max(usual, lowered.loss)
-        usualUntil = now + .seconds(20)
+        baseline = max(baseline, lowered.loss)
+        baselineUntil = now + .seconds(20)
         self.lowered = nil
         return lowered.rate
     }
 
-    /// Something else has happened; answers with the rate before, if it ran.
+    /// Ends the trial without a verdict. Returns the rate before it, if one was running.
     mutating func cancel() -> Double? {
         defer {
             running = nil
@@ -116,14 +124,14 @@ struct LossTrial: Sendable {
 }
 
 extension PathControl {
-    /// Loss has to last that long before it means anything: what was overtaken isn't lost.
-    private static let lasting = Duration.milliseconds(200)
-    /// Loss that isn't worth a look.
-    private static let small = 0.03
+    /// How long loss has to last: a datagram that was only overtaken counts as lost for a moment.
+    private static let leastLossTime = Duration.milliseconds(200)
+    /// A share lost up to this isn't examined.
+    private static let negligibleLoss = 0.03
 
-    /// The rate was lowered: what was sent before is heard of for another round trip.
+    /// After the rate was lowered: reports of the next round trip are still about the old rate.
     mutating func forgetLosses(now: MediaTime) {
-        losses.forget(until: now + .seconds(clamping: (trip.smoothed ?? 0) + 0.05))
+        losses.forget(until: now + .seconds(clamping: (rtt.smoothed ?? 0) + 0.05))
     }
 
     mutating func judgeLoss(now: MediaTime) {
@@ -132,15 +140,15 @@ extension PathControl {
             return
         }
         let tolerated = trial.tolerated(now: now, isCareful: growth.isCareful)
-        guard losses.share > min(Self.small, tolerated), losses.weight >= 60 else {
+        guard losses.share > min(Self.negligibleLoss, tolerated), losses.weight >= 60 else {
             lossySince = nil
             return
         }
         let since = lossySince ?? now
         lossySince = since
-        // Much of many needs no patience.
+        // Heavy loss over many datagrams is acted on without waiting.
         let isClear = losses.share > 0.4 && losses.weight >= 150
-        guard isClear || now >= since + Self.lasting, let arriving = delivered.rate(over: 0.3) else {
+        guard isClear || now >= since + Self.leastLossTime, let arriving = delivered.rate(over: 0.3) else {
             return
         }
         if let before = trial.reconsidered(rate: allowed, loss: losses.share, now: now) {
@@ -153,15 +161,15 @@ extension PathControl {
         } else if losses.share > tolerated, growth.sentRate > 0.5 * allowed, allowed > LossTrial.leastRate {
             trial.start(
                 rate: allowed, loss: losses.share, sent: growth.sentRate, arriving: arriving, total: flight.sent,
-                roundTrip: trip.smoothed ?? 0, now: now)
-            // What isn't lost is what a path that is full would carry.
+                roundTrip: rtt.smoothed ?? 0, now: now)
+            // If the path is full, it carries what isn't lost.
             allowed = max(Self.leastRate, allowed * 0.95 * (1 - losses.share))
             growth.dropped(now: now)
         }
     }
 
-    /// What the path carries, where a queue too short to be felt overruns: trains are stretched by it, and no more arrives
-    /// than they tell.
+    /// The path's capacity in bits a second, where a queue overflows that is too short to be seen as delay: trains are
+    /// stretched, and no more arrives than they tell. Nil otherwise.
     private func overrunTrain(arriving: Double) -> Double? {
         guard trains.isStretched, !growth.distrustsTrains, let train = trains.rate else { return nil }
         return train < 0.95 * growth.sentRate && arriving <= 1.1 * train && 0.92 * train < allowed ? train : nil
@@ -175,9 +183,9 @@ extension PathControl {
             forgetLosses(now: now)
             growth.congested(at: allowed)
             growth.dropped(now: now)
-            // Trains come through, streams don't: a policer.
+            // A policer: short trains pass at full speed, but a stream doesn't.
             if !trains.isStretched, let train = trains.rate, train > 1.2 * allowed { growth.distrustsTrains = true }
-        case .chance(let rate):
+        case .randomLoss(let rate):
             raiseAgain(to: rate, now: now)
         }
         lossySince = nil
@@ -185,7 +193,7 @@ extension PathControl {
 
     private mutating func raiseAgain(to rate: Double, now: MediaTime) {
         allowed = min(highest, max(allowed, rate))
-        growth.droppedByChance()
+        growth.dropsWereRandom()
         growth.restart(now: now)
     }
 }

@@ -1,7 +1,8 @@
 import BeamMedia
 
-/// The share of datagrams that are lost before recovery, over about the last second.
+/// The share of datagrams lost before recovery, decaying over about a second.
 struct PathLoss: Sendable {
+    /// The time constant of the decay, in seconds.
     private static let memory = 1.0
     private var expected = 0.0
     private var lost = 0.0
@@ -10,7 +11,7 @@ struct PathLoss: Sendable {
 
     /// 0 to 1.
     var share: Double { min(1, max(0, lost / max(expected, 20))) }
-    /// Datagrams that `share` rests on.
+    /// The number of datagrams that `share` is computed from.
     var weight: Double { expected }
 
     mutating func add(expected: Int, lost: Int, now: MediaTime) {
@@ -25,7 +26,8 @@ struct PathLoss: Sendable {
         self.lost += Double(min(lost, max(0, expected)))
     }
 
-    /// What was lost so far, and what is told before `time`, says nothing about what is sent from now on.
+    /// Discards all counts, and ignores reports until `time`: they are about datagrams that were sent before a change
+    /// of rate.
     mutating func forget(until time: MediaTime) {
         expected = 0
         lost = 0

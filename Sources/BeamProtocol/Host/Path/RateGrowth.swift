@@ -1,20 +1,22 @@
 import BeamMedia
 
-/// When the rate may rise, and how far.
+/// Decides when the allowed rate may grow, and how far.
 struct RateGrowth: Sendable {
-    /// Bytes since the round began.
+    /// Bytes sent since the round began.
     private var bytes = 0
     private(set) var roundBegan: MediaTime?
-    /// Bits a second that left in the last rounds.
+    /// Bits a second sent, averaged over the last rounds.
     private(set) var sentRate = 0.0
-    /// The rate at which the path was last seen to be full.
+    /// The rate at which the path was last congested, in bits a second.
     private(set) var ceiling: Double?
-    /// Since when there has been no queue.
+    /// Since when no queue was seen.
     private(set) var quietSince: MediaTime?
-    /// More has arrived for a while than trains tell, without a queue: jitter spreads them. Or less: something drops.
+    /// Set when trains mislead: for a while more was delivered than they tell, without a queue (jitter spreads them),
+    /// or less (a policer drops).
     var distrustsTrains = false
     private var contradictions = 0
-    /// The path drops what comes too fast, or did until lately: trains must not be much faster than it.
+    /// The path has dropped datagrams for want of room within the last 20 s. Pacing then stays close to the allowed
+    /// rate, and growth is slower.
     private var carefulUntil = MediaTime(nanoseconds: .min)
     private(set) var isCareful = false
 
@@ -25,14 +27,14 @@ struct RateGrowth: Sendable {
         quietSince = nil
     }
 
-    /// Datagrams were dropped for want of room.
+    /// The path has dropped datagrams for want of room.
     mutating func dropped(now: MediaTime) {
         carefulUntil = now + .seconds(20)
         isCareful = true
     }
 
-    /// They weren't.
-    mutating func droppedByChance() {
+    /// The losses weren't caused by congestion.
+    mutating func dropsWereRandom() {
         carefulUntil = MediaTime(nanoseconds: .min)
         isCareful = false
     }
@@ -43,7 +45,8 @@ struct RateGrowth: Sendable {
         quietSince = now
     }
 
-    /// Ends a round of `length` seconds or more; nil before.
+    /// Ends a round that has lasted `length` seconds or more, and returns its rate of sending in bits a second; nil if
+    /// it hasn't lasted that long.
     mutating func endRound(length: Double, now: MediaTime) -> Double? {
         guard let began = roundBegan else {
             restart(now: now)
@@ -69,40 +72,40 @@ struct RateGrowth: Sendable {
 
 extension PathControl {
     mutating func grow(now: MediaTime) {
-        let length = max(0.1, min(trip.smoothed ?? 0, 0.3))
+        let length = max(0.1, min(rtt.smoothed ?? 0, 0.3))
         guard let latest = growth.endRound(length: length, now: now) else { return }
         growth.compare(arriving: delivered.rate(over: 0.3), train: trains.isStretched ? trains.rate : nil)
         guard isBound, losses.share < trial.tolerated(now: now, isCareful: growth.isCareful) else { return }
-        guard let queue = delay.queue(now: now)?.delay, queue < 0.012 + delay.noise / 2 else { return }
+        guard let queue = delay.queue(now: now)?.delay, queue < 0.012 + delay.jitter / 2 else { return }
         let isFilled = latest >= 0.6 * allowed
         let raised: Double
         if let train = trains.rate, trains.isFresh(now: now), !growth.distrustsTrains {
             raised = grown(towards: train, isFilled: isFilled, now: now)
         } else {
-            raised = isFilled ? grownBlindly(now: now) : allowed
+            raised = isFilled ? grownWithoutTrains(now: now) : allowed
         }
         allowed = min(highest, raised)
     }
 
-    /// Where trains tell how far it goes.
+    /// Growth towards what the trains tell.
     private func grown(towards train: Double, isFilled: Bool, now: MediaTime) -> Double {
         if allowed < 0.92 * train {
-            // Little was sent: then little was proven.
+            // If little was sent, the path was tested at a low rate only, so the goal is lower.
             let goal = (isFilled ? 0.92 : 0.7) * train
-            // Where too much was dropped, trains that aren't stretched prove little, too.
+            // After drops, trains that aren't stretched are weak evidence near the last ceiling.
             let isSuspect = growth.isCareful && !trains.isStretched && allowed > 0.9 * (growth.ceiling ?? highest)
             return max(allowed, min(goal, allowed * (isSuspect ? 1.02 : isFilled ? 1.5 : 1.25)))
         }
-        // Beyond that, slowly, up to what they tell: it might be more.
+        // Above 0.92 of the trains' rate: slowly, up to that rate.
         let isQuiet = growth.quietSince.map { now - $0 >= .seconds(1) } ?? false
         return isFilled && isQuiet ? min(allowed * 1.002, max(allowed, train)) : allowed
     }
 
-    /// Quick towards what was known to be too much, slow around it, quicker beyond.
-    private func grownBlindly(now: MediaTime) -> Double {
+    /// Growth without trains: fast below the last ceiling, slow around it, faster above it.
+    private func grownWithoutTrains(now: MediaTime) -> Double {
         let ceiling = growth.ceiling ?? 2 * highest
         if allowed > 0.9 * ceiling, allowed < 1.1 * ceiling {
-            // The longer it stays quiet, the less likely it is that the ceiling is still there.
+            // The longer no queue is seen, the less likely the ceiling still holds.
             let quiet = growth.quietSince.map { (now - $0).inSeconds } ?? 0
             return allowed * min(1.08, 1.003 + 0.004 * quiet * quiet)
         }

@@ -1,17 +1,17 @@
-/// The newest values of a series, in memory that is allocated once.
+/// A ring buffer of the newest values of a series, allocated once.
 struct Ring<Element: Sendable>: Sendable {
     private var storage: [Element]
     private var next = 0
     private(set) var count = 0
 
-    /// Room for `capacity` values; `filler` stands in places that were never written.
+    /// Room for `capacity` values; `filler` fills unused places.
     init(capacity: Int, filler: Element) {
         storage = Array(repeating: filler, count: max(1, capacity))
     }
 
     var isEmpty: Bool { count == 0 }
 
-    /// The oldest one goes when there is no room.
+    /// Replaces the oldest value if the ring is full.
     mutating func append(_ element: Element) {
         storage[next] = element
         next = (next + 1) % storage.count
@@ -20,7 +20,7 @@ struct Ring<Element: Sendable>: Sendable {
 
     mutating func removeAll() { count = 0 }
 
-    /// The value that came `back` before the newest; `back` is below `count`.
+    /// The value `back` places before the newest; `back` is less than `count`.
     subscript(back back: Int) -> Element {
         get { storage[index(back)] }
         set { storage[index(back)] = newValue }

@@ -1,8 +1,8 @@
 import BeamMedia
 
-/// The round-trip time, smoothed as RFC 6298, clause 2, has it, and its minimum of the last 10 s. In seconds.
+/// The round-trip time in seconds: smoothed as in RFC 6298, clause 2, and its minimum of the last 10 s.
 struct RoundTripEstimate: Sendable {
-    /// No path that anybody watches over takes longer: it is a mistake.
+    /// Samples above this, in seconds, are taken for mistakes: nobody watches a screen over such a path.
     private static let longest = 30.0
 
     private(set) var smoothed: Double?
@@ -10,8 +10,8 @@ struct RoundTripEstimate: Sendable {
     private var minima = Ring<Double>(capacity: 10, filler: 0)
     private var began = MediaTime.zero
 
-    /// The least of the last seconds; 0 before the first sample.
-    var least: Double {
+    /// The minimum of the last 10 s; 0 before the first sample.
+    var minimum: Double {
         minima.isEmpty ? 0 : (0..<minima.count).reduce(.infinity) { min($0, minima[back: $1]) }
     }
 
@@ -32,11 +32,11 @@ struct RoundTripEstimate: Sendable {
         }
     }
 
-    /// The path has become longer for good. By no more than any path takes: the minimum is what the window rests on, and stays
-    /// for 10 s.
+    /// The path has become longer by `delay` seconds. The minimum is bounded, because the congestion window depends on
+    /// it for the next 10 s.
     mutating func rebase(by delay: Double) {
-        let least = least
+        let minimum = minimum
         minima.removeAll()
-        minima.append(min(max(0, least + delay), Self.longest))
+        minima.append(min(max(0, minimum + delay), Self.longest))
     }
 }

@@ -1,47 +1,53 @@
 import BeamMedia
 
-/// What the path carries, from how far the datagrams of one frame were spread by it.
+/// Estimates the path's capacity from how far the datagrams of one frame are spread on arrival.
 ///
-/// A frame leaves as a train, faster than the stream's rate. If it arrives slower than it left, then it arrives as fast as the
-/// path carries (packet-train dispersion: Dovrolis, Ramanathan and Moore 2004); if not, then the path carries at least that.
-/// Such probes cost nothing, unlike the padding that GCC's implementations probe with. Jitter makes the spread longer and the
-/// result too small, never too large by much; loss and other traffic disturb single trains: the median of five counts.
+/// A frame leaves as a packet train, faster than the stream's rate. If it arrives slower than it left, it arrives at
+/// the path's capacity (packet-train dispersion: Dovrolis, Ramanathan and Moore 2004); if not, the capacity is at least
+/// that. Frames serve as probes, so no padding is sent, as GCC's implementations do. Jitter spreads a train, which
+/// makes the result too small but hardly ever too large; loss and other traffic disturb single trains, so the median of
+/// five is used.
 struct TrainRate: Sendable {
     private struct Train: Sendable {
         var number: UInt32?
         var rate = 0.0
-        /// It arrived slower than it left.
+        /// The train arrived slower than it left.
         var isStretched = false
     }
 
-    private static let datagram = 1200
-    /// Above that it doesn't matter, and clocks aren't good enough.
+    /// Bytes of a full datagram.
+    private static let datagramBytes = 1200
+    /// An upper bound in bits a second: more is never needed, and the clocks aren't precise enough to measure it.
     private static let highest = 2e9
 
-    /// The newest one, if it is arriving far slower than it left, for so many seconds already.
-    private(set) var strain: (rate: Double, seconds: Double)?
+    /// The newest train, if it arrives far slower than it left: its rate in bits a second, and how long it has been
+    /// arriving.
+    private(set) var slowTrain: (rate: Double, seconds: Double)?
     private var trains = Ring<Train>(capacity: 5, filler: Train())
     /// The median of the last trains, in bits a second; nil before the first.
     private(set) var rate: Double?
-    /// Most of the last trains arrived slower than they left: `rate` is what the path carries, not just a bound below it.
+    /// Most of the last trains arrived slower than they left: `rate` is the path's capacity, not just a lower bound.
     private(set) var isStretched = false
-    /// When there was the last one since `restart`; nil: none.
+    /// When the last train since `restart` was added; nil if there was none.
     private var newest: MediaTime?
-    /// Frames of a datagram or two are no trains: what earlier ones told is outdated then.
+    /// How long a train counts as recent. Small frames are no trains, so an estimate can become outdated while frames
+    /// keep arriving.
     private static let memory = Duration.seconds(2)
 
-    /// There has been one since `restart`, and not long ago.
+    /// A train was added since `restart`, within `memory`.
     func isFresh(now: MediaTime) -> Bool { newest.map { now - $0 < Self.memory } ?? false }
 
-    /// `isOver` says that nothing more of it is on its way; `current` is the rate of the stream; `jitter` in seconds.
+    /// `isOver`: nothing more of the frame is in flight; `current`: the allowed rate in bits a second; `jitter`: in
+    /// seconds.
     mutating func add(
         _ frame: PathControl.FrameArrival, isOver: Bool, current: Double, jitter: Double, now: MediaTime
     ) {
-        let bytes = frame.bytes - Self.datagram
+        let bytes = frame.bytes - Self.datagramBytes
         let spread = Self.seconds(frame.firstArrived, frame.lastArrived)
-        strain = nil
+        slowTrain = nil
         guard bytes > 0, spread >= 0 else { return }
-        guard bytes >= 4 * Self.datagram || (bytes >= Self.datagram && Double(bytes * 8) >= 0.008 * current) else {
+        guard bytes >= 4 * Self.datagramBytes || (bytes >= Self.datagramBytes && Double(bytes * 8) >= 0.008 * current)
+        else {
             return
         }
         let sendSpread = max(0, Self.seconds(frame.firstSent, frame.lastSent))
@@ -50,15 +56,15 @@ struct TrainRate: Sendable {
         if isOver {
             isStretched = spread > 1.15 * sendSpread + 0.001
         } else {
-            // The rest may still come: only what is far slower than it left is certainly held up.
-            let sentRate = Double(max(0, frame.sentBytes - Self.datagram) * 8) / max(sendSpread, 1e-6)
+            // The rest of the frame may still arrive, so only a train far slower than it left counts as stretched.
+            let sentRate = Double(max(0, frame.sentBytes - Self.datagramBytes) * 8) / max(sendSpread, 1e-6)
             isStretched = rate < 0.6 * sentRate && spread > 0.005
         }
-        // What is nearly complete may have waited for something that was sent again.
-        if isStretched, !isOver, frame.bytes < frame.sentBytes * 3 / 4 { strain = (rate, spread) }
+        // A nearly complete frame may have waited for a retransmission.
+        if isStretched, !isOver, frame.bytes < frame.sentBytes * 3 / 4 { slowTrain = (rate, spread) }
         var train = Train(number: frame.number, rate: rate, isStretched: isStretched)
         if let back = (0..<trains.count).first(where: { trains[back: $0].number == frame.number }) {
-            // Its beginning came faster than all of it: there was a pause at the host.
+            // Its first part arrived faster than the whole: the host paused within the frame.
             if !isStretched, !trains[back: back].isStretched { train.rate = max(rate, trains[back: back].rate) }
             trains[back: back] = train
         } else {
@@ -68,7 +74,7 @@ struct TrainRate: Sendable {
         summarise(jitter: jitter)
     }
 
-    /// What was seen before says nothing about now; the path carries about `rate`.
+    /// Discards the trains and assumes `rate`, in bits a second.
     mutating func restart(at rate: Double) {
         trains.removeAll()
         trains.append(Train(rate: rate, isStretched: true))
@@ -80,12 +86,12 @@ struct TrainRate: Sendable {
         let count = trains.count
         let stretched = (0..<count).count { trains[back: $0].isStretched }
         isStretched = stretched * 2 > count
-        // Those that arrived as they left are bounds from below: the second highest is believed, but where jitter packs some
-        // datagrams closer than the path could.
+        // Trains that weren't stretched are lower bounds, so the second highest is taken. But jitter can push datagrams
+        // closer together than the path's capacity allows, so beyond 8 ms of it the median is taken.
         rate = isStretched || count < 2 || jitter > 0.008 ? ranked((count - 1) / 2) : ranked(count - 2)
     }
 
-    /// The rate that has `rank` others below it; without sorting a copy.
+    /// The rate at that rank in ascending order, found without sorting a copy.
     private func ranked(_ rank: Int) -> Double? {
         for candidate in 0..<trains.count {
             let rate = trains[back: candidate].rate

@@ -1,16 +1,16 @@
-/// How far a sender has come in its layer.
+/// A sender's position in its layer.
 struct Cursor: Hashable, Sendable {
-    /// What it sends when nothing is in the middle.
+    /// What is sent after the current frame.
     enum Next: Hashable, Sendable {
-        /// Only a keyframe makes sense to the viewer.
+        /// The next keyframe: the viewer can't decode anything else.
         case keyframe
         case frame(position: Int)
     }
 
-    /// A frame of which something has left, and more is to leave.
+    /// A frame that is partly sent.
     struct Current: Hashable, Sendable {
         var position: Int
-        /// Bytes of its parts that have left, and of its parity.
+        /// Bytes sent of its parts, and of its parity.
         var sent = 0
         var paritySent = 0
     }
@@ -18,13 +18,13 @@ struct Cursor: Hashable, Sendable {
     var current: Current?
     var next = Next.keyframe
 
-    /// The oldest frame that it still needs; nil if it needs none that is here.
+    /// The oldest frame that the sender still needs; nil if it needs none of those present.
     var needed: Int? {
         if let current { return current.position }
         if case .frame(let position) = next { return position }
         return nil
     }
 
-    /// The viewer has what the next frames refer to.
+    /// The viewer has the frames that the next ones refer to.
     var isStreaming: Bool { current != nil || next != .keyframe }
 }

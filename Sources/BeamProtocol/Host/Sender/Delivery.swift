@@ -1,41 +1,43 @@
 import BeamMedia
 
-/// How the stream gets to one version 2 viewer: what its path carries, when each part left, and what has to be sent again.
+/// The delivery to one version 2 viewer: its path's congestion control, when each part left, and its retransmissions.
 struct Delivery: Sendable {
-    /// It may be sent 4:4:4 pictures.
+    /// The viewer decodes 4:4:4.
     let decodesFullChroma: Bool
     var path: PathControl
     var retransmissions = RetransmissionQueue()
     var log = DepartureLog()
     var parity = ParityPlan()
-    /// Lets retransmissions leave no faster than the path takes them.
+    /// Paces retransmissions to the bandwidth estimate.
     private var resendBucket: TokenBucket
     private var resendRate = 0
-    /// When nothing had come from the viewer for too long.
+    /// When its path became silent.
     var silentSince: MediaTime?
-    /// Totals in the last report.
+    /// The totals in the last report.
     private var lastTotals: (expected: UInt32, missed: UInt32)?
-    /// Parts that the viewer had of the frames it has told of.
+    /// For each reported frame, how many parts the viewer had by the last report.
     private var reported: [(frame: SequenceNumber, parts: Int)] = []
-    /// What is said to the path; its memory is used again.
+    /// The report for `path`; its memory is reused.
     private var report = PathControl.Report(newestSent: .zero, newestArrived: .zero, holdTime: .zero)
     private var lastProbe: MediaTime?
     private var clock = ReportClock()
     private var meter = RateMeter()
+    /// The most frames kept in `reported`.
     private static let remembered = 64
-    /// Retransmissions that leave in one go: a slow path takes one or two at a time.
+    /// The least and the most retransmissions in one burst: a slow path takes one or two at a time. In between, as many
+    /// as the path carries in `resendBurstTime` seconds.
     private static let resendBursts = 2...16
     private static let resendBurstTime = 0.01
 
     init(decodesFullChroma: Bool, limit: Int) {
         self.decodesFullChroma = decodesFullChroma
-        // Parity, and what is sent again, come on top.
+        // Half as much again for parity and retransmissions.
         path = PathControl(limit: limit + limit / 2)
         resendBucket = TokenBucket(
             capacity: Self.resendBursts.upperBound * MediaLimits.datagramLength, bitsPerSecond: limit)
     }
 
-    /// It gets another layer from now on: nothing of the old one matters.
+    /// The viewer gets another layer: forgets the frames of the old one.
     mutating func layerChanged() {
         retransmissions.removeAll()
         log.removeAll()
@@ -43,44 +45,45 @@ struct Delivery: Sendable {
         path.layerChanged()
     }
 
-    /// Something leaves for the viewer: parts of a frame, parity, or parts that it has asked for.
+    /// Datagrams were sent to the viewer: parts of a frame, parity, or retransmissions.
     mutating func sent(bytes: Int, now: MediaTime) {
         path.sent(bytes: bytes, now: now)
         meter.count(bytes)
     }
 
-    /// What is sent again leaves twice: asking a third time would take too long. Where the path is full that would only be in the
-    /// way of everything else.
+    /// Retransmissions are sent twice, because asking a third time would take too long. Not where the path bounds the
+    /// rate: there they would displace new frames.
     var wantsDuplicates: Bool {
         !path.isBound && path.loss > 0.02 && path.roundTrip.map { $0 > Self.longTrip } ?? false
     }
 
+    /// From this round-trip time on, retransmissions are duplicated.
     private static let longTrip = Duration.milliseconds(20)
 
-    /// How long to wait before what was sent again is sent once more.
+    /// How long a request for a part that was just sent again is ignored: the retransmission can't have arrived yet.
     var resendPause: Duration { path.roundTrip.map { max(.milliseconds(2), $0 * 3 / 4) } ?? .milliseconds(30) }
 
-    /// How long what is to be sent again takes the path.
+    /// How long the waiting retransmissions take at the path's rate; zero if the path doesn't bound the rate.
     var resendTime: Duration {
         guard retransmissions.count > 0, path.isBound else { return .zero }
         return .seconds(
             clamping: Double(retransmissions.count * MediaLimits.datagramLength) * 8 / Double(max(1, path.rate)))
     }
 
-    /// In the long run no more than the path carries, or the options ask for: whoever asks for everything again gets that, and
-    /// nobody else pays for it.
+    /// The pacing rate of retransmissions in bits a second. A viewer that asks for everything again gets no more than
+    /// its path carries, and no other viewer is affected.
     private var resendPace: Int { path.rate }
 
-    /// Parts that are sent again in one go.
+    /// The most parts in one burst of retransmissions.
     var resendBurst: Int {
         let datagrams = Int(clamping: Double(resendPace) * Self.resendBurstTime / 8) / MediaLimits.datagramLength
         return min(max(datagrams, Self.resendBursts.lowerBound), Self.resendBursts.upperBound)
     }
 
-    /// What was paid for a retransmission that wasn't sent.
+    /// Returns tokens for a retransmission that wasn't sent.
     mutating func returnResend(_ bytes: Int) { resendBucket.putBack(bytes) }
 
-    /// Pays for retransmissions of so many bytes, or says when it can be paid for.
+    /// Takes tokens for `bytes` of retransmissions; if there are too few, returns when there will be enough.
     mutating func payResend(_ bytes: Int, now: MediaTime) -> MediaTime? {
         let rate = resendPace
         if rate != resendRate {
@@ -91,22 +94,22 @@ struct Delivery: Sendable {
         return resendBucket.take(bytes, now: now)
     }
 
-    /// The viewer was asked whether it is there.
+    /// A probe was sent on the silent path.
     mutating func probed(now: MediaTime) { lastProbe = now }
 
-    /// What the viewer says of how frames have arrived. A report whose clock has leaped counts as none.
+    /// Takes the viewer's report of how frames have arrived. If its clock has jumped, the report is ignored.
     mutating func take(_ report: Feedback.Report, now: MediaTime) {
-        if clock.judge(report.time, now: now) == .leaped {
+        if clock.judge(report.time, now: now) == .jumped {
             lastTotals = nil
             return path.forgetClock(now: now)
         }
         self.report.arrivals.removeAll(keepingCapacity: true)
         var newest: (sent: MediaTime, age: Duration)?
-        self.report.newestRest = 0
+        self.report.bytesBehindNewest = 0
         for arrival in report.arrivals {
             guard let frame = log.frame(arrival.frame), Int(arrival.received) <= frame.sent,
                 let departure = log.departure(of: arrival.frame, part: Int(arrival.highest)),
-                // What arrived longer ago than it left can't be true.
+                // A part can't have arrived before it left.
                 ReportClock.isPossible(age: .microseconds(Int64(arrival.firstAge)), sent: frame.firstSent, now: now),
                 ReportClock.isPossible(age: .microseconds(Int64(arrival.lastAge)), sent: departure.time, now: now)
             else { continue }
@@ -122,7 +125,7 @@ struct Delivery: Sendable {
                     isComplete: parts == frame.partCount))
             if newest.map({ $0.sent <= departure.time }) ?? true {
                 newest = (departure.time, .microseconds(Int64(arrival.lastAge)))
-                self.report.newestRest =
+                self.report.bytesBehindNewest =
                     max(0, departure.parts - 1 - Int(arrival.highest)) * MediaLimits.datagramLength
             }
         }
@@ -148,7 +151,7 @@ struct Delivery: Sendable {
     private mutating func count(_ report: Feedback.Report) {
         let last = lastTotals ?? (report.expected, report.missed)
         lastTotals = (report.expected, report.missed)
-        // A viewer that counts anew, or far backwards, has lost nothing. What isn't reported now is so next time.
+        // A viewer that restarts its counters, or counts far backwards, is taken to have lost nothing.
         let expected = Int(Int32(bitPattern: report.expected &- last.expected))
         let missed = Int(Int32(bitPattern: report.missed &- last.missed))
         guard expected >= 0, abs(missed) <= Self.mostCounted, expected <= Self.mostCounted else { return }
@@ -156,9 +159,10 @@ struct Delivery: Sendable {
         self.report.lost += min(missed, expected)
     }
 
+    /// Totals that differ by more datagrams than this can't be of one report interval.
     private static let mostCounted = 100_000
 
-    /// Notes how many parts of a frame have arrived, and answers how many that were before.
+    /// Stores how many parts of a frame have arrived, and returns the number before.
     private mutating func exchange(_ parts: Int, for frame: SequenceNumber) -> Int {
         if let index = reported.lastIndex(where: { $0.frame == frame }) {
             defer { reported[index].parts = max(parts, reported[index].parts) }
@@ -169,7 +173,7 @@ struct Delivery: Sendable {
         return 0
     }
 
-    /// For the viewer and for people: in kbit/s.
+    /// The bandwidth estimate and the rate used, in kbit/s.
     mutating func rates(now: MediaTime) -> StreamState.Rates {
         StreamState.Rates(
             estimated: UInt32(clamping: path.rate / 1000),
@@ -177,7 +181,7 @@ struct Delivery: Sendable {
     }
 }
 
-/// Bits a second since the last time that somebody asked.
+/// Measures bits a second since the last `take`.
 struct RateMeter: Sendable {
     private var bytes = 0
     private var since: MediaTime?

@@ -1,11 +1,12 @@
 import BeamMedia
 
-/// When the parts of each frame left for one viewer.
+/// When the parts of each frame were sent to one viewer.
 struct DepartureLog: Sendable {
     struct Limits: Sendable {
-        /// How long a frame may be sent again: after that a keyframe is better than the frame and all that followed it.
+        /// How long a frame may be retransmitted: after that a keyframe is better than this frame and all that followed
+        /// it.
         var age = Duration.milliseconds(800)
-        /// Frames and bursts that are remembered, for reports that come late.
+        /// Frames and bursts kept for late reports.
         var frames = 256
         var departures = 512
     }
@@ -13,17 +14,17 @@ struct DepartureLog: Sendable {
     struct Frame: Sendable {
         let number: SequenceNumber
         let partCount: Int
-        /// Of all parts, on the wire, in bytes.
+        /// Bytes of all its parts on the wire.
         let length: Int
         let firstSent: MediaTime
         fileprivate(set) var lastSent: MediaTime
-        /// When its last parity left.
+        /// When its last parity was sent.
         fileprivate(set) var paritySent: MediaTime?
-        /// Parts that have left.
+        /// Parts sent so far.
         fileprivate(set) var sent = 0
     }
 
-    /// A burst of one frame's parts.
+    /// A burst of one frame's parts, which ends before part `end`.
     private struct Departure: Sendable {
         var frame: SequenceNumber
         var end: Int
@@ -31,22 +32,22 @@ struct DepartureLog: Sendable {
     }
 
     private let limits: Limits
-    /// In the order of their numbers. What is missing between them was not sent to this viewer.
+    /// In ascending order of their numbers. Frames missing in between weren't sent to this viewer.
     private var frames: [Frame] = []
-    /// A ring: the newest is before `nextDeparture`.
+    /// A ring; the newest is the one before `nextDeparture`.
     private var departures: [Departure] = []
     private var nextDeparture = 0
-    /// Frames before this one are not sent again.
+    /// Frames before this one aren't retransmitted.
     private var resendableFrom: SequenceNumber?
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
-    /// The newest frame of which something has left.
+    /// The newest frame of which a part was sent.
     var newest: SequenceNumber? { frames.last?.number }
-    /// The newest keyframe of which something has left.
+    /// The newest keyframe of which a part was sent.
     private(set) var newestKeyframe: SequenceNumber?
 
-    /// The viewer gets another layer, whose frames are numbered by themselves.
+    /// Forgets all frames: the viewer gets another layer, whose frames are numbered by themselves.
     mutating func removeAll() {
         frames.removeAll(keepingCapacity: true)
         departures.removeAll(keepingCapacity: true)
@@ -55,19 +56,19 @@ struct DepartureLog: Sendable {
         resendableFrom = nil
     }
 
-    /// Nothing that was sent so far is to be sent again.
+    /// Nothing sent so far is to be retransmitted.
     mutating func forgetAll() { resendableFrom = newest?.next }
 
-    /// The frame's first parts leave.
+    /// The frame's first parts are being sent.
     mutating func began(_ number: SequenceNumber, isKeyframe: Bool, partCount: Int, length: Int, now: MediaTime) {
-        // The host counts anew, or a viewer was behind for half the circle of numbers.
+        // The number goes backwards: the layer was restarted, or the viewer was behind by half the range of numbers.
         if let newest, number.distance(from: newest) <= 0 { removeAll() }
         if frames.count == limits.frames { frames.removeFirst(limits.frames / 4) }
         frames.append(Frame(number: number, partCount: partCount, length: length, firstSent: now, lastSent: now))
         if isKeyframe { newestKeyframe = number }
     }
 
-    /// Parts of the newest frame, up to `end`, leave.
+    /// Parts of the newest frame, up to `end`, are being sent.
     mutating func sent(upTo end: Int, now: MediaTime) {
         guard let index = frames.indices.last else { return }
         frames[index].sent = end
@@ -81,32 +82,33 @@ struct DepartureLog: Sendable {
         nextDeparture = (nextDeparture + 1) % limits.departures
     }
 
-    /// Parity of the newest frame leaves.
+    /// Parity of the newest frame is being sent.
     mutating func sentParity(now: MediaTime) {
         if let index = frames.indices.last { frames[index].paritySent = now }
     }
 
-    /// Nil for one that was not sent to this viewer, or so long ago that nobody remembers.
+    /// Nil if it wasn't sent to this viewer, or is no longer kept.
     func frame(_ number: SequenceNumber) -> Frame? { index(of: number).map { frames[$0] } }
 
-    /// The same, but nil for one that it is too late to send again.
+    /// The same, but nil if it is too late to retransmit the frame.
     func resendable(_ number: SequenceNumber, now: MediaTime) -> Frame? {
         guard let frame = frame(number), now - frame.lastSent <= limits.age else { return nil }
         if let resendableFrom, number.distance(from: resendableFrom) < 0 { return nil }
         return frame
     }
 
-    /// The frame was left out for this viewer: it is between frames that were sent.
+    /// The frame was skipped for this viewer: it lies between frames that were sent.
     func isSkipped(_ number: SequenceNumber) -> Bool {
         guard let first = frames.first?.number, let newest else { return false }
         return number.distance(from: first) > 0 && number.distance(from: newest) < 0 && index(of: number) == nil
     }
 
-    /// When that part left, and how many of the frame's parts had left then; nil if it hasn't, or nobody remembers.
+    /// When that part was sent, and how many of the frame's parts had been sent then; nil if it wasn't, or is no longer
+    /// known.
     func departure(of frame: SequenceNumber, part: Int) -> (time: MediaTime, parts: Int)? {
         var found: Departure?
         for back in 0..<departures.count {
-            // Both orders of the ring: what lies before the next place is newer than what lies behind it.
+            // From the newest backwards: the ring's newest entry is the one before `nextDeparture`.
             let departure = departures[(nextDeparture + departures.count - 1 - back) % departures.count]
             if departure.frame == frame {
                 guard departure.end > part else { break }

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// Where one viewer's stream goes, and whose hellos may move it.
+/// The address that one viewer's stream goes to, and which hellos may change it.
 struct MediaDestination: Sendable {
     struct Target: Hashable, Sendable {
         var address: NetworkAddress
@@ -12,31 +12,31 @@ struct MediaDestination: Sendable {
         var at: MediaTime
     }
 
-    /// How good a viewer's claim to a hello from its address is, the best last.
+    /// Version 1: how well a hello from the viewer's address fits this viewer; the best last. Several viewers may share
+    /// an address.
     enum Claim: Hashable, Sendable, Comparable {
         case none
-        /// The stream goes elsewhere on the same machine, and nothing has come from there for so long.
+        /// The stream goes to another port of that address, and no hello has come from there for this long.
         case silent(Duration)
-        /// It goes nowhere yet.
+        /// The viewer has no stream yet.
         case idle
-        /// Its viewer has named this port.
+        /// The viewer has announced this port.
         case announced
-        /// It goes there already.
+        /// The stream goes to this address already.
         case bound
     }
 
     enum Action: Hashable, Sendable {
         case none
-        /// The stream goes there from the next keyframe on, and no longer to where it went if it `isMove`.
+        /// The stream goes to this address from the next keyframe on; `isMove`: it went to another one before.
         case start(isMove: Bool)
     }
 
     private(set) var target: Target?
     private var announced: Port?
-    /// The last hello from the viewer's address that was nobody's.
+    /// The last hello from the viewer's address that fitted no viewer.
     private var stray: Port?
 
-    /// The stream goes somewhere.
     var isSet: Bool { target != nil }
     var address: NetworkAddress? { target?.address }
 
@@ -44,14 +44,14 @@ struct MediaDestination: Sendable {
         if target?.address == address { return .bound }
         if announced?.number == address.port { return .announced }
         guard let target else {
-            let isAwaited = announced.map { now - $0.at < HostLimits.announcementTime } ?? false
+            let isAwaited = announced.map { now - $0.at < HostLimits.announcementTimeout } ?? false
             return isAwaited ? .none : .idle
         }
         let silence = now - target.lastHello
-        return silence > HostLimits.moveSilence ? .silent(silence) : .none
+        return silence > HostLimits.moveTimeout ? .silent(silence) : .none
     }
 
-    /// A hello from there, to which this viewer has the best claim.
+    /// Takes a hello that fits this viewer best.
     mutating func hello(from address: NetworkAddress, now: MediaTime) -> Action {
         if target?.address == address {
             target?.lastHello = now
@@ -62,20 +62,20 @@ struct MediaDestination: Sendable {
         return .start(isMove: isMove)
     }
 
-    /// A hello from `port` of the viewer's address was nobody's, as yet.
+    /// Takes a hello from `port` of the viewer's address that fitted no viewer.
     mutating func strayHello(from port: UInt16, now: MediaTime) { stray = Port(number: port, at: now) }
 
-    /// The viewer has named its media socket's port. True if a hello from there has come just before.
+    /// The viewer has announced its media socket's port. True if a hello has come from that port just before.
     mutating func announce(_ port: UInt16, now: MediaTime) -> Bool {
         announced = Port(number: port, at: now)
         guard let stray, stray.number == port else { return false }
-        return now - stray.at < HostLimits.moveSilence
+        return now - stray.at < HostLimits.moveTimeout
     }
 
-    /// The targets of two viewers on one machine were mistaken for each other.
+    /// Swaps the targets of two viewers on one machine that were confused.
     mutating func exchangeTarget(with other: inout MediaDestination) { swap(&target, &other.target) }
 
-    /// The stream goes nowhere until the next hello. False if it went nowhere before.
+    /// Stops the stream until the next hello. False if there was none.
     mutating func stop() -> Bool {
         defer { target = nil }
         return target != nil

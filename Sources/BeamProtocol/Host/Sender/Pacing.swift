@@ -1,19 +1,19 @@
 import BeamMedia
 
-/// How fast datagrams may leave, and how much may wait for it.
+/// The pacing of each viewer's datagrams, and the limits of what may wait.
 public struct Pacing: Sendable, Hashable {
-    /// Bytes that may leave at once after a pause, towards each viewer. A single datagram is always let through.
+    /// Bytes that may leave at once after a pause. A single datagram always may.
     public var bucketBytes: Int
-    /// After that, in bits a second towards each viewer.
+    /// The pacing rate in bits a second.
     public var bitsPerSecond: Int
-    /// Once the bucket is empty, so many datagrams of a frame are waited for, and leave in one go. What the bucket holds
-    /// leaves in one go, too.
+    /// How many datagrams of a frame the sender waits for once the bucket is empty, to send them at once. If the bucket
+    /// holds more, all of it is sent at once.
     public var burstDatagrams: Int
-    /// Bytes of encoded frames that may wait for their first datagram to leave, and for how long.
+    /// Encoded bytes that may wait to be sent, and for how long.
     public var queueBytes: Int
     public var queueTime: Duration
 
-    /// What suits an Ethernet switch: far above a stream's own rate, gentle enough for the queue of one of its ports.
+    /// The default rate is far above a stream's, and low enough not to overflow the queue of an Ethernet switch's port.
     public init(
         bucketBytes: Int = 48_000, bitsPerSecond: Int = 200_000_000, burstDatagrams: Int = 16,
         queueBytes: Int = 4_000_000, queueTime: Duration = .milliseconds(500)
@@ -25,7 +25,7 @@ public struct Pacing: Sendable, Hashable {
         self.queueTime = queueTime
     }
 
-    /// The same for paths that are to be sent no more than so many bits a second, and so many bytes at once.
+    /// This pacing with the rate and the bucket limited to `rate` bits a second and `burst` bytes.
     func slowed(to rate: Int, burst: Int) -> Pacing {
         var slowed = self
         slowed.bitsPerSecond = max(1, min(bitsPerSecond, rate))
@@ -33,11 +33,12 @@ public struct Pacing: Sendable, Hashable {
         return slowed
     }
 
-    /// What the system takes in one go: as many bytes as an IP datagram holds, and fewer than 64 datagrams.
+    /// Datagrams that one system call takes: as many bytes as an IP datagram holds (65,507 of UDP payload), which is
+    /// fewer than 64 datagrams.
     private static let longestBurst = 65_507 / MediaLimits.datagramLength
 
-    /// The length of the next burst in bytes, when the bucket holds `tokens`. It fits into the bucket, and is one datagram
-    /// at least.
+    /// The length of the next burst in bytes when the bucket holds `tokens` bytes: at least one datagram, and otherwise
+    /// no more than fits into the bucket.
     func burstBytes(holding tokens: Int) -> Int {
         let waitedFor = min(burstDatagrams, bucketBytes / MediaLimits.datagramLength)
         let datagrams = min(max(waitedFor, tokens / MediaLimits.datagramLength), Self.longestBurst)
@@ -45,11 +46,11 @@ public struct Pacing: Sendable, Hashable {
     }
 }
 
-/// Lets bytes through at a rate, with room for a burst.
+/// A token bucket: passes bytes at a rate, with a burst.
 struct TokenBucket: Sendable {
     private var capacity: Int64
     private var nanosecondsPerByte: Double
-    /// In bytes; negative only while a burst larger than the bucket is paid off.
+    /// In bytes. Negative after `charge`, or while a burst larger than the bucket is paid off.
     private var tokens: Int64
     private var filledAt: MediaTime?
 
@@ -59,14 +60,14 @@ struct TokenBucket: Sendable {
         tokens = self.capacity
     }
 
-    /// From now on. What is in the bucket already stays.
+    /// Changes capacity and rate from now on. Tokens in the bucket stay.
     mutating func change(capacity: Int, bitsPerSecond: Int, now: MediaTime) {
         fill(now)
         self.capacity = Int64(max(1, capacity))
         nanosecondsPerByte = 8e9 / Double(max(1, bitsPerSecond))
     }
 
-    /// Takes `count` bytes out and returns nil; or says when they will be there.
+    /// Takes `count` bytes and returns nil; if there are too few, takes none and returns when there will be enough.
     mutating func take(_ count: Int, now: MediaTime) -> MediaTime? {
         fill(now)
         let missing = min(Int64(count), capacity) - tokens
@@ -77,13 +78,13 @@ struct TokenBucket: Sendable {
         return now + .nanoseconds(Int64(clamping: (Double(missing) * nanosecondsPerByte).rounded(.up)))
     }
 
-    /// Takes bytes out whether they are there or not: what comes next waits for them.
+    /// Takes bytes even if there are too few; later ones wait for them.
     mutating func charge(_ count: Int, now: MediaTime) {
         fill(now)
         tokens -= Int64(count)
     }
 
-    /// What was taken and not used.
+    /// Returns bytes that were taken and not used.
     mutating func putBack(_ count: Int) { tokens = min(max(tokens, capacity), tokens + Int64(count)) }
 
     /// Bytes that may leave now.
@@ -99,11 +100,11 @@ struct TokenBucket: Sendable {
         }
         let gained = (Double((now - last).inNanoseconds) / nanosecondsPerByte).rounded(.down)
         if gained >= Double(capacity - tokens) {
-            // There may be more since it was larger.
+            // There may be more than `capacity`, from before it was lowered.
             tokens = max(tokens, capacity)
             filledAt = now
         } else {
-            // Whole bytes only; the time of the fraction counts next time.
+            // Adds whole bytes only; the time of the rest counts next time.
             tokens += Int64(clamping: gained)
             filledAt = min(now, last + .nanoseconds(Int64(clamping: (gained * nanosecondsPerByte).rounded(.up))))
         }

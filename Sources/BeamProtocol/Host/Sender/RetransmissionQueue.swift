@@ -1,11 +1,11 @@
 import BeamMedia
 
-/// What a viewer has asked for again and hasn't been sent yet.
+/// The parts that a viewer has requested and that weren't retransmitted yet.
 struct RetransmissionQueue: Sendable {
     struct Limits: Sendable {
-        /// Parts that may wait; who lacks more needs a keyframe.
+        /// The most parts that may wait. A viewer that misses more needs a keyframe.
         var parts = 512
-        /// From a part to its duplicate: longer than most bursts of losses on Wi-Fi.
+        /// From a retransmission to its duplicate: longer than most bursts of losses on Wi-Fi.
         var duplicate = Duration.milliseconds(10)
     }
 
@@ -16,23 +16,24 @@ struct RetransmissionQueue: Sendable {
 
     private let limits: Limits
     private var waiting: [Part] = []
-    /// The same, to be looked up: a viewer may ask for much, and often.
+    /// The same as a set, for fast lookup.
     private var isWaiting: Set<Part> = []
-    /// Parts that leave a second time, each then.
+    /// Duplicate retransmissions, and when each is due.
     private var duplicates: [(part: Part, due: MediaTime)] = []
-    /// What has left lately: asked for again before it can have arrived, it isn't sent again. A ring.
+    /// A ring of the parts sent last. A request for one of them is ignored while the retransmission can't have arrived.
     private var recent: [Part] = []
     private var nextRecent = 0
     private var departures: [Part: MediaTime] = [:]
+    /// The most parts kept in `recent`.
     private static let remembered = 256
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
-    /// When something is to leave; nil while nothing waits.
+    /// When the next retransmission is due; `.zero` if at once, nil if nothing waits.
     var due: MediaTime? { waiting.isEmpty ? duplicates.first?.due : .zero }
-    /// Parts that were asked for and haven't left.
+    /// Parts that wait, without duplicates.
     var count: Int { waiting.count }
-    /// Parts that may leave now.
+    /// Parts that `next` may return.
     var nextCount: Int { waiting.isEmpty ? duplicates.count : waiting.count }
 
     mutating func removeAll() {
@@ -41,8 +42,11 @@ struct RetransmissionQueue: Sendable {
         duplicates.removeAll(keepingCapacity: true)
     }
 
-    /// Takes in what is asked for. `pause`: how long what was sent again may take to arrive. False if more would wait than may.
-    mutating func ask(_ parts: some Sequence<Int>, of frame: SequenceNumber, pause: Duration, now: MediaTime) -> Bool {
+    /// Takes a request. `pause`: how long a retransmission may take to arrive, during which requests for it are
+    /// ignored. False if more parts would wait than may.
+    mutating func request(
+        _ parts: some Sequence<Int>, of frame: SequenceNumber, pause: Duration, now: MediaTime
+    ) -> Bool {
         for number in parts {
             let part = Part(frame: frame, part: number)
             if let departure = departures[part], now - departure < pause { continue }
@@ -54,14 +58,14 @@ struct RetransmissionQueue: Sendable {
         return true
     }
 
-    /// When that part was sent again last; nil if that is long ago.
+    /// When that part was last retransmitted; nil if that is no longer known.
     func departure(of part: Int, of frame: SequenceNumber) -> MediaTime? {
         departures[Part(frame: frame, part: part)]
     }
 
-    /// The frame whose parts are due next, and those, `limit` at most, the lowest first: a frame's last part may be short, and only
-    /// a burst's last datagram may be. `duplicates`: on a path that loses much, and takes long, they leave twice, the
-    /// second time a moment later, when a burst of losses may be over.
+    /// The next parts to send, of one frame, at most `limit`, in ascending order: a frame's last part may be short, and
+    /// only a burst's last datagram may be. `duplicating`: each is sent a second time `Limits.duplicate` later, when a
+    /// burst of losses may be over.
     mutating func next(
         duplicating: Bool, limit: Int, now: MediaTime
     ) -> (frame: SequenceNumber, parts: [Int])? {
@@ -90,7 +94,7 @@ struct RetransmissionQueue: Sendable {
     }
 
     private mutating func remember(_ part: Part, now: MediaTime) {
-        // It keeps its place in the ring.
+        // A part sent before keeps its place in the ring.
         guard departures.updateValue(now, forKey: part) == nil else { return }
         if recent.count < Self.remembered {
             recent.append(part)

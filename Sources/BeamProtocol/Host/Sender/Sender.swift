@@ -1,49 +1,49 @@
 import BeamMedia
 
-/// One viewer's stream: where it goes, how far it has come in its layer, and at what pace. Nobody else's state is in it, so that a
-/// viewer that is slow, gone or lying harms only itself.
+/// Sends one viewer's stream: its destination, its position in its layer, its pacing. It shares no state with other
+/// senders, so a viewer that is slow, gone or lying harms only itself.
 ///
-/// Events go in; what is to be done comes back as a small enum. Time comes in as well.
+/// Events go in, and what to do comes back as a small enum. Time is an argument.
 struct Sender: Sendable {
     let id: ViewerID
-    /// What both sides call the session.
+    /// The session's ID at both ends.
     let session: SessionID
     let form: MediaForm
-    /// Which of the host's layers it gets.
+    /// The layer that it gets.
     private(set) var layer: Int
     private let limits: Pacing
 
     var destination = MediaDestination()
-    /// Version 2: whether it is where its hellos come from.
-    var proof = AddressProof()
-    /// Version 2: opens its datagrams.
+    /// Version 2: validates the address that its hellos come from.
+    var validation = AddressValidation()
+    /// Version 2: opens the viewer's datagrams.
     var opener: DatagramOpener?
-    /// The media key that it has said it holds.
+    /// The number of the media key that the viewer has confirmed.
     var mediaKey: UInt16?
-    /// Version 2: its path, what left when, and what is to be sent again.
+    /// Version 2: congestion control, departures, retransmissions.
     var delivery: Delivery?
-    var conduct = Conduct()
-    var standing = LayerStanding()
-    /// The last line, message or datagram.
-    var lastSign: MediaTime
-    /// Since when the stream goes to its present layer and destination.
+    var rateLimits = ViewerRateLimits()
+    var hysteresis = LayerHysteresis()
+    /// When something was last received from the viewer: a line, message or datagram.
+    var lastHeard: MediaTime
+    /// Since when it gets its present layer.
     private(set) var since: MediaTime
-    private(set) var figures = SenderFigures()
+    private(set) var totals = SenderTotals()
 
     private(set) var cursor = Cursor()
     private var pace: Pacing
     private var bucket: TokenBucket
     private var tail = TailProbe()
-    /// When the next burst can be paid for; nil while none waits for that.
-    private var paidAt: MediaTime?
-    /// When something can be sent again; nil while nothing waits for that.
-    private var resendAt: MediaTime?
-    /// The path is full.
+    /// When the token bucket allows the next burst; nil while none waits for it.
+    private var burstAllowedAt: MediaTime?
+    /// When the next retransmission may leave; nil while none waits.
+    private var retransmissionAt: MediaTime?
+    /// The congestion window is full, or the path silent.
     private(set) var isBlocked = false
     private var nextProbe: MediaTime?
-    /// It waits for a keyframe: it is asked for again then, in case the wish got lost.
-    private var keyframeAgain: MediaTime?
-    /// The position of the frame that it began last.
+    /// When to repeat the keyframe request for this viewer, in case it got lost.
+    private var keyframeRetry: MediaTime?
+    /// The position of the frame begun last.
     private(set) var lastBegun: Int?
 
     init(_ id: ViewerID, session: SessionID, form: MediaForm, layer: Int, limits: Pacing, now: MediaTime) {
@@ -52,17 +52,17 @@ struct Sender: Sendable {
         self.form = form
         self.layer = layer
         self.limits = limits
-        lastSign = now
+        lastHeard = now
         since = now
         pace = limits
         bucket = TokenBucket(capacity: limits.bucketBytes, bitsPerSecond: limits.bitsPerSecond)
     }
 
-    /// Nothing has come back from its path for so long that it has to be taken for dead.
+    /// The path is silent: nothing was received for so long that it is taken for dead.
     var isSilent: Bool { delivery?.path.isSilent ?? false }
-    /// A report has come, at some time. Version 1 sends none, and counts as having answered.
+    /// A report has come. Version 1 sends none, and counts as having answered.
     var hasAnswered: Bool { delivery?.path.hasAnswered ?? true }
-    /// The stream goes to it, and its path isn't silent.
+    /// The stream goes to the viewer, and its path isn't silent.
     var isReachable: Bool { destination.isSet && !isSilent }
     var parityShare: Double { delivery?.parity.share ?? 0 }
 
@@ -70,18 +70,18 @@ struct Sender: Sendable {
 
     enum PushVerdict: Hashable, Sendable {
         case none
-        /// Too many frames waited, or for too long: it needs a keyframe.
+        /// Too many frames were waiting, or for too long: the viewer needs a keyframe.
         case fellBehind
     }
 
-    /// The layer has one more frame. `patience`: how long the oldest may wait.
+    /// A frame was added to the layer. `patience`: how long the oldest frame may wait.
     mutating func pushed(_ layer: SimulcastLayer, patience: Duration, now: MediaTime) -> PushVerdict {
         guard destination.isSet else { return .none }
         let position = layer.end - 1
         if layer[position].unit.isKeyframe {
-            // Whoever is silent begins with the one that is made when it is heard again.
+            // A silent viewer begins with the keyframe that is made when it is heard from again.
             if isSilent, !cursor.isStreaming { return .none }
-            // Frames that still wait for it are of no use any more.
+            // The keyframe replaces all frames that still wait.
             cursor.next = .frame(position: position)
             return .none
         }
@@ -92,7 +92,7 @@ struct Sender: Sendable {
         return .fellBehind
     }
 
-    /// Bytes that wait for it, as the encoder made them.
+    /// Bytes that wait to be sent to the viewer.
     func backlog(_ layer: SimulcastLayer) -> Int {
         var bytes = 0
         if let current = cursor.current, layer.contains(current.position), let cut = layer[current.position].cut(form) {
@@ -103,29 +103,29 @@ struct Sender: Sendable {
         return bytes
     }
 
-    /// How long what waits needs at the present pace, but for what the bucket holds.
+    /// How long the waiting bytes take at the present pacing rate, less what the bucket holds.
     mutating func backlogTime(_ layer: SimulcastLayer, now: MediaTime) -> Duration {
         let bytes = max(0, backlog(layer) - bucket.level(now: now))
         return .seconds(clamping: Double(bytes) * 8 / Double(pace.bitsPerSecond))
     }
 
-    /// What leaves next.
+    /// What to send next.
     enum Step: Sendable {
         /// `begins`: it is a frame's first burst to this viewer.
         case send(MediaBurst, begins: Bool)
         /// The frame at that position can't be cut or sealed.
         case unsendable(position: Int)
-        /// The next frame is gone, or can't be sent: it needs a keyframe.
+        /// The next frame was removed or can't be sent: the viewer needs a keyframe.
         case fellBehind
         /// Nothing, or nothing yet.
         case none
     }
 
-    /// The next burst of its layer's frames, if one may leave now.
+    /// The next burst of the layer's frames, if one may leave now.
     mutating func step(
         _ layer: inout SimulcastLayer, sealer: DatagramSealer, parityShare: Double, now: MediaTime
     ) -> Step {
-        paidAt = nil
+        burstAllowedAt = nil
         isBlocked = false
         guard let address = destination.address else { return .none }
         while true {
@@ -134,7 +134,7 @@ struct Sender: Sendable {
                 cursor = Cursor()
                 return .fellBehind
             }
-            guard !isSilent, room >= 0 else {
+            guard !isSilent, windowSpace >= 0 else {
                 isBlocked = true
                 return .none
             }
@@ -145,7 +145,7 @@ struct Sender: Sendable {
                 return .unsendable(position: current.position)
             }
             guard let burst = takeBurst(current, of: &layer, to: address, now: now) else {
-                if paidAt != nil { return .none }
+                if burstAllowedAt != nil { return .none }
                 cursor.current = nil
                 continue
             }
@@ -154,11 +154,11 @@ struct Sender: Sendable {
         return .none
     }
 
-    /// The frame to begin with; nil if there is none.
+    /// The next frame to begin; nil if there is none.
     private mutating func nextFrame(in layer: SimulcastLayer, now: MediaTime) -> Cursor.Current? {
         while case .frame(let position) = cursor.next, position < layer.end {
             if layer.contains(position), isToBeSkipped(position, in: layer, now: now) {
-                figures.skipped += 1
+                totals.skipped += 1
                 cursor.next = .frame(position: position + 1)
                 continue
             }
@@ -167,21 +167,21 @@ struct Sender: Sendable {
         return nil
     }
 
-    /// Nothing refers to the frame, and it is late: the time is better spent on the next one.
+    /// The frame is disposable and late, so it is skipped in favour of the next one.
     private func isToBeSkipped(_ position: Int, in layer: SimulcastLayer, now: MediaTime) -> Bool {
         let frame = layer[position]
         guard frame.unit.isDisposable, let path = delivery?.path, path.isBound else { return false }
         return position + 1 < layer.end || now - frame.pushed > Self.latestBegin
     }
 
-    /// A disposable frame that begins later than this is left out: its viewer's path still has the one before it to carry.
+    /// A disposable frame older than this isn't begun: the path is still busy with the frame before it.
     private static let latestBegin = Duration.milliseconds(5)
 
-    /// Bytes that may be on their way in addition; a datagram always may where that isn't negative.
-    private var room: Int { delivery.map { $0.path.window - $0.path.inFlight } ?? .max }
+    /// Bytes left in the congestion window. One datagram may be sent unless this is negative.
+    private var windowSpace: Int { delivery.map { $0.path.congestionWindow - $0.path.inFlight } ?? .max }
 
-    /// Pays for and takes the next burst of the frame. Nil with `paidAt` set if the bucket doesn't hold enough, and without if nothing is
-    /// left of the frame.
+    /// Takes the next burst of the frame. Returns nil and sets `burstAllowedAt` if the bucket holds too little; nil without
+    /// `burstAllowedAt` if nothing of the frame is left.
     private mutating func takeBurst(
         _ current: Cursor.Current, of layer: inout SimulcastLayer, to address: NetworkAddress, now: MediaTime
     ) -> Step? {
@@ -190,16 +190,16 @@ struct Sender: Sendable {
         followPath(now: now)
         let limit = min(
             pace.burstBytes(holding: bucket.level(now: now)),
-            max(1, room / MediaLimits.datagramLength) * MediaLimits.datagramLength)
+            max(1, windowSpace / MediaLimits.datagramLength) * MediaLimits.datagramLength)
         let isParity = current.sent >= cut.length
         let (start, end) =
             isParity
             ? (current.paritySent, parityLength(of: layer[position])) : (current.sent, cut.length)
-        // The path may need less parity by now than has left already.
+        // The parity needed may have become less than was sent already.
         guard start < end else { return nil }
         let range = start..<min(start + limit, end)
         if let time = bucket.take(range.count, now: now) {
-            paidAt = time
+            burstAllowedAt = time
             return nil
         }
         let begins = cursor.current == nil
@@ -220,7 +220,7 @@ struct Sender: Sendable {
         return .send(burst, begins: begins)
     }
 
-    /// Of the frame's parity this viewer gets as much as its own path needs.
+    /// The length in bytes of the parity that this viewer's path needs, at most what was made for the frame.
     private func parityLength(of frame: LayerFrame) -> Int {
         guard parityShare > 0, let parity = frame.parity, let cut = frame.sealed else { return 0 }
         let wanted = ParityLayout(partCount: cut.datagramCount).parityCount(forShare: parityShare)
@@ -230,10 +230,10 @@ struct Sender: Sendable {
     private mutating func begin(_ frame: LayerFrame, at position: Int, _ cut: LayerFrame.Cut, now: MediaTime) {
         cursor = Cursor(current: Cursor.Current(position: position), next: .frame(position: position + 1))
         lastBegun = position
-        keyframeAgain = nil
+        keyframeRetry = nil
         tail.frameSent(now: now)
-        figures.frames += 1
-        if frame.unit.isKeyframe { figures.keyframes += 1 }
+        totals.frames += 1
+        if frame.unit.isKeyframe { totals.keyframes += 1 }
         guard let number = frame.number else { return }
         delivery?.log.began(
             number, isKeyframe: frame.unit.isKeyframe, partCount: cut.datagramCount, length: cut.length, now: now)
@@ -244,7 +244,7 @@ struct Sender: Sendable {
             delivery?.log.sentParity(now: now)
         } else {
             delivery?.log.sent(upTo: Self.datagrams(range.upperBound), now: now)
-            conduct.partsSent(Self.datagrams(range.count), now: now)
+            rateLimits.partsSent(Self.datagrams(range.count), now: now)
         }
         sent(range.count, now: now)
     }
@@ -253,14 +253,14 @@ struct Sender: Sendable {
         (bytes + MediaLimits.datagramLength - 1) / MediaLimits.datagramLength
     }
 
-    /// Something leaves for it.
+    /// Counts what is being sent.
     private mutating func sent(_ bytes: Int, now: MediaTime) {
         delivery?.sent(bytes: bytes, now: now)
-        figures.bytes += UInt64(bytes)
-        figures.datagrams += UInt64(Self.datagrams(bytes))
+        totals.bytes += UInt64(bytes)
+        totals.datagrams += UInt64(Self.datagrams(bytes))
     }
 
-    /// As fast as the path allows.
+    /// Adapts the pacing to the path.
     private mutating func followPath(now: MediaTime) {
         guard let path = delivery?.path else { return }
         let slowed = limits.slowed(to: path.pacingRate, burst: path.burst)
@@ -271,22 +271,22 @@ struct Sender: Sendable {
 
     // MARK: Retransmissions
 
-    /// The next burst of what the viewer has asked for again, if one may leave now. `memory` is used again.
+    /// The next burst of retransmissions, if one may leave now. `memory` is reused.
     mutating func nextRetransmission(
         _ layer: SimulcastLayer, sealer: DatagramSealer, memory: inout [UInt8], now: MediaTime
     ) -> MediaBurst? {
-        resendAt = nil
+        retransmissionAt = nil
         guard delivery != nil, let due = delivery?.retransmissions.due else { return nil }
         guard let address = destination.address, !isSilent else {
             delivery?.retransmissions.removeAll()
             return nil
         }
         guard due <= now else {
-            resendAt = due
+            retransmissionAt = due
             return nil
         }
         guard let length = takeRetransmission(layer, sealer: sealer, memory: &memory, now: now) else { return nil }
-        figures.retransmissions += UInt64(Self.datagrams(length))
+        totals.retransmissions += UInt64(Self.datagrams(length))
         sent(length, now: now)
         bucket.charge(length, now: now)
         return MediaBurst(
@@ -300,7 +300,7 @@ struct Sender: Sendable {
             let limit = delivery?.resendBurst ?? 1
             let cost = min(limit, delivery?.retransmissions.nextCount ?? 0) * MediaLimits.datagramLength
             if let time = delivery?.payResend(cost, now: now) {
-                resendAt = time
+                retransmissionAt = time
                 return nil
             }
             let duplicating = delivery?.wantsDuplicates ?? false
@@ -310,116 +310,116 @@ struct Sender: Sendable {
             if let length = layer.sent.write(next.parts, of: next.frame, sealedBy: sealer, to: &memory), length > 0 {
                 return length
             }
-            // Too late for that one.
+            // The frame is no longer kept.
             delivery?.returnResend(cost)
         }
-        resendAt = delivery?.retransmissions.due
+        retransmissionAt = delivery?.retransmissions.due
         return nil
     }
 
-    // MARK: Beginning anew
+    // MARK: Starting and stopping
 
-    /// It begins with the keyframe at that position.
+    /// Begins with the keyframe at `position`.
     mutating func begin(at position: Int) { cursor = Cursor(current: nil, next: .frame(position: position)) }
 
-    /// What it is sent next has to be a keyframe.
+    /// Stops within the layer: the next frame sent has to be a keyframe.
     mutating func interrupt() { cursor = Cursor() }
 
-    /// How long a keyframe that was wanted may take: `KeyframeSchedule.pause`, and as much for the encoder.
+    /// How long a requested keyframe may take: `KeyframeSchedule.minimumInterval`, and as much again for the encoder.
     private static let keyframePatience = Duration.milliseconds(400)
 
-    /// A keyframe is wanted for it.
+    /// A keyframe was requested for this viewer.
     mutating func waitForKeyframe(now: MediaTime) {
-        // Version 1 gets one every two seconds anyway.
-        if form == .version2 { keyframeAgain = now + Self.keyframePatience }
+        // Version 1 viewers get a keyframe every two seconds anyway.
+        if form == .version2 { keyframeRetry = now + Self.keyframePatience }
     }
 
-    /// What is on its way, or waits, comes too late: the next keyframe takes its place.
+    /// Drops all that is in flight or waiting as too late; the next keyframe replaces it.
     mutating func abandon() {
         cursor = Cursor()
         delivery?.log.forgetAll()
         delivery?.retransmissions.removeAll()
     }
 
-    /// It gets that layer from now on, from a keyframe on.
+    /// Moves the viewer to that layer, from a keyframe on.
     mutating func move(to layer: Int, now: MediaTime) {
         self.layer = layer
         since = now
         interrupt()
         delivery?.layerChanged()
-        if layer == SimulcastLayer.reduced { standing.left(now: now) } else { standing.cameBack(now: now) }
+        if layer == SimulcastLayer.reduced { hysteresis.left(now: now) } else { hysteresis.cameBack(now: now) }
     }
 
-    /// Before it gets anything: the layer that suits it.
+    /// Sets the layer before anything was sent.
     mutating func start(in layer: Int) { self.layer = layer }
 
-    /// Two version 1 viewers on one machine were taken for each other.
+    /// Swaps the targets of two version 1 viewers on one machine that were confused.
     mutating func exchangeTarget(with other: inout Sender) {
         destination.exchangeTarget(with: &other.destination)
         swap(&cursor, &other.cursor)
     }
 
-    /// The stream goes nowhere until the next hello. False if it went nowhere before.
+    /// Stops the stream until the next hello. False if there was none.
     mutating func stop() -> Bool {
         cursor = Cursor()
         tail.stop()
-        keyframeAgain = nil
+        keyframeRetry = nil
         return destination.stop()
     }
 
-    // MARK: Time
+    // MARK: Deadlines
 
-    /// What `deadlineReached` finds.
+    /// What the caller has to do.
     enum Due: Hashable, Sendable {
-        /// Nothing but bursts, which `step` finds by itself.
+        /// Nothing; bursts are found by `step`.
         case none
-        /// The person or machine behind it has left.
+        /// Nothing was received for `HostLimits.viewerTimeout`: remove the viewer.
         case left
-        /// It hasn't said hello for too long: the stream to it ends.
+        /// No hello came for `HostLimits.streamTimeout`: stop the stream.
         case stopped
-        /// Nobody has answered from the address that was to be proved.
-        case proofMissed
-        /// Nothing has come back from its path for too long.
+        /// The address validation has failed.
+        case validationFailed
+        /// The path has become silent.
         case fellSilent
-        /// It is silent: is it still there?
+        /// Send a probe on the silent path.
         case probe
-        /// Silent for so long that it is evicted.
+        /// The path was silent for `ViewerRateLimits.longestSilence`: evict the viewer.
         case evict(reason: String)
-        /// A moment after the last frame: the viewer learns that there was one.
+        /// Send the tail probe.
         case tail
-        /// It still waits for a keyframe.
+        /// Repeat the keyframe request.
         case needsKeyframe
     }
 
-    /// When something may be due, and what.
+    /// The next deadline, and what it is for.
     var wait: (until: MediaTime, for: SenderWaitReason) {
-        var next = (until: lastSign + HostLimits.viewerSilence, for: SenderWaitReason.sign)
+        var next = (until: lastHeard + HostLimits.viewerTimeout, for: SenderWaitReason.silence)
         func consider(_ time: MediaTime?, _ reason: SenderWaitReason) {
             if let time, time < next.until { next = (time, reason) }
         }
-        consider(paidAt, .pace)
-        consider(resendAt, .retransmission)
-        consider(destination.target.map { $0.lastHello + HostLimits.streamSilence }, .hello)
-        consider(proof.expiry, .proof)
+        consider(burstAllowedAt, .pace)
+        consider(retransmissionAt, .retransmission)
+        consider(destination.target.map { $0.lastHello + HostLimits.streamTimeout }, .hello)
+        consider(validation.expiry, .addressValidation)
         if destination.isSet {
             consider(tail.deadline, .tail)
-            if !cursor.isStreaming, !isSilent { consider(keyframeAgain, .keyframe) }
+            if !cursor.isStreaming, !isSilent { consider(keyframeRetry, .keyframe) }
             if isSilent { consider(nextProbe, .probe) } else { consider(delivery?.path.deadline, .path) }
         }
         return next
     }
 
     mutating func deadlineReached(now: MediaTime) -> Due {
-        if lastSign + HostLimits.viewerSilence <= now { return .left }
-        if let expiry = proof.expiry, expiry <= now {
-            proof.cancel()
-            return .proofMissed
+        if lastHeard + HostLimits.viewerTimeout <= now { return .left }
+        if let expiry = validation.expiry, expiry <= now {
+            validation.cancel()
+            return .validationFailed
         }
         guard let target = destination.target else { return .none }
-        if target.lastHello + HostLimits.streamSilence <= now { return .stopped }
+        if target.lastHello + HostLimits.streamTimeout <= now { return .stopped }
         if isSilent {
             guard let nextProbe, nextProbe <= now else { return .none }
-            if let since = delivery?.silentSince, now - since > Conduct.longestSilence {
+            if let since = delivery?.silentSince, now - since > ViewerRateLimits.longestSilence {
                 return .evict(reason: "nothing that was sent to it arrived, as far as it said")
             }
             return .probe
@@ -429,23 +429,23 @@ struct Sender: Sendable {
             if isSilent { return .fellSilent }
         }
         if tail.take(now: now) { return .tail }
-        if !cursor.isStreaming, let keyframeAgain, keyframeAgain <= now {
-            self.keyframeAgain = nil
+        if !cursor.isStreaming, let keyframeRetry, keyframeRetry <= now {
+            self.keyframeRetry = nil
             return .needsKeyframe
         }
         return .none
     }
 
-    /// Nothing gets there: from now on it is only asked whether it is there.
+    /// The path has become silent: from now on only probes are sent.
     mutating func fellSilent(now: MediaTime) {
         delivery?.silentSince = now
         delivery?.retransmissions.removeAll()
     }
 
-    /// From one probe to the next of a viewer that doesn't answer.
+    /// From one probe of a silent path to the next.
     private static let probing = Duration.milliseconds(100)
 
-    /// It is being asked whether it is there.
+    /// A probe is being sent.
     mutating func probed(now: MediaTime) {
         delivery?.probed(now: now)
         nextProbe = now + Self.probing
@@ -453,13 +453,13 @@ struct Sender: Sendable {
 }
 
 /// Totals of one viewer's stream.
-struct SenderFigures: Hashable, Sendable {
-    /// Frames that were begun, keyframes among them, and those that were left out because they were late.
+struct SenderTotals: Hashable, Sendable {
+    /// Frames begun, keyframes among them, and disposable frames skipped because they were late.
     var frames: UInt64 = 0
     var keyframes: UInt64 = 0
     var skipped: UInt64 = 0
     var datagrams: UInt64 = 0
     var bytes: UInt64 = 0
-    /// Of the datagrams, those that were sent again.
+    /// Of the datagrams, retransmissions.
     var retransmissions: UInt64 = 0
 }

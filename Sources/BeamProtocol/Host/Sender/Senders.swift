@@ -1,54 +1,54 @@
 import BeamMedia
 
-/// The senders of all viewers: which of them has something to do now, and when the next one has.
+/// The senders of all viewers: which one may send next, and when the next deadline is.
 struct Senders: Sendable {
-    /// What a sender says to its layer. The layer's demand is made of all of these.
+    /// What a sender contributes to the demand on its layer.
     struct Contribution: Hashable, Sendable {
         var layer = SimulcastLayer.full
         var path = LayerRate.Path.unknown
-        /// It is watching, and its path isn't silent.
+        /// The stream goes to it, and its path isn't silent.
         var isReachable = false
-        /// It has all that it needs to go on.
+        /// Its viewer has the frames that the next ones refer to.
         var isStreaming = false
-        /// What was encoded hasn't left for it yet, or it is still to be sent something again.
+        /// Frames or retransmissions still wait to be sent to it.
         var isBusy = false
         var parityShare = 0.0
-        /// It tells how frames arrive (version 2), and can leave some out.
+        /// Its viewer reports how frames arrive, and can decode with some left out (version 2).
         var reports = false
         /// The stream goes to it.
         var isWatching = false
-        /// It is proving its address, and gets the layer then.
+        /// Its address is being validated; it gets the layer after that.
         var isExpected = false
     }
 
-    /// In the order of their numbers.
+    /// In ascending order of the viewers' IDs.
     private(set) var all: [Sender] = []
     private(set) var contributions: [Contribution] = []
-    /// When each has to be looked at again.
+    /// Each sender's deadline.
     private var wakes: [MediaTime] = []
-    /// Those that may have something to send.
+    /// Whether each sender may have something to send.
     private var isReady: [Bool] = []
     private var readyCount = 0
-    /// Whose turn is next: each sends one burst, then the next one does.
+    /// The index whose turn is next: senders send one burst each in turn.
     private var turn = 0
-    /// Of the numbers of the viewers' own keys.
+    /// Senders by the number of their viewer's key.
     private var indexOfKey: [UInt16: Int] = [:]
 
     var count: Int { all.count }
     var indices: Range<Int> { all.indices }
     var nextWake: MediaTime { wakes.reduce(.distantFuture) { min($0, $1) } }
-    /// What the one waits for that has to be looked at first; nil if there is none.
+    /// What the earliest deadline is for; nil if there is no sender.
     var nextWait: SenderWaitReason? {
         wakes.indices.min { wakes[$0] < wakes[$1] }.map { all[$0].wait.for }
     }
 
-    /// A sender is large: it is read where it stands, not copied.
+    /// Accessed in place: a sender is a large value.
     subscript(index: Int) -> Sender {
         _read { yield all[index] }
         _modify { yield &all[index] }
     }
 
-    /// Binary search: the numbers ascend.
+    /// Binary search: the IDs ascend.
     func index(of id: ViewerID) -> Int? {
         var (low, high) = (0, all.count)
         while low < high {
@@ -66,7 +66,7 @@ struct Senders: Sendable {
         wakes.append(.zero)
         isReady.append(false)
         indexKeys()
-        touch(all.count - 1)
+        markReady(all.count - 1)
     }
 
     mutating func remove(_ index: Int) {
@@ -80,7 +80,7 @@ struct Senders: Sendable {
 
     mutating func removeAll() { self = Senders() }
 
-    /// The viewer's datagrams are sealed with another key from now on.
+    /// Sets the key that the viewer's datagrams are sealed with.
     mutating func setOpener(_ opener: DatagramOpener, at index: Int) {
         all[index].opener = opener
         indexKeys()
@@ -95,14 +95,14 @@ struct Senders: Sendable {
 
     // MARK: Turns
 
-    /// Something has happened to it: it may have something to send.
-    mutating func touch(_ index: Int) {
+    /// The sender may have something to send.
+    mutating func markReady(_ index: Int) {
         guard !isReady[index] else { return }
         isReady[index] = true
         readyCount += 1
     }
 
-    /// The next one that may have something to send, each in turn.
+    /// The next sender that may have something to send, in turn.
     mutating func nextReady() -> Int? {
         guard readyCount > 0 else { return nil }
         for step in 0..<all.count {
@@ -115,29 +115,29 @@ struct Senders: Sendable {
         return nil
     }
 
-    /// It has nothing more to send now.
-    mutating func rest(_ index: Int, now: MediaTime) {
+    /// The sender has nothing more to send now.
+    mutating func finishTurn(_ index: Int, now: MediaTime) {
         if isReady[index] {
             isReady[index] = false
             readyCount -= 1
         }
-        // A deadline that has passed and changed nothing must not spin.
-        wakes[index] = max(all[index].wait.until, now + Self.shortestRest)
+        // At least this later, so that a deadline that has passed without effect doesn't cause a busy loop.
+        wakes[index] = max(all[index].wait.until, now + Self.shortestWait)
     }
 
-    private static let shortestRest = Duration.microseconds(50)
+    private static let shortestWait = Duration.microseconds(50)
 
-    /// One whose deadline has passed. It is touched.
+    /// A sender whose deadline has passed, now marked ready; nil if there is none.
     mutating func takeDue(_ now: MediaTime) -> Int? {
         guard let index = wakes.firstIndex(where: { $0 <= now }) else { return nil }
         wakes[index] = .distantFuture
-        touch(index)
+        markReady(index)
         return index
     }
 
-    // MARK: What they say to their layers
+    // MARK: Contributions to the layers
 
-    /// Notes what the sender says now. True if that is news.
+    /// Stores the sender's contribution. True if it has changed.
     mutating func note(_ contribution: Contribution, at index: Int) -> Bool {
         guard contributions[index] != contribution else { return false }
         contributions[index] = contribution

@@ -1,19 +1,19 @@
 import BeamMedia
 
-/// What is sent: the simulcast layers, and the key that seals them all.
+/// The stream of a host: its simulcast layers, and the media key that seals them.
 struct HostStream: Sendable {
     var layers: [SimulcastLayer]
     private(set) var sealer: DatagramSealer
     private(set) var keys: MediaKeys
-    /// When the last media key was given out.
+    /// When the last media key was announced.
     private var lastKeyChange: MediaTime?
-    /// Another media key is to be given out then: the last change was a moment ago.
+    /// When the next media key is announced; set if that had to wait because the last one was too recent.
     private var nextKeyChange: MediaTime?
     /// The screen is being shared.
     var isOn = false
-    /// Of each layer, the parity that somebody needs with its frames.
+    /// For each layer, the largest share of parity that a viewer needs.
     var parityShare = [Double](repeating: 0, count: SimulcastLayer.count)
-    /// Working memory of `LayerRate`.
+    /// Working memory of `LayerRate`, reused.
     var scratch: [Int] = []
 
     init(_ pacing: Pacing, random: inout some RandomNumberGenerator) {
@@ -24,14 +24,14 @@ struct HostStream: Sendable {
 
     // MARK: The media key
 
-    /// What `replaceKey` has to have done.
+    /// What the caller has to do.
     enum KeyChange: Sendable {
         case none
-        /// Give this key to every viewer of version 2.
+        /// Send this key to every version 2 viewer.
         case announce(SealingKey)
     }
 
-    /// When `keyDeadlineReached` is to be called.
+    /// When to call `keyDeadlineReached`.
     var keyDeadline: MediaTime? {
         Self.earlier(keys.deadline, nextKeyChange)
     }
@@ -41,11 +41,12 @@ struct HostStream: Sendable {
         return min(one, other)
     }
 
-    /// A viewer has left, or the key has sealed enough: from the next key on, nobody who has left can open what is sent.
+    /// Announces a new media key, because a viewer has left or the present key has sealed enough datagrams. Once it is
+    /// in use, a viewer that left can't open what is sent.
     mutating func replaceKey(now: MediaTime, random: inout some RandomNumberGenerator) -> KeyChange {
-        // Viewers that come and go must not cause a message to everybody each time.
-        if let lastKeyChange, now - lastKeyChange < HostLimits.mediaKeyPause {
-            nextKeyChange = lastKeyChange + HostLimits.mediaKeyPause
+        // Limited in rate, so that viewers that come and go don't cause a message to everybody each time.
+        if let lastKeyChange, now - lastKeyChange < HostLimits.mediaKeyInterval {
+            nextKeyChange = lastKeyChange + HostLimits.mediaKeyInterval
             return .none
         }
         nextKeyChange = nil
@@ -54,7 +55,7 @@ struct HostStream: Sendable {
         return .announce(key)
     }
 
-    /// Every viewer has the next key: seals with it from the next frame on.
+    /// Every viewer has the next key, or its deadline has passed: uses it from the next frame on.
     mutating func advanceKey(now: MediaTime, random: inout some RandomNumberGenerator) -> KeyChange {
         let isStale = keys.advance()
         sealer = DatagramSealer(key: keys.current)
@@ -71,7 +72,7 @@ struct HostStream: Sendable {
 
     // MARK: Layers
 
-    /// When something of the stream's own is due.
+    /// When `streamDeadlineReached` is due.
     var deadline: MediaTime? {
         layers.reduce(keyDeadline) { next, layer in
             let temporal =
@@ -80,7 +81,7 @@ struct HostStream: Sendable {
         }
     }
 
-    /// Nothing is sent: what waits is gone.
+    /// Drops all frames and keyframe requests.
     mutating func stopLayers() {
         for index in layers.indices {
             layers[index].removeAll()

@@ -1,22 +1,22 @@
 import BeamMedia
 
-/// When a layer's encoder is asked for a keyframe. Everybody in the layer pays for each of them, so one serves all who need one, and
-/// at most five a second are made while somebody watches who needs none. As long as there are viewers of version 1, which can't ask,
-/// keyframes are at most two seconds apart.
+/// Decides when a layer's encoder is asked for a keyframe. All viewers of the layer pay for a keyframe, so one serves
+/// all that need one, and there are at most five a second while a viewer watches that needs none. While version 1
+/// viewers watch, which can't ask, keyframes are at most two seconds apart.
 struct KeyframeSchedule: Sendable {
-    /// From one keyframe to the request for the next: 2 s (WIRE-V1), less what a capture and an encoder take.
-    static let interval = Duration.milliseconds(1900)
-    /// How long the encoder has, before it is asked again: some frames' time at the lowest rates.
-    static let patience = Duration.milliseconds(250)
-    /// From one keyframe to the next where somebody watches who needs none.
-    static let pause = Duration.milliseconds(200)
+    /// From one keyframe to the request for the next: 2 s (WIRE-V1), less the time for capturing and encoding.
+    static let periodicInterval = Duration.milliseconds(1900)
+    /// After this the encoder is asked again: several frames' time at the lowest frame rates.
+    static let encoderTimeout = Duration.milliseconds(250)
+    /// The least time between two keyframes while a viewer watches that needs none.
+    static let minimumInterval = Duration.milliseconds(200)
 
     private enum State: Hashable, Sendable {
-        /// Nobody watches, nothing is shared, or nobody needs one.
+        /// No keyframe is needed.
         case idle
-        /// The next one is due then.
+        /// The encoder is asked at that time.
         case scheduled(MediaTime)
-        /// Asked for, and asked for again then.
+        /// The encoder was asked, and is asked again at that time.
         case requested(again: MediaTime)
     }
 
@@ -33,37 +33,37 @@ struct KeyframeSchedule: Sendable {
         }
     }
 
-    /// The encoder has been asked for one.
+    /// The encoder was asked and hasn't made the keyframe yet.
     var isRequested: Bool { if case .requested = state { true } else { false } }
 
-    /// Nobody who watches can go on without one.
-    mutating func need(now: MediaTime) -> Action {
+    /// A keyframe is needed at once: no viewer can go on without one.
+    mutating func request(now: MediaTime) -> Action {
         if case .requested = state { return .none }
-        state = .requested(again: now + Self.patience)
+        state = .requested(again: now + Self.encoderTimeout)
         return .request
     }
 
-    /// Somebody needs one, and others watch who don't.
-    mutating func want(now: MediaTime) -> Action {
-        guard let last, now - last < Self.pause else { return need(now: now) }
+    /// A keyframe is needed by some viewers only: limited to one in `minimumInterval`.
+    mutating func requestLimited(now: MediaTime) -> Action {
+        guard let last, now - last < Self.minimumInterval else { return request(now: now) }
         switch state {
         case .requested: break
-        case .scheduled(let time) where time <= last + Self.pause: break
-        case .idle, .scheduled: state = .scheduled(last + Self.pause)
+        case .scheduled(let time) where time <= last + Self.minimumInterval: break
+        case .idle, .scheduled: state = .scheduled(last + Self.minimumInterval)
         }
         return .none
     }
 
     mutating func deadlineReached(now: MediaTime) -> Action {
         guard let deadline, deadline <= now else { return .none }
-        state = .requested(again: now + Self.patience)
+        state = .requested(again: now + Self.encoderTimeout)
         return .request
     }
 
-    /// The encoder has made one. Another one follows by itself where it `isPeriodic`.
+    /// The encoder has made a keyframe. If `isPeriodic`, the next one is scheduled.
     mutating func keyframeCame(now: MediaTime, isPeriodic: Bool) {
         last = now
-        state = isPeriodic ? .scheduled(now + Self.interval) : .idle
+        state = isPeriodic ? .scheduled(now + Self.periodicInterval) : .idle
     }
 
     mutating func stop() {

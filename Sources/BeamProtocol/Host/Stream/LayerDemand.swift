@@ -1,25 +1,27 @@
 import BeamMedia
 
-/// What a layer's encoder is to make, from what the layer's senders say. Pure.
+/// Combines what a layer's senders need into the demand on its encoder. A pure value.
 struct LayerDemand: Sendable {
-    /// A change of rate that is less than this part of it isn't worth telling.
+    /// Smaller relative changes of the rate aren't passed on.
     private static let leastChange = 0.02
-    /// Temporal layers stay on for so long after the last one that couldn't follow.
+    /// Temporal layers stay on for this long after the last viewer was too slow.
     static let temporalTime = Duration.seconds(5)
-    /// So many times the bits are needed while every other frame is one that nothing refers to: scrolled text took 1.39 times as many.
+    /// The factor by which disposable frames increase the bit rate: scrolled text took 1.39 times as many bits.
     private static let temporalCost = 1.4
 
     let demand: StreamDemand
-    /// Somebody can't follow at that rate.
+    /// A viewer's path carries too little for this rate.
     let hasSlowViewer: Bool
-    /// The parity that is to be made.
+    /// The share of parity to make: the largest that a viewer needs.
     let parityShare: Double
 
     /// - Parameters:
     ///   - senders: of this layer only.
-    ///   - use: what the layer's frames take of a path now, in bits a second.
-    ///   - isRequested: a keyframe is about to come.
-    ///   - scratch: working memory that is used again.
+    ///   - use: what the layer's frames take now, in bits a second.
+    ///   - isRequested: the encoder was asked for a keyframe.
+    ///   - last: the previous demand.
+    ///   - isTemporal: the encoder makes disposable frames now.
+    ///   - scratch: working memory, reused.
     init(
         _ senders: some Sequence<Senders.Contribution>, isReduced: Bool, use: Double, isRequested: Bool,
         last: StreamDemand, isTemporal: Bool, scratch: inout [Int]
@@ -38,13 +40,13 @@ struct LayerDemand: Sendable {
         }
         let rate = LayerRate.choose(
             senders.lazy.filter(\.isReachable).map(\.path), isReduced: isReduced, scratch: &scratch)
-        // Temporal layers cost bits themselves.
+        // Without temporal layers the same frames would take fewer bits.
         let needed = min(rate.map(Double.init) ?? use, isTemporal ? use / Self.temporalCost : use)
         hasSlowViewer =
             followers > 1
             && senders.contains { sender in
                 guard sender.isReachable, case .bound(let own) = sender.path else { return false }
-                return Double(own) < LayerRate.alike * needed
+                return Double(own) < LayerRate.comparable * needed
             }
         parityShare = parity
         var demand = StreamDemand(isWatched: isWatched || isExpected)
@@ -55,7 +57,7 @@ struct LayerDemand: Sendable {
                 }
                 return last
             }
-            // The encoder waits while every viewer still has something to be sent: what it made now would only grow old.
+            // The encoder is held while every viewer still has something to be sent: a frame made now would only wait.
             demand.isHeld = !(isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
             demand.wantsTemporalLayers = isTemporal || hasSlowViewer
         }

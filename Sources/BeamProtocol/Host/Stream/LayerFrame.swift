@@ -1,11 +1,11 @@
 import BeamMedia
 
-/// One frame of a simulcast layer, from when the encoder made it until no sender needs it any more.
+/// One frame of a simulcast layer, kept until no sender needs it.
 ///
-/// It is cut into datagrams and sealed once, when the first sender gets to it, whatever the number of viewers.
+/// It is cut into datagrams and sealed once, when the first sender reaches it, whatever the number of viewers.
 struct LayerFrame: Sendable {
-    /// The frame's datagrams in one form: `memory[..<length]`, one after the other, each `MediaLimits.datagramLength` bytes long but
-    /// the last.
+    /// The frame's datagrams in one form: `memory[..<length]`, one after another, each `MediaLimits.datagramLength`
+    /// bytes long except the last.
     struct Cut: Sendable {
         var memory: [UInt8] = []
         var length = 0
@@ -17,23 +17,24 @@ struct LayerFrame: Sendable {
     let pushed: MediaTime
     /// Encoded bytes of all the layer's frames up to and including this one.
     let endByte: Int
-    /// On the wire. Given when the frame, or a later one, is cut: frames that nobody gets leave no gap.
+    /// The number on the wire. Assigned when this frame or a later one is cut, so that frames that nobody gets leave no
+    /// gap.
     var number: SequenceNumber?
-    /// Nothing refers to the frame with the number before this one's.
+    /// The frame numbered before this one is disposable.
     var isAfterDisposable = false
     /// Version 1, in the clear.
     var plain: Cut?
-    /// Version 2, sealed with the key of that number.
+    /// Version 2, sealed with the key number `keyNumber`.
     var sealed: Cut?
     var keyNumber: UInt16?
-    /// Version 2's parity, if a sender wanted some when the frame was cut, and the share that it was made for.
+    /// Version 2's parity, and the share that it was made for, if a sender needed some when the frame was cut.
     var parity: Cut?
     var parityShare = 0.0
-    /// A sender has begun to send it.
+    /// At least one sender has begun to send it.
     var hasBegun = false
-    /// No sender needs it any more, though none has begun it: it was counted as dropped.
+    /// No sender needs it and none has begun it; it is counted as dropped.
     var isDropped = false
-    /// It can't be cut or sealed: nobody gets it.
+    /// It can't be cut or sealed, so nobody gets it.
     var isUnsendable = false
 
     var unit: AccessUnit { encoded.unit }
@@ -45,6 +46,6 @@ struct LayerFrame: Sendable {
         }
     }
 
-    /// It was made for nothing, and not counted as such yet.
+    /// No sender has begun it, and it isn't counted as dropped yet.
     var isWasted: Bool { !hasBegun && !isUnsendable && !isDropped }
 }

@@ -1,26 +1,26 @@
-/// What a layer's encoder is to make, by what its viewers' paths carry. Pure.
+/// Chooses a layer's bit rate from the bandwidth of its viewers' paths. Pure.
 ///
-/// One viewer's path must not decide what all others see, neither a slow one nor one of which somebody lies.
-/// So a layer follows the viewers that can take the most, and who can't follow falls behind alone: it gets half of the frames
-/// (temporal layers), or the reduced layer.
+/// One viewer's path must not decide what all others see, whether it is slow or its viewer reports falsely. So a layer
+/// follows the viewers with the most bandwidth. A slower viewer gets half of the frames (temporal layers), or the
+/// reduced layer.
 enum LayerRate {
-    /// What a viewer's path says to the layer.
+    /// What is known of a viewer's path.
     enum Path: Hashable, Sendable {
-        /// Nothing is known of it yet.
+        /// There is no report yet.
         case unknown
-        /// It carries all that is ever made.
+        /// It carries the full rate of the options.
         case unbound
-        /// It carries so many bits a second of frames.
+        /// It carries this many bits a second of frames.
         case bound(Int)
     }
 
-    /// Paths that carry at least this part of what the best one does count as equal to it: estimates differ by so much
-    /// where viewers share one link.
-    static let alike = 0.8
-    /// Half of the frames take about this part of the bits: those that are referred to are the larger ones.
+    /// Paths that carry at least this share of the best one count as equal to it: estimates of viewers on one link
+    /// differ by about as much.
+    static let comparable = 0.8
+    /// Half of the frames take about this share of the bits, because reference frames are larger than disposable ones.
     static let halfOfFrames = 0.55
 
-    /// Bits a second of frames; nil: as much as the options allow. `scratch` is working memory that is used again.
+    /// The layer's rate in bits a second of frames; nil: the options' rate. `scratch` is working memory, reused.
     static func choose(_ paths: some Sequence<Path>, isReduced: Bool, scratch: inout [Int]) -> Int? {
         scratch.removeAll(keepingCapacity: true)
         var isUnbound = false
@@ -31,20 +31,23 @@ enum LayerRate {
             case .bound(let rate): scratch.append(rate)
             }
         }
-        // In the reduced layer there is no way out for those that are slow.
+        // Viewers of the reduced layer can't move to a slower one, so there a bounded path counts although others are
+        // unbounded.
         guard isReduced || !isUnbound, !scratch.isEmpty else { return nil }
         scratch.sort()
         return isReduced ? reduced(scratch) : full(scratch)
     }
 
-    /// What all but a quarter of those that are like the best can take: a few paths that are said to carry less change nothing.
+    /// Of the paths equal to the best, the rate that all but a quarter can carry, so that a few low estimates change
+    /// nothing.
     private static func full(_ rates: [Int]) -> Int {
-        let least = Double(rates[rates.count - 1]) * alike
+        let least = Double(rates[rates.count - 1]) * comparable
         let first = rates.firstIndex { Double($0) >= least } ?? 0
         return rates[first + (rates.count - first) / 4]
     }
 
-    /// The slowest, but not less than half of the median: who can't take that gets half of the frames, or keyframes.
+    /// The slowest path's rate, but at least half of the median. A viewer slower than that gets half of the frames, or
+    /// only keyframes.
     private static func reduced(_ rates: [Int]) -> Int {
         max(rates[0], rates[rates.count / 2] / 2)
     }

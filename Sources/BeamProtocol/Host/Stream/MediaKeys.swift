@@ -1,33 +1,33 @@
 import BeamMedia
 
-/// The key that the stream is sealed with, and the one that is to replace it.
+/// The media key, and the one that replaces it.
 ///
-/// A key is replaced when a viewer has left, so that what comes after is none of its business, and long before its
-/// datagrams run out. The viewers get the next key first, and it is used when all of them hold it, or when the slowest have had a second:
-/// so nobody sees the change.
+/// The key is rotated when a viewer leaves, so that it can't open what is sent afterwards, and long before the key's
+/// datagram numbers run out. Viewers get the next key first. It is used when all of them confirm it, or after
+/// `HostLimits.mediaKeyTimeout`, so that no viewer sees an interruption.
 struct MediaKeys: Sendable {
     private(set) var current: SealingKey
-    /// What the viewers are being given, and when it is used at the latest.
+    /// The key being announced, and when it is used at the latest.
     private(set) var next: (key: SealingKey, deadline: MediaTime)?
-    /// Somebody left while a key was being given out that it may have got.
+    /// A viewer left while a key was being announced that it may have received.
     private var isStale = false
 
     init(random: inout some RandomNumberGenerator) { current = SealingKey(number: 0, random: &random) }
 
     var deadline: MediaTime? { next?.deadline }
 
-    /// A fresh key, to be given to every viewer; nil if one is being given out already.
+    /// A new key to announce to every viewer; nil if one is being announced already.
     mutating func replace(now: MediaTime, random: inout some RandomNumberGenerator) -> SealingKey? {
         guard next == nil else {
             isStale = true
             return nil
         }
         let key = SealingKey(number: current.number &+ 1, random: &random)
-        next = (key, now + HostLimits.mediaKeyTime)
+        next = (key, now + HostLimits.mediaKeyTimeout)
         return key
     }
 
-    /// The next key is used from now on. True: and it has to be replaced at once.
+    /// Makes the next key the current one. True if that has to be replaced at once, too.
     mutating func advance() -> Bool {
         guard let key = next?.key else { return false }
         current = key

@@ -1,10 +1,11 @@
 import BeamMedia
 
-/// The frames of a layer that were cut last, for retransmission. Their bytes are the encoder's own, shared and not copied.
+/// The frames of a layer that were cut last, kept for retransmission. Their bytes are the encoder's own, shared, not
+/// copied.
 struct SentFrames: Sendable {
     struct Limits: Sendable {
-        /// From when the encoder made a frame. A sender that is `Pacing.queueTime` behind can still send it again for
-        /// `DepartureLog.Limits.age`.
+        /// From when the encoder made a frame: `Pacing.queueTime` for a sender that is behind, and
+        /// `DepartureLog.Limits.age` in which it may retransmit.
         var age = Duration.milliseconds(1300)
         var bytes = 16 << 20
         var frames = 128
@@ -18,7 +19,7 @@ struct SentFrames: Sendable {
     }
 
     private let limits: Limits
-    /// In the order of their numbers; some may be missing.
+    /// In ascending order of their numbers, with gaps.
     private var entries: [Entry] = []
     private var bytes = 0
 
@@ -27,7 +28,7 @@ struct SentFrames: Sendable {
     mutating func add(
         _ frame: EncodedFrame, number: SequenceNumber, isAfterDisposable: Bool = false, pushed: MediaTime
     ) {
-        // A sender that is behind may cut a frame after a newer one was cut.
+        // A sender that is behind may cut an older frame after a newer one was cut.
         var index = entries.endIndex
         while index > 0, entries[index - 1].number.distance(from: number) > 0 { index -= 1 }
         entries.insert(
@@ -44,13 +45,13 @@ struct SentFrames: Sendable {
         entries.removeFirst(gone)
     }
 
-    /// Nil for a frame that was never cut, or is too old.
+    /// Nil if the frame was never cut, or is too old.
     subscript(number: SequenceNumber) -> EncodedFrame? { entry(number)?.frame }
 
     private func entry(_ number: SequenceNumber) -> Entry? { entries.last { $0.number == number } }
 
-    /// Writes parts of a frame once more at the start of `memory`, sealed afresh: how many bytes those are. Nil for a frame that is too
-    /// old.
+    /// Seals parts of a frame again and writes them to the start of `memory`. Returns their length in bytes; nil if the
+    /// frame is too old.
     func write(
         _ parts: [Int], of number: SequenceNumber, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) -> Int? {

@@ -1,32 +1,33 @@
 import BeamMedia
 
-/// One of the streams that leave a host: the frames of one encoder, which any number of senders read at their own pace.
+/// A simulcast layer: the frames of one encoder, which any number of senders read at their own pace.
 ///
-/// Frames stand in a ring until every sender has passed them. A frame's place in it is its *position*, which counts up from 0 and never
-/// goes on the wire. The newest keyframe stays a little longer with what follows it, so that whoever joins next can begin there.
+/// Frames stay in a ring until every sender has passed them. A frame's *position* in the ring counts up from 0 and
+/// never goes on the wire. The newest keyframe and the frames after it stay a little longer, so that a viewer that
+/// joins can begin with it.
 struct SimulcastLayer: Sendable {
-    /// The layer that everybody gets, and the one for viewers that can't have it.
+    /// `full` is for every viewer that can take it, `reduced` for the others.
     static let full = 0
     static let reduced = 1
     static let count = StreamDemand.layerCount
 
-    /// So long after a keyframe a viewer may still begin with it: as long as the next one would have to wait for
-    /// (`KeyframeSchedule.pause`).
-    static let joinTime = KeyframeSchedule.pause
-    /// Frames that a joining viewer catches up with, in encoded bytes: at most about what two keyframes of a 4K screen take.
+    /// How long after a keyframe a viewer may still begin with it: as long as the next keyframe may have to wait
+    /// (`KeyframeSchedule.minimumInterval`).
+    static let joinTime = KeyframeSchedule.minimumInterval
+    /// Encoded bytes that a joining viewer may have to catch up with: about two keyframes of a 4K screen.
     static let joinBytes = 2 << 20
 
     let number: Int
     var keyframes = KeyframeSchedule()
-    /// What the encoder was told last.
+    /// The demand that the encoder was told last.
     var demand = StreamDemand()
-    /// Somebody in the layer can't follow: until then, every other frame is one that nothing refers to.
+    /// Until when every other frame is disposable, because a viewer of the layer is too slow.
     var temporalUntil = MediaTime(nanoseconds: .min)
-    /// What can be sent again.
+    /// Frames kept for retransmission.
     private(set) var sent = SentFrames()
-    /// What its frames take of a path.
+    /// The measured bit rate.
     var use = LayerUse()
-    /// Parity of the datagrams sent, for each viewer that it went to.
+    /// Parity datagrams sent, counted for each viewer.
     var parityDatagrams: UInt64 = 0
 
     private let limits: Pacing
@@ -35,23 +36,23 @@ struct SimulcastLayer: Sendable {
     private(set) var start = 0
     private var totalBytes = 0
     private var nextNumber = SequenceNumber(0)
-    /// The last number that was given to a frame.
+    /// The number assigned last.
     private(set) var newest: SequenceNumber?
     private var isNewestDisposable = false
-    /// Of the newest keyframe that is still here.
+    /// The position of the newest keyframe that is still in the ring.
     private(set) var keyframePosition: Int?
-    /// Memory of frames that are gone, for those that come.
-    private var spare: [[UInt8]] = []
+    /// Memory of removed frames, reused for new ones.
+    private var freeBuffers: [[UInt8]] = []
 
-    /// Pieces of memory that are kept for the next frames: two forms and parity of the frame that is being sent and the next one.
-    private static let mostSpare = 6
+    /// Buffers kept for reuse: two forms and parity, for the frame being sent and the next one.
+    private static let mostFreeBuffers = 6
 
     init(_ number: Int, limits: Pacing) {
         self.number = number
         self.limits = limits
     }
 
-    /// The position of the next frame that comes.
+    /// The position of the next frame.
     var end: Int { start + frames.count }
 
     subscript(position: Int) -> LayerFrame {
@@ -61,14 +62,14 @@ struct SimulcastLayer: Sendable {
 
     func contains(_ position: Int) -> Bool { position >= start && position < end }
 
-    /// Encoded bytes of the frames from `position` on.
+    /// Encoded bytes of the frames from `position` to the end.
     func bytes(from position: Int) -> Int {
         guard contains(position) else { return 0 }
         let frame = frames[position - start]
         return totalBytes - frame.endByte + frame.unit.range.count
     }
 
-    // MARK: In
+    // MARK: Adding frames
 
     mutating func push(_ frame: EncodedFrame, now: MediaTime) {
         let length = frame.unit.range.count
@@ -78,8 +79,8 @@ struct SimulcastLayer: Sendable {
         frames.append(LayerFrame(encoded: frame, pushed: now, endByte: totalBytes))
     }
 
-    /// Where a viewer that needs a keyframe begins at once, if it can: with the newest one, if that came `within` this time, was not
-    /// sealed with an older key than the viewer has (`keyNumber`), and everything since is here.
+    /// The position of a keyframe with which a viewer can begin at once: the newest one, if it is not older than
+    /// `time`, if everything since then is kept, and if nothing of that was sealed with another key than `keyNumber`.
     func joinPosition(within time: Duration, keyNumber: UInt16?, now: MediaTime) -> Int? {
         guard let position = keyframePosition, contains(position) else { return nil }
         let frame = frames[position - start]
@@ -93,14 +94,14 @@ struct SimulcastLayer: Sendable {
 
     // MARK: Cutting
 
-    /// Cuts the frame in that form, unless it is cut already. Frames before it get their numbers first.
+    /// Cuts the frame in that form, unless that is done. Earlier frames get their numbers first.
     mutating func cut(
         _ position: Int, as form: MediaForm, parityShare: Double, sealedBy sealer: DatagramSealer
     ) throws(FragmentationError) {
         let index = position - start
         guard frames[index].cut(form) == nil else { return }
-        let number = giveNumber(index)
-        var memory = spare.popLast() ?? []
+        let number = assignNumber(index)
+        var memory = freeBuffers.popLast() ?? []
         do throws(FragmentationError) {
             switch form {
             case .version1:
@@ -123,7 +124,7 @@ struct SimulcastLayer: Sendable {
         }
     }
 
-    private mutating func giveNumber(_ index: Int) -> SequenceNumber {
+    private mutating func assignNumber(_ index: Int) -> SequenceNumber {
         if let number = frames[index].number { return number }
         let first = frames[...index].lastIndex { $0.number != nil }.map { $0 + 1 } ?? 0
         for unnumbered in first...index {
@@ -140,7 +141,7 @@ struct SimulcastLayer: Sendable {
         _ index: Int, _ number: SequenceNumber, share: Double, sealedBy sealer: DatagramSealer
     ) throws(FragmentationError) {
         guard share > 0 else { return }
-        var memory = spare.popLast() ?? []
+        var memory = freeBuffers.popLast() ?? []
         let cutter = try FrameCutter(
             frames[index].encoded, as: .version2, isAfterDisposable: frames[index].isAfterDisposable)
         let length = try cutter.writeParity(
@@ -149,17 +150,18 @@ struct SimulcastLayer: Sendable {
         frames[index].parityShare = share
     }
 
-    /// A sender has begun to send that frame. True for the first one.
+    /// A sender begins to send the frame. True for the first sender.
     mutating func begin(_ position: Int) -> Bool {
         guard contains(position), !frames[position - start].hasBegun else { return false }
         frames[position - start].hasBegun = true
         return true
     }
 
-    // MARK: Letting go
+    // MARK: Removing frames
 
-    /// Lets go of what no sender needs: frames before `needed` (nil: no sender needs any), but for those that a joining viewer may
-    /// begin with, and of what is too old or too much. Answers how many frames are gone of which nothing was sent to anybody.
+    /// Removes frames before `needed` (nil: all), except those that a joining viewer may begin with. Also removes
+    /// frames that are too old or exceed the memory limit, needed or not. Returns how many of all these were sent to
+    /// nobody.
     mutating func release(before needed: Int?, now: MediaTime) -> Int {
         var first = needed ?? end
         if let keyframe = keyframePosition, contains(keyframe),
@@ -167,7 +169,7 @@ struct SimulcastLayer: Sendable {
         {
             first = min(first, keyframe)
         }
-        // Whoever is this far behind needs a keyframe anyway. The newest frame always stays.
+        // A sender this far behind needs a keyframe anyway. The newest frame always stays.
         while first < end - 1, isTooOld(first, now: now) { first += 1 }
         return remove(first - start)
     }
@@ -192,8 +194,8 @@ struct SimulcastLayer: Sendable {
         return unsent
     }
 
-    /// Drops the frames from `position` on of which nothing was sent, since no sender will: how many those are. What comes next takes
-    /// their positions.
+    /// Drops the frames from `position` on that no sender has begun, and returns how many. Later frames reuse their
+    /// positions.
     mutating func dropUnsent(from position: Int) -> Int {
         var count = 0
         while end > max(position, start), let last = frames.last, !last.hasBegun, last.number == nil {
@@ -205,7 +207,7 @@ struct SimulcastLayer: Sendable {
         return count
     }
 
-    /// Every sender has passed the frames before `position`, or leaves them out: how many of those nobody got anything of.
+    /// Every sender has passed or skipped the frames before `position`. Returns how many of them were sent to nobody.
     mutating func drop(before position: Int) -> Int {
         var count = 0
         for index in frames.indices.prefix(max(0, position - start)) where frames[index].isWasted {
@@ -215,7 +217,7 @@ struct SimulcastLayer: Sendable {
         return count
     }
 
-    /// Nobody watches any more.
+    /// Removes all frames: nobody watches.
     mutating func removeAll() {
         _ = remove(frames.count)
         keyframePosition = nil
@@ -229,6 +231,6 @@ struct SimulcastLayer: Sendable {
     }
 
     private mutating func keep(_ cut: LayerFrame.Cut?) {
-        if spare.count < Self.mostSpare, let cut { spare.append(cut.memory) }
+        if freeBuffers.count < Self.mostFreeBuffers, let cut { freeBuffers.append(cut.memory) }
     }
 }

@@ -1,59 +1,61 @@
 import BeamMedia
 
-/// Who waits for the person's decision, and what the person has decided.
+/// The questions that the person at the host hasn't answered, and recent answers.
 ///
-/// A version 1 question belongs to a viewer's address and code, not to a connection: a viewer that gives up after a few seconds
-/// and comes back is not asked about twice, and an answer given in between still counts. A version 2 question belongs to its
-/// connection, and ends with it: first whether to compare digits, then whether both screens show the same.
-struct PairingDesk: Sendable {
+/// A version 1 question belongs to a viewer's address and code, not to a connection: a viewer that gives up after a few
+/// seconds and reconnects isn't asked about twice, and an answer given in between still counts. A version 2 question
+/// belongs to its connection and ends with it. It has two steps: whether to compare digits, then whether both screens
+/// show the same digits.
+struct PairingQuestions: Sendable {
     private struct Question: Sendable {
-        /// The connection by which the person knows the question.
+        /// The question's ID for the person: the connection that caused it.
         let id: ConnectionID
         let address: IPAddress
         let prefix: AddressPrefix
         let askedAt: MediaTime
-        /// What a version 1 viewer shows; nil in version 2.
+        /// The code that a version 1 viewer shows; nil in version 2.
         let code: PairingCode?
-        /// Version 2: how far the comparison has come.
+        /// Version 2: the state of the comparison.
         var comparing = Comparing.asked
-        /// The one that waits for the answer now; nil since `goneAt`.
+        /// The connection that waits for the answer; nil since `goneAt`.
         var connection: ConnectionID?
         var goneAt: MediaTime?
 
-        var expiry: MediaTime? { goneAt.map { $0 + HostLimits.questionAfterlife } }
+        var expiry: MediaTime? { goneAt.map { $0 + HostLimits.questionGracePeriod } }
     }
 
     private enum Comparing: Sendable {
         /// The person is being asked whether to compare digits.
         case asked
-        /// The person has agreed, and there are no digits yet.
+        /// The person has agreed; the digits aren't known yet.
         case agreed
-        /// Both screens show them.
+        /// Both screens show the digits.
         case shown
     }
 
-    private struct Verdict: Sendable {
+    private struct StoredAnswer: Sendable {
         let address: IPAddress
         let code: PairingCode
         let accept: Bool
         let expiry: MediaTime
     }
 
-    /// What to do with a viewer that has come.
+    /// What to do with a viewer that asks to be admitted.
     enum Arrival: Hashable, Sendable {
         case accept
         case decline
-        /// Too many wait already.
+        /// Too many questions are waiting.
         case busy
-        /// Put the question; those of `withdrawn` are void. `evicted` waited for the answer to one of them, and is to be told.
+        /// Ask the person. The questions in `withdrawn` are void. `evicted` waited for the answer to one of them, and
+        /// has to be refused.
         case ask(withdrawn: [ConnectionID], evicted: ConnectionID?)
-        /// The question has been put before, when the viewer came by another connection.
+        /// The person was asked before, because of the connection `instead`, which this one replaces.
         case wait(instead: ConnectionID?)
     }
 
     private var questions: [Question] = []
-    private var verdicts: [Verdict] = []
-    /// When questions were put about which address prefix, for a while.
+    private var storedAnswers: [StoredAnswer] = []
+    /// Which address prefixes the person was asked about, and when: the last `HostLimits.questionHistory`.
     private var history: [(prefix: AddressPrefix, time: MediaTime)] = []
     private static let mostHistory = 256
 
@@ -61,7 +63,7 @@ struct PairingDesk: Sendable {
     enum Decision: Hashable, Sendable {
         /// The person agrees to compare digits with this connection's viewer.
         case compare(ConnectionID)
-        /// This connection's viewer is let in, or not. `code` is what it shows, in version 1.
+        /// This connection's viewer is admitted or refused. `code` is the one that it shows, in version 1.
         case settled(ConnectionID, code: PairingCode?)
     }
 
@@ -71,9 +73,9 @@ struct PairingDesk: Sendable {
     mutating func arrive(
         _ connection: ConnectionID, from address: IPAddress, code: PairingCode?, now: MediaTime
     ) -> Arrival {
-        verdicts.removeAll { $0.expiry <= now }
-        if let code, let index = verdicts.firstIndex(where: { $0.address == address && $0.code == code }) {
-            return verdicts.remove(at: index).accept ? .accept : .decline
+        storedAnswers.removeAll { $0.expiry <= now }
+        if let code, let index = storedAnswers.firstIndex(where: { $0.address == address && $0.code == code }) {
+            return storedAnswers.remove(at: index).accept ? .accept : .decline
         }
         if let code, let index = questions.firstIndex(where: { $0.address == address && $0.code == code }) {
             defer {
@@ -83,20 +85,20 @@ struct PairingDesk: Sendable {
             return .wait(instead: questions[index].connection)
         }
         let prefix = AddressPrefix(address)
-        history.removeAll { now - $0.time > HostLimits.questionMemory }
-        let recent = history.filter { now - $0.time <= HostLimits.questionAfterlife }
+        history.removeAll { now - $0.time > HostLimits.questionHistory }
+        let recent = history.filter { now - $0.time <= HostLimits.questionGracePeriod }
         guard recent.count(where: { $0.prefix == prefix }) < HostLimits.questionsPerPrefix + 1,
             recent.count < HostLimits.questions * 4
         else { return .busy }
-        // The same machine with another code: what it showed before is shown no more.
+        // The same machine shows another code now, so questions about its earlier one are void.
         var withdrawn = questions.filter { $0.address == address && $0.connection == nil }.map(\.id)
         questions.removeAll { withdrawn.contains($0.id) }
         let own = questions.count { $0.prefix == prefix }
         let isNew = !history.contains { $0.prefix == prefix }
         var evicted: ConnectionID?
         guard own < HostLimits.questionsPerPrefix else { return .busy }
-        if questions.count >= HostLimits.questions - (isNew ? 0 : HostLimits.questionsKept) {
-            guard let index = victim(own: own, now: now) else { return .busy }
+        if questions.count >= HostLimits.questions - (isNew ? 0 : HostLimits.questionsReserved) {
+            guard let index = questionToEvict(own: own, now: now) else { return .busy }
             let question = questions.remove(at: index)
             withdrawn.append(question.id)
             evicted = question.connection
@@ -110,19 +112,21 @@ struct PairingDesk: Sendable {
         return .ask(withdrawn: withdrawn, evicted: evicted)
     }
 
-    /// The question that gives way to one from a prefix that has `own` already: the oldest of the prefix with the most, if that has
-    /// more than both would have then; with as many, only one that has stood for a while.
-    private func victim(own: Int, now: MediaTime) -> Int? {
+    /// The question to withdraw for one from a prefix that has `own` already: the oldest of the prefix that has most.
+    /// If that prefix would have fewer than the new one afterwards, only a question older than
+    /// `HostLimits.questionMinimumTime`.
+    private func questionToEvict(own: Int, now: MediaTime) -> Int? {
         var counts: [AddressPrefix: Int] = [:]
-        // Not one that the person is comparing digits for.
+        // Questions whose digits are being compared stay.
         for question in questions where question.comparing == .asked { counts[question.prefix, default: 0] += 1 }
         guard let most = counts.values.max(), most > own else { return nil }
         let oldest = questions.firstIndex { $0.comparing == .asked && counts[$0.prefix] == most }
         guard most <= own + 1, let oldest else { return oldest }
-        return now - questions[oldest].askedAt >= HostLimits.questionTurn ? oldest : nil
+        return now - questions[oldest].askedAt >= HostLimits.questionMinimumTime ? oldest : nil
     }
 
-    /// The person has decided. Nil where nobody is there to hear it: the answer is kept for a while then, in version 1.
+    /// The person has answered. Nil if no connection waits for the answer; in version 1 the answer is then kept for
+    /// `HostLimits.answerLifetime`.
     mutating func decide(_ id: ConnectionID, accept: Bool, now: MediaTime) -> Decision? {
         guard let index = questions.firstIndex(where: { $0.id == id }) else { return nil }
         if questions[index].code == nil, accept {
@@ -130,7 +134,7 @@ struct PairingDesk: Sendable {
             case .asked:
                 questions[index].comparing = .agreed
                 return .compare(id)
-            // Nobody can have compared what isn't there.
+            // There are no digits yet that the person could have compared.
             case .agreed: return nil
             case .shown: break
             }
@@ -138,21 +142,21 @@ struct PairingDesk: Sendable {
         let question = questions.remove(at: index)
         if let connection = question.connection { return .settled(connection, code: question.code) }
         guard let code = question.code else { return nil }
-        if verdicts.count == HostLimits.verdicts { verdicts.removeFirst() }
-        verdicts.append(
-            Verdict(
+        if storedAnswers.count == HostLimits.storedAnswers { storedAnswers.removeFirst() }
+        storedAnswers.append(
+            StoredAnswer(
                 address: question.address, code: code, accept: accept,
-                expiry: now + HostLimits.verdictTime))
+                expiry: now + HostLimits.answerLifetime))
         return nil
     }
 
-    /// Both screens show the digits: from now on the person's answer is about those.
+    /// Both screens show the digits: the next answer is about those.
     mutating func digitsShown(_ id: ConnectionID) {
         guard let index = questions.firstIndex(where: { $0.id == id }) else { return }
         questions[index].comparing = .shown
     }
 
-    /// A connection has ended. Answers the question that is void by that at once.
+    /// A connection has ended. Returns the question that is void because of it.
     mutating func connectionEnded(_ connection: ConnectionID, now: MediaTime) -> ConnectionID? {
         guard let index = questions.firstIndex(where: { $0.connection == connection }) else { return nil }
         guard questions[index].code != nil else { return questions.remove(at: index).id }
@@ -161,7 +165,7 @@ struct PairingDesk: Sendable {
         return nil
     }
 
-    /// Drops the questions whose viewers haven't come back.
+    /// Drops and returns the questions whose viewers haven't reconnected.
     mutating func expire(now: MediaTime) -> [ConnectionID] {
         let expired = questions.filter { $0.expiry.map { $0 <= now } ?? false }.map(\.id)
         questions.removeAll { expired.contains($0.id) }

@@ -4,7 +4,7 @@ import Testing
 @testable import BeamProtocol
 
 /// A stream goes only where its viewer has proved to be.
-struct AddressProofTests {
+struct AddressValidationTests {
     private static let trust = HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none)
     private static let victim = NetworkAddress(ip: .v4(0xC633_6401), port: 40000)
 
@@ -83,7 +83,7 @@ struct AddressProofTests {
         #expect(host.challenge(session, at: Self.victim) != token)
         host.hello(here.port, bytes: try hello(host, sealer))
         let second = try #require(host.challenge(session, at: here))
-        host.advance(by: AddressProof.lifetime)
+        host.advance(by: AddressValidation.lifetime)
         host.hello(here.port, bytes: try hello(host, sealer, token: second))
         #expect(host.session.statistics.watching == 0, "too late")
         try host.answerChallenge(session, sealer, port: here.port)
@@ -113,7 +113,7 @@ struct AddressProofTests {
         host.hello(Self.victim.port, from: Self.victim.ip, bytes: try hello(host, sealer))
         #expect(host.demands.last?.demand.isWatched == true && host.keyframeRequests.count == 1)
         host.frame(TestFrame.make(1))
-        host.advance(by: AddressProof.lifetime)
+        host.advance(by: AddressValidation.lifetime)
         #expect(host.demands.last?.demand.isWatched == false)
         #expect(host.keyframeRequests.count == 1)
     }

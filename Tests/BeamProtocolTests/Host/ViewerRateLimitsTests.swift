@@ -4,21 +4,21 @@ import Testing
 @testable import BeamProtocol
 
 /// What a viewer may say and ask for: an honest one on the worst network stays far below, and whoever floods is evicted.
-struct ConductTests {
+struct ViewerRateLimitsTests {
     /// Calls `body` so many times a second for so long. Answers when it told to evict, in seconds.
     private func evicted(
-        _ perSecond: Int, seconds: Int, _ body: (inout Conduct, MediaTime) -> Conduct.Verdict
+        _ perSecond: Int, seconds: Int, _ body: (inout ViewerRateLimits, MediaTime) -> ViewerRateLimits.Verdict
     ) -> Double? {
-        var conduct = Conduct()
+        var limits = ViewerRateLimits()
         for step in 0..<perSecond * seconds {
             let now = MediaTime.at(1 + Double(step) / Double(perSecond))
-            if case .evict = body(&conduct, now) { return now.seconds - 1 }
+            if case .evict = body(&limits, now) { return now.seconds - 1 }
         }
         return nil
     }
 
     @Test func reportsAreManyAtMost() {
-        let feedback = { (conduct: inout Conduct, now: MediaTime) in conduct.feedbackCame(now: now) }
+        let feedback = { (limits: inout ViewerRateLimits, now: MediaTime) in limits.feedbackCame(now: now) }
         // A report each 8 ms, and as many requests.
         #expect(evicted(250, seconds: 600, feedback) == nil)
         #expect(evicted(800, seconds: 600, feedback) == nil, "more than is read is no crime yet")
@@ -26,43 +26,43 @@ struct ConductTests {
     }
 
     @Test func whatIsReadIsBounded() {
-        var conduct = Conduct()
-        let read = (0..<2000).count { conduct.feedbackCame(now: .at(1 + Double($0) / 1000)) == .accept }
+        var limits = ViewerRateLimits()
+        let read = (0..<2000).count { limits.feedbackCame(now: .at(1 + Double($0) / 1000)) == .accept }
         #expect((800...910).contains(read), "400 a second and 100 at once: \(read) in 2 s")
     }
 
     @Test func requestsForKeyframesAreRepeatedNoFasterThanAViewerDoes() {
-        let request = { (conduct: inout Conduct, now: MediaTime) in conduct.keyframeRequested(now: now) }
+        let request = { (limits: inout ViewerRateLimits, now: MediaTime) in limits.keyframeRequested(now: now) }
         #expect(evicted(10, seconds: 3600, request) == nil, "an hour without one")
         #expect(evicted(400, seconds: 10, request).map { $0 < 1 } == true)
     }
 
     @Test func keyframesThatOthersPayForHaveABudget() {
-        var conduct = Conduct()
-        let paid = (0..<6000).count { conduct.payKeyframe(now: .at(1 + Double($0) / 100)) }
+        var limits = ViewerRateLimits()
+        let paid = (0..<6000).count { limits.payKeyframe(now: .at(1 + Double($0) / 100)) }
         #expect((30...34).contains(paid), "three, and one each 2 s: \(paid) in a minute")
     }
 
     @Test func whoeverAsksForEverythingAgainIsEvicted() {
         // Half of everything is lost, and half of what is sent again.
-        let unlucky = evicted(100, seconds: 600) { conduct, now in
-            conduct.partsSent(10, now: now)
-            return conduct.partsAsked(10, now: now)
+        let unlucky = evicted(100, seconds: 600) { limits, now in
+            limits.partsSent(10, now: now)
+            return limits.partsRequested(10, now: now)
         }
         #expect(unlucky == nil)
-        let greedy = evicted(100, seconds: 60) { conduct, now in
-            conduct.partsSent(10, now: now)
-            return conduct.partsAsked(1000, now: now)
+        let greedy = evicted(100, seconds: 60) { limits, now in
+            limits.partsSent(10, now: now)
+            return limits.partsRequested(1000, now: now)
         }
         #expect(greedy.map { $0 < 1 } == true)
         // Whatever is asked for in one go, the sum stays small.
-        #expect(evicted(100, seconds: 1) { conduct, now in conduct.partsAsked(.max, now: now) } != nil)
+        #expect(evicted(100, seconds: 1) { limits, now in limits.partsRequested(.max, now: now) } != nil)
     }
 
     @Test func fewThingsThatCannotBeTrueAreForgiven() {
-        #expect(evicted(1, seconds: 600) { conduct, now in conduct.stated(falsehoods: 5, now: now) } == nil)
-        #expect(evicted(100, seconds: 5) { conduct, now in conduct.stated(falsehoods: 30, now: now) } != nil)
-        #expect(evicted(1, seconds: 600) { conduct, now in conduct.stated(falsehoods: 0, now: now) } == nil)
+        #expect(evicted(1, seconds: 600) { limits, now in limits.stated(falseReports: 5, now: now) } == nil)
+        #expect(evicted(100, seconds: 5) { limits, now in limits.stated(falseReports: 30, now: now) } != nil)
+        #expect(evicted(1, seconds: 600) { limits, now in limits.stated(falseReports: 0, now: now) } == nil)
     }
 
     /// A viewer that was evicted stays away for a minute, whatever connection it comes on; then it is let in again.

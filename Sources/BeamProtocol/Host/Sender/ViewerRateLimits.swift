@@ -1,0 +1,97 @@
+import BeamMedia
+
+/// Limits what a viewer may send and request. A viewer that exceeds them is evicted, and both ends are told why.
+///
+/// Each limit is several times what an honest viewer on a bad network needs; the tests on simulated networks check that
+/// honest viewers stay below.
+struct ViewerRateLimits: Sendable {
+    /// What to do with a datagram or request.
+    enum Verdict: Hashable, Sendable {
+        case accept
+        /// Drop it unread.
+        case ignore
+        case evict(reason: String)
+    }
+
+    /// Feedback datagrams a second that are read. An honest viewer sends a report every 8 ms at most, and requests in
+    /// between.
+    private static let feedbackRate = 400
+    /// Datagrams beyond that before eviction: a burst, and a rate a second.
+    private static let excessFeedback = 3000
+    private static let excessFeedbackRate = 500
+    /// Reports that can't be true before eviction: a burst, and a rate a second. A viewer that restarts may send a few.
+    private static let falseStatements = 500
+    private static let falseStatementRate = 10
+    /// Keyframes made for one viewer while others watch: a burst, then one each 2 s.
+    private static let keyframes = 3
+    private static let keyframeInterval = 2
+    /// Keyframe requests before eviction: a burst, and a rate a second. An honest viewer repeats its request every 100
+    /// ms until a keyframe comes.
+    private static let keyframeRequests = 300
+    private static let keyframeRequestRate = 20
+    /// The most parts requested in relation to those sent. At 50 % loss, with each duplicate lost as well, it is 2.
+    private static let mostRequestedRatio = 3
+    /// Fewer requested parts than this aren't judged.
+    private static let fewRequested = 20_000
+    private static let requestedMemory = Duration.seconds(10)
+    /// The longest time without a report from a viewer whose hellos arrive.
+    static let longestSilence = Duration.seconds(60)
+
+    // These buckets count datagrams, statements or requests instead of bytes, hence 8 “bits” each.
+    private var feedback = TokenBucket(capacity: 100, bitsPerSecond: feedbackRate * 8)
+    private var excess = TokenBucket(capacity: excessFeedback, bitsPerSecond: excessFeedbackRate * 8)
+    private var falseReports = TokenBucket(capacity: falseStatements, bitsPerSecond: falseStatementRate * 8)
+    private var keyframeBudget = TokenBucket(capacity: keyframes * keyframeInterval, bitsPerSecond: 8)
+    private var requestBudget = TokenBucket(capacity: keyframeRequests, bitsPerSecond: keyframeRequestRate * 8)
+    private var requestedSince: MediaTime?
+    private var requested = 0
+    private var sent = 0
+
+    /// Counts a feedback datagram.
+    mutating func feedbackCame(now: MediaTime) -> Verdict {
+        if feedback.take(1, now: now) == nil { return .accept }
+        guard excess.take(1, now: now) == nil else { return .evict(reason: "it sent far too many reports") }
+        return .ignore
+    }
+
+    /// Counts reports that can't be true: of parts that were never sent.
+    mutating func stated(falseReports count: Int, now: MediaTime) -> Verdict {
+        guard count > 0 else { return .accept }
+        for _ in 0..<min(count, 100) where falseReports.take(1, now: now) != nil {
+            return .evict(reason: "it acknowledged what was never sent")
+        }
+        return .accept
+    }
+
+    /// Takes a keyframe from the viewer's budget, while others in its layer watch that need none. False if the budget
+    /// is used up.
+    mutating func payKeyframe(now: MediaTime) -> Bool {
+        keyframeBudget.take(Self.keyframeInterval, now: now) == nil
+    }
+
+    /// Counts a keyframe request.
+    mutating func keyframeRequested(now: MediaTime) -> Verdict {
+        requestBudget.take(1, now: now) == nil ? .accept : .evict(reason: "it asked for keyframes without end")
+    }
+
+    /// Counts parts sent for the first time.
+    mutating func partsSent(_ count: Int, now: MediaTime) {
+        begin(now)
+        sent += count
+    }
+
+    /// Counts parts requested again.
+    mutating func partsRequested(_ count: Int, now: MediaTime) -> Verdict {
+        begin(now)
+        requested += min(count, Self.fewRequested)
+        guard requested > Self.fewRequested, requested > sent * Self.mostRequestedRatio else { return .accept }
+        return .evict(reason: "it asked for everything again")
+    }
+
+    private mutating func begin(_ now: MediaTime) {
+        if let requestedSince, now - requestedSince <= Self.requestedMemory { return }
+        requestedSince = now
+        requested /= 2
+        sent /= 2
+    }
+}
