@@ -5,8 +5,8 @@ import Glibc
 
 /// One JSON object a line on standard output, each with `event` and `t` (seconds since the start).
 ///
-/// Nothing waits for the reader (see `QueuedOutput`). A reader that falls behind by more than `limit` misses the oldest
-/// events; `dropped` stands in their place, with their `count`.
+/// `write` doesn't wait for the reader (see `QueuedOutput`). If the reader falls behind by more than `limit`, the oldest events are
+/// replaced by an event `dropped` with their `count`.
 final class EventWriter: Sendable {
     typealias Value = JSONValue
 
@@ -14,7 +14,7 @@ final class EventWriter: Sendable {
     /// Nil: nothing is written.
     private let output: QueuedOutput?
 
-    /// Of the events that wait while nobody reads, in bytes: more than an hour of statistics.
+    /// Limit of the queued events in bytes: more than an hour of statistics.
     private static let limit = 4 << 20
 
     /// Writes nothing unless `isEnabled`.
@@ -32,7 +32,7 @@ final class EventWriter: Sendable {
         output.add(Self.line(event, fields, start))
     }
 
-    /// Waits a bounded time for the events to be written. None is written after that.
+    /// Waits a bounded time until the events are written. Later ones are dropped.
     func close() { output?.close() }
 
     private static func line(_ event: String, _ fields: [String: Value?], _ start: MediaTime) -> [UInt8] {
@@ -51,7 +51,7 @@ final class EventWriter: Sendable {
 }
 
 extension JSONValue {
-    /// Three decimals are enough for anything that is measured here.
+    /// Rounded to three decimals. Also used for values in other units.
     static func milliseconds(_ value: Double) -> Self { .number((value * 1000).rounded() / 1000) }
 
     static func count(_ value: UInt64) -> Self { .number(Double(value)) }

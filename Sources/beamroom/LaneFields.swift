@@ -1,7 +1,7 @@
 import BeamHost
 
 extension HostReport.Lane {
-    /// What the lane's encoder does at the moment, for `stats` and `summary`.
+    /// The current state of a simulcast layer's encoder, for `stats` and `summary`. The field `lane` is the layer's number.
     func fields(number: Int) -> EventWriter.Value {
         let fields: [String: EventWriter.Value?] = [
             "lane": .integer(number), "encoder": encoder.map { .string($0) }, "bitRateLimit": .integer(bitRateLimit),

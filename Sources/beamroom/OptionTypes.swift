@@ -108,7 +108,7 @@ struct WatchTarget: ExpressibleByArgument {
     }
 }
 
-/// How long frames wait to come in step: `auto`, or milliseconds.
+/// The jitter margin of the playout buffer: `auto`, or milliseconds.
 enum PlayoutDelay: ExpressibleByArgument {
     case automatic
     case fixed(Duration)

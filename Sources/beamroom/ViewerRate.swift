@@ -2,7 +2,7 @@ import BeamClock
 import BeamMedia
 import BeamProtocol
 
-/// What one viewer has got in the last second, for `stats` and for the terminal.
+/// One viewer's frame rate and bit rate in the last second, for `stats` and for the terminal.
 struct ViewerRate {
     private let viewer: ViewerFigures
     private let framesPerSecond: Double

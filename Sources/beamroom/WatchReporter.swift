@@ -4,7 +4,7 @@ import BeamViewer
 import Foundation
 import Synchronization
 
-/// Tells the person at the viewer, and whoever reads the JSON events, what happens.
+/// Reports what happens: to the person at the viewer, and as JSON events.
 final class WatchReporter: Sendable {
     private struct State {
         var viewer: Viewer?
@@ -27,7 +27,7 @@ final class WatchReporter: Sendable {
     /// Where the person's answers go.
     func connect(to viewer: Viewer) { state.withLock { $0.viewer = viewer } }
 
-    // MARK: What happens
+    // MARK: Events
 
     func handle(_ notice: ViewerNotice) {
         let console = context.console
@@ -46,14 +46,14 @@ final class WatchReporter: Sendable {
         case .chosen(let name): console.say("Found “\(PeerText.name(name))”.")
         case .firstFrame(let size):
             state.withLock { $0.hasPicture = true }
-            console.say("The picture is there: \(size.width) × \(size.height).")
+            console.say("The first picture is here: \(size.width) × \(size.height).")
             context.events.write(
                 "first-frame",
                 [
                     "ms": .milliseconds(context.events.millisecondsSinceStart), "width": .integer(size.width),
                     "height": .integer(size.height),
                 ])
-        case .resized(let size): console.say("The picture is \(size.width) × \(size.height) now.")
+        case .resized(let size): console.say("The picture is now \(size.width) × \(size.height).")
         case .warning(let text): console.say("Warning: \(text)")
         case .failed(let reason): context.latch.end(.failed(reason))
         }
@@ -66,15 +66,15 @@ final class WatchReporter: Sendable {
         case .connecting(let attempt):
             events.write("connecting", ["attempt": .integer(attempt)])
         case .waitingForPerson(let host):
-            console.say("Asking “\(host)” to let us in: the person there agrees first, then both screens show digits.")
+            console.say("Asking “\(host)” to let you in. When the person there agrees, both screens show digits.")
             events.write("asking", ["name": .string(host)])
         case .hostCallsItself(let name, let known):
             console.say(
-                "“\(known)” calls itself “\(name)” now. To call it that here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
+                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
             )
         case .hostReached: break
         case .waitingForDecision(let code):
-            console.say("Waiting for the host to accept. It shows the same digits: \(code.spaced)")
+            console.say("Waiting for the host to accept. It must show the same digits: \(code.spaced)")
         case .codeNeeded(let host, let wasWrong):
             events.write("code-needed", ["name": .string(host), "wasWrong": .bool(wasWrong)])
             if wasWrong { console.say("That wasn't the code.") }
@@ -102,7 +102,7 @@ final class WatchReporter: Sendable {
                 defer { state.lastReason = reason }
                 return state.lastReason != reason
             }
-            // The same reason once is enough for a person.
+            // A repeated reason is printed once.
             if isNews { console.say("No connection: \(reason). Trying again.") }
             events.write("retry", ["after": .milliseconds(delay.inSeconds), "reason": .string(reason)])
         case .broadcast(let isOn):
@@ -111,17 +111,17 @@ final class WatchReporter: Sendable {
         case .stalled(let duration):
             events.write("stall", ["seconds": .milliseconds(duration.inSeconds)])
         case .mediaReconnecting:
-            console.say("Nothing comes any more. Reconnecting.")
+            console.say("The stream has stopped. Reconnecting.")
             events.write("reconnect", ["what": .string("media")])
         case .mediaResumed:
             console.say("The picture moves again.")
             events.write("resumed")
         case .controlLost(let reason):
-            console.say("The control connection is lost (\(reason)). The picture goes on; reconnecting.")
+            console.say("The control connection was lost (\(reason)). The picture goes on. Reconnecting.")
             events.write("reconnect", ["what": .string("control"), "reason": .string(reason)])
         case .controlRestored:
             state.withLock { $0.lastReason = nil }
-            console.say("The control connection stands again.")
+            console.say("The control connection is restored.")
             events.write("restored")
         }
     }
@@ -133,16 +133,16 @@ final class WatchReporter: Sendable {
         guard TerminalQuestions.hasPerson else {
             if !hasWindow {
                 let names = choices.map { "“\(PeerText.name($0.name))”" }.joined(separator: ", ")
-                context.latch.end(.failed("Several hosts are there: \(names). Say which: `beamroom watch NAME`."))
+                context.latch.end(.failed("Several hosts were found: \(names). Name one: `beamroom watch NAME`."))
             }
             return
         }
-        context.console.say("Several hosts are there:")
+        context.console.say("Several hosts were found:")
         for (index, choice) in choices.enumerated() {
             context.console.say("  \(index + 1)  “\(PeerText.name(choice.name))”  (\(choice.addresses.first ?? ""))")
         }
         terminal.ask(
-            TerminalQuestions.Question(words: "Which one? Its number:") { [self] line in
+            TerminalQuestions.Question(words: "Which one? Type its number:") { [self] line in
                 guard let number = Int(line.trimmingCharacters(in: .whitespaces)), choices.indices.contains(number - 1)
                 else { return .unclear("Please type one of the numbers.") }
                 return .answer { [self] in state.withLock { $0.viewer }?.choose(choices[number - 1]) }
@@ -199,7 +199,7 @@ final class WatchReporter: Sendable {
         ]
     }
 
-    /// The window's closing and the time limit are no failure, unless the host never let anybody in.
+    /// Closing the window and the time limit are failures only if the host has refused this viewer.
     func verdict(_ ending: Ending, _ viewer: Viewer) -> Ending {
         guard ending == .done else { return ending }
         if let refusal = viewer.refusal { return .peerLost(Self.refusal(refusal)) }
