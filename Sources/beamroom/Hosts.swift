@@ -56,7 +56,8 @@ struct Hosts: ParsableCommand {
         }
         if hosts.sorted.isEmpty {
             let seconds = ShareReporter.number(wait)
-            context.console.say("No host found in \(seconds) s. Run `beamroom share` on the machine that you want to watch.")
+            context.console.say(
+                "No host found in \(seconds) s. Run `beamroom share` on the machine that you want to watch.")
         }
     }
 }

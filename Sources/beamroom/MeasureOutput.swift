@@ -91,7 +91,7 @@ struct ScratchDirectory {
         guard mkdtemp(&template) != nil else {
             throw .file(
                 path: parent,
-                reason: "no directory can be made in it (\(String(cString: strerror(errno)))). Set TMPDIR to another one")
+                reason: "no directory can be made in it (\(String(cString: strerror(errno)))). Set another TMPDIR")
         }
         path = String(decoding: template.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
