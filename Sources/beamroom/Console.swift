@@ -4,8 +4,8 @@ import Glibc
 
 /// Messages for people, on standard error: permanent lines, and on a terminal live lines below them.
 ///
-/// No method waits for the terminal (see `QueuedOutput`), so all but `flush` and `close` may be called from any thread, an event loop's
-/// included.
+/// No method waits for the terminal (see `QueuedOutput`), so all but `flush` and `close` may be called from any thread,
+/// an event loop's included.
 final class Console: Sendable {
     /// Limit of the queued output in bytes, some 800 lines.
     private static let limit = 64 << 10
@@ -60,8 +60,8 @@ final class Console: Sendable {
     /// Waits a bounded time until all messages are written. Later ones are dropped.
     func close() { output.close() }
 
-    /// Names come from the network. Characters that move the cursor, change the direction of writing or are invisible must not reach
-    /// the terminal. (`PeerText` already cleans what a peer sends; this catches what was missed.)
+    /// Names come from the network. Characters that move the cursor, change the direction of writing or are invisible
+    /// must not reach the terminal. (`PeerText` already cleans what a peer sends; this catches what was missed.)
     static func printable(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

@@ -64,7 +64,8 @@ extension PairingCode: ExpressibleByArgument {
 
 extension HostSession.Acceptance: ExpressibleByArgument {}
 
-/// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as discovery shows it.
+/// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as
+/// discovery shows it.
 struct WatchTarget: ExpressibleByArgument {
     enum Kind: Equatable {
         case endpoint(Endpoint)

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Asks the person at the host about viewers, one at a time.
 ///
-/// For a viewer of version 2 there are two questions: whether to compare digits with it, and, when both screens show them, whether they
-/// are the same. `TerminalQuestions` decides which answers count.
+/// For a viewer of version 2 there are two questions: whether to compare digits with it, and, when both screens show
+/// them, whether they are the same. `TerminalQuestions` decides which answers count.
 final class PairingPrompt: Sendable {
     private enum Subject {
         /// An older app, which shows this code.
@@ -108,8 +108,8 @@ final class PairingPrompt: Sendable {
         if !isAsked { refuseAll() }
     }
 
-    /// Nil while the person has nothing to answer. The name has a line of its own that begins with spaces, so that no name can look like a
-    /// question.
+    /// Nil while the person has nothing to answer. The name has a line of its own that begins with spaces, so that no
+    /// name can look like a question.
     private static func words(_ question: Question) -> String? {
         var who = "    \(question.visitor)"
         if question.visitor.isNamesake { who += "\n    This is not the known device of that name, but another one." }

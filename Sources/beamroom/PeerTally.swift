@@ -1,8 +1,8 @@
 import BeamMedia
 import BeamProtocol
 
-/// Limits the reports about events that anybody on the network can cause as often as they like. In each period the first few of a kind
-/// are reported one by one, and all of them are summed up at its end.
+/// Limits the reports about events that anybody on the network can cause as often as they like. In each period the
+/// first few of a kind are reported one by one, and all of them are summed up at its end.
 ///
 /// The time is passed in. `mostAddresses` bounds the memory of each kind.
 struct PeerTally {

@@ -3,11 +3,11 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Lines for a file descriptor, written by a thread of its own. Adding a line waits only for a lock that is held for microseconds, never for
-/// the terminal, the pipe or the disk behind the descriptor.
+/// Lines for a file descriptor, written by a thread of its own. Adding a line waits only for a lock that is held for
+/// microseconds, never for the terminal, the pipe or the disk behind the descriptor.
 ///
-/// The queue is limited in bytes. When it is full the oldest lines are left out, and their number is written in their place. If a write
-/// fails (disk full, reader gone), its lines are lost and counted, and the output goes on.
+/// The queue is limited in bytes. When it is full the oldest lines are left out, and their number is written in their
+/// place. If a write fails (disk full, reader gone), its lines are lost and counted, and the output goes on.
 final class QueuedOutput: Sendable {
     /// Erases that many live lines, from the last one up, each from its first column to its end (ECMA-48, 8.3.22 and 8.3.41).
     private static func erasing(_ lines: Int) -> [UInt8] {

@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Lines that a person types on standard input, read by a thread of its own. Text typed before a question was shown must not answer it:
-/// `discardTyped` discards it, whether the terminal, the pipe or this object holds it.
+/// Lines that a person types on standard input, read by a thread of its own. Text typed before a question was shown
+/// must not answer it: `discardTyped` discards it, whether the terminal, the pipe or this object holds it.
 final class TerminalInput: Sendable {
     private struct State {
         /// Counts the calls of `discardTyped`: lines from earlier epochs don't count.
@@ -19,8 +19,8 @@ final class TerminalInput: Sendable {
 
     private let state = Mutex(State())
 
-    /// Begins to read; later calls do nothing. `onLine` and `onEnd` are called on the reading thread. Reading can't be cancelled: the thread
-    /// runs until the program ends.
+    /// Begins to read; later calls do nothing. `onLine` and `onEnd` are called on the reading thread. Reading can't be
+    /// cancelled: the thread runs until the program ends.
     func start(onLine: @escaping @Sendable (String) -> Void, onEnd: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in
             defer { state.isReading = true }

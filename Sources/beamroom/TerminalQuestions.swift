@@ -3,9 +3,10 @@ import Synchronization
 
 /// Asks the person at the terminal: one question at a time on standard error. The answer is a line on standard input.
 ///
-/// No call waits for the person: questions are asked from any thread, and answered on the reading thread. Text that was typed before a
-/// question was shown doesn't answer it. Nor does text that was typed within a second after another question was shown, because it may be
-/// meant for that one: otherwise a viewer that comes or goes at the right moment would get somebody else's answer.
+/// No call waits for the person: questions are asked from any thread, and answered on the reading thread. Text that was
+/// typed before a question was shown doesn't answer it. Nor does text that was typed within a second after another
+/// question was shown, because it may be meant for that one: otherwise a viewer that comes or goes at the right moment
+/// would get somebody else's answer.
 final class TerminalQuestions: Sendable {
     /// The text of a question, and how to interpret a line.
     struct Question: Sendable {
