@@ -38,7 +38,7 @@ final class EventWriter: Sendable {
     private static func line(_ event: String, _ fields: [String: Value?], _ start: MediaTime) -> [UInt8] {
         var object = fields.compactMapValues { $0 }
         object["event"] = .string(event)
-        object["t"] = .milliseconds((MediaTime.now - start).inMilliseconds / 1000)
+        object["t"] = .rounded((MediaTime.now - start).inMilliseconds / 1000)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Every number is finite and every key a string: encoding cannot fail.
@@ -51,8 +51,8 @@ final class EventWriter: Sendable {
 }
 
 extension JSONValue {
-    /// Rounded to three decimals. Also used for values in other units.
-    static func milliseconds(_ value: Double) -> Self { .number((value * 1000).rounded() / 1000) }
+    /// Rounded to three decimals, which is enough for every measured value.
+    static func rounded(_ value: Double) -> Self { .number((value * 1000).rounded() / 1000) }
 
     static func count(_ value: UInt64) -> Self { .number(Double(value)) }
 
@@ -63,7 +63,7 @@ extension JSONValue {
         return .object(
             known.mapValues {
                 .object([
-                    "median": .milliseconds($0.median), "p95": .milliseconds($0.p95), "max": .milliseconds($0.max),
+                    "median": .rounded($0.median), "p95": .rounded($0.p95), "max": .rounded($0.max),
                 ])
             })
     }

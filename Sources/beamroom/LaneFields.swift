@@ -5,7 +5,7 @@ extension HostReport.Lane {
     func fields(number: Int) -> EventWriter.Value {
         let fields: [String: EventWriter.Value?] = [
             "lane": .integer(number), "encoder": encoder.map { .string($0) }, "bitRateLimit": .integer(bitRateLimit),
-            "pathBound": .bool(isPathBound), "frameRateLimit": .milliseconds(frameRateLimit),
+            "pathBound": .bool(isPathBound), "frameRateLimit": .rounded(frameRateLimit),
             "sentSize": .string(sentSize.description), "quantiser": quantiser.map { .integer($0) },
         ]
         return .object(fields.compactMapValues { $0 })

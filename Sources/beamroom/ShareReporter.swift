@@ -327,14 +327,14 @@ final class ShareReporter: Sendable {
         _ report: HostReport, framesPerSecond: Double, bitsPerSecond: Double
     ) -> [String: EventWriter.Value?] {
         [
-            "fps": .milliseconds(framesPerSecond), "kbps": .milliseconds(bitsPerSecond / 1000),
+            "fps": .rounded(framesPerSecond), "kbps": .rounded(bitsPerSecond / 1000),
             "frames": .count(report.session.frames), "bytes": .count(report.session.bytes),
             "viewers": .integer(report.session.viewers), "keyframes": .count(report.session.keyframes),
             "captured": .count(report.captured), "encoded": .count(report.encoded),
             "replaced": .count(report.replaced), "datagrams": .count(report.session.datagrams),
             "dropped": .count(report.session.dropped), "retransmitted": .count(report.session.repairs),
             "parity": .count(report.session.parity), "keyframesWanted": .count(report.session.keyframesWanted),
-            "pathKbps": report.session.pathRate.map { .milliseconds(Double($0) / 1000) },
+            "pathKbps": report.session.pathRate.map { .rounded(Double($0) / 1000) },
             "width": .integer(report.size.width),
             "height": .integer(report.size.height),
             "recorded": report.recording.map { .count($0.frames) },

@@ -50,7 +50,7 @@ final class WatchReporter: Sendable {
             context.events.write(
                 "first-frame",
                 [
-                    "ms": .milliseconds(context.events.millisecondsSinceStart), "width": .integer(size.width),
+                    "ms": .rounded(context.events.millisecondsSinceStart), "width": .integer(size.width),
                     "height": .integer(size.height),
                 ])
         case .resized(let size): console.say("The picture is now \(size.width) × \(size.height).")
@@ -104,12 +104,12 @@ final class WatchReporter: Sendable {
             }
             // A repeated reason is printed once.
             if isNews { console.say("No connection: \(reason). Trying again.") }
-            events.write("retry", ["after": .milliseconds(delay.inSeconds), "reason": .string(reason)])
+            events.write("retry", ["after": .rounded(delay.inSeconds), "reason": .string(reason)])
         case .broadcast(let isOn):
             console.say(isOn ? "The host is sharing." : "The host has stopped sharing. Waiting for it to start again.")
             events.write("broadcast", ["on": .bool(isOn)])
         case .stalled(let duration):
-            events.write("stall", ["seconds": .milliseconds(duration.inSeconds)])
+            events.write("stall", ["seconds": .rounded(duration.inSeconds)])
         case .mediaReconnecting:
             console.say("The stream has stopped. Reconnecting.")
             events.write("reconnect", ["what": .string("media")])
@@ -179,7 +179,7 @@ final class WatchReporter: Sendable {
 
     private func fields(_ report: ViewerReport) -> [String: EventWriter.Value?] {
         [
-            "fps": .milliseconds(report.framesPerSecond), "kbps": .milliseconds(report.bitsPerSecond / 1000),
+            "fps": .rounded(report.framesPerSecond), "kbps": .rounded(report.bitsPerSecond / 1000),
             "frames": .count(report.decoded), "bytes": .count(report.session.bytes),
             "keyframes": .count(report.session.keyframes), "shown": .count(report.shown),
             "replaced": .count(report.replaced), "datagrams": .count(report.session.datagrams),
@@ -188,14 +188,14 @@ final class WatchReporter: Sendable {
             "missed": .count(report.session.missed),
             "retransmitted": .count(report.session.resent), "repaired": .count(report.session.repaired),
             "keyframesRequested": .count(report.session.keyframesRequested),
-            "estimatedKbps": report.session.estimatedRate.map { .milliseconds(Double($0) / 1000) },
-            "usedKbps": report.session.usedRate.map { .milliseconds(Double($0) / 1000) },
-            "bufferMs": .milliseconds(report.session.buffer.inMilliseconds),
+            "estimatedKbps": report.session.estimatedRate.map { .rounded(Double($0) / 1000) },
+            "usedKbps": report.session.usedRate.map { .rounded(Double($0) / 1000) },
+            "bufferMs": .rounded(report.session.buffer.inMilliseconds),
             "decoder": report.decoder.map { .string($0) },
             "width": report.size.map { .integer($0.width) }, "height": report.size.map { .integer($0.height) },
             "latencyMs": .latencies(Dictionary(uniqueKeysWithValues: report.times.map { ($0.rawValue, $1) })),
-            "rttMs": report.session.roundTrip.map { .milliseconds($0.inMilliseconds) },
-            "clockErrorMs": report.session.clockError.map { .milliseconds($0.inMilliseconds) },
+            "rttMs": report.session.roundTrip.map { .rounded($0.inMilliseconds) },
+            "clockErrorMs": report.session.clockError.map { .rounded($0.inMilliseconds) },
         ]
     }
 
