@@ -74,8 +74,8 @@ def ip(*words, at=None):
 class Netem(Between):
     """A bridge in a namespace of its own, with netem, and tbf behind it, on both its sides.
 
-    In the middle and not at the ends, because there each packet has become one packet: a queue at an end would still
-    lose dozens at once that the kernel segments later.
+    In the middle and not at the ends: a queue at an end holds segments that the kernel splits later, so it would lose
+    dozens of packets at once.
     """
 
     kind = "netem"

@@ -24,7 +24,7 @@ def socket_in(pid):
     made = []
 
     def make():
-        # A separate thread enters the namespace, because it can't return from it.
+        # A separate thread enters the namespace, so that the calling thread stays in its own.
         with open(f"/proc/{pid}/ns/net") as file:
             if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET) != 0:
                 return
