@@ -1,4 +1,4 @@
-"""What Scripts/bench hands its subcommands to."""
+"""Runs the subcommands of Scripts/bench."""
 
 import importlib
 import pathlib
@@ -16,7 +16,7 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        # What a person can do something about is a sentence; anything else is a mistake of these scripts.
+        # An error that a person can fix is printed as a sentence; any other one is a bug and gets a trace.
         if not getattr(error, "is_for_people", False):
             raise
         sys.exit(str(error))

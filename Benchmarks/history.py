@@ -1,4 +1,4 @@
-"""Scripts/bench history: how the figures went, newest last."""
+"""Scripts/bench history: the figures over time, newest last."""
 
 import argparse
 import sys
@@ -87,7 +87,7 @@ def show(kind, figures, count, pattern):
         script = "Scripts/netlab" if kind == "netlab" else f"Scripts/bench {kind}"
         return print(f"There is no history of {kind} yet: {script} begins it.", file=sys.stderr)
     newest = entries[-1]
-    # Figures of another machine say nothing about this one's.
+    # Figures of different machines can't be compared.
     same = [entry for entry in entries if results.is_same(entry["machine"], newest["machine"])][-count:]
     print(f"{kind}: {results.describe(newest['machine'])}")
     measured = [{name: value for name, value, _ in figures(entry)} for entry in same]

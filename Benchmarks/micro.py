@@ -32,7 +32,7 @@ def build(installs):
 
 
 def per_datagram(benchmarks):
-    """What each further datagram of a frame allocates: pairs of benchmarks that differ in the frame's length only."""
+    """Allocations for each further datagram of a frame, from pairs of benchmarks with different frame lengths."""
     slopes = {}
     for short in benchmarks:
         if not short["name"].endswith(" 20 kB"):
@@ -74,6 +74,6 @@ def run(arguments):
         one["iterations"] = round(one["iterations"])
     entry = results.entry(benchmarks=measured, allocations_per_datagram=per_datagram(measured))
     show(entry)
-    # A part of the benchmarks is no entry that others could be compared with.
+    # A run of only some benchmarks isn't added to the history, because others couldn't be compared with it.
     if not options.no_history and not options.filter:
         results.append("micro", entry)

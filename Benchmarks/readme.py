@@ -1,5 +1,5 @@
-"""Scripts/bench readme: the figures in README and in the pages on performance and networks, from the newest runs that
-have them.
+"""Scripts/bench readme: writes the figures in README and in the pages on performance and networks, from the newest runs
+that have them.
 """
 
 import argparse
@@ -22,7 +22,7 @@ class Trouble(Exception):
 
 
 def newest_glass(systems):
-    """The last entry with all those systems at 1080p60."""
+    """The newest entry with all those systems at 1080p60."""
     for entry in reversed(results.read("glass")):
         if set(systems) <= set(entry["tables"].get("1080p60", {}).get("systems", {})):
             return entry
@@ -34,7 +34,7 @@ def row(cells):
 
 
 def peers_text():
-    """README's table: what a person notices, beside others."""
+    """README's table: the main figures beside other systems."""
     entry = newest_glass(SYSTEMS)
     if entry is None:
         return ""
@@ -66,7 +66,7 @@ def source(entry):
 
 
 def stages_text():
-    """The page on performance: where the time goes."""
+    """The figures of the page on performance."""
     parts = []
     entry = newest_glass(["beamroom"])
     if entry:
@@ -90,7 +90,7 @@ def stages_text():
 
 
 def newest_networks():
-    """The last entry with every network: of BeamRoom and ffplay side by side, or else of BeamRoom alone."""
+    """The newest entry with every network: of BeamRoom and ffplay, otherwise of BeamRoom alone."""
     entries = results.read("netlab")
     for systems in (("beamroom", "ffplay"), ("beamroom",)):
         for entry in reversed(entries):
@@ -100,7 +100,7 @@ def newest_networks():
 
 
 def networks_text():
-    """The page on networks: how whole and live the picture stayed, and whether what was aimed at is reached."""
+    """The figures of the page on networks: the table, and whether each aim is reached."""
     entry, systems = newest_networks()
     if entry is None:
         print("No run of Scripts/netlab over all its networks is in the history: its table in Networks.md stays empty.",
@@ -134,14 +134,14 @@ def moving_table(entry, systems):
 
 
 def aims_table(entry, systems):
-    """What issue 5 wants of each network; where it isn't reached, it says so."""
+    """The aims of issue 5 for each network. Those that aren't reached are marked."""
     cells = {system: {(aim.network, aim.words): aim.row(True)[2] for aim in aims.of(entry, system)}
              for system in systems}
     lines = [row(["network", "aim", "wanted", *(report.TITLES[system] for system in systems)]),
              row(["---"] * (3 + len(systems)))]
     last = None
     for aim in aims.of(entry):
-        # Without a limit it is compared with something that wasn't measured.
+        # No limit: it would be compared with something that wasn't measured.
         if aim.limit is None:
             continue
         found = [cells[system].get((aim.network, aim.words), "–") for system in systems]

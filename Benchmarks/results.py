@@ -1,4 +1,4 @@
-"""Where results are kept: one JSON line a run, with the commit and the machine they are from."""
+"""The stored results: one JSON line a run, with its commit and machine."""
 
 import datetime
 import json
@@ -12,7 +12,7 @@ HISTORY = ROOT / "Benchmarks" / "history"
 
 
 def machine():
-    """What a figure depends on and a reader can compare."""
+    """The properties of the machine that figures depend on."""
     cpu = "unknown"
     for line in open("/proc/cpuinfo"):
         if line.startswith("model name"):
@@ -28,7 +28,7 @@ def describe(machine):
 
 
 def is_same(one, other):
-    """Another kernel or some more memory doesn't make another machine."""
+    """Whether two entries are of one machine, whatever its kernel and memory."""
     return (one["cpu"], one["cores"]) == (other["cpu"], other["cores"])
 
 
@@ -45,7 +45,7 @@ def entry(**results):
 
 
 def read(kind):
-    """Every entry of `micro`, `glass` or `netlab`, oldest first."""
+    """Every entry of one kind (`micro`, `glass`, `netlab` or `crowd`), oldest first."""
     path = HISTORY / f"{kind}.jsonl"
     if not path.exists():
         return []
@@ -59,13 +59,13 @@ def append(kind, entry):
 
 
 def median(values):
-    """Of the values that there are; None of none."""
+    """The median of the values that aren't None; None if there are none."""
     values = [value for value in values if value is not None]
     return statistics.median(values) if values else None
 
 
 def table(rows, head):
-    """Columns as wide as what is in them; the first to the left, the others to the right."""
+    """A table with columns as wide as their content; the first aligned left, the others right."""
     cells = [head] + [[cell if isinstance(cell, str) else "–" if cell is None else str(cell) for cell in row]
                       for row in rows]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]

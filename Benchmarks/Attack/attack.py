@@ -1,4 +1,4 @@
-"""Scripts/attack: plays attacks against a fresh host and viewer, and says what came of each."""
+"""Scripts/attack: runs attacks against a new host and viewer, and prints the result of each."""
 
 import argparse
 import dataclasses
@@ -16,7 +16,7 @@ PAGE = ROOT / "Sources/beamroom/beamroom.docc/Attacks.md"
 BEGIN = "<!-- results: written by Scripts/attack --page -->"
 END = "<!-- end of results -->"
 MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies")
-# For attackers with addresses on a network of their own: two prefixes of IPv6, on the private network's loopback.
+# IPv6 addresses of attackers, of two prefixes, on the private network's loopback.
 ADDRESSES = ["fd77:1::1/64", *(f"fd77:2::{number:x}/64" for number in range(1, 65)), "fd77:3::1/64"]
 
 
@@ -39,11 +39,11 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-# --- Where it is played ----------------------------------------------------------------------------------------------
+# --- The private network ---------------------------------------------------------------------------------------------
 
 
 def isolated(command):
-    """The command in a network and among processes of its own: both end with it. None where that isn't allowed."""
+    """The command in new network and process namespaces, which end with it. None if they aren't allowed."""
     words = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
         words += ["--user", "--map-root-user"]
@@ -53,20 +53,20 @@ def isolated(command):
 
 
 def go_inside(arguments):
-    """Plays everything in a network of its own where that is possible, so that no datagram of it gets elsewhere."""
+    """Runs everything in a private network if possible, so that no datagram leaves it."""
     command = [sys.executable, "-B", str(pathlib.Path(__file__).resolve()), "--inside", *arguments]
     own = isolated(command)
     environment = dict(os.environ, BEAMROOM_ATTACK_NETWORK="own" if own else "shared")
     if not own:
         print("No network of its own on this machine: the attacks go over its loopback.", file=sys.stderr)
-    # Should this here be killed, nothing is left behind.
+    # If this process is killed, the child is killed too.
     process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *(own or command)], env=environment,
                                start_new_session=True)
 
     asked = []
 
     def end(*_):
-        # At the first signal it puts away what it has made; at a second one no more. unshare itself holds signals back.
+        # The first signal lets the attacks clean up, the second kills them. unshare blocks signals: its child gets it.
         if asked:
             process.kill()
         elif own:
@@ -87,7 +87,7 @@ def prepare_network():
         subprocess.run(["ip", "-6", "address", "add", address, "dev", "lo", "nodad"], capture_output=True)
 
 
-# --- What is printed -------------------------------------------------------------------------------------------------
+# --- Output ----------------------------------------------------------------------------------------------------------
 
 
 def number(value, digits=0, unit=""):
@@ -148,7 +148,7 @@ def machine():
             "commit": commit.stdout.strip() or "unknown", "date": date.stdout.strip()}
 
 
-# --- The whole -------------------------------------------------------------------------------------------------------
+# --- Running ---------------------------------------------------------------------------------------------------------
 
 
 def choose(options):

@@ -1,4 +1,4 @@
-"""A host of the attacker's own: it takes a viewer's connection, and says what no honest host would."""
+"""The attacker's host: it accepts a viewer's connection, and breaks the rules of the protocol."""
 
 import os
 import select
@@ -18,7 +18,7 @@ def server_context(identity):
     context.set_min_proto_version(SSL.TLS1_3_VERSION)
     context.use_certificate_file(identity.certificate_file)
     context.use_privatekey_file(identity.key_file)
-    # Any certificate will do: what counts is whose it is.
+    # Any certificate is accepted; the attack checks the key.
     context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, lambda *_: True)
     context.set_alpn_select_callback(lambda _, offered: b"beamroom/2" if b"beamroom/2" in offered else offered[0])
     return context
@@ -54,13 +54,13 @@ class Connection:
         self.send_raw(wire.framed(message), timeout)
 
     def send_raw(self, data, timeout=5):
-        """Everything, or TimeoutError when the viewer takes nothing for so long."""
+        """Sends everything; TimeoutError if the viewer reads nothing for that long."""
         view = memoryview(data)
         while view:
             view = view[self._patiently(self.tls.send, bytes(view[:65536]), timeout=timeout):]
 
     def read(self, timeout=5):
-        """The next message; None if none came in the time."""
+        """The next message; None after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
             if len(self.buffer) >= 4:
@@ -85,7 +85,7 @@ class Connection:
 
 
 class FalseHost:
-    """Listens at a port of its own. `body(host, connection)` runs for each connection, in a thread of its own."""
+    """Listens on a free port. `body(host, connection)` runs for each connection, in its own thread."""
 
     def __init__(self, identity, body, name="desk", methods=wire.OPEN, address="127.0.0.1", trusted=False):
         self.identity, self.body, self.name, self.methods = identity, body, name, methods
@@ -109,7 +109,7 @@ class FalseHost:
 
     def __exit__(self, *_):
         self.is_over.set()
-        # Shutting down wakes the thread that accepts.
+        # shutdown() wakes the thread in accept().
         try:
             self.listener.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -136,10 +136,10 @@ class FalseHost:
             self.troubles.append(error)
             raw.close()
 
-    # --- What most bodies begin with
+    # --- Common beginnings of bodies
 
     def greet(self, connection):
-        """Takes the viewer's hello and welcomes it; answers its name and the welcome's nonce."""
+        """Receives the viewer's hello and sends the welcome; returns its name and the welcome's nonce."""
         message = connection.wait_for(wire.HELLO)
         if message is None:
             raise Refused("no hello")
@@ -148,10 +148,10 @@ class FalseHost:
         return message[17:], nonce
 
     def admit(self, connection):
-        """Lets a viewer in that was welcomed, and waits until it has said where its pictures are to go."""
+        """Admits a viewer that was welcomed, and waits until its hello has named the address for its pictures."""
         if connection.wait_for(wire.JOIN) is None:
             raise Refused("it doesn't join")
-        # What an earlier session of the viewer said may have come from a socket that is closed by now.
+        # Hellos of an earlier session may have come from a socket that is closed now.
         self.media.setblocking(False)
         try:
             while self.media.recv(2048):
@@ -166,7 +166,7 @@ class FalseHost:
         self.media.setblocking(False)
 
     def answer(self, connection, timeout=0, pong=None):
-        """Answers pings as an honest host does; `pong`, if given, is the clock to name instead."""
+        """Answers pings as an honest host does; `pong`, if given, replaces the clock."""
         message = connection.read(timeout)
         while message is not None:
             if message[0] == wire.PING:
@@ -176,7 +176,7 @@ class FalseHost:
             message = connection.read(0)
 
     def datagram(self, kind, plaintext):
-        """Sealed with the media key, and sent to the viewer."""
+        """Seals with the media key, and sends to the viewer."""
         sealed = self.media_key.seal(kind, self.counter, plaintext)
         self.counter += 1
         try:

@@ -1,4 +1,4 @@
-"""Floods: much of what costs the host more than the attacker."""
+"""Floods: traffic that costs the host more than the attacker."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ from peer import Peer, Refused, Watcher, connect
 
 
 class Forged(Attack):
-    """Somebody sends the media port 20,000 datagrams a second that look sealed and aren't."""
+    """An unknown peer sends the media port 20,000 datagrams a second that look sealed and aren't."""
 
     name = "forged-datagrams"
 
@@ -28,7 +28,7 @@ class Forged(Attack):
         media.bind(("127.0.7.1", 0))
         while time.monotonic() < begin + seconds:
             for _ in range(rate // 200):
-                # The keys in use have small numbers.
+                # The numbers of the keys in use are small.
                 header = struct.pack(">BBHQ", (wire.HELLO_DATAGRAM, wire.FEEDBACK)[count & 1], 0, count % 4, count)
                 try:
                     media.sendto(header + bytes(64), ("127.0.0.1", port))
@@ -40,7 +40,7 @@ class Forged(Attack):
 
 
 class Replayed(Attack):
-    """An authentic feedback with a wish for a keyframe is sent again 20,000 times a second, from elsewhere."""
+    """Authentic feedback with a keyframe request is replayed 20,000 times a second, from another address."""
 
     name = "replayed-datagrams"
 
@@ -68,7 +68,7 @@ class Replayed(Attack):
         media = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         media.bind(("127.0.7.1", 0))
         media.setblocking(False)
-        # The first hello from here would be the authentic one, held back: that is another row.
+        # Only the feedback: the hello was never sent, so the host would take it for a new one. That is another attack.
         media.sendto(datagrams[0], ("127.0.0.1", port))
         while time.monotonic() < begin + seconds:
             for _ in range(100):
@@ -84,7 +84,7 @@ class Replayed(Attack):
 
 
 class Authentic(Attack):
-    """A let-in viewer sends 10,000 authentic datagrams a second: hellos, and requests for everything again."""
+    """An admitted viewer sends 10,000 authentic datagrams a second: hellos, and requests for all parts."""
 
     name = "authentic-datagrams"
 
@@ -115,7 +115,7 @@ class Authentic(Attack):
 
 
 class Handshakes(Attack):
-    """TLS handshakes with certificates come from 8 addresses as fast as two processes make them, and say nothing."""
+    """Two processes make TLS handshakes with certificates from 8 addresses as fast as they can, and stay silent."""
 
     name = "handshake-flood"
 
@@ -141,7 +141,7 @@ class Handshakes(Attack):
 
 
 class Churn(Attack):
-    """A let-in device joins and leaves 100 times a second: each time a new media key, and perhaps a keyframe."""
+    """An admitted device joins and leaves 100 times a second; each time needs a new media key, perhaps a keyframe."""
 
     name = "join-and-leave"
 
@@ -174,10 +174,10 @@ class Churn(Attack):
 
 
 class SilentGuests(Attack):
-    """Guests with a new key each join 3 times a second, prove their address, say nothing more, and leave after a second."""
+    """Three guests a second join, each with a new key, prove their address, stay silent, and leave after a second."""
 
     name = "silent-guests"
-    # What guests may hold in all is used up once, at the beginning.
+    # The budget of all guests together is used up once, at the beginning.
     slow_seconds = 1
 
     def play(self, lab, row):
@@ -212,7 +212,7 @@ class SilentGuests(Attack):
 
 
 class SilentKeys(Attack):
-    """A let-in device takes the stream with 20 instances and never says that it has the new media key."""
+    """An admitted device takes the stream with 20 instances and never confirms a new media key."""
 
     name = "unanswered-keys"
 
@@ -238,7 +238,7 @@ class SilentKeys(Attack):
 
 
 class LongLines(Attack):
-    """Version 1 connections send lines without an end, and garbage, from 4 addresses."""
+    """Version 1 connections from 4 addresses send lines without an end, and random bytes."""
 
     name = "long-lines"
 
@@ -265,7 +265,7 @@ class LongLines(Attack):
 
 
 class GuessedCodes(Attack):
-    """16 connections at a time prove wrong codes as fast as the host lets them."""
+    """16 connections at a time try wrong codes as fast as the host allows."""
 
     name = "parallel-codes"
 
@@ -274,7 +274,7 @@ class GuessedCodes(Attack):
             with Apart(self.flood, scene, lab.seconds(8, 4)) as attacker:
                 begun, answered, waits = attacker.result()
             row.words = f"{begun} tries, {answered} looked at, {waits} told to wait"
-            # Five are free; the next may come after 1, 2, 4 … s.
+            # Five tries are free; the next are allowed after 1, 2, 4 … s.
             if answered > 5 + 4:
                 row.came = "in"
 

@@ -1,4 +1,4 @@
-"""H.264 of the attacker's own making: small pictures that decode, and pictures that cost memory to decode."""
+"""The attacker's H.264: small valid pictures, and pictures that take much memory to decode."""
 
 import dataclasses
 import struct
@@ -7,7 +7,7 @@ import subprocess
 
 @dataclasses.dataclass
 class Picture:
-    """An access unit: parameter sets (of a keyframe only), and the rest with each NAL unit's length in front."""
+    """An access unit: parameter sets (of a keyframe only), and the other NAL units with their lengths in front."""
     config: bytes
     data: bytes
     width: int
@@ -15,7 +15,7 @@ class Picture:
 
 
 def nal_units(stream):
-    """Of Annex B bytes, without start codes."""
+    """The NAL units of Annex B bytes, without start codes."""
     starts, at = [], stream.find(b"\0\0\1")
     while at >= 0:
         starts.append(at)
@@ -25,7 +25,7 @@ def nal_units(stream):
 
 
 def pictures(stream, width, height):
-    """The access units of Annex B bytes with one slice in each picture."""
+    """The access units of Annex B bytes that have one slice in each picture."""
     found, sps, pps, rest = [], [], [], b""
     for unit in nal_units(stream):
         kind = unit[0] & 31
@@ -64,5 +64,5 @@ def small(count=30):
 
 
 def large(count=20):
-    """8192 × 4352 with 16 references: some 100 kB, of which each decoded picture takes 53 MB."""
+    """8192 × 4352 with 16 references: some 100 kB. Each decoded picture takes 53 MB."""
     return encoded("8192x4352", count, "color=c=gray:", 16, ":level=6.2")

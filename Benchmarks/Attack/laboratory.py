@@ -1,4 +1,4 @@
-"""Where attacks are played: a fresh host and an honest viewer for each, what the viewer got, and the verdict."""
+"""Runs attacks: a new host and an honest viewer for each, what the viewer received, and the verdict."""
 
 import contextlib
 import dataclasses
@@ -16,17 +16,17 @@ from peer import Peer
 from programs import Program, free_port
 
 CODE = "482913"
-# What issue 12 aims at.
+# Limits from issue 12: MB, frames a second, ms.
 MOST_MEGABYTES = 256
 LEAST_FRAMES = 57
 MOST_LATENCY = 50
-# Of what the viewer gets undisturbed: where the machine is too busy for 60, that is what can be asked for.
+# Share of the undisturbed rate that is required on a machine that doesn't reach 60.
 LEAST_RATIO = 0.95
 
 
 @dataclasses.dataclass
 class Row:
-    """What came of one attack."""
+    """The result of one attack."""
     name: str
     tried: str
     came: str = "nothing"
@@ -40,7 +40,7 @@ class Row:
     host_processor: float = None
     viewer_processor: float = None
     seconds: float = None
-    # No picture for two seconds on end.
+    # No picture for two seconds.
     froze: bool = False
     # The honest viewer's frames, second by second.
     rates: list = dataclasses.field(default_factory=list)
@@ -51,7 +51,7 @@ class Row:
 
 
 class Verdict(Exception):
-    """Ends an attack early: it got in, or whatever `came` says."""
+    """Ends an attack early, with `came` as its result."""
 
     def __init__(self, came, words):
         super().__init__(words)
@@ -59,23 +59,23 @@ class Verdict(Exception):
 
 
 class NotPlayed(Exception):
-    """The attack can't be played here, or the program offers nothing to play it against."""
+    """This machine or this program lacks something that the attack needs."""
 
 
 class Attack:
     """One attack. The docstring's first sentence is the row's text."""
 
     name = ""
-    # In the short form, too.
+    # Also run in the short form.
     short = False
-    # False where the honest viewer's pictures aren't judged: it is the one that is attacked, or is to lose them.
+    # False if the honest viewer's pictures aren't judged, because the attack is on it, or is to stop them.
     judges_pictures = True
-    # Seconds with too few frames that are allowed: a viewer that lies is found out within one, which may touch two
-    # of those that the viewer counts.
+    # Allowed seconds with too few frames: a viewer that lies is detected within one, which may overlap two of the
+    # honest viewer's seconds.
     slow_seconds = 0
 
     def play(self, lab, row):
-        """Plays it; fills `row.words`, and sets `row.came` or raises Verdict if it worked."""
+        """Runs the attack and fills `row.words`. If it worked, sets `row.came` or raises Verdict."""
         raise NotImplementedError
 
     @classmethod
@@ -84,7 +84,7 @@ class Attack:
 
 
 class Apart:
-    """A function in a process of its own, so that an attack's work doesn't slow down what measures it."""
+    """Runs a function in a process of its own, so that the attack doesn't slow down the measurement."""
 
     def __init__(self, function, *arguments):
         self.results = multiprocessing.get_context("fork").SimpleQueue()
@@ -94,14 +94,14 @@ class Apart:
 
     def _run(self, function, arguments):
         try:
-            # Who attacks leaves the honest ones their share of the machine.
+            # The attacker must not take processor time from host and honest viewer.
             os.nice(5)
             self.results.put(function(*arguments))
         except BaseException:
             self.results.put(RuntimeError(traceback.format_exc()))
 
     def result(self, timeout=60):
-        """What the function answered."""
+        """The function's result."""
         deadline = time.monotonic() + timeout
         while self.results.empty():
             if time.monotonic() > deadline or (not self.process.is_alive() and self.results.empty()):
@@ -143,7 +143,7 @@ class Laboratory:
         return self.identities[name]
 
     def state(self, kind=None):
-        """A fresh state directory; with `kind` a copy of the paired host's or viewer's."""
+        """A new state directory; with `kind` a copy of the paired host's or viewer's."""
         path = self.directory / f"state-{next(self.numbers)}"
         if kind:
             shutil.copytree(self.paired() / kind, path)
@@ -160,7 +160,7 @@ class Laboratory:
                     self.watch(path / "viewer", port, "--code", CODE) as viewer:
                 if not viewer.wait_for("first-frame"):
                     raise RuntimeError(f"no pairing: {host.error_text} {viewer.error_text}")
-                # The host may remember it a moment later.
+                # The host may store the pairing a moment later.
                 store = path / "host" / "beamroom" / "devices.json"
                 host.wait(lambda: store.exists() and '"key"' in store.read_text(), 5)
         return path
@@ -182,7 +182,7 @@ class Laboratory:
 
     @contextlib.contextmanager
     def scene(self, *words, accept="all", bind="127.0.0.1", viewer=True, **how):
-        """A host, and an honest viewer that it knows, watching."""
+        """A host, and an honest viewer that it knows and that watches."""
         scene = Scene(self)
         try:
             scene.begin(words, accept, bind, viewer, how)
@@ -192,7 +192,7 @@ class Laboratory:
 
 
 class Scene:
-    """A host and its honest viewer, and what the viewer got between `begin_attack` and `end_attack`."""
+    """A host and its honest viewer, and what the viewer received between `begin_attack` and `end_attack`."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -209,7 +209,7 @@ class Scene:
             self.viewer = self.lab.watch(self.lab.state("viewer"), self.port, address=bind)
             if not self.viewer.wait_for("first-frame"):
                 raise RuntimeError(f"the honest viewer sees nothing: {self.host.error_text} {self.viewer.error_text}")
-            # The first second holds the start of the decoder.
+            # The first second includes the start of the decoder.
             since = time.monotonic()
             self.viewer.wait(lambda: len(self.viewer.named("stats", since)) >= 2, 5)
 
@@ -228,7 +228,7 @@ class Scene:
 
     @contextlib.contextmanager
     def attack(self, row):
-        """What the honest viewer gets in here goes into the row."""
+        """The row gets what the honest viewer receives in this block."""
         begin = time.monotonic()
         programs = {"host": self.host, "viewer": self.viewer}
         before = {name: program.processor() for name, program in programs.items() if program}
@@ -240,7 +240,7 @@ class Scene:
             for name, used in before.items():
                 setattr(row, f"{name}_processor", (programs[name].processor() - used) / max(0.1, end - begin))
             if self.viewer:
-                # The line that tells of the last moment.
+                # The `stats` line for the end of the attack.
                 self.viewer.wait(lambda: any(event["at"] >= end for event in self.viewer.named("stats", begin)), 1.5)
                 pictures_into(row, self.viewer, begin, end)
             self.memory_into(row)
@@ -273,7 +273,7 @@ def pictures_into(row, viewer, begin, end):
 
 
 def judge(row, attack, lab):
-    """What came of it, if the attack itself hasn't said."""
+    """Sets the result, if the attack hasn't."""
     if row.came != "nothing":
         return
     if max(row.host_megabytes or 0, row.viewer_megabytes or 0) > MOST_MEGABYTES:
@@ -281,7 +281,7 @@ def judge(row, attack, lab):
     elif attack.judges_pictures and row.lowest is not None:
         reference = lab.undisturbed.lowest if lab.undisturbed else 60
         if lab.short:
-            # A test's machine is busy with other tests: only a picture that stands still counts.
+            # The machine may be busy with other tests: only a picture that stands still counts.
             row.came = "frozen" if row.froze or row.mean < 10 else "nothing"
         elif sum(rate < min(LEAST_FRAMES, LEAST_RATIO * reference) for rate in row.rates) > attack.slow_seconds:
             row.came = "frozen" if row.lowest < 5 else "slow"
@@ -292,8 +292,8 @@ def judge(row, attack, lab):
 
 
 def play(attack, lab):
-    """One row. What only slows the picture is played a second time: the machine may have been busy, and an attack
-    that works does so again.
+    """One row. An attack that is only slow is run again: the machine may have been busy, and an attack that works
+    works again.
     """
     row = play_once(attack, lab)
     if row.came != "slow":
@@ -314,7 +314,7 @@ def play_once(attack, lab):
     except NotPlayed as reason:
         row.came, row.words = "not played", str(reason)
     except Exception as error:
-        # Not the program's failure but the attack's: it says nothing, and mustn't look like a success of either.
+        # The attack itself failed, so the result says nothing about the program.
         if row.came == "nothing":
             row.came = "unclear"
             row.words = f"{row.words + '; ' if row.words else ''}{type(error).__name__}: {error}"

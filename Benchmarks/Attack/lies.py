@@ -1,4 +1,4 @@
-"""Lies about the stream, and streams that are aimed at somebody else."""
+"""False reports about the stream, and streams aimed at somebody else."""
 
 import json
 import random
@@ -30,7 +30,7 @@ class ThirdParty(Attack):
             victim = liar.open_media("127.0.6.6")
             elsewhere = liar.open_media("127.0.5.5")
             got, hello = 0, liar.datagram(wire.HELLO_DATAGRAM, struct.pack(">Q", clock()))
-            # Another viewer of the attacker's sees which frames there are, so that the reports are plausible.
+            # A second viewer of the attacker receives the frames, so that the reports are plausible.
             with scene.attack(row), Watcher(guide) as watcher:
                 victim.sendto(hello, (liar.address, liar.session.media_port))
                 victim.setblocking(False)
@@ -55,7 +55,7 @@ class ThirdParty(Attack):
 
 
 class MovedStream(Attack):
-    """A let-in viewer moves its stream to a victim's address while it runs: what does the victim get in 5 s?"""
+    """An admitted viewer moves its running stream to a victim's address: what does the victim get in 5 s?"""
 
     name = "third-party-move"
 
@@ -87,7 +87,7 @@ class MovedStream(Attack):
 
 
 class Liar(Attack):
-    """A let-in viewer lies about delay and loss, in turns, beside an honest one."""
+    """An admitted viewer reports false delay and false loss in turns, beside an honest one."""
 
     name = "liar"
     slow_seconds = 2
@@ -102,7 +102,7 @@ class Liar(Attack):
 
                 def lie(_, entries, expected, missed):
                     passed = time.monotonic() - begin
-                    # A queue that grows and goes, and a third of everything lost, in turns of 1.5 s.
+                    # A queue that grows and drains, and a loss of one third, in turns of 1.5 s.
                     late = int(400_000 * (passed % 1.5)) if int(passed / 1.5) % 2 == 0 else 0
                     lost = expected // 3 if int(passed / 1.5) % 2 else missed
                     return entries, expected, lost, clock() + late
@@ -117,7 +117,7 @@ class Liar(Attack):
 
 
 class SlowLiar(Liar):
-    """A let-in viewer seems ever slower from its first report on, and asks for everything again."""
+    """An admitted viewer reports a growing delay from its first report on, and requests all parts again."""
 
     name = "liar-slow"
 
@@ -141,7 +141,7 @@ class SlowLiar(Liar):
 
 
 class RhythmicLiar(Liar):
-    """A let-in viewer owns to nothing new that has come, but for an honest report just before it would be found out."""
+    """An admitted viewer reports nothing new as arrived, but is honest once just before it would be detected."""
 
     name = "liar-rhythm"
     pause = 0.8
@@ -160,7 +160,7 @@ class RhythmicLiar(Liar):
                         said[0] = now
                         old[:] = entries[:1]
                         return entries, expected, missed, clock()
-                    # What was said before, a little older: so it isn't silent.
+                    # The previous report with a later clock, so that the viewer isn't silent.
                     return (old, expected, missed, clock()) if old else None
 
                 with Watcher(peer, lie=lie) as watcher:
@@ -169,7 +169,7 @@ class RhythmicLiar(Liar):
 
 
 class ReturningLiar(Liar):
-    """A let-in device owns to nothing that has come, and comes back as another instance when it is found out."""
+    """An admitted device reports nothing as arrived, and returns as another instance when it is detected."""
 
     name = "liar-again"
 
@@ -185,7 +185,7 @@ class ReturningLiar(Liar):
                         first = []
 
                         def lie(_, entries, expected, missed):
-                            # Whatever comes, only the first frames have: what is on its way seems to grow and grow.
+                            # Only the first frames are reported, so the bytes in flight seem to grow without end.
                             if len(first) < 4:
                                 first[:] = entries[:4]
                             return (first, expected, missed, clock()) if first else None
@@ -197,7 +197,7 @@ class ReturningLiar(Liar):
 
 
 class KeyframeStorm(Attack):
-    """Three let-in viewers wish for a keyframe 100 times a second each."""
+    """Three admitted viewers request a keyframe 100 times a second each."""
 
     name = "keyframe-storm"
 
@@ -224,7 +224,7 @@ class KeyframeStorm(Attack):
 
 
 class LeapingKeyframes(AttackOnViewer):
-    """A host's keyframes leap in number and lack parts, so that the viewer has ever more to ask for."""
+    """A host's keyframes skip numbers and lack parts, so that the viewer has more and more to request."""
 
     name = "leaping-keyframes"
 
@@ -240,7 +240,7 @@ class LeapingKeyframes(AttackOnViewer):
             while not host.is_over.is_set():
                 host.answer(connection, 0)
                 while number < 1500 * (time.monotonic() - begin):
-                    # The first and the last of three parts: no keyframe is ever whole, and each is asked for.
+                    # The first and the last of three parts: no keyframe is ever complete, and each is requested.
                     parts = wire.cut(1000 * number, frames[0], clock())
                     host.datagram(wire.MEDIA, parts[0].bytes)
                     host.datagram(wire.MEDIA, parts[-1].bytes)
@@ -264,7 +264,7 @@ class LeapingKeyframes(AttackOnViewer):
 
 
 class LastParts(AttackOnViewer):
-    """1,700 version 1 datagrams a second hold the last part of the largest frame; the viewer speaks version 1, too."""
+    """1,700 version 1 datagrams a second hold the last part of the largest frame; the viewer allows version 1."""
 
     name = "version-1-last-part"
     viewer_words = ("--allow-unencrypted",)
@@ -320,7 +320,7 @@ class LastParts(AttackOnViewer):
 
     @staticmethod
     def stream(media, viewer, frames, seconds, sent):
-        """A second of small pictures, and then what costs."""
+        """A second of small pictures, and then the costly datagrams."""
         begin = time.monotonic()
 
         def datagram(frame, part, count, flags, config, payload):
@@ -337,14 +337,14 @@ class LastParts(AttackOnViewer):
         begin = time.monotonic()
         while time.monotonic() < begin + seconds:
             while sent[0] < 1700 * (time.monotonic() - begin):
-                # Each of another frame, ahead of all before.
+                # Each belongs to another frame, newer than all before.
                 media.sendto(datagram(100 + sent[0], most - 1, most, 0, 0, bytes(1000)), viewer)
                 sent[0] += 1
             time.sleep(0.005)
 
 
 class EventStorm(AttackOnViewer):
-    """A host changes its port and says that it shares, and doesn't, a million times."""
+    """A host announces a million times that its port changes and that sharing starts and stops."""
 
     name = "announcements"
 
@@ -374,7 +374,7 @@ class EventStorm(AttackOnViewer):
 
 
 class LongestWait(AttackOnViewer):
-    """A host answers a code with “try again in 49 days”, another one with “now”."""
+    """A host answers a code with “try again in 49 days”, another host with “now”."""
 
     name = "code-wait"
 
@@ -404,7 +404,7 @@ class LongestWait(AttackOnViewer):
 
 
 class LeavingHost(AttackOnViewer):
-    """A host says goodbye at once, whenever the viewer comes."""
+    """A host ends the session at once whenever the viewer connects."""
 
     name = "bye-storm"
 

@@ -1,4 +1,4 @@
-"""Attacks on memory: what a peer makes the other side keep has to have a bound."""
+"""Attacks on memory: what a peer can make the other side keep must be bounded."""
 
 import struct
 import time
@@ -35,7 +35,7 @@ class Pings(AttackOnViewer):
 
 
 class UnreadAnswers(Attack):
-    """A let-in viewer sends a million pings and reads nothing."""
+    """An admitted viewer sends a million pings and reads nothing."""
 
     name = "pings-host"
 
@@ -64,7 +64,7 @@ class UnreadAnswers(Attack):
 
 
 class UnfinishedMessages(Attack):
-    """A let-in device begins as many messages of 10 MiB as it gets connections, and ends none."""
+    """An admitted device begins a message of 10 MiB on every connection that it gets, and completes none."""
 
     name = "unfinished-messages"
     short = True
@@ -129,7 +129,7 @@ class BigPicture(AttackOnViewer):
 
 
 class FillingFrames(AttackOnViewer):
-    """A host begins frames of the largest size, and ends none."""
+    """A host begins frames of the largest size, and completes none."""
 
     name = "unfinished-frames"
 

@@ -1,4 +1,4 @@
-"""Attacks on pairing: getting in, getting remembered, or passing for somebody else."""
+"""Attacks on pairing: being admitted, being remembered, or passing for somebody else."""
 
 import json
 import os
@@ -12,12 +12,12 @@ from laboratory import CODE, Apart, Attack
 from peer import Refused
 from programs import Program, Terminal
 
-# Comparisons of six digits that may come to nothing before nine are compared.
+# Failed comparisons of six digits, after which nine are compared.
 MOST_SHORT_COMPARISONS = 12
 
 
 class CompareSearch(Attack):
-    """A relay commits to nonces until the digits towards the host agree with a viewer's, and leaves without a word."""
+    """A relay commits to nonces until its digits at the host agree with a viewer's, and leaves silently."""
 
     name = "compare-search"
     short = True
@@ -31,7 +31,7 @@ class CompareSearch(Attack):
                     tries, known, refusal = attacker.result()
                 agreed = 0
                 if not known:
-                    # No digits without a person: then with one who agrees to every comparison within a second.
+                    # Without a person there are no digits. Try again with one who soon agrees to every comparison.
                     with Apart(self.search, scene, seconds) as attacker:
                         agreed = self.agree(terminal, seconds)
                         more, known, refusal = attacker.result()
@@ -46,7 +46,7 @@ class CompareSearch(Attack):
             if known else "and nobody was asked twice") + f"; {told} lines named the attacker"
         if refusal:
             row.words += f"; the last one ended by “{refusal}”"
-        # What a day of the like would give, if those with few digits are no more than these.
+        # The probability after a day at this rate, with no more comparisons of six digits than now.
         chance = sum(10 ** -count if count < 9 else 86400 / seconds * 10 ** -count for count in known)
         if sum(count < 9 for count in known) > MOST_SHORT_COMPARISONS or chance > 1e-4:
             row.came = "in"
@@ -54,7 +54,7 @@ class CompareSearch(Attack):
 
     @staticmethod
     def agree(terminal, seconds):
-        """Says y to every question whether to compare, as somebody does who expects a viewer; how often that was."""
+        """Types y at every question whether to compare, like a person who expects a viewer; returns how often."""
         seen, agreed, end = len(terminal.text), 0, time.monotonic() + seconds
         while time.monotonic() < end:
             if "to compare? [y/n]" in terminal.text[seen:]:
@@ -67,7 +67,7 @@ class CompareSearch(Attack):
 
     @staticmethod
     def search(scene, seconds):
-        """How many tries there were, how many digits those had in which they were known, why the last one ended."""
+        """Returns the number of tries, how many digits each try with known digits had, and why the last one ended."""
         tries, known, refusal = 0, [], None
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -84,19 +84,19 @@ class CompareSearch(Attack):
                         peer.identity.device, peer.host_device, welcome.nonce, nonce))
                     answer = peer.wait_for(wire.COMPARE_NONCE, timeout=2)
                     if answer is not None:
-                        # Both nonces are here, so the digits are: they needn't be calculated to count.
+                        # With both nonces the digits are known. Counting them needs no calculation.
                         known.append(answer[33] if len(answer) > 33 else 6)
             except (Refused, OSError) as error:
                 refusal = str(error)
                 time.sleep(0.05)
             finally:
-                # Thousands of them would hold their descriptors to the end.
+                # Otherwise thousands of peers would keep their descriptors open.
                 scene.peers.clear()
         return tries, known, refusal
 
 
 class CompareInsteadOfCode(Attack):
-    """A false host offers nothing but comparing to a viewer whose person brought a code."""
+    """A false host offers only comparing to a viewer that was given a code."""
 
     name = "compare-instead-of-code"
     short = True
@@ -110,7 +110,7 @@ class CompareInsteadOfCode(Attack):
                          "--time-limit", "30"], state) as viewer:
             viewer.wait(lambda: viewer.named("device-paired") or viewer.named("refused") or viewer.fate, 6)
             paired = viewer.named("device-paired")
-            # What it says comes a moment later.
+            # The message for the person comes a moment later.
             time.sleep(0.3)
         row.viewer_megabytes = viewer.peak
         row.words = f"the viewer said “{last_line(viewer.error_text)}”"
@@ -119,7 +119,7 @@ class CompareInsteadOfCode(Attack):
 
 
 def compare_as_host(seen, name=None):
-    """A false host's body: goes through with a comparison in whichever order the viewer takes it."""
+    """A false host's body: completes a comparison in whichever order the viewer accepts."""
     def body(host, connection):
         if name:
             host.name = name
@@ -128,7 +128,7 @@ def compare_as_host(seen, name=None):
         if message is None or message[0] != wire.COMPARE_COMMIT:
             return
         seen.append(wire.COMPARE_COMMIT)
-        # The number of digits comes behind the nonce; who doesn't know of it doesn't read it.
+        # The number of digits follows the nonce; older viewers ignore it.
         connection.send(bytes([wire.COMPARE_NONCE]) + os.urandom(32) + bytes([6]))
         if connection.wait_for(wire.COMPARE_REVEAL, timeout=3) is None:
             return
@@ -182,7 +182,7 @@ NAMES = {
 
 
 class FakeQuestion(Attack):
-    """Viewers ask with names that hold a question, spaces, or characters that turn or hide what is around them."""
+    """Viewers ask with names that contain a question, spaces, or characters that reverse or hide other text."""
 
     name = "fake-question"
     short = True
@@ -190,7 +190,7 @@ class FakeQuestion(Attack):
 
     def play(self, lab, row):
         found = []
-        # A host for each: while a question stands, no other one is shown.
+        # A host for each: while a question is open, no other one is shown.
         for index, (title, name) in enumerate(NAMES.items()):
             terminal = Terminal()
             try:
@@ -211,7 +211,7 @@ class FakeQuestion(Attack):
 
 
 def is_fooled(text):
-    """Whether a name got onto the terminal with more than 32 columns, or with what nobody sees."""
+    """Whether a name reached the terminal with more than 32 columns or with invisible characters."""
     plain = text.replace("\r", "").replace("\n", "").replace("\x1b[K", "").replace("\x1b[A", "").replace("\x1b", "")
     hidden = any(unicodedata.category(letter) in ("Cf", "Zl", "Zp", "Cc") for letter in plain)
     whole = "[y/n]" in text and "482 913" in text and "192.0.2.7" in text
@@ -233,7 +233,7 @@ class TypedAhead(Attack):
                     peer = scene.peer("127.0.14.1")
                     places.ask(peer)
                     terminal.type("y\ny\n")
-                    # Where the first answer only begins a comparison, the same for the digits.
+                    # If the first answer only begins a comparison, the same for the question about the digits.
                     time.sleep(1.5)
                     terminal.type("y\ny\ny\n")
                     got_in = None
@@ -253,7 +253,7 @@ class TypedAhead(Attack):
 
 
 class Revocation(Attack):
-    """A device is forgotten while devices.json can't be read, because others may read it; then it can."""
+    """A device is forgotten while devices.json is refused because others can read it; then it is readable again."""
 
     name = "revocation"
     judges_pictures = False
@@ -274,7 +274,7 @@ class Revocation(Attack):
             row.words = ("it was sent away " + ("at once" if left_early else "when the file could be read") if left
                          else "it still watches 3 s after the file can be read again")
             row.words += f"; the host said {'“' + told[-1][:100] + '”' if told else 'nothing'}"
-        # That the viewer ends is the aim here.
+        # The viewer is expected to end.
         row.came = "nothing" if left else "stays in"
 
 

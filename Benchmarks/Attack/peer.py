@@ -1,4 +1,4 @@
-"""A viewer of the attacker's own: it connects, is let in or not, and says what no honest viewer would."""
+"""The attacker's viewer: it connects, is admitted or not, and breaks the rules of the protocol."""
 
 import os
 import select
@@ -12,7 +12,7 @@ import wire
 
 
 def client_context(identity, cache={}):
-    """Made once for each identity: reading the two files takes longer than a handshake's own work."""
+    """Created once for each identity: reading the two files takes longer than a handshake."""
     key = identity.key_file if identity else None
     if key not in cache:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -34,7 +34,7 @@ def connect(address, port, source=None, timeout=5):
 
 
 class Refused(Exception):
-    """The host ended it, or said no."""
+    """The host refused or closed the connection."""
 
 
 class Peer:
@@ -70,7 +70,7 @@ class Peer:
             raise Refused(f"{error}") from error
 
     def read(self, timeout=5):
-        """The next message; None if none came in the time."""
+        """The next message; None after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
             if len(self.buffer) >= 4:
@@ -95,7 +95,7 @@ class Peer:
             self.buffer += more
 
     def wait_for(self, *kinds, timeout=5):
-        """The next message of one of these kinds; None if none came in the time."""
+        """The next message of one of these kinds; None after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
             message = self.read(deadline - time.monotonic())
@@ -115,7 +115,7 @@ class Peer:
         return self.welcome
 
     def join(self, name="attacker", instance=None, features=0, timeout=5):
-        """Greets and joins a host that lets everybody in."""
+        """Greets and joins a host that admits everybody."""
         self.greet(name, instance, features)
         self.send(bytes([wire.JOIN]))
         message = self.wait_for(wire.SESSION, timeout=timeout)
@@ -127,7 +127,7 @@ class Peer:
     # --- Datagrams
 
     def open_media(self, source=None):
-        """A socket for datagrams, from the same address unless another one is given."""
+        """A socket for datagrams, on the same address unless another one is given."""
         family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
         media = socket.socket(family, socket.SOCK_DGRAM)
         media.bind((source or self.source or ("::" if family == socket.AF_INET6 else "0.0.0.0"), 0))
@@ -149,7 +149,7 @@ class Peer:
         self.say(media, wire.HELLO_DATAGRAM, struct.pack(">Q", clock()) + token)
 
     def come_in(self, media):
-        """Says hello, and answers the host's challenge if it puts one."""
+        """Sends a hello, and answers the host's challenge if there is one."""
         self.say_hello(media)
         if select.select([media], [], [], 0.1)[0]:
             token = wire.challenge(media.recv(2048), self.session.media_key)
@@ -163,10 +163,10 @@ def clock():
 
 
 class Watcher:
-    """A let-in viewer that takes the stream and reports how it arrives, truly or not.
+    """An admitted viewer that takes the stream and reports how it arrives, truthfully or not.
 
-    `lie(watcher, entries, expected, missed)` may change what is reported; entries are those of `wire.arrivals`.
-    `report_from` is a socket that reports leave from, if not the one that pictures come to.
+    `lie(watcher, entries, expected, missed)` may change the report; entries are those of `wire.arrivals`.
+    `report_from` is the socket that sends reports, if not the one that receives pictures.
     """
 
     def __init__(self, peer, media=None, lie=None, on_part=None, report_from=None, hellos=True):
@@ -182,7 +182,7 @@ class Watcher:
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.trouble = None
-        # The host's last challenge, which proves that what is sent here arrives.
+        # The token of the host's last challenge; it proves that this address receives datagrams.
         self.token, self.token_until = b"", 0
 
     def __enter__(self):
@@ -215,7 +215,7 @@ class Watcher:
             self.trouble = error
 
     def _control(self):
-        """Takes new media keys: whoever doesn't say so holds the host up for a second."""
+        """Takes new media keys and confirms them: without that the host waits for a second."""
         while self.peer.socket.pending() or select.select([self.peer.socket], [], [], 0)[0]:
             message = self.peer.read(0.2)
             if message is None:

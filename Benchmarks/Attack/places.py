@@ -1,4 +1,4 @@
-"""Attacks on places: connections, questions and sessions that an attacker takes so that nobody else gets one."""
+"""Attacks on places: the attacker takes connections, questions and sessions until nobody else gets one."""
 
 import collections
 import os
@@ -9,14 +9,14 @@ from laboratory import CODE, Apart, Attack, NotPlayed
 from peer import Refused, connect
 from programs import Terminal
 
-# How long an honest viewer may wait for its first picture while somebody attacks, in seconds.
+# The longest time to an honest viewer's first picture during an attack, in seconds.
 MOST_WAITING = 3
-# How long it is watched whether an honest viewer's question is refused, in seconds.
+# How long to wait whether an honest viewer's question is refused, in seconds.
 MOST_QUESTION_WAIT = 6
 
 
 def first_picture(lab, scene, row, *words, known=True, patience=20):
-    """How long another honest viewer takes to its first picture, in seconds; the row says if that is too long."""
+    """The time to another honest viewer's first picture, in words; sets the row's result if it is too long."""
     begin = time.monotonic()
     viewer = lab.watch(lab.state("viewer" if known else None), scene.port, *words, address=scene.address)
     with viewer:
@@ -31,7 +31,7 @@ def first_picture(lab, scene, row, *words, known=True, patience=20):
 
 
 class IdleConnections(Attack):
-    """From 5 addresses, 64 TLS connections are opened that say nothing."""
+    """From 5 addresses, 80 TLS connections are opened that send nothing."""
 
     name = "idle-connections"
     short = True
@@ -86,7 +86,7 @@ class ConnectFlood(Attack):
         with lab.scene() as scene, scene.attack(row):
             with Apart(self.flood, scene.port, self.rate, lab.seconds(40, 12)) as attacker:
                 time.sleep(2)
-                # Three times, since one may be lucky.
+                # Three times, because one may succeed by chance.
                 took = [first_picture(lab, scene, row, patience=lab.seconds(15, 6))]
                 while len(took) < 3 and row.came == "nothing":
                     took.append(first_picture(lab, scene, row, patience=lab.seconds(15, 6)))
@@ -97,7 +97,7 @@ class ConnectFlood(Attack):
     def flood(port, rate, seconds):
         begin = time.monotonic()
         count = 0
-        # Open for a second and a half at this end: a host that waits until the other side has closed waits long.
+        # Kept open for a second and a half at this end: a host must not wait until the other side has closed.
         held = collections.deque()
         while time.monotonic() < begin + seconds:
             try:
@@ -119,14 +119,14 @@ class ConnectFlood1000(ConnectFlood):
 
 
 class Questions(Attack):
-    """Three addresses put three questions each to the person, who doesn't answer; then an honest viewer compares."""
+    """Three addresses ask the person three questions each, without an answer; then an honest viewer asks to compare."""
 
     name = "questions"
 
     def play(self, lab, row):
         terminal = Terminal()
         try:
-            # No honest viewer watches: the program in front of the person's terminal is the only one that counts.
+            # No honest viewer watches: only the host and its terminal matter.
             with lab.scene(accept="ask", stderr=terminal.slave, stdin=terminal.slave) as scene, scene.attack(row):
                 asked = 0
                 for index in range(9):
@@ -145,7 +145,7 @@ class Questions(Attack):
 
 
 def ask(peer, name="asker"):
-    """Brings a comparison as far as the protocol goes without the person; True if the host went along."""
+    """Takes a comparison as far as possible without the person; True if the host continued."""
     try:
         welcome = peer.greet(name)
         if not welcome.methods & wire.BY_COMPARING:
@@ -164,7 +164,7 @@ def ask(peer, name="asker"):
 
 
 class Instances(Attack):
-    """One let-in device joins with 63 instances; another viewer wants in."""
+    """One admitted device joins with 63 instances; then another viewer joins."""
 
     name = "instances"
 
@@ -181,7 +181,7 @@ class Instances(Attack):
 
 
 class Version1Viewers(Attack):
-    """63 version 1 viewers come from one address, and keep every place."""
+    """63 version 1 viewers join from one address and stay."""
 
     name = "version-1-viewers"
 
@@ -205,7 +205,7 @@ class Version1Viewers(Attack):
 
 
 class Descriptors(Attack):
-    """The host may open 64 files; an attacker opens connections until there is none left."""
+    """The host may open 64 files; an attacker opens connections until no descriptor is left."""
 
     name = "descriptors"
 
@@ -278,7 +278,7 @@ class SilentConnections(Attack):
 
 
 class KnownCodeComes(Attack):
-    """Idle connections fill what there is for unknown viewers; somebody new types the right code."""
+    """Idle connections take all places for unknown viewers; then a new viewer brings the right code."""
 
     name = "idle-connections-code"
 

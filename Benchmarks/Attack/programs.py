@@ -1,4 +1,4 @@
-"""The program under attack: a host and viewers as processes, what they say, what they take, and whether they live."""
+"""The program under attack: host and viewers as processes, their output, their resources, and whether they run."""
 
 import ctypes
 import json
@@ -14,12 +14,12 @@ import time
 
 LIBC = ctypes.CDLL(None)
 TICKS = os.sysconf("SC_CLK_TCK")
-# A process that holds more than this is killed, so that an attack on memory doesn't end the machine.
+# A process with more resident memory is killed, so that an attack doesn't exhaust the machine's memory.
 MOST_MEGABYTES = 1200
 
 
 def free_port():
-    """Of TCP and UDP alike."""
+    """A port that is free for both TCP and UDP."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             port = tcp.getsockname()[1]
@@ -39,11 +39,11 @@ class Program:
         environment = {name: value for name, value in os.environ.items()
                        if name not in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")}
         environment.update(XDG_STATE_HOME=str(state), LC_ALL="C.UTF-8", TERM="dumb",
-                           # Without it a crash takes seconds to be told.
+                           # Otherwise a crash takes seconds to be reported.
                            SWIFT_BACKTRACE="enable=no")
 
         def prepare():
-            # PR_SET_PDEATHSIG: it doesn't outlive this here.
+            # PR_SET_PDEATHSIG: ends with this process.
             LIBC.prctl(1, signal.SIGKILL)
             if descriptors:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
@@ -88,7 +88,7 @@ class Program:
                 self.changed.notify_all()
 
     def _watch(self):
-        """The most memory that it ever held, in MB."""
+        """Records the peak resident memory in MB."""
         while self.process.poll() is None:
             try:
                 status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
@@ -102,7 +102,7 @@ class Program:
             time.sleep(0.1)
 
     def processor(self):
-        """Seconds of processor time that it has taken so far."""
+        """Processor time so far, in seconds."""
         try:
             fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
@@ -114,7 +114,7 @@ class Program:
             return [event for event in self.events if event["event"] == name and event["at"] >= since]
 
     def wait(self, condition, timeout):
-        """What `condition()` answers as soon as that is true; None if it never was."""
+        """The first true result of `condition()`; None after the timeout."""
         deadline = time.monotonic() + timeout
         with self.changed:
             while True:
@@ -135,7 +135,7 @@ class Program:
 
     @property
     def fate(self):
-        """Nil while it lives or after we ended it; else how it ended."""
+        """None while it runs or after we ended it; otherwise how it ended."""
         status = self.process.poll()
         if status is None or self.was_ended:
             return None
@@ -159,7 +159,7 @@ class Program:
 
 
 class Terminal:
-    """A terminal at which somebody sits, or at which nobody reads."""
+    """A terminal with a person, or one that nobody reads."""
 
     def __init__(self):
         self.master, self.slave = os.openpty()

@@ -1,4 +1,4 @@
-"""What the honest viewer gets when nobody attacks: what every other row is compared with."""
+"""The honest viewer without an attack, as a reference for every other row."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Values at the ends of their range, from peers that are let in: nothing may end by them."""
+"""Values at the ends of their range, from admitted peers: no program may end because of them."""
 
 import random
 import struct
@@ -16,12 +16,12 @@ EXTREMES = [0, 1, 2, 127, 128, 255, 256, 2 ** 15, 2 ** 16 - 1, 2 ** 31 - 1, 2 **
             2 ** 64 - 1]
 
 
-# Of a core, for 1,000 to 2,000 datagrams a second that a host sends: an honest one's 60 frames take 5 %.
+# Share of a core for 1,000 to 2,000 datagrams a second from a host; 60 frames of an honest one take 5 %.
 MOST_PROCESSOR = 0.25
 
 
 def extreme(generator, bits):
-    """A value of so many bits that is likely to break something."""
+    """A value of that many bits that is likely to find an error."""
     choice = generator.random()
     if choice < 0.6:
         return generator.choice(EXTREMES) & (2 ** bits - 1)
@@ -35,7 +35,7 @@ def fields(generator, widths):
 
 
 class ClocksAgainstHost(Attack):
-    """A let-in viewer reports with three clocks: about 0 with the largest ages, 0.12 s later, and the end of time."""
+    """An admitted viewer reports with three clocks: near 0 with the largest ages, 0.12 s later, and the maximum."""
 
     name = "extreme-clocks-host"
     short = True
@@ -53,14 +53,14 @@ class ClocksAgainstHost(Attack):
         row.words = row.words or "the host lives"
 
     def report(self, peer, last):
-        """A queue of 0.12 s that drains, and then one of 292 years: the estimate takes that for the path's own."""
+        """A queue of 0.12 s that drains, and then a delay of 292 years, which the estimate takes for the path's own."""
         begin = time.monotonic()
         told = []
 
         def lie(_, entries, expected, missed):
             passed = time.monotonic() - begin
             if passed > 0.65:
-                # All in one instant: no rate can be told from that.
+                # All at the same time, so that no rate can be derived.
                 entries = [(frame, received, highest, 0, 0) for frame, received, highest, _, _ in entries]
                 return entries, expected, missed, last
             if passed > 0.4:
@@ -75,10 +75,10 @@ class ClocksAgainstHost(Attack):
 
 
 class StormAgainstHost(Attack):
-    """A let-in viewer sends authentic datagrams and messages with extreme values in every field."""
+    """An admitted viewer sends authentic datagrams and messages with extreme values in every field."""
 
     name = "extreme-values-host"
-    # Each session is a liar's, who is found out within a second.
+    # Each session sends false reports, which the host detects within a second.
     slow_seconds = 2
 
     def play(self, lab, row):
@@ -96,7 +96,7 @@ class StormAgainstHost(Attack):
         scene.memory_into(row)
 
     def once(self, scene, generator):
-        """One session, until the host has enough of it."""
+        """One session, until the host ends it."""
         with scene.peer() as peer:
             peer.join(instance=extreme(generator, 64), features=extreme(generator, 32))
             count = 0
@@ -137,13 +137,13 @@ class StormAgainstHost(Attack):
 
 
 class AttackOnViewer(Attack):
-    """Base of the attacks in which a false host has a viewer of its own."""
+    """Base of the attacks of a false host on a viewer."""
 
     judges_pictures = False
     viewer_words = ()
 
     def against(self, lab, row, body, methods=wire.OPEN, seconds=10, name="desk", until=None, **how):
-        """Runs a viewer against `body`; answers the viewer's process, which has ended, and the false host."""
+        """Runs a viewer against `body`; returns the viewer's process, which has ended, and the false host."""
         with FalseHost(lab.identity("false-host"), body, name, methods) as host:
             viewer = Program([lab.program, "watch", f"127.0.0.1:{host.port}", "--no-window", "--json", "--time-limit",
                               "120", *self.viewer_words], lab.state(), **how)

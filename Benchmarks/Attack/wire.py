@@ -1,6 +1,6 @@
 """BeamRoom's protocol, version 2, as far as an attacker needs it: messages, sealed datagrams, and the parts of frames.
 
-Written from the page WireVersion2, and sharing no code with the program. Integers are big-endian.
+Written from the page WireVersion2; it shares no code with the program. Integers are big-endian.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ LAST_MICROSECOND = (2 ** 63 - 1) // 1000
 
 
 class Identity:
-    """A P-256 key and the certificate that it signs for itself, in two files, as TLS libraries want them."""
+    """A P-256 key and its self-signed certificate, in two files for TLS libraries."""
 
     def __init__(self, directory, name):
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -54,7 +54,7 @@ class Identity:
 
 
 def device_key(certificate):
-    """What a device is known by: the SHA-256 of its public key. `certificate`: an X.509 object or DER."""
+    """The device key: the SHA-256 of the public key. `certificate`: an X.509 object or DER."""
     if isinstance(certificate, bytes):
         certificate = x509.load_der_x509_certificate(certificate)
     info = certificate.public_key().public_bytes(serialization.Encoding.DER,
@@ -153,7 +153,7 @@ def item(kind, value):
 
 
 def challenge(datagram, key):
-    """The token that a state datagram of the host's holds; None if it holds none, or has another key by now."""
+    """The token in a state datagram of the host; None if it has none, or was sealed with another key."""
     if datagram[0] != STATE:
         return None
     try:
@@ -183,7 +183,7 @@ def report(clock, expected, missed, lane=0, again=None):
 
 
 def arrivals(*entries):
-    """Each: frame, parts that have come, the highest of them, age of the first and of the last in µs."""
+    """Each entry: frame, parts arrived, the highest of them, age of the first and of the last in µs."""
     return item(4, b"".join(struct.pack(">IHHII", frame & 0xFFFFFFFF, received, highest, first, last)
                             for frame, received, highest, first, last in entries))
 

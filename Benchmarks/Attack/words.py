@@ -1,4 +1,4 @@
-"""Attacks by way of what is written for people, and of files that are written: neither may hold the stream up."""
+"""Attacks through output for people and through files: neither may delay the stream."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ from programs import Terminal
 
 
 def knock(scene, seconds, pause=0.02):
-    """Connections that the host refuses, each from another of 200 addresses; how many there were."""
+    """Makes connections that the host refuses, each from another of 200 addresses; returns their number."""
     count, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -24,7 +24,7 @@ def knock(scene, seconds, pause=0.02):
 
 
 class StuckTerminal(Attack):
-    """Ctrl-S at the host's terminal, and then connections of unknown peers."""
+    """Ctrl-S stops the host's terminal, and then unknown peers connect."""
 
     name = "stuck-terminal"
     short = True
@@ -76,7 +76,7 @@ class ClosedPipe(Attack):
 
 
 class FullDevice(Attack):
-    """Standard error is a disk that is full."""
+    """Standard error is a file on a full disk."""
 
     name = "full-device"
     short = True
@@ -91,7 +91,7 @@ class FullDevice(Attack):
 
 
 class FloodOfWords(Attack):
-    """Unknown peers connect as fast as they can, so that the host has something to say of each."""
+    """Unknown peers connect as fast as they can, and each causes a message."""
 
     name = "flood-of-words"
 

@@ -1,7 +1,7 @@
 import BeamMedia
 import BeamProtocol
 
-/// What every viewer got of what was captured while it was measured.
+/// Figures of all viewers, about the frames captured during the measurement.
 struct Analysis {
     struct Viewer {
         var viewer: LightViewer
@@ -17,10 +17,10 @@ struct Analysis {
     let viewers: [Viewer]
     let measured: Range<MediaTime>
     let start: MediaTime
-    /// When the screen looked like a frame. Host and viewers are on one machine, so the viewer whose ping was the quickest
-    /// says it for all.
+    /// Capture times of the frames. Host and viewers are on one machine, so the estimate of the viewer with the shortest ping
+    /// serves for all.
     private let captured: [FrameID: MediaTime]
-    /// The frames that were captured while it was measured, of each layer.
+    /// The frames captured during the measurement, of each layer.
     private let sent: [UInt8: Set<UInt32>]
 
     init(viewers: [Viewer], measured: Range<MediaTime>, start: MediaTime) {
@@ -30,7 +30,7 @@ struct Analysis {
         var captured: [FrameID: MediaTime] = [:]
         let known = viewers.filter { $0.statistics.clockError != nil }
         let byError = known.sorted { ($0.statistics.clockError ?? .zero) > ($1.statistics.clockError ?? .zero) }
-        // The best comes last, and stays.
+        // The best estimate is last, and overwrites the others.
         for viewer in byError {
             for frame in viewer.state.frames {
                 if let time = frame.captured { captured[FrameID(frame)] = time }
@@ -76,14 +76,14 @@ struct Analysis {
             keyframesRequested: viewer.statistics.keyframesRequested, ended: state.ended, troubles: state.troubles)
     }
 
-    /// Without a frame, in ms; the beginning and the end of measuring count as frames.
+    /// Longest time without a frame, in ms; the beginning and the end of measuring count as frames.
     private func longestGap(_ frames: [LightViewer.Frame]) -> Double {
         let times = frames.map(\.completed).sorted()
         let all = [measured.lowerBound] + times.filter(measured.contains) + [measured.upperBound]
         return zip(all, all.dropFirst()).map { ($1 - $0).inSeconds * 1000 }.max() ?? 0
     }
 
-    /// Frames of its layer that it didn't get. Where it changed layers, those that are missing between two of one layer.
+    /// Frames of its layer that the viewer didn't get. If it changed layers: frames missing between two of the same layer.
     private func lost(_ frames: [LightViewer.Frame]) -> Int {
         let layers = Set(frames.map(\.layer))
         if layers.count <= 1 {
@@ -96,10 +96,10 @@ struct Analysis {
         }
     }
 
-    /// Of each frame: how long after the first viewer the last one had all of it, in ms. And where each viewer came
-    /// on average: 0 always the first, 1 always the last.
+    /// For each frame, the time in ms from when the first viewer had all of it until the last one had. And each viewer's mean
+    /// rank: 0 always the first, 1 always the last.
     private func places() -> (spreads: [Double], order: [Double?]) {
-        // Who was there all the time.
+        // Viewers that watched during all of the measurement.
         let steady = viewers.indices.filter {
             viewers[$0].state.firstKeyframe.map { $0 < measured.lowerBound } ?? false
         }
@@ -113,7 +113,7 @@ struct Analysis {
         var ranks = [(sum: Double, count: Int)](repeating: (0, 0), count: viewers.count)
         for (_, entries) in completions where entries.count > 1 {
             let sorted = entries.sorted { $0.0 < $1.0 }
-            // A frame that only some got says nothing of the last.
+            // A frame that only some viewers got doesn't show when the last one had it.
             guard 10 * entries.count >= 9 * steady.count, let first = sorted.first, let last = sorted.last else {
                 continue
             }
@@ -126,7 +126,7 @@ struct Analysis {
         return (spreads, ranks.map { $0.count > 0 ? $0.sum / Double($0.count) : nil })
     }
 
-    /// Each once, whoever got it, from the first viewer on: what the host's encoders made.
+    /// All keyframes that any viewer got, each once: those that the host's encoders made.
     private func keyframes() -> [CrowdResult.Keyframe] {
         var found: [FrameID: CrowdResult.Keyframe] = [:]
         for viewer in viewers {

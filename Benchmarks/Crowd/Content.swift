@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// Moving content that makes an encoder use all the bits it may have, which the test pattern at 1080p30 doesn't.
+/// Moving content that makes an encoder use its full bit rate, which the test pattern at 1080p30 doesn't.
 struct Content: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Writes a video of two seconds whose end fits its beginning, for `share --source FILE`.",
@@ -38,7 +38,7 @@ struct Content: ParsableCommand {
         try output.close()
     }
 
-    /// Bright, with a column of dark lines. Random letters take more bits than a font's; so they cover a third.
+    /// Bright, with a column of dark lines. Random letters take more bits than those of a font, so they cover only a third.
     private func desktop() -> [UInt8] {
         var luma = [UInt8](repeating: 220, count: width * height)
         var random = Noise()
@@ -72,7 +72,7 @@ struct Content: ParsableCommand {
     }
 }
 
-/// SplitMix64, always the same: what is shared is the same in each run.
+/// SplitMix64 with a fixed seed, so that the content is the same in each run.
 private struct Noise {
     private var state: UInt64 = 0x9E37_79B9_7F4A_7C15
 

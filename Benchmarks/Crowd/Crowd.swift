@@ -3,7 +3,7 @@ import BeamMedia
 import BeamNetwork
 import Foundation
 
-/// All viewers, on one event loop: with a thread each, the scheduler would be measured.
+/// All viewers on one event loop: with a thread each, the scheduler would be measured.
 struct Crowd {
     let host: String
     let port: UInt16
@@ -12,7 +12,7 @@ struct Crowd {
     let first: Int
     let sharesAddress: Bool
 
-    /// What was sent before measuring ended may come so much later.
+    /// How long after the end of measuring frames that were sent before may arrive.
     private static let grace = 0.5
 
     func run(begin: Double, seconds: Double) throws {
@@ -22,7 +22,7 @@ struct Crowd {
         Output.write(Moment(event: "started", time: start))
         var joins = groups.flatMap { group in (0..<group.count).map { (group, group.moment(of: $0)) } }
         joins.sort { $0.1 < $1.1 }
-        // Keys are read before, so that joining takes no longer than it does.
+        // Keys are read before, so that this doesn't add to the time of joining.
         _ = try joins.indices.map { _ = try population.viewer(first + $0) }
         let measured = start + .seconds(clamping: begin)..<start + .seconds(clamping: begin + seconds)
         var told = 0

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What `Scripts/bench crowd` runs: many viewers in one process, which do all that a viewer does but decode.
+/// The program of `Scripts/bench crowd`: many viewers in one process, which do everything except decoding.
 @main
 struct CrowdCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -30,7 +30,7 @@ struct Prepare: ParsableCommand {
     func run() throws { try Population(directory).make(light: count, real: real) }
 }
 
-/// Watches with many viewers, and says what each got.
+/// Watches with many viewers, and writes each one's figures.
 struct Watch: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Watches with many viewers, and says as JSON what each got.",
@@ -69,11 +69,11 @@ struct Watch: ParsableCommand {
     }
 }
 
-/// Viewers that join together.
+/// A group of viewers that join together.
 struct Group: ExpressibleByArgument {
     var name: String
     var count: Int
-    /// When the first joins, and how long after that the last: seconds since the start.
+    /// When the first viewer joins, in seconds since the start, and how many seconds later the last one does.
     var at = 0.0
     var within = 0.0
 

@@ -1,4 +1,4 @@
-/// What `watch` writes last. `measured` means captured between `begin` and `end`.
+/// The last event of `watch`. *Measured* frames are those captured between `begin` and `end`.
 struct CrowdResult: Encodable {
     struct Keyframe: Encodable {
         /// When it was captured, in seconds after the start.
@@ -13,22 +13,22 @@ struct CrowdResult: Encodable {
         var group: String
         /// When it began to connect, in seconds after the start.
         var joined: Double
-        /// From then to being let in, and to the first keyframe complete.
+        /// From then to admission, and to the first complete keyframe.
         var pairedMs: Double?
         var firstPictureMs: Double?
-        /// Of the measured frames: those that it got, and got not.
+        /// `frames` and `lost`: measured frames that it got, and that it didn't get.
         var frames: Int
         var fps: Double
         var longestGapMs: Double
         var lost: Int
         var keyframes: Int
         var keyframeBytes: Int
-        /// Of frames, without headers.
+        /// Bytes of frames, without headers.
         var bytes: Int
         var layers: [UInt8]
         /// From the capture to the arrival of the last datagram.
         var latencyMs: Summary?
-        /// Where it came among all on average: 0 always the first to have a frame, 1 always the last.
+        /// Mean rank: 0 always the first viewer to have a frame, 1 always the last.
         var order: Double?
         /// Since it joined.
         var datagrams: UInt64
@@ -42,13 +42,13 @@ struct CrowdResult: Encodable {
 
     var event = "result"
     var seconds: Double
-    /// Measured frames of the layer that had most.
+    /// Measured frames of the layer with the most.
     var frames: Int
     /// Simulcast layers that were sent.
     var layers: Int
-    /// All that anybody got since the start.
+    /// All keyframes that any viewer got since the start.
     var keyframes: [Keyframe]
-    /// From the first viewer that had a frame to the last.
+    /// Time from when the first viewer had a frame until the last one had it.
     var spreadMs: Summary?
     var viewers: [Viewer]
 }
@@ -58,7 +58,7 @@ struct Summary: Encodable {
     var p95: Double
     var max: Double
 
-    /// Nil of no values.
+    /// Nil if there are no values.
     init?(_ values: [Double]) {
         let sorted = values.sorted()
         guard let last = sorted.last else { return nil }

@@ -4,18 +4,18 @@ import BeamNetwork
 import BeamProtocol
 import Synchronization
 
-/// One viewer: a `ViewerClient`, and what it got instead of a decoder.
+/// One viewer: a `ViewerClient` that records its frames instead of decoding them.
 final class LightViewer: Sendable {
-    /// A frame that was handed to the decoder, had there been one.
+    /// A frame that a real viewer would decode.
     struct Frame {
         var number: UInt32
         var layer: UInt8
         var isKeyframe: Bool
         /// In bytes, without headers.
         var length: Int
-        /// When its last datagram came.
+        /// When its last datagram arrived.
         var completed: MediaTime
-        /// When the screen looked like this, as well as this viewer knows that.
+        /// The capture time, as this viewer estimates it.
         var captured: MediaTime?
     }
 
@@ -23,13 +23,13 @@ final class LightViewer: Sendable {
         var paired: MediaTime?
         var firstKeyframe: MediaTime?
         var frames: [Frame] = []
-        /// Why it ended, if it did.
+        /// Why it ended by itself; nil if it didn't.
         var ended: String?
-        /// What else happened to it: control connections lost and mended, stalls.
+        /// Other events: control connections lost and restored, stalls.
         var troubles: [String] = []
     }
 
-    /// Of `State.troubles`.
+    /// Most entries of `State.troubles`.
     fileprivate static let mostTroubles = 20
 
     let number: Int
@@ -58,7 +58,7 @@ final class LightViewer: Sendable {
             options: options)
     }
 
-    /// Leaves; answers what it got.
+    /// Leaves, and returns its frames and events.
     func end() -> (state: State, statistics: ViewerStatistics) {
         client.shutdown()
         return (state.value.withLock { $0 }, client.statistics)

@@ -33,7 +33,7 @@ struct Population {
         }
     }
 
-    /// The host is to know this viewer.
+    /// Makes this viewer known to the host.
     private func know(_ viewer: DeviceKey, as name: String) throws {
         try host.remember(RememberedDevice(name: name, key: viewer, roles: [.viewer], pairedAt: Date()))
     }
@@ -45,7 +45,7 @@ struct Population {
         else { throw CrowdError("\(path) can't be written.") }
     }
 
-    /// Viewer number `number`, who is to find the host that this population belongs to, and no other.
+    /// Viewer number `number`. It accepts only the host of this population.
     func viewer(_ number: Int) throws -> (identity: LocalIdentity, trust: ViewerTrust) {
         guard let pem = try? String(contentsOfFile: keyPath(number), encoding: .utf8) else {
             throw CrowdError("There is no key \(number) in \(directory): `prepare --count` makes more.")

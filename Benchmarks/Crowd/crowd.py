@@ -72,7 +72,7 @@ def peers_of(text):
     return found
 
 
-# --- Outside: what is needed -----------------------------------------------------------------------------------------
+# --- Outside the namespaces: preparation -----------------------------------------------------------------------------
 
 
 def build_crowd():
@@ -105,7 +105,7 @@ def run(arguments):
     return glass.run_isolated(command, environment)
 
 
-# --- Inside: the measurement -----------------------------------------------------------------------------------------
+# --- Inside the namespaces: the measurement --------------------------------------------------------------------------
 
 
 def inside(arguments):
@@ -136,7 +136,7 @@ def measure(place):
         try:
             found[name] = getattr(rows, name)(place, glass.say)
         except Trouble as trouble:
-            # The other rows are good all the same.
+            # The other rows are still valid.
             glass.say(f"The row {name} could not be measured: {trouble}")
             failed = 1
     entry = results.entry(reps=options.reps, seconds=options.seconds, bit_rate=options.bit_rate,
@@ -151,11 +151,11 @@ def measure(place):
     return failed
 
 
-# --- For the tests: no time is held against anything -----------------------------------------------------------------
+# --- For the tests: nothing is judged by time ------------------------------------------------------------------------
 
 
 def check(place):
-    """8 honest viewers beside those that misbehave; exit status 1 if one of the honest had no picture or was lost."""
+    """8 honest viewers beside misbehaving ones; exit status 1 if an honest one got no picture or was disconnected."""
     place.prepare(8 + len(rows.MISBEHAVING))
     run, seen = rows.beside(place, rows.MISBEHAVING, len(rows.MISBEHAVING), honest=8, size="640x360", bit_rate="1M",
                             seconds=4, settle=1)

@@ -1,7 +1,7 @@
 """A viewer that the host knows and that misbehaves. Scripts/bench crowd starts several, each a process of its own.
 
-It watches as an honest viewer does, but for what its kinds of misbehaviour say. A host that evicts it sees it again
-after a moment. At the end it writes as JSON how often it came and why it was sent away.
+It watches as an honest viewer does, except for its kinds of misbehaviour. After an eviction it returns at once.
+At the end it writes as JSON how often it joined and why it was evicted.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from peer import Peer, Refused, clock, connect  # noqa: E402
 # linux/udp.h
 UDP_GRO = 104
 TICK = 0.01
-# From an eviction to the next try, in seconds.
+# Time from an eviction to the next try, in seconds.
 PAUSE = 0.5
 
 
@@ -46,32 +46,32 @@ class KnownIdentity(wire.Identity):
 
 
 class Kind:
-    """What is not as with an honest viewer. The docstring says it for `--help`."""
+    """A difference from an honest viewer. `--help` prints the docstring."""
 
-    # It doesn't watch, but only connects.
+    # False: it connects, but doesn't watch.
     watches = True
     reads_control = True
     reads_media = True
     pings = True
 
     def joined(self, viewer):
-        """The host has let it in."""
+        """The host has admitted it."""
 
     def tick(self, viewer):
-        """A hundred times a second."""
+        """Called a hundred times a second."""
 
     def report(self, viewer, now, entries, expected, missed):
-        """What is reported; None: nothing."""
+        """The contents of a report; None: no report."""
         return now, entries, expected, missed
 
 
 class StopTCP(Kind):
-    """reads nothing of the control connection"""
+    """doesn't read the control connection"""
     reads_control = False
 
 
 class StopUDP(Kind):
-    """reads no datagram"""
+    """doesn't read datagrams"""
     reads_media = False
 
     def report(self, *_):
@@ -79,7 +79,7 @@ class StopUDP(Kind):
 
 
 class Stop(Kind):
-    """stops the whole process (SIGSTOP) 1.5 s after it was let in"""
+    """stops the whole process (SIGSTOP) 1.5 s after admission"""
 
     def joined(self, viewer):
         self.due = time.monotonic() + 1.5
@@ -118,14 +118,14 @@ class GarbageUDP(Kind):
 
 
 class Keyframes(Kind):
-    """asks for a keyframe 100 times a second"""
+    """requests a keyframe 100 times a second"""
 
     def tick(self, viewer):
         viewer.say(wire.FEEDBACK, wire.keyframe_wish((viewer.newest or 1) + 1))
 
 
 class Everything(Kind):
-    """asks 100 times a second for all parts of the last 8 frames again"""
+    """requests all parts of the last 8 frames 100 times a second"""
 
     def tick(self, viewer):
         newest = viewer.newest or 1
@@ -133,14 +133,14 @@ class Everything(Kind):
 
 
 class LieConstant(Kind):
-    """says that everything has come at one moment, 50 ms ago"""
+    """reports that everything arrived at one moment, 50 ms ago"""
 
     def report(self, viewer, now, entries, expected, missed):
         return now, [(*entry[:3], 50_000, 50_000) for entry in entries], expected, missed
 
 
 class LieGrowing(Kind):
-    """says that the path's delay grows by 150 ms in a second"""
+    """reports a delay that grows by 150 ms in a second"""
 
     def joined(self, viewer):
         self.begin = time.monotonic()
@@ -150,7 +150,7 @@ class LieGrowing(Kind):
 
 
 class LieRandom(Kind):
-    """draws arrival times and losses"""
+    """reports random arrival times and losses"""
 
     def report(self, viewer, now, entries, expected, missed):
         lies = []
@@ -161,7 +161,7 @@ class LieRandom(Kind):
 
 
 class LiePast(Kind):
-    """says that everything came before it was sent"""
+    """reports that everything arrived before it was sent"""
 
     def report(self, viewer, now, entries, expected, missed):
         return now, [(*entry[:3], 60_000_000, 59_000_000) for entry in entries], expected, missed
@@ -218,7 +218,7 @@ class SlowMessage(Kind):
     pings = False
 
     def joined(self, viewer):
-        # A host that takes no message of 10 MiB ends it at once; the shorter one it has to wait for.
+        # A host that refuses messages of 10 MiB ends the connection at once; it has to wait for the shorter one.
         viewer.peer.socket.sendall(struct.pack(">I", 10 << 20 if viewer.joins % 2 else 64_000))
 
     def tick(self, viewer):
@@ -236,7 +236,7 @@ KINDS = {
 
 
 def turns_of(text):
-    """Lists of kinds, of `a+b/c`; a ValueError where there is no such kind."""
+    """Parses `a+b/c` into lists of kinds; ValueError for an unknown kind."""
     turns = [kinds.split("+") for kinds in text.split("/")]
     unknown = [kind for kinds in turns for kind in kinds if kind not in KINDS]
     if unknown:
@@ -249,7 +249,7 @@ def turns_of(text):
 
 class Viewer:
     def __init__(self, turns, host, identity, source, name):
-        # Each time that it comes, the next of these lists of kinds.
+        # Each connection uses the next of these lists of kinds.
         self.lists = [[KINDS[kind]() for kind in kinds] for kinds in turns]
         self.kinds, self.visits = self.lists[0], 0
         self.host, self.identity, self.source, self.name = host, identity, source, name
@@ -327,7 +327,7 @@ class Viewer:
             if self.media in ready:
                 self.take_media()
 
-    # --- What comes
+    # --- Receiving
 
     def take_control(self):
         while self.peer.socket.pending() or select.select([self.peer.socket], [], [], 0)[0]:
@@ -370,7 +370,7 @@ class Viewer:
             self.take_burst([data[start:start + size] for start in range(0, len(data), size)])
 
     def take_burst(self, datagrams):
-        """Opens the first and the last of a burst: those between are parts of the same frame."""
+        """Opens the first and the last datagram of a burst: those between are parts of the same frame."""
         if len(datagrams) > 2 and all(datagram[0] == wire.MEDIA for datagram in datagrams):
             first, last = self.open(datagrams[0]), self.open(datagrams[-1])
             if first and last and first.frame == last.frame and last.part - first.part == len(datagrams) - 1:
@@ -382,7 +382,7 @@ class Viewer:
                 self.came(part, part.part, 1)
 
     def open(self, datagram):
-        """The part in it; nil if it holds none."""
+        """The part in a datagram; None if it holds none."""
         key = self.keys.get(struct.unpack_from(">H", datagram, 2)[0])
         if key is None:
             return None
@@ -407,7 +407,7 @@ class Viewer:
         while len(self.frames) > 12:
             self.frames.pop(next(iter(self.frames)))
 
-    # --- What is said
+    # --- Sending
 
     def hello(self):
         token = self.token if time.monotonic() < self.token_end else b""
@@ -420,7 +420,7 @@ class Viewer:
         try:
             self.media.sendto(datagram, (self.peer.address, self.peer.session.media_port))
         except BlockingIOError:
-            # Its own socket is full: then it is as fast as it can be.
+            # Its socket is full: it can't send faster.
             pass
 
     def say_report(self):
@@ -456,13 +456,13 @@ def run():
     signal.signal(signal.SIGTERM, end)
     viewer = Viewer(turns_of(options.kinds), ("127.0.0.1", options.port), KnownIdentity(options.key), options.source,
                     options.name)
-    # Those who measure and are measured come first.
+    # The measured processes have priority.
     os.nice(5)
     try:
         viewer.run(time.monotonic() + options.seconds)
     except KeyboardInterrupt:
         pass
-    # Once more would leave the result out.
+    # A second signal would end the process before it writes its result.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     print(json.dumps({"event": "misbehaved", "t": 0, "kinds": options.kinds, "joins": viewer.joins,
                       "endings": dict(viewer.endings)}), flush=True)

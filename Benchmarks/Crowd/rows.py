@@ -1,15 +1,15 @@
-"""The rows of `Scripts/bench crowd`: what is played, and the figures that come of it."""
+"""The rows of `Scripts/bench crowd`: their scenes and figures."""
 
 import time
 
 from results import number
 from scene import JOINS_PER_SECOND, SETTLE, Networks, Scene, median, memory_of
 
-# 10 peers in which every kind of misbehaviour is present. What the host ends at once takes turns.
+# 10 peers with every kind of misbehaviour. Kinds that the host ends at once share a peer and take turns.
 MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbage-tls",
                "flood-udp+garbage-udp+lie-past", "keyframes+everything", "lie-growing",
                "never-acknowledge+slow-message", "acknowledge-unsent+lie-random", "connect-loop"]
-# The clean viewer's neighbours.
+# The links of the other viewers.
 LINKS = {"300 kbit/s": "delay=5ms,rate=300k,queue=64k", "20 % loss": "delay=5ms,loss=20%",
          "200 ms round trip": "delay=100ms"}
 
@@ -19,7 +19,7 @@ def say_nothing(_):
 
 
 def shown(run):
-    """The first figures of a run, for somebody who waits for the rest."""
+    """The main figures of a run, printed as soon as it ends."""
     return (f"slowest {run['fps_lowest']:.1f} frames/s, latency {number(run['latency'])} / "
             f"{number(run['latency_p95'])} ms, {run['lost']} frames lost; host {run['host_cpu']:.0%} of a core, light "
             f"viewers {run['crowd_cpu']:.0%}, idle {run['idle']:.0%} of the machine")
@@ -33,7 +33,7 @@ def group(run, *names):
 
 
 def figures(run, *names):
-    """What the viewers of these groups got, in one run."""
+    """The figures of these groups of viewers, in one run."""
     viewers = group(run, *names)
     watching = [viewer for viewer in viewers if viewer["frames"]]
     frames = sum(viewer["frames"] for viewer in viewers)
@@ -59,18 +59,18 @@ def figures(run, *names):
 
 
 def keep(run, *names):
-    """The figures of a run and of the machine, without each viewer's."""
+    """The figures of a run and of the machine, without those of each viewer."""
     crowd = run["crowd"]
     return {**figures(run, *names), "spread": crowd.get("spreadMs"), "host_cpu": run["host_cpu"],
             "crowd_cpu": run["crowd_cpu"], "idle": run["idle"], "rss": run["rss"], "peak": run["peak"],
             "load": run["load"], "real": run["real"]}
 
 
-# --- More and more viewers -------------------------------------------------------------------------------------------
+# --- A growing number of viewers -------------------------------------------------------------------------------------
 
 
 def viewers(place, say=say_nothing):
-    """One, 50 and 200 viewers, as far as the program lets them in."""
+    """One, 50 and 200 viewers, as far as the program admits them."""
     found, options = [], place.options
     counts = sorted({min(count, place.most_viewers) for count in options.counts})
     place.prepare(max(counts))
@@ -79,7 +79,7 @@ def viewers(place, say=say_nothing):
             run = watched_by(place, count, options.bit_rate)
             say(f"{count} viewers: {shown(run)}")
             if count > 100 and (run["crowd_cpu"] > 0.85 or run["idle"] < 0.03):
-                # The machine, not the host, is what comes to an end here.
+                # Here the machine is the limit, not the host.
                 say(f"The machine can't carry {count} viewers at {options.bit_rate}: once more at {options.few_bits}")
                 run = watched_by(place, count, options.few_bits)
                 run["compared"] = watched_by(place, 1, options.few_bits)
@@ -100,18 +100,18 @@ def watched_by(place, count, bit_rate):
     return {"count": count, "bit_rate": bit_rate, **keep(run)}
 
 
-# --- What one more takes ---------------------------------------------------------------------------------------------
+# --- Memory of one more viewer ---------------------------------------------------------------------------------------
 
 
 def memory(place, say=say_nothing):
-    """One host's own memory with 10 viewers, and after all the others have come: two hosts differ by more than that."""
+    """The memory of one host with 10 viewers, and later with all. One host, because two hosts differ by more."""
     few, many = 10, min(max(place.options.counts), place.most_viewers)
     place.prepare(many)
     found = []
     if many <= few:
         return {"runs": found}
     for _ in range(place.options.reps):
-        # What grows with time and not with viewers has its time at first.
+        # Waits first for what grows with time and not with viewers.
         rest, within = 4 + 3 * SETTLE, many / JOINS_PER_SECOND
         begin = rest + within + 2 * SETTLE
         with Scene(place, many, place.options.few_bits if many > 100 else place.options.bit_rate) as scene:
@@ -151,7 +151,7 @@ def joined(run):
     paired = [viewer["pairedMs"] for viewer in joining if viewer["pairedMs"] is not None]
     keyframes = run["crowd"]["keyframes"]
     storm = [one for one in keyframes if one["at"] >= SETTLE - 0.2]
-    # The one that those had who came to a stream at rest.
+    # The time of viewers that joined a stream at rest.
     usual = median([one["bytes"] for one in keyframes if one["at"] < SETTLE - 0.2])
     return {
         "joined": len(times), "first_median": median(times), "first_longest": max(times, default=float("inf")),
@@ -169,7 +169,7 @@ def joined(run):
 
 
 def misbehaving(place, say=say_nothing):
-    """40 honest viewers beside 10 that misbehave, and beside 10 that don't, in turns."""
+    """40 honest viewers with 10 misbehaving ones, and with 10 more honest ones, in turns."""
     found = {"without": [], "with": [], "peers": []}
     place.prepare(60)
     for repetition in range(max(2, place.options.reps)):
@@ -192,7 +192,7 @@ def beside(place, peers, others, honest=40, size="1920x1080", bit_rate=None, sec
     groups = [f"honest:{honest}:0:{within}"] + ([] if peers else [f"others:{others}:{within}:0.5"])
     with Scene(place, honest + others, bit_rate or place.options.bit_rate, size) as scene:
         crowd = scene.crowd(groups, begin, seconds)
-        # They come when most of the honest ones watch.
+        # They join when most of the honest ones watch.
         crowd.wait_for("started")
         scene.misbehave(peers, begin + seconds + 2, first=honest)
         run = scene.measure(crowd)
@@ -223,7 +223,7 @@ def words_of(peer):
 
 
 def networks(place, say=say_nothing):
-    """A clean viewer alone, and beside three behind bad links, in turns."""
+    """A viewer on a clean link alone, and with three others on bad links, in turns."""
     found = {"alone": [], "beside": [], "links": list(LINKS)}
     place.prepare(4)
     for repetition in range(max(2, place.options.reps)):
@@ -237,7 +237,7 @@ def networks(place, say=say_nothing):
 
 
 def with_links(place, links):
-    # Rates find themselves on a bad path within some seconds.
+    # The bandwidth estimate of a bad path settles within some seconds.
     begin, seconds = SETTLE + 5, place.options.seconds
     with Scene(place, 4, place.options.bit_rate, bind=None) as scene, Networks(place, links) as ends:
         clean = scene.crowd(["clean:1"], begin, seconds)

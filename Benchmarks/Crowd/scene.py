@@ -1,4 +1,4 @@
-"""A host and its viewers as processes, for one run of `Scripts/bench crowd`, and what was seen of them."""
+"""A host and its viewers as processes, for one run of `Scripts/bench crowd`, and their figures."""
 
 import contextlib
 import itertools
@@ -16,13 +16,13 @@ import laboratory
 from programs import Program
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Before measuring begins: the path's estimates, the rate control and the decoders have come to rest.
+# Seconds before measuring begins, until bandwidth estimates, rate control and decoders have settled.
 SETTLE = 5
 # Viewers that come in a second, where joining itself isn't measured.
 JOINS_PER_SECOND = 10
 
 
-# Host and honest viewers come before those who misbehave, who in truth have machines of their own.
+# Niceness: host and honest viewers before misbehaving ones, which would really have machines of their own.
 FIRST, LAST = -10, 5
 
 
@@ -31,29 +31,30 @@ class Trouble(Exception):
 
 
 class Place:
-    """Programs, and identities that host and viewers have been given."""
+    """The programs, and the identities of host and viewers."""
 
     def __init__(self, program, crowd, directory, options):
         self.program, self.crowd, self.directory, self.options = program, crowd, pathlib.Path(directory), options
         help_ = subprocess.run([program, "share", "--help"], capture_output=True, text=True).stdout
         self.has_limit_option = "--max-viewers" in help_
-        # 64 is the limit where it can't be set; some room is left for viewers that come back before they have left.
+        # 64 is the limit of a program without --max-viewers. Some places stay free for viewers that return before their
+        # old session has ended.
         self.most_viewers = 900 if self.has_limit_option else 60
         self.prepared = 0
-        # In a network of its own nobody else has a port; viewers' own are above 32768.
+        # All ports are free in the private network; the viewers' ports are above 32768.
         self.ports = itertools.count(20_000)
         self.log = open(self.directory / "log", "a+")
         self.relay = None
 
     def prepare(self, count):
-        """Keys for so many light viewers, and for the real ones."""
+        """Makes keys for that many light viewers, and for the real ones."""
         if count > self.prepared:
             subprocess.run([self.crowd, "prepare", str(self.directory / "population"), "--count", str(count),
                             "--real", str(max(1, self.options.real))], check=True)
             self.prepared = count
 
     def source(self, size):
-        """What is shared."""
+        """The content to share."""
         if self.options.content != "noise":
             return ["--source", "pattern", "--content", self.options.content, "--size", size]
         file = self.directory / f"noise-{size}.y4m"
@@ -68,14 +69,14 @@ class Place:
 
 
 class Namespace:
-    """One more viewer's end of a network; what `between` wants of a laboratory."""
+    """A viewer's end of a network, with the interface that `between` needs."""
 
     def __init__(self, place, pid):
         self.relay, self.log, self.viewer_end = place.relay, place.log, pid
 
 
 class Scene:
-    """One host, and whoever watches it."""
+    """One host and its viewers."""
 
     def __init__(self, place, viewers, bit_rate="8M", size="1920x1080", bind="127.0.0.1"):
         self.place, self.bind = place, bind
@@ -109,14 +110,14 @@ class Scene:
         return program
 
     def watch(self, count=None):
-        """Real viewers, which decode."""
+        """Starts real viewers, which decode."""
         for number in range(self.place.options.real if count is None else count):
             viewer = self.start([self.place.program, "watch", f"127.0.0.1:{self.port}", "--no-window", "--json",
                                  "--time-limit", "300"], self.place.population / f"real-{number}")
             self.real.append(viewer)
 
     def misbehave(self, peers, seconds, first):
-        """Starts a process for each of `peers`, a list of kinds; with the keys from number `first` on."""
+        """Starts a process for each of `peers` (lists of kinds), with the keys from number `first` on."""
         for number, kinds in enumerate(peers, first):
             key = self.place.population / "crowd" / f"{number}.pem"
             peer = self.start([sys.executable, "-B", HERE / "misbehaving.py", kinds, "--port", self.port, "--key", key,
@@ -126,7 +127,7 @@ class Scene:
             self.misbehaving.append(peer)
 
     def crowd(self, groups, begin, seconds, first=0, at=(), target="127.0.0.1", more=()):
-        """Light viewers, in `at` (words before the command that enter a network namespace)."""
+        """Starts light viewers. `at`: a command prefix that enters a network namespace."""
         words = [*at, self.place.crowd, "watch", f"{target}:{self.port}", "--directory", self.place.population,
                  "--begin", begin, "--seconds", seconds, "--first", first, *more]
         for group in groups:
@@ -134,7 +135,7 @@ class Scene:
         return self.start(words, self.place.directory)
 
     def measure(self, crowd):
-        """What was seen between the crowd's `begin` and `end`, its result included."""
+        """The figures between the crowd's `begin` and `end`, including its result."""
         begin = self.moment(crowd, "begin")
         before = [self.sample(crowd), time.monotonic()]
         self.moment(crowd, "end")
@@ -158,7 +159,7 @@ class Scene:
         if found is None:
             raise Trouble(f"The viewers came to no result: {crowd.error_text}")
         for viewer in found["viewers"]:
-            # What there isn't is left out.
+            # Missing files are left out.
             for name in ("pairedMs", "firstPictureMs", "latencyMs", "order", "ended"):
                 viewer.setdefault(name, None)
         return found
@@ -186,16 +187,16 @@ class Scene:
                 "p95": median([one["p95"] for one in latencies])}
 
     def told(self):
-        """What the host has said of those who left or were refused."""
+        """The host's reasons for viewers that left or were refused."""
         left = [{"name": event.get("name"), "reason": event.get("reason")}
                 for event in self.host.events if event["event"] in ("viewer-left", "refused")]
         return left
 
     def end_misbehaving(self):
-        """Ends them; answers what each has seen."""
+        """Ends the misbehaving viewers; returns the result of each."""
         found = []
         for peer in self.misbehaving:
-            # One that has stopped itself has to go on before it can end.
+            # A process that has stopped itself must be continued before it can end.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(peer.pid, signal.SIGCONT)
             peer.process.terminate()
@@ -208,7 +209,7 @@ class Scene:
 
 
 class Networks:
-    """Viewers behind links of their own, each in a network namespace, for one scene."""
+    """Viewers with their own links, each in a network namespace, for one scene."""
 
     def __init__(self, place, links):
         self.place, self.links = place, links
@@ -231,15 +232,15 @@ class Networks:
 
 
 def set_niceness(session, niceness):
-    """Of a session: where the kernel schedules these as groups (sched(7), autogroup), a process's own niceness counts
-    only within its session.
+    """Sets the niceness of a session. If the kernel schedules sessions as groups (sched(7), autogroup), a process's own
+    niceness counts only within its session.
     """
     with contextlib.suppress(OSError):
         pathlib.Path(f"/proc/{session}/autogroup").write_text(str(niceness))
 
 
 def memory_of(pid):
-    """In KiB: all that it holds, of that its own (no files), and the most that it ever held."""
+    """In KiB: resident memory, the part of it that isn't files, and its peak."""
     names = {"VmRSS": "rss", "RssAnon": "own", "VmHWM": "peak"}
     found = dict.fromkeys(names.values(), 0)
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
@@ -255,7 +256,7 @@ def median(values):
 
 
 def has_relay():
-    """Whether networks of their own can be made here."""
+    """Whether network namespaces can be made on this machine."""
     try:
         with open(os.devnull, "w") as log, between.namespace(log):
             return os.path.exists("/dev/net/tun")

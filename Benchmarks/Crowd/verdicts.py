@@ -1,4 +1,4 @@
-"""What `Scripts/bench crowd` prints: figures beside what is aimed at, and whether it is reached."""
+"""The output of `Scripts/bench crowd`: figures, aims, and whether each aim is reached."""
 
 import dataclasses
 
@@ -45,7 +45,7 @@ def viewers(found):
         if count > 1 and 1 in by_count:
             compared = [run["compared"] for run in some if "compared" in run] or by_count[1]
             ratio = of(some, "host_cpu") / of(compared, "host_cpu")
-            # A host that sends fewer frames takes less; that isn't what is aimed at.
+            # A host that sends fewer frames takes less time; that doesn't reach the aim.
             slow = min(run["fps_median"] for run in some) < 29
             lines.append(Line(f"{title}, {bits}: host's CPU, to one viewer's" + note, f"≤ {aim} ×" if aim else "",
                               f"{ratio:.2f} × ({of(some, 'host_cpu'):.0%} of a core"
@@ -111,7 +111,7 @@ def joins(found):
     return lines
 
 
-# What is compared: its name, digits, unit, which way is worse, and what is noise in any case (a share, an amount).
+# Compared figures: name, words, digits, unit, which direction is worse, and the minimum noise (a share, an amount).
 MORE, LESS, OTHER = 1, -1, 0
 COMPARED = [
     ("fps_lowest", "frames a second of the slowest", 1, "", LESS, 0.01, 0.3),
@@ -124,16 +124,16 @@ COMPARED = [
 
 
 def compared(title, without, with_):
-    """With something beside without it: reached where the difference of the medians is no worse than the noise, which
-    is how far the runs without it lie apart, and at least what is given above. Where those aren't at rest, as on a machine
-    that has other things to do, nothing can be said.
+    """Compares runs with something to runs without it. Reached if the difference of the medians is within the noise:
+    the range of the runs without it, or the minimum noise above if that is more. If those runs don't reach their frame
+    rate, as on a busy machine, there is no verdict.
     """
     is_at_rest = min(run["fps_lowest"] for run in without) >= 29
     lines = []
     for name, words, digits, unit, worse_way, share, amount in COMPARED:
         before, after = [run[name] for run in without], [run[name] for run in with_]
         if None in before or None in after:
-            # A run in which nobody had a frame has no latency.
+            # A run in which nobody got a frame has no latency.
             lines.append(Line(f"{title}: {words}", "as without", "none", NO))
             continue
         noise = max(max(before) - min(before), share * abs(median(before)), amount)
@@ -146,7 +146,7 @@ def compared(title, without, with_):
     return lines
 
 
-# What the host says of those that left by themselves, or came back.
+# The host's reasons for viewers that left by themselves, or returned.
 OWN_ENDINGS = {"it has ended", "another one of the same device has come"}
 
 

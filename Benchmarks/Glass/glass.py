@@ -1,4 +1,4 @@
-"""Scripts/bench glass: glass-to-glass latency of BeamRoom beside others, on virtual screens."""
+"""Scripts/bench glass: glass-to-glass latency of BeamRoom and other systems, on virtual screens."""
 
 import argparse
 import os
@@ -43,7 +43,7 @@ def parse(arguments):
     return options
 
 
-# --- Outside: what is needed -----------------------------------------------------------------------------------------
+# --- Outside the namespaces: preparation -----------------------------------------------------------------------------
 
 
 def build_probe():
@@ -70,20 +70,20 @@ def build_program():
 
 
 def isolated(command):
-    """The command in a network, and among processes, of its own: both end with it."""
+    """The command in new network and process namespaces, which end with it."""
     words = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
         words += ["--user", "--map-root-user"]
     if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
         raise Trouble("This machine doesn't allow new namespaces, which keep what is measured apart from everything"
                       " else. Run it as root.")
-    # Should this here be killed, nothing is left behind.
+    # If this process is killed, the child is killed too.
     return ["setpriv", "--pdeathsig", "KILL", *words, *command]
 
 
 def run_isolated(command, environment):
-    """Runs it to its end; at Ctrl-C it may first put away what it has made, at a second one no more."""
-    # In a session of its own, so that Ctrl-C comes once.
+    """Runs the command to its end. The first Ctrl-C lets it clean up, a second one kills it."""
+    # In its own session, so that it gets Ctrl-C once.
     process = subprocess.Popen(isolated(command), env=environment, start_new_session=True)
     asked = []
 
@@ -101,7 +101,7 @@ def run_isolated(command, environment):
 
 
 def session_environment():
-    """Nothing of the person's own session: no window on a real screen."""
+    """An environment without the person's session, so that no window opens on a real screen."""
     private = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS")
     return {name: value for name, value in os.environ.items() if name not in private}
 
@@ -123,12 +123,12 @@ def run(arguments):
     return run_isolated([sys.executable, "-B", bench, "glass", "--inside", *arguments], environment)
 
 
-# --- Inside: the measurement -----------------------------------------------------------------------------------------
+# --- Inside the namespaces: the measurement --------------------------------------------------------------------------
 
 
 def measure(options, size, rate, names):
-    """Everything at one size and rate: systems' figures, a list of one for each repetition."""
-    # Needs python3-pil, which may have been installed only now.
+    """Measures all systems at one size and rate; the figures of each are a list with one value for each repetition."""
+    # Imported late: it needs python3-pil, which may have been installed just now.
     import content
 
     found = {name: {} for name in names}
@@ -140,7 +140,7 @@ def measure(options, size, rate, names):
             system.prepare(laboratory)
             found[name]["version"] = system.version()
         for repetition in range(options.reps):
-            # Side by side in time, so that a machine that is slower for a while is so for all.
+            # The systems alternate, so that a slow period of the machine affects all of them.
             for shown in options.content:
                 for name, system in made.items():
                     figures = laboratory.measure(system, shown, options.seconds, 4 if shown == "still" else 0)
@@ -163,7 +163,7 @@ def report(laboratory, name, shown, repetition, figures):
 
 
 def add(kept, figures):
-    """Appends one run's figures to the lists of those before; what is missing is None."""
+    """Appends one run's figures to the lists of earlier runs; missing figures are None."""
     figures = figures or {}
     cpu, memory, rest = figures.get("cpu"), figures.get("memory"), figures.get("rest")
     change, frame = figures.get("change", {}), figures.get("frame", {})

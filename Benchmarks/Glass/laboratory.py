@@ -1,4 +1,4 @@
-"""Screens and processes for a measurement, all of them ended with it."""
+"""Screens and processes for a measurement, which end with it."""
 
 import contextlib
 import dataclasses
@@ -14,7 +14,7 @@ import time
 
 
 class Trouble(Exception):
-    """Something that a person can do something about."""
+    """An error that a person can fix. Printed without a trace."""
 
     is_for_people = True
 
@@ -30,7 +30,7 @@ class Screens:
     host: str = ""
     viewer: str = ""
     pids: tuple = ()
-    # Where each end is on the network.
+    # The addresses of both ends.
     host_address: str = "127.0.0.1"
     viewer_address: str = "127.0.0.1"
 
@@ -39,7 +39,7 @@ SIZES = {720: (1280, 720, 5_000), 1080: (1920, 1080, 10_000), 2160: (3840, 2160,
 
 
 class Laboratory:
-    """Two virtual screens in a network of their own, where nothing but what is measured is sent."""
+    """Two virtual screens in a private network, which carries only the measured traffic."""
 
     def __init__(self, probe, size, rate):
         width, height, bit_rate = SIZES[size]
@@ -81,7 +81,7 @@ class Laboratory:
         return f":{display}", process.pid
 
     def _free_display(self):
-        """A number that nobody has locked. From in here a server outside looks dead, and its lock abandoned."""
+        """A display number without a lock. Xvfb can't see processes outside, and would take their locks for stale."""
         self.display += 1
         while os.path.exists(f"/tmp/.X{self.display}-lock"):
             self.display += 1
@@ -92,7 +92,7 @@ class Laboratory:
         return "\n".join((self.directory / "log").read_text(errors="replace").splitlines()[-8:])
 
     def next_port(self):
-        # Those of the run before may be in use for some time yet.
+        # The ports of the run before may still be in use.
         self.port += 4
         return self.port
 
@@ -116,14 +116,14 @@ class Laboratory:
     def _probe_command(self, content, seconds, *options):
         screens = self.screens
         command = [self.probe, "--host", screens.host, "--viewer", screens.viewer, "--content", content,
-                   # Beside the rate of the capture, so that their phases drift.
+                   # Slightly off the capture rate, so that the phases drift.
                    "--rate", str(screens.rate * 60.1 / 60), "--seconds", str(seconds), *map(str, options)]
         if content != "video":
             command += ["--image", str(self.directory / f"{content}.ppm")]
         return command
 
     def painting(self, content, seconds):
-        """The content on the host's screen, while something else is measured."""
+        """Shows the content on the host's screen while something else is measured."""
         return self.running("exec " + shlex.join(self._probe_command(content, seconds)), "paint")
 
     def _probe(self, content, *options, seconds):
@@ -134,7 +134,7 @@ class Laboratory:
         return json.loads(run.stdout)
 
     def measure(self, system, content, seconds, rest):
-        """One run of a system: latency, frames, quality and what it uses. None if it ended by itself."""
+        """One run of a system: latency, frames, quality and resources. None if it ended by itself."""
         port = self.next_port()
         with self.running(system.share(self.screens, port), "share") as share:
             time.sleep(1)
@@ -150,7 +150,7 @@ class Laboratory:
         return figures
 
     def time_start(self, system):
-        """Milliseconds from starting the viewer until its picture is right; None if it never was."""
+        """Milliseconds from the viewer's start until its picture is right; None if it never was."""
         port = self.next_port()
         with self.running(system.share(self.screens, port), "share"):
             time.sleep(1.5)
@@ -158,7 +158,7 @@ class Laboratory:
 
 
 def enter():
-    """Makes the namespaces that this runs in a place for screens: a loopback, and X sockets of its own."""
+    """Prepares the namespaces for screens: a loopback, and a private directory for X sockets."""
     sockets = "/tmp/.X11-unix"
     os.makedirs(sockets, exist_ok=True)
     for command in (["ip", "link", "set", "lo", "up"],
@@ -170,7 +170,7 @@ def enter():
 
 
 def end(process):
-    """Ends a process and all of its session, gently at first."""
+    """Ends a process and its session, with SIGKILL if SIGTERM isn't enough."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""The systems that are measured: how a person would start each for the least delay."""
+"""The measured systems, each started as a person would for the least delay."""
 
 import json
 import pathlib
@@ -9,11 +9,11 @@ import time
 
 
 class System:
-    """One way to show a screen elsewhere. `share` and `watch` return commands for a shell, run in that order."""
+    """One way to share a screen. `share` and `watch` return shell commands, which are run in that order."""
 
-    #: As people call it, and the Debian package whose version is noted.
+    #: The system's name, and the Debian package whose version is recorded.
     title = package = None
-    #: Codes to a bit rate, in H.264.
+    #: Encodes H.264 at a given bit rate.
     is_h264 = True
 
     def share(self, screens, port):
@@ -23,10 +23,10 @@ class System:
         raise NotImplementedError
 
     def prepare(self, laboratory):
-        """Once, before the first run."""
+        """Called once, before the first run."""
 
     def stages(self, directory):
-        """What the system itself says about where time goes, by stage."""
+        """The system's own times, by stage."""
         return {}
 
     def version(self):
@@ -35,7 +35,7 @@ class System:
 
 
 class BeamRoom(System):
-    """As its users run it: encrypted, with a viewer that was paired before."""
+    """As its users run it: encrypted, with a paired viewer."""
 
     title = "BeamRoom"
 
@@ -60,7 +60,7 @@ class BeamRoom(System):
         return f"DISPLAY={screens.viewer} {command} >{self.directory}/viewer.json"
 
     def prepare(self, laboratory):
-        # A viewer that knows the code is remembered; after that only such viewers are let in.
+        # Pairs the viewer by the code; afterwards the host admits only paired viewers.
         port = laboratory.next_port()
         code = ("--code", f"{secrets.randbelow(10 ** 6):06}")
         with laboratory.running(self.share(laboratory.screens, port, *code), "share"):
@@ -106,7 +106,7 @@ class GStreamer(System):
 
 
 class FFmpeg(System):
-    """ffmpeg at the host; what watches differs."""
+    """ffmpeg at the host, with different viewers."""
 
     package = "ffmpeg"
 

@@ -1,15 +1,15 @@
-"""The glass-to-glass table, and whether what was aimed at is reached."""
+"""The glass-to-glass table, and whether each aim is reached."""
 
 import results
 import systems
 from results import median, number
 
 HEADINGS = {"still": "still desktop, small change", "scroll": "scrolling text", "video": "video-like"}
-#: Short names for people.
+#: Short names for the table.
 TITLES = {"beamroom": systems.BeamRoom.title, **{name: peer.title for name, peer in systems.PEERS.items()}}
 
 
-#: What the program's own names for its stages mean, in a frame's order. The viewer knows the host's, too.
+#: The program's names of its stages in words, in a frame's order. The viewer also reports the host's stages.
 STAGES = {
     "viewer.capture": "from the change until the encoder has it",
     "viewer.encode": "converted and encoded",
@@ -24,7 +24,7 @@ STAGES = {
 
 
 def figure(table, system, content, name):
-    """The median over the repetitions; None where it wasn't measured."""
+    """The median over the repetitions; None if it wasn't measured."""
     found = table["systems"].get(system, {})
     values = found.get("start") if content == "start" else found.get(content, {}).get(name)
     return median(values or [])
@@ -71,7 +71,7 @@ def show_table(name, table):
 
 
 def targets(table):
-    """What is aimed at, each as (words, figure, limit, whether more is better); the limit is None without the peer."""
+    """The aims, each as (words, figure, limit, whether more is better); the limit is None without the peer's figure."""
     def own(content, name):
         return figure(table, "beamroom", content, name)
 
@@ -124,7 +124,7 @@ def show_targets(table):
 
 
 def stage_rows(table):
-    """Where BeamRoom itself says that time goes: medians in ms for each content, in a frame's order."""
+    """BeamRoom's own times by stage: medians in ms for each content, in a frame's order."""
     found = {content: table["systems"].get("beamroom", {}).get(content, {}).get("stages", []) for content in HEADINGS}
     names = {name for runs in found.values() for run in runs for name in run if name.startswith("viewer.")}
     return [[STAGES.get(name, f"`{name}`"), *(

@@ -2,7 +2,8 @@ import Benchmark
 import CAllocations
 
 extension BenchmarkState {
-    /// Times `body`, and counts what the whole process allocates meanwhile. `body` returns how many datagrams it handled.
+    /// Times `body`, and counts the allocations of the whole process meanwhile. `body` returns the number of datagrams
+    /// it handled.
     mutating func measureAllocating(_ body: () throws -> Int) throws {
         let before = beam_allocations()
         start()
@@ -15,7 +16,7 @@ extension BenchmarkState {
 }
 
 extension BenchmarkColumn {
-    /// Columns beside the times: datagrams and allocations, each the mean of one iteration.
+    /// Columns beside the times: datagrams and allocations, each as the mean of an iteration.
     static func registerAllocations() {
         for name in ["datagrams", "allocations"] {
             register(
@@ -26,7 +27,7 @@ extension BenchmarkColumn {
     }
 }
 
-/// What keeps a benchmark from being run.
+/// Why a benchmark can't run.
 struct BenchmarkFailure: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// Lines of made-up text on a screen of 1920 × 1080 (bgrx), dark on light: what scrolls on people's screens.
+/// Lines of generated text, dark on light, on a screen of 1920 × 1080 (bgrx), to scroll through.
 struct MovingText {
     static let size = PixelSize(width: 1920, height: 1080)
     private static let lineHeight = 18
@@ -11,7 +11,7 @@ struct MovingText {
         var random = SeededGenerator(seed: 5)
         var rows: [[UInt32]] = []
         while rows.count < 2 * Self.size.height {
-            // Words of a few letters, in an ink for each line, as long as code's lines are.
+            // Words of a few letters, with one colour and the length of a line of code for each line.
             let ink: UInt32 = [0x1E1E1E, 0x0000A0, 0x8C0000, 0x006E00][Int(random.next() % 4)]
             let columns = Self.size.width / 8
             let end = columns / 4 + Int(random.next() % UInt64(columns / 2))
@@ -41,7 +41,7 @@ struct MovingText {
         return Picture(buffer: buffer, time: Self.time(number), number: UInt64(number))
     }
 
-    /// The screen standing still, but for a small square that turns black and white.
+    /// The screen at rest, except for a small square that alternates between black and white.
     func blink(_ number: Int, in buffer: PixelBuffer) -> Picture {
         let rect = PixelRect(x: 320, y: 320, width: 64, height: 64)
         for y in rect.y..<rect.maxY {

@@ -8,12 +8,12 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Frames of 1080p at 60 frames a second with 10 and with 20 Mbit/s. What the longer one allocates beyond the shorter is
-/// allocated for each datagram, the rest for each frame.
+/// Frames of 1080p at 60 frames a second with 10 and with 20 Mbit/s. The additional allocations of the longer frame are
+/// those for each datagram, the rest those for each frame.
 private let frameBytes = [20_000, 40_000]
 
-/// The protocol without sockets: cutting and sealing at the host, opening and putting together at the viewer, and what the host does
-/// with the viewer's report.
+/// The protocol without sockets: cutting and sealing at the host, opening and reassembly at the viewer, and how the host handles the
+/// viewer's report.
 func sessionSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "session") { suite in
         for bytes in frameBytes {
@@ -48,7 +48,7 @@ func sessionSuite() -> BenchmarkSuite {
     }
 }
 
-/// A host and a viewer on loopback sockets, from handing over a frame to getting it back, threads' waking included.
+/// A host and a viewer on loopback sockets: from handing over a frame to receiving it, with the wake-up of threads.
 func loopbackSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "loopback") { suite in
         for bytes in frameBytes {
@@ -57,7 +57,7 @@ func loopbackSuite() -> BenchmarkSuite {
             suite.benchmark("send and receive \(bytes / 1000) kB") { state in
                 let (pair, datagrams) = try kept ?? LoopbackPair.counting(frame)
                 kept = (pair, datagrams)
-                // Frames one after the other would wait for what is gentle to a network.
+                // So that consecutive frames don't wait for pacing.
                 usleep(5000)
                 try state.measureAllocating {
                     try pair.exchange(frame)
@@ -101,7 +101,7 @@ private final class LoopbackPair {
         try start()
     }
 
-    /// Keyframes until one comes through, then none of them is on its way any more.
+    /// Sends keyframes until one arrives, then waits until none is in flight.
     private func start() throws {
         for _ in 0..<200 {
             host.submit(MadeUpFrame.make(bytes: 20_000, isKeyframe: true, time: .now))
@@ -112,7 +112,7 @@ private final class LoopbackPair {
         throw BenchmarkFailure("no frame came through loopback within 10 s")
     }
 
-    /// A pair, and how many datagrams it makes of `frame`.
+    /// A pair, and the number of datagrams that `frame` takes.
     static func counting(_ frame: EncodedFrame) throws -> (pair: LoopbackPair, datagrams: Int) {
         let pair = try LoopbackPair()
         let before = pair.host.statistics.datagrams
@@ -133,8 +133,8 @@ private final class LoopbackPair {
     }
 }
 
-/// A frame's parity at a tenth of its parts, and what it costs to repair as many: for one of 40 parts, in one block, and
-/// for one of 130, in two.
+/// Making parity for a tenth of a frame's parts, and recovering as many: for a frame of 40 parts, in one block, and one
+/// of 130, in two.
 func paritySuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "parity") { suite in
         for partCount in [40, 130] {
@@ -180,12 +180,12 @@ private struct ParityFrame {
         return rowCount * layout.blockCount
     }
 
-    /// The first parts of each block are lost, as many as can be. Returns their number.
+    /// Recovers the largest possible number of lost parts, the first of each block. Returns their number.
     mutating func recover() throws -> Int {
         let (layout, rowCount) = (layout, rowCount)
         let length = ParityCode.shardLength
         for block in 0..<layout.blockCount {
-            // The rows that a viewer has of a block lie side by side.
+            // A viewer stores the rows of a block consecutively.
             var shards: [UInt8] = []
             shards.reserveCapacity(rowCount * length)
             for row in 0..<rowCount {

@@ -42,7 +42,7 @@ func conversionSuite() -> BenchmarkSuite {
     }
 }
 
-/// Comparing pictures as `beamroom measure` does, and what a graphics device's pictures need; 1080p.
+/// Comparing pictures as `beamroom measure` does, and converting those of a graphics device; 1080p.
 func planeSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "planes") { suite in
         let size = MovingText.size
@@ -74,7 +74,7 @@ func planeSuite() -> BenchmarkSuite {
                 return 0
             }
         }
-        // Its own format doesn't matter: 4 bytes a pixel hold two pairs.
+        // The picture's format doesn't matter: 4 bytes a pixel hold two pairs.
         let chroma = Kept {
             (
                 pairs: PixelBuffer(format: .bgrx, size: PixelSize(width: size.width / 4, height: size.height / 2)),
@@ -91,7 +91,7 @@ func planeSuite() -> BenchmarkSuite {
     }
 }
 
-/// The encoder and the decoder that are used when nobody says otherwise, 1080p60 at 10 Mbit/s.
+/// The default encoder and decoder, 1080p60 at 10 Mbit/s.
 func codecSuite() -> BenchmarkSuite {
     BenchmarkSuite(name: "codec") { suite in
         for content in CodedContent.Kind.allCases {
@@ -122,7 +122,7 @@ func codecSuite() -> BenchmarkSuite {
     }
 }
 
-/// Made when it is first needed: a benchmark that is filtered out costs nothing.
+/// Created on first use, so that a benchmark that is filtered out costs nothing.
 private final class Kept<Value> {
     private var made: Value?
     private let make: () throws -> Value
@@ -139,7 +139,7 @@ private final class Kept<Value> {
     }
 }
 
-/// Pictures on their way through an encoder.
+/// Pictures that go through an encoder.
 private final class CodedContent {
     enum Kind: String, CaseIterable {
         case scrolling = "scrolling text"
@@ -169,7 +169,7 @@ private final class CodedContent {
         return try converter.convert(picture, to: MovingText.size)
     }
 
-    /// `count` coded pictures as they arrive, the first a keyframe.
+    /// `count` encoded pictures as they arrive, the first a keyframe.
     func sequence(_ count: Int) throws -> [ReceivedFrame] {
         try (0..<count).compactMap { index in
             try encoder.encode(nextPicture(), keyframe: index == 0).map { frame in

@@ -1,22 +1,22 @@
 import BeamMedia
 import BeamProtocol
 
-/// A host's and a viewer's session that know each other, with a network between them that takes no time.
+/// The sessions of a host and a viewer that are paired, with a network between them that takes no time.
 ///
-/// Both are driven as `BeamNetwork` drives them: an event, then outputs until there are none, each burst's bytes copied out at
-/// once. Time is made up, a 60th of a second a frame.
+/// Both are driven as `BeamNetwork` drives them: an event, then all outputs; each burst is copied out at once. Time is
+/// virtual, a 60th of a second for each frame.
 struct SessionPair {
     private var host: HostSession
     private var viewer: ViewerSession
     private let hostKey: DeviceKey
     private let viewerKey: DeviceKey
     private var now = MediaTime(nanoseconds: 1_000_000_000)
-    /// What is on its way from the host to the viewer.
+    /// In flight from the host to the viewer.
     private let wire = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 << 20, alignment: 64)
     private var datagrams: [Range<Int>] = []
-    /// And back.
+    /// In flight from the viewer to the host.
     private var replies: [[UInt8]] = []
-    /// One of the two had something to say.
+    /// One of the two had an output.
     private var hasSpoken = false
     private(set) var delivered = 0
 
@@ -46,7 +46,7 @@ struct SessionPair {
         pass(.milliseconds(100))
         host.handleFrame(MadeUpFrame.make(bytes: 20_000, isKeyframe: true, time: now), now: now)
         pass(.milliseconds(100))
-        // The first frames show the host what the path carries: before that, it sends little at once.
+        // The first frames give the host a bandwidth estimate; before that, it sends little at once.
         for _ in 0..<8 {
             host.handleFrame(MadeUpFrame.make(bytes: 40_000, time: now), now: now)
             pass(.milliseconds(100))
@@ -54,7 +54,7 @@ struct SessionPair {
         guard delivered == 9 else { throw BenchmarkFailure("the sessions didn't come together") }
     }
 
-    /// The next frame's time; what the two have to say to each other meanwhile is said.
+    /// Advances to the next frame's time, and exchanges everything that is due until then.
     mutating func nextFrame() { pass(.nanoseconds(16_666_667)) }
 
     /// Fragments, seals and sends. Returns the number of datagrams.
@@ -63,7 +63,7 @@ struct SessionPair {
         frame.captureTime = now
         host.handleFrame(frame, now: now)
         while true {
-            // What the pacer holds back goes on as soon as it lets it.
+            // Advances to when the pacer releases more.
             let deadline = hostOutput()
             guard deadline - now < .milliseconds(5) else { return datagrams.count }
             now = max(now, deadline)
@@ -103,7 +103,7 @@ struct SessionPair {
     private mutating func pass(_ duration: Duration) {
         let end = now + duration
         while now < end {
-            // Until neither has anything to say.
+            // Until neither has an output.
             var deadline = end
             repeat {
                 hasSpoken = false
@@ -117,7 +117,7 @@ struct SessionPair {
         }
     }
 
-    /// Everything that the host has to do now; returns its next deadline.
+    /// Does everything that is due at the host; returns its next deadline.
     private mutating func hostOutput() -> MediaTime {
         while true {
             let output = host.pollOutput(now: now)
@@ -146,7 +146,7 @@ struct SessionPair {
         }
     }
 
-    /// Everything that the viewer has to do now; returns its next deadline.
+    /// Does everything that is due at the viewer; returns its next deadline.
     private mutating func viewerOutput() -> MediaTime {
         while true {
             let output = viewer.pollOutput(now: now)
@@ -168,7 +168,7 @@ struct SessionPair {
     }
 }
 
-/// Frames that only the network looks at: one NAL unit of bytes that don't compress.
+/// Frames for the network only: one NAL unit of random bytes.
 enum MadeUpFrame {
     static func make(bytes count: Int, isKeyframe: Bool = false, time: MediaTime = .zero)
         -> EncodedFrame

@@ -1,13 +1,13 @@
 import Benchmark
 
-// Times of the hot paths, and what they allocate: `Scripts/bench micro`.
+// `Scripts/bench micro`: times and allocations of the hot paths.
 BenchmarkColumn.registerAllocations()
 Benchmark.main(
     [
         sessionSuite(), paritySuite(), loopbackSuite(), conversionSuite(), planeSuite(), codecSuite(),
     ],
     customDefaults: defaultSettings + [
-        // Buffers have found their sizes by then.
+        // Until the buffers have reached their sizes.
         WarmupIterations(150), MinTime(seconds: 1),
         Columns(["name", "time", "p95", "iterations", "datagrams", "allocations"]),
     ])

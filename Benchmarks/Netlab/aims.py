@@ -1,15 +1,15 @@
-"""What issue 5 wants of each network, and whether a run reaches it."""
+"""The aims of issue 5 for each network, and whether a run reaches them."""
 
 import networks
 import report
 import results
 from results import number
 
-# A frame's own time at 30 a second: a gap of so much is no standing still.
+# The time of a frame at 30 a second, in ms: a gap of that length is normal.
 FRAME = 1000 / 30
 
 
-# Instead of a time, where what was waited for never came.
+# Used as a time for something that never happened.
 NEVER = 9999
 
 
@@ -37,7 +37,7 @@ def of(entry, system="beamroom"):
         return report.told(entry, network, system, "viewer", *names)
 
     def or_never(network, name):
-        """What never came is no missing figure."""
+        """Counts a run without a value as NEVER, not as a missing figure."""
         runs = [run for run in entry["networks"].get(network, {}).get(system, []) if run]
         return results.median([NEVER if run.get(name) is None else run[name] for run in runs])
 
@@ -58,7 +58,7 @@ def of(entry, system="beamroom"):
         Aim("clean", "Mbit/s (the version before + 5 %)", get("clean", "mbit"),
             times(report.figure(entry, "clean", "before", "mbit"), 1.05), digits=2),
         Aim("loss1", "longest standing still, ms", stood("loss1"), 50, digits=0),
-        # Painting and capturing at nearly one rate miss each other now and then, loss or no loss.
+        # Painting and capturing run at nearly the same rate, so some frames are missed even without loss.
         Aim("loss1", "frames never shown, % (without loss + 0.5)", get("loss1", "unseen"),
             plus(get("clean5", "unseen"), 0.5)),
         Aim("loss1", "median ms (without loss + one round trip)", get("loss1", "median"),
@@ -85,7 +85,7 @@ def of(entry, system="beamroom"):
 
 
 def per_five_seconds(entry, system, network):
-    """By all that the viewer watched, which is some seconds longer than what was measured."""
+    """Over all of the viewer's time, which is some seconds longer than the measurement."""
     asked, seconds = (report.told(entry, network, system, "viewer", *names) for names in (report.ASKED, ("t",)))
     return None if asked is None or not seconds else asked / seconds * 5
 

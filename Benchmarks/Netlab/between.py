@@ -1,4 +1,4 @@
-"""What lies between the two ends: the relay, or the kernel's own netem where it has one."""
+"""The link between the two ends: the kernel's netem if it has one, otherwise the relay."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ class Between:
     kind = pid = None
 
     def __init__(self):
-        # When the schedule began, and what was changed when: seconds of CLOCK_MONOTONIC.
+        # The start of the schedule, and the times of its changes, in seconds of CLOCK_MONOTONIC.
         self.changes = []
         self.counters = {}
 
@@ -33,7 +33,7 @@ class Relay(Between):
 
     def __init__(self, laboratory, base, schedule, seed, number=0):
         super().__init__()
-        # Ends by itself should everything else go wrong.
+        # Ends by itself if nothing else ends it.
         self.command = [laboratory.relay, "/proc/self/ns/net", f"/proc/{laboratory.viewer_end}/ns/net",
                         "--both", base, "--seed", str(seed), "--time-limit", "600", "--number", str(number)]
         for after, settings in schedule:
@@ -74,8 +74,8 @@ def ip(*words, at=None):
 class Netem(Between):
     """A bridge in a namespace of its own, with netem, and tbf behind it, on both its sides.
 
-    In the middle and not at the ends, because there each packet has become one packet: a queue at an end would still
-    lose dozens at once that the kernel segments later.
+    In the middle and not at the ends: a queue at an end holds segments that the kernel splits later, so it would lose
+    dozens of packets at once.
     """
 
     kind = "netem"
@@ -85,7 +85,7 @@ class Netem(Between):
         self.laboratory = laboratory
         self.state = read(base)
         self.schedule = schedule
-        # netem takes no seed everywhere; its losses are others in each run.
+        # Not every netem takes a seed, so the losses differ in each run.
         self.pid = os.getpid()
         self.timers = []
 
@@ -137,7 +137,7 @@ class Netem(Between):
             if run.returncode == 0 and tbf:
                 run = self._tc("qdisc", "replace", "dev", side, "parent", "1:1", "handle", "10:", *tbf)
             elif run.returncode == 0:
-                # It may not be there.
+                # It may not exist.
                 self._tc("qdisc", "delete", "dev", side, "parent", "1:1")
             if run.returncode != 0:
                 raise Trouble(f"netem can't do this here: {run.stderr.strip()}")
@@ -164,18 +164,18 @@ def read(text):
 
 
 def suits_netem(settings):
-    """netem lets jitter reorder what it delays, and reorders by sending at once; such links are the relay's."""
+    """netem's jitter reorders packets, and its reordering sends them without delay; the relay does such links."""
     return all(not {"jitter", "reorder"} & set(read(text)) for text in settings)
 
 
 def amount(text):
-    """Bytes or bits, with k and M."""
+    """Parses a number of bytes or bits with k or M."""
     factor = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1)
     return float(text.rstrip("kMG")) * factor
 
 
 def tc_words(state):
-    """What the settings are to netem, and to tbf if there is a rate."""
+    """The settings as arguments of netem, and of tbf if there is a rate."""
     netem = ["netem", "limit", "100000", "delay", state.get("delay", "0ms")]
     share = float(state.get("loss", "0%").removesuffix("%")) / 100
     burst = float(state.get("burst", 1))
@@ -198,7 +198,7 @@ def tc_words(state):
 
 @contextlib.contextmanager
 def namespace(log):
-    """A network namespace that lives as long as the process whose number this gives."""
+    """A network namespace that exists as long as the process whose PID this yields."""
     process = subprocess.Popen(["unshare", "--net", "sh", "-c", "ip link set lo up && exec sleep infinity"],
                                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -214,7 +214,7 @@ def namespace(log):
 
 
 def has_netem():
-    """Tried in a namespace that is gone at once."""
+    """Tested in a temporary namespace."""
     script = ("ip link add netlab0 type veth peer name netlab1"
               " && tc qdisc add dev netlab0 root handle 1: netem delay 1ms"
               " && tc qdisc add dev netlab0 parent 1:1 handle 10: tbf rate 1mbit burst 3000 limit 9000"
@@ -223,7 +223,7 @@ def has_netem():
 
 
 class Meter:
-    """What each end's device has carried, ten times a second: the same for every kind of link."""
+    """Samples the counters of each end's device ten times a second, for every kind of link."""
 
     def __init__(self, viewer_end):
         self.files = {"host": "/proc/self/net/dev", "viewer": f"/proc/{viewer_end}/net/dev"}
@@ -255,7 +255,7 @@ class Meter:
         return None
 
     def at(self, moment):
-        """The counters at a moment, between the samples beside it."""
+        """The counters at a time, interpolated between samples."""
         before = after = None
         for sample in self.samples:
             if sample[0] <= moment:

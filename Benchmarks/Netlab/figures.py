@@ -1,15 +1,15 @@
-"""What a run's trace says: how whole and how live the picture was."""
+"""Figures from a run's trace: how intact and how current the picture was."""
 
 import dataclasses
 import statistics
 
-# A picture whose luma is further than this from every frame it could be is broken, in dB.
+# In dB: a picture is broken if its luma PSNR against every frame that it could show is below this.
 BROKEN = 20
-# And one of which a 64th is: a smear that the whole hides.
+# The same for one 64th of a picture: a local error that the PSNR of the whole hides.
 BROKEN_PART = 14
-# Text can be read from here on.
+# In dB: text can be read from this PSNR on.
 LEGIBLE = 30
-# Gaps longer than this are time in which the picture stood, in seconds.
+# In seconds: longer gaps count as frozen.
 GAP = 0.1
 WINDOW = 0.5
 
@@ -26,7 +26,7 @@ class Look:
 
 
 class Trace:
-    """What glassprobe wrote: when each frame was painted and first seen, and every picture that was looked at."""
+    """The output of glassprobe: when each frame was painted and first seen, and every picture that was read."""
 
     def __init__(self, path):
         self.frames, self.markers, self.looks = [], [], []
@@ -40,21 +40,21 @@ class Trace:
                 {"frame": self.frames, "marker": self.markers}[kind].append((float(words[1]), float(words[2])))
 
     def seen(self, begin, end):
-        """(painted, seen) of the frames that came into view between two moments, in the order in which they did."""
+        """(painted, seen) of the frames first seen between two times, in that order."""
         return sorted((frame for frame in self.frames if begin <= frame[1] < end), key=lambda frame: frame[1])
 
     def looked(self, begin, end):
         return [look for look in self.looks if begin <= look.time < end]
 
     def latencies(self, begin, end, kind="frames"):
-        """Of what was painted between two moments and seen at all, in milliseconds."""
+        """Latencies in ms of the frames that were painted between two times and seen at all."""
         found = [1000 * (seen - painted) for painted, seen in getattr(self, kind)
                  if begin <= painted < end and seen > 0]
-        # One that was seen before it was painted was a broken picture, misread.
+        # A frame that was seen before it was painted is a misread broken picture.
         return [value for value in found if value > -1]
 
     def gaps(self, begin, end):
-        """How long each picture stood, in seconds."""
+        """How long each picture stayed, in seconds."""
         moments = [begin, *(seen for _, seen in self.seen(begin, end)), end]
         return [later - earlier for earlier, later in zip(moments, moments[1:])]
 
@@ -69,8 +69,8 @@ def median(values):
 
 
 def moving(trace, meter, away=None):
-    """Figures of moving content. While the link is down, from `away[0]` to `away[1]`, and until the next picture, a
-    viewer may well write over the last one that it has lost the host.
+    """Figures of moving content. Broken pictures don't count while the link is down, from `away[0]` to `away[1]`, and
+    until the next picture: the viewer may write over the last one that it has lost the host.
     """
     begin, end = trace.begin, trace.end
     seconds = end - begin
@@ -79,7 +79,7 @@ def moving(trace, meter, away=None):
         back = next((moment for _, moment in seen if moment >= away[1]), end)
         looks = [look for look in looks if not away[0] <= look.time < back]
     latencies = trace.latencies(begin, end)
-    # The last ones may still be on their way.
+    # The last frames may still be in flight.
     settled = [frame for frame in trace.frames if begin <= frame[0] < end - 0.5]
     return {
         "fps": len(seen) / seconds,
@@ -95,7 +95,7 @@ def moving(trace, meter, away=None):
 
 
 def series(trace, meter):
-    """The same in windows of half a second, `at` seconds since measuring began."""
+    """The same in windows of half a second; `at` is in seconds since measuring began."""
     rows = []
     for index in range(int((trace.end - trace.begin) / WINDOW)):
         begin = trace.begin + index * WINDOW
@@ -110,7 +110,7 @@ def series(trace, meter):
 
 
 def dropping(rows, drop, back):
-    """Whether a stream follows a rate that goes and comes back; `rows` are a series, the moments in its seconds."""
+    """How a stream follows a rate that drops and returns. `rows` is a series, the times are in its seconds."""
     before = [row for row in rows if row["at"] + WINDOW <= drop]
     slow = [row for row in rows if drop + 1 <= row["at"] and row["at"] + WINDOW <= back]
     after = [row for row in rows if row["at"] >= back]
@@ -121,12 +121,12 @@ def dropping(rows, drop, back):
     def is_full(row):
         return row["luma"] is not None and row["luma"] >= luma - 1 and row["fps"] >= 0.9 * fps
 
-    # From where all that follows is as it was before, but for one hitch in ten.
+    # The first window from which on nine in ten windows are as before the drop.
     full = next((index for index in range(len(after)) if is_full(after[index])
                  and sum(map(is_full, after[index:])) >= 0.9 * len(after[index:])), None)
     settled = [row for row in slow if row["at"] >= drop + 3]
     return {
-        # A window without a picture is a delay of no known length.
+        # A window without a picture has an unknown delay.
         "slow_latency": max((row["max"] if row["max"] is not None else float("inf") for row in slow)),
         "slow_without": sum(row["fps"] == 0 for row in slow),
         "full_after": None if full is None else max(0, after[full]["at"] + WINDOW - back),
@@ -139,7 +139,7 @@ def dropping(rows, drop, back):
 
 
 def swings(rows):
-    """Windows that are far from what the stream has settled at."""
+    """The windows that are far from the settled quality."""
     luma, fps = median([row["luma"] for row in rows if row["luma"]]), median([row["fps"] for row in rows])
     if luma is None:
         return len(rows)
@@ -148,7 +148,7 @@ def swings(rows):
 
 
 def returning(trace, moment):
-    """Milliseconds from a link's return to the first new picture, and until one that is live again."""
+    """Milliseconds from a link's return to the first new picture, and to the first live one."""
     seen = trace.seen(moment, float("inf"))
     live = next((one for painted, one in seen if one - painted < 0.5), None)
     return {"picture_after": 1000 * (seen[0][1] - moment) if seen else None,
@@ -156,7 +156,7 @@ def returning(trace, moment):
 
 
 def still(trace, meter):
-    """Figures of text that comes up and stands still, with small changes."""
+    """Figures of text that appears and stands still, with small changes."""
     shown = trace.frames[0][0]
     legible = next((look.time for look in trace.looks if look.luma >= LEGIBLE), None)
     changes = trace.latencies(trace.begin, trace.end, "markers")

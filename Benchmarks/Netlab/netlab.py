@@ -1,4 +1,4 @@
-"""Scripts/netlab: how whole and how live the picture stays on networks that lose, delay and starve."""
+"""Scripts/netlab: how intact and how current the picture stays on networks with loss, delay and low bandwidth."""
 
 import argparse
 import json
@@ -51,7 +51,7 @@ def parse(arguments):
     return options
 
 
-# --- Outside: what is needed -----------------------------------------------------------------------------------------
+# --- Outside the namespaces: preparation -----------------------------------------------------------------------------
 
 
 def build_relay():
@@ -82,7 +82,7 @@ def run(arguments):
     return glass.run_isolated(command, environment)
 
 
-# --- Inside: the measurement -----------------------------------------------------------------------------------------
+# --- Inside the namespaces: the measurement --------------------------------------------------------------------------
 
 
 class BeamRoom(systems.BeamRoom):
@@ -98,7 +98,7 @@ class BeamRoom(systems.BeamRoom):
         return super().watch(screens, port, *more, *self.more["viewer"])
 
     def own_figures(self):
-        """What both ends say at their end."""
+        """The `summary` events of both ends."""
         found = {}
         for end in ("host", "viewer"):
             for summary in self.events(end, "summary")[-1:]:
@@ -107,7 +107,7 @@ class BeamRoom(systems.BeamRoom):
 
 
 class FFplay(systems.FFplay):
-    """With what makes it quicker on a machine without a GPU: no presentation times, and no OpenGL in between."""
+    """Faster without a GPU: no presentation times, and no OpenGL."""
 
     def watch(self, screens, port):
         environment = "SDL_RENDER_DRIVER=software SDL_FRAMEBUFFER_ACCELERATION=0"
@@ -115,7 +115,7 @@ class FFplay(systems.FFplay):
 
 
 class NetworkLaboratory(laboratory.Laboratory):
-    """Two screens, and a viewer's end of the network beside the host's, with something between them for each run."""
+    """Two screens, the host's and the viewer's end of the network, and a link between them for each run."""
 
     def __init__(self, options):
         super().__init__(os.environ["BEAMROOM_PROBE"], 1080, 30)
@@ -139,7 +139,7 @@ class NetworkLaboratory(laboratory.Laboratory):
         return super().running(self.beside(command) if name == "watch" else command, name)
 
     def beside(self, command):
-        """At the viewer's end of the network."""
+        """The command at the viewer's end of the network."""
         return f"exec {shlex.join(self.at_viewer)} sh -c {shlex.quote(command)}"
 
     def link(self, network, seed):
@@ -148,7 +148,7 @@ class NetworkLaboratory(laboratory.Laboratory):
         return kind(self, network.base, schedule, seed)
 
     def prepare_system(self, system):
-        """Where nothing is lost."""
+        """Prepares a system on the clean link."""
         with self.link(networks.named("clean"), 1):
             system.prepare(self)
 
@@ -162,7 +162,7 @@ class NetworkLaboratory(laboratory.Laboratory):
                     time.sleep(3)
                     options = ["--trace", self.trace, "--warm-up", 4 if network.content == "still" else 3]
                     if network.then:
-                        # It has come into its own when measuring begins.
+                        # The impairments take effect before measuring begins.
                         link.begin()
                     else:
                         options += ["--signal", link.pid]
@@ -190,7 +190,7 @@ class NetworkLaboratory(laboratory.Laboratory):
         return found
 
     def time_joining(self, network, system, seed):
-        """Seconds from starting the viewer until the host's still text can be read; None if it never could."""
+        """Seconds from the viewer's start until the host's still text can be read; None if it never can."""
         with self.link(network, seed):
             port = self.next_port()
             with self.running(system.share(self.screens, port), "share"):
@@ -200,7 +200,7 @@ class NetworkLaboratory(laboratory.Laboratory):
         return figures_["start"] and figures_["start"] / 1000
 
     def keep(self, name, system):
-        """Copies what a run left to --keep-logs."""
+        """Copies the logs of a run to the directory of --keep-logs."""
         if not self.options.keep_logs:
             return
         target = pathlib.Path(self.options.keep_logs) / name
@@ -212,7 +212,7 @@ class NetworkLaboratory(laboratory.Laboratory):
 
 
 def measure(options):
-    # Needs python3-pil, which may have been installed only now.
+    # Imported late: it needs python3-pil, which may have been installed just now.
     import content
 
     found = {}
@@ -230,8 +230,8 @@ def measure(options):
         for repetition in range(options.reps):
             for name in options.only:
                 network = networks.named(name)
-                # Side by side in time, so that a machine that is slower for a while is so for all; and each is the
-                # first as often.
+                # The systems alternate, so that a slow period of the machine affects all of them, and each is first
+                # equally often.
                 for key, system in list(made.items())[::-1 if repetition % 2 else 1]:
                     if key == "before" and not name.startswith("clean"):
                         continue
@@ -273,7 +273,7 @@ def inside(arguments):
 
 
 def rounded(value):
-    """Without digits that mean nothing."""
+    """Rounds figures to meaningful digits."""
     if isinstance(value, float):
         return None if value in (float("inf"), float("-inf")) else round(value, 3)
     if isinstance(value, dict):

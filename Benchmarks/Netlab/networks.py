@@ -1,7 +1,7 @@
-"""The networks of the table, and what is to be reached in each.
+"""The networks of the table.
 
-A delay is that of one direction, and both have it: a round trip takes twice as long. Loss, bursts, reordering and rates
-are those of each direction as well, so the viewer's reports suffer as frames do.
+Delays are one-way and apply in both directions: a round trip takes twice as long. Loss, bursts, reordering and rates
+also apply in each direction, so the viewer's reports suffer as frames do.
 """
 
 import dataclasses
@@ -11,19 +11,19 @@ import dataclasses
 class Network:
     name: str
     title: str
-    # What the link does from the beginning: while the viewer joins, too.
+    # The link from the beginning, also while the viewer joins.
     base: str
-    # What it does in addition once the viewer watches.
+    # Additional settings once the viewer watches.
     then: str = ""
-    # Changes, in seconds since measuring began.
+    # Changes, each with its time in seconds since measuring began.
     changes: tuple = ()
     content: str = "video"
-    # How long it is measured, where --seconds can't say.
+    # The length of the measurement, if --seconds can't set it.
     seconds: float = 0
 
     @property
     def delay(self):
-        """In milliseconds, one way."""
+        """One-way delay in milliseconds."""
         word = next(word for word in self.base.split(",") if word.startswith("delay="))
         return float(word.removeprefix("delay=").removesuffix("ms"))
 
@@ -33,16 +33,16 @@ class Network:
 
 NETWORKS = [
     Network("clean", "clean, 1 ms", "delay=1ms"),
-    # What the next one is compared with: as far, and nothing is lost.
+    # The reference for the next one: the same delay without loss.
     Network("clean5", "clean, 5 ms", "delay=5ms"),
     Network("loss1", "1 % random, 5 ms", "delay=5ms", "loss=1%"),
     Network("loss5", "5 % random, 5 ms", "delay=5ms", "loss=5%"),
     Network("bursts", "10 % in bursts of 8, 20 ms", "delay=20ms", "loss=10%,burst=8"),
     Network("jitter", "30 ms of jitter, 2 % reordered", "delay=1ms", "jitter=30ms,hold=10ms,reorder=2%,by=10ms"),
-    # A queue of 200 ms at whatever rate there is: 500 kB, and 50 kB.
+    # A queue of 200 ms at each rate: 500 kB, and 50 kB.
     Network("drop", "20, then 2, then 20 Mbit/s", "delay=5ms,rate=20M,queue=200ms",
             changes=((5, "rate=2M"), (15, "rate=20M")), seconds=25),
-    # A second's worth of queue, as slow uplinks have it: there is delay to be built up by whoever sends too much.
+    # A queue of one second, as on slow uplinks: sending too much builds up delay.
     Network("narrow", "500 kbit/s, still text", "delay=5ms,rate=500k,queue=64k", content="still", seconds=12),
     Network("down", "down for 3 s", "delay=5ms", changes=((4, "down"), (7, "up")), seconds=12),
 ]

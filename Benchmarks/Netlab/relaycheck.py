@@ -1,4 +1,4 @@
-"""Scripts/netlab --check: does the relay do what it is told? Each packet carries its number, and is looked for."""
+"""Scripts/netlab --check: checks that the relay does what is set, by numbered packets."""
 
 import ctypes
 import itertools
@@ -20,11 +20,11 @@ SO_RCVBUFFORCE = 33
 
 
 def socket_in(pid):
-    """A UDP socket that belongs to a process's network namespace, and stays there."""
+    """A UDP socket in the network namespace of a process."""
     made = []
 
     def make():
-        # A thread of its own enters the namespace and ends there.
+        # A separate thread enters the namespace, so that the calling thread stays in its own.
         with open(f"/proc/{pid}/ns/net") as file:
             if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET) != 0:
                 return
@@ -68,7 +68,7 @@ class Link:
         self.relay.send_signal(signal.SIGUSR1)
 
     def send(self, count, size=100, every=0.0, back=False, patience=0.5):
-        """Sends numbered packets of `size` bytes, headers and all; answers with (number, sent, came) of each seen."""
+        """Sends numbered packets of `size` bytes with headers; returns (number, sent, arrived) of each received."""
         source, target, address = ((self.viewer, self.host, between.HOST) if back
                                    else (self.host, self.viewer, between.VIEWER))
         arrivals, done = [], threading.Event()
@@ -144,7 +144,7 @@ class Checks:
 
     def rate(self):
         with self.link("--both", "rate=10M,queue=4M") as link:
-            # 8 Mbit with all headers.
+            # 8 Mbit/s with all headers.
             moments = [came for *_, came in link.send(1000, size=1000)]
             self.expect("rate of 10 Mbit/s: packets", len(moments), 1000, 1000)
             self.expect("rate of 10 Mbit/s: seconds for 8 Mbit", moments[-1] - moments[0], 0.77, 0.85)
@@ -152,7 +152,7 @@ class Checks:
     def queue(self):
         for settings, name in (("rate=1M,queue=20k", "20 kB"), ("rate=1M,queue=160ms", "160 ms")):
             with self.link("--both", settings) as link:
-                # 20 wait, and one or two go meanwhile.
+                # 20 wait in the queue, and one or two leave meanwhile.
                 came = len(link.send(100, size=1000))
                 self.expect(f"a queue of {name} at 1 Mbit/s, 100 kB at once: kB", came, 20, 23)
 

@@ -1,4 +1,4 @@
-"""The table of networks, and whether what is aimed at is reached."""
+"""The table of networks, and whether each aim is reached."""
 
 import aims
 import networks
@@ -15,7 +15,7 @@ def figure(entry, network, system, name):
 
 
 def told(entry, network, system, end, *names):
-    """What an end counted itself, under the first of the names that it knows."""
+    """An end's own count, under the first of these names that it has."""
     runs = entry["networks"].get(network, {}).get(system, [])
     found = []
     for run in runs:
@@ -24,7 +24,7 @@ def told(entry, network, system, end, *names):
     return results.median(found)
 
 
-# What the program calls what it counts.
+# The program's names of its counts; the first one that a run has is used.
 LOST = ("lostAfterRecovery", "framesLost", "lost")
 RETRANSMITTED = ("retransmitted",)
 REPAIRED = ("repaired", "repairedByParity", "parityRepaired")
@@ -32,7 +32,7 @@ ASKED = ("keyframesAsked", "keyframesRequested", "keyframeRequests")
 
 
 def line(network, system, repetition, one):
-    """One run, as it ends."""
+    """Prints one run when it ends."""
     if network.content == "still":
         words = (f"legible after {number(one['legible_after'], 1, ' s')}, to who joins after"
                  f" {number(one['join_after'], 1, ' s')}, median {number(one['median'], 0)} ms,"

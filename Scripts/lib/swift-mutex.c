@@ -1,8 +1,8 @@
-// Tells the thread sanitizer what Swift's Mutex does when two threads want it at once.
+// Tells the thread sanitizer about contended locking of Swift's Mutex.
 //
-// Synchronization.Mutex takes and frees an uncontended lock in the caller's code, which the sanitizer sees. A contended one goes
-// through the kernel (FUTEX_LOCK_PI) in libswiftSynchronization, which isn't instrumented: without this the sanitizer takes every
-// value behind a contended Mutex for a data race. Loaded before the library by Scripts/test --sanitize=thread.
+// Synchronization.Mutex locks and unlocks an uncontended lock in the caller's code, which is instrumented. A contended lock goes
+// through the kernel (FUTEX_LOCK_PI) in libswiftSynchronization, which isn't instrumented. Without this file the sanitizer reports a
+// data race for every value behind a contended Mutex. Scripts/test --sanitize=thread preloads it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ typedef SWIFT void Lock(uint32_t, SELF);
 typedef SWIFT bool TryLock(SELF);
 typedef SWIFT void Unlock(SELF);
 
-// The sanitizer's own; programs that run without it have none.
+// Defined by the sanitizer; missing in programs without it.
 __attribute__((weak)) void __tsan_acquire(void *);
 __attribute__((weak)) void __tsan_release(void *);
 

@@ -92,8 +92,8 @@ private final class BrowserWork: AvahiWork, @unchecked Sendable {
         case .unavailable(let cause):
             send(
                 .unavailable(
-                    reason: "\(cause), so hosts can't be found by name; give the address of the host instead. "
-                        + "To change that: install the package avahi-daemon, and start it."))
+                    reason: "\(cause). Connect by address: `beamroom watch 192.0.2.7`. "
+                        + "For discovery, install the package avahi-daemon and start it."))
         }
     }
 

@@ -103,8 +103,7 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
         case .unavailable(let cause):
             send(
                 .unavailable(
-                    reason: "\(cause), so viewers can't discover “\(name)”. They connect by address. "
-                        + "To change that: install the package avahi-daemon, and start it."))
+                    reason: "\(cause). For discovery, install the package avahi-daemon and start it."))
         }
     }
 
@@ -162,7 +161,7 @@ private final class PublisherWork: AvahiWork, @unchecked Sendable {
         guard error != .disconnected else { return }
         send(
             .failed(
-                reason: "The Avahi daemon doesn't announce “\(name)” (\(error)); viewers have to type its "
-                    + "address. Its settings are in /etc/avahi/avahi-daemon.conf."))
+                reason: "The Avahi daemon doesn't announce “\(name)” (\(error)). "
+                    + "Its settings are in /etc/avahi/avahi-daemon.conf."))
     }
 }

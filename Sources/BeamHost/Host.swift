@@ -84,7 +84,7 @@ public final class Host: Sendable {
         publisher =
             options.isAnnounced
             ? Self.announce(
-                options.name, port: server.controlPort,
+                options.name, bindAddress: options.server.bindAddress, port: server.controlPort,
                 versions: options.server.session.allowsUnencrypted ? "1,2" : "2", onNotice: onNotice) : nil
         warnings = info.warnings
         code = options.server.session.trust.code.current
@@ -134,7 +134,8 @@ public final class Host: Sendable {
     }
 
     private static func announce(
-        _ name: String, port: UInt16, versions: String, onNotice: @escaping @Sendable (HostNotice) -> Void
+        _ name: String, bindAddress: String?, port: UInt16, versions: String,
+        onNotice: @escaping @Sendable (HostNotice) -> Void
     ) -> ServicePublisher {
         ServicePublisher(
             name: name, type: ServiceType.control, port: port,
@@ -145,7 +146,8 @@ public final class Host: Sendable {
             case .renamed(let from, let to):
                 onNotice(.warning("Another machine here is called “\(from)”; viewers find this one as “\(to)”."))
             case .unavailable(let reason), .failed(let reason):
-                onNotice(.warning(reason))
+                let address = bindAddress ?? LocalAddresses.list().first ?? "127.0.0.1"
+                onNotice(.notDiscoverable(address: Endpoint(host: address, port: port), reason: reason))
             }
         }
     }

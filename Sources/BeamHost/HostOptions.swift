@@ -58,6 +58,8 @@ public enum HostNotice: Sendable {
     case announced(name: String)
     /// Something to know, that stops nothing.
     case warning(String)
+    /// No automatic discovery on this machine: viewers connect by address, for example `address`. `reason` is for a person.
+    case notDiscoverable(address: Endpoint, reason: String)
     /// The picture has another size from here on.
     case resized(PixelSize)
     /// A file of the recording begins: the first, or the next where what is sent has another size.

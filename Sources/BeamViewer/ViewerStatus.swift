@@ -1,12 +1,12 @@
 import BeamMedia
 import BeamProtocol
 
-/// What a person is told about where things stand: a headline and a line of detail, nil while the picture speaks for itself.
+/// The status text in the viewer's window: a headline and a line of detail, nil while the picture is live.
 struct ViewerStatus: Sendable {
     struct Words: Sendable, Equatable {
         var headline: String
         var detail: String?
-        /// To be compared with what the host shows.
+        /// To be compared with the digits that the host shows.
         var code: PairingCode?
     }
 
@@ -17,7 +17,7 @@ struct ViewerStatus: Sendable {
         case waitingForPerson
         case waitingForDecision(PairingCode)
         case needsCode(wasWrong: Bool)
-        /// It was typed, and is on its way.
+        /// The code was typed and sent; the host hasn't answered.
         case provingCode
         case waitingForPicture
         case retrying(reason: String)
@@ -26,22 +26,22 @@ struct ViewerStatus: Sendable {
         case stalled(seconds: Int)
         case reconnecting
         case refused(reason: String)
-        /// The host's stream isn't decoded.
+        /// The decoder refuses the host's stream.
         case streamRefused(reason: String)
     }
 
     private var phase: Phase
-    /// What the host is called, as far as known.
+    /// The host's name; nil if it isn't known.
     private(set) var hostName: String? {
         didSet { hostName = hostName.map { PeerText.name($0) } }
     }
-    /// `hostName` is what the host, or somebody on the network, says: it is quoted. Otherwise it is what the person has typed.
+    /// `hostName` comes from the host or from the network, so it is quoted. Otherwise the person has typed it.
     private var isNameClaimed = false
     private(set) var refusal: String?
-    /// Everybody on the network can see the picture.
+    /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
     private var hasPicture = false
-    /// Why the host's stream isn't decoded, since the last picture that was.
+    /// Why the decoder refuses the host's stream; nil after the next decoded picture.
     private(set) var streamRefusal: String?
 
     init(searchingFor name: String?) {
@@ -102,7 +102,7 @@ struct ViewerStatus: Sendable {
             refusal = reason
             phase = .refused(reason: reason)
         case .retrying(_, let reason):
-            // While the picture moves, mending goes on behind it.
+            // The picture goes on while the control connection is restored.
             if case .playing = phase { break }
             phase = .retrying(reason: reason)
         case .broadcast(let isOn):
@@ -120,20 +120,20 @@ struct ViewerStatus: Sendable {
         }
     }
 
-    /// That is what the host is called, as somebody on the network says.
+    /// Sets a name that comes from the network.
     private mutating func call(_ name: String) {
         guard !name.isEmpty else { return }
         hostName = name
         isNameClaimed = true
     }
 
-    /// What the host is called, as words about it have it.
+    /// The host's name for messages.
     var quotedName: String? { hostName.map { isNameClaimed ? "“\($0)”" : $0 } }
 
-    /// The code that the person has typed is on its way.
+    /// The person has typed the code, and it is being sent.
     mutating func codeEntered() { phase = .provingCode }
 
-    /// The host's code has to be typed; nil: it hasn't.
+    /// The question for the host's code; nil if no code is needed.
     var codeQuestion: CodeQuestion? {
         switch phase {
         case .needsCode(let wasWrong): CodeQuestion(host: hostName ?? "The host", wasWrong: wasWrong)
@@ -152,18 +152,19 @@ struct ViewerStatus: Sendable {
         let host = quotedName ?? "the host"
         return switch phase {
         case .searching(let name?):
-            Words(headline: "Looking for \(name)…", detail: "It appears here as soon as it shares its screen.")
+            Words(headline: "Looking for \(name)…", detail: "The picture appears as soon as it shares its screen.")
         case .searching(nil):
-            Words(headline: "Looking for hosts…", detail: "Run `beamroom share` on the machine to watch.")
+            Words(headline: "Looking for hosts…", detail: "Run `beamroom share` on the machine that you want to watch.")
         case .picking: nil
         case .connecting: Words(headline: "Connecting to \(host)…")
         case .waitingForPerson:
             Words(
                 headline: "Asking \(host) to let you in…",
-                detail: "The person there agrees first; then both screens show the same digits.")
+                detail: "When the person there agrees, both screens show the same digits.")
         case .waitingForDecision(let code):
             Words(
-                headline: "Does \(host) show the same digits?", detail: "The person there lets you in.", code: code)
+                headline: "Does \(host) show the same digits?", detail: "If so, the person there lets you in.",
+                code: code)
         case .needsCode, .provingCode: nil
         case .waitingForPicture: Words(headline: "Waiting for the picture…", detail: "\(host) has accepted.")
         case .retrying(let reason): Words(headline: "Reconnecting to \(host)…", detail: reason)
@@ -171,9 +172,9 @@ struct ViewerStatus: Sendable {
             Words(headline: "\(host) isn't sharing", detail: "The picture returns when sharing starts again.")
         case .playing: nil
         case .stalled(let seconds): Words(headline: "No picture for \(seconds) s", detail: "Waiting for \(host).")
-        case .reconnecting: Words(headline: "Reconnecting to \(host)…", detail: "Nothing has come for a while.")
+        case .reconnecting: Words(headline: "Reconnecting to \(host)…", detail: "The stream has stopped.")
         case .refused(let reason): Words(headline: "\(host) has refused", detail: reason)
-        case .streamRefused(let reason): Words(headline: "The picture of \(host) isn't shown", detail: reason)
+        case .streamRefused(let reason): Words(headline: "The picture of \(host) can't be shown", detail: reason)
         }
     }
 }

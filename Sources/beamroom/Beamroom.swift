@@ -1,15 +1,15 @@
 import ArgumentParser
 import BeamTrust
 
-/// `beamroom`: options in, stages wired, everything ended in order.
+/// `beamroom`: the command line.
 @main
 struct Beamroom: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "beamroom",
-        abstract: "Shares a screen with machines on the same network, and watches one.",
+        abstract: "Shares the screen of one machine with others on the same network.",
         discussion: """
-            On the machine whose screen is to be seen:   beamroom share
-            On the machine that watches:                 beamroom watch
+            On the machine that shares its screen:   beamroom share
+            On the machine that watches:             beamroom watch
             """,
         version: "0.1.0",
         subcommands: [

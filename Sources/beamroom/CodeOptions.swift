@@ -3,30 +3,30 @@ import BeamProtocol
 import Foundation
 import Glibc
 
-/// The six digits that prove who may watch: typed, from the command line, or from a file.
+/// The six-digit code, from the command line or from a file.
 struct CodeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The six digits that the host shows; at the host, the ones to show. (They vanish from the process list at once.)",
+            "The six-digit code: at the viewer the one that the host shows, at the host the one to show. It is removed from the process list at once.",
             valueName: "digits"))
     var code: PairingCode?
-    @Option(help: ArgumentHelp("A file, readable by nobody else, that holds the six digits.", valueName: "file"))
+    @Option(help: ArgumentHelp("A file with the six-digit code. Only you may be able to read it.", valueName: "file"))
     var codeFile: String?
 
     func validate() throws {
         guard code == nil || codeFile == nil else {
-            throw ValidationError("--code and --code-file exclude each other.")
+            throw ValidationError("Use --code or --code-file, not both.")
         }
     }
 
-    /// What was given, if anything.
+    /// The given code; nil if none was given.
     func read() throws(CodeFileError) -> PairingCode? {
         guard let codeFile else { return code }
         return try CodeFile(path: codeFile).read()
     }
 }
 
-/// A file that holds a code: its first line, six digits.
+/// A file whose first line is a code of six digits.
 struct CodeFile: Sendable {
     let path: String
 
@@ -58,17 +58,17 @@ enum CodeFileError: Error, CustomStringConvertible {
         switch self {
         case .unreadable(let path, let reason): "The code file \(path) can't be read: \(reason)."
         case .openToOthers(let path):
-            "The code file \(path) can be read by others, and so can the code. `chmod 600 \(path)`, and change the code."
-        case .noCode(let path): "The code file \(path) doesn't hold a code: six digits on its first line."
+            "Other users can read the code file \(path). Run `chmod 600 \(path)`, and change the code."
+        case .noCode(let path): "The first line of the code file \(path) isn't a code of six digits."
         }
     }
 }
 
-/// Keeps secrets of the command line out of the process list.
+/// Removes secrets on the command line from the process list.
 enum CommandLineSecrets {
-    /// Overwrites the digits behind `--code` where the system shows them to everybody; what Swift has read before stays.
+    /// Overwrites the digits after `--code` in the process's arguments, which every user can read. Swift keeps its own copy.
     static func hide() {
-        // Reading them makes Swift's own copy.
+        // The first access makes Swift copy the arguments.
         let count = CommandLine.arguments.count
         var isCode = false
         for index in 0..<count {

@@ -2,15 +2,17 @@ import ArgumentParser
 import BeamClock
 import BeamMedia
 
-/// What `share` and `watch` have in common.
+/// Options of both `share` and `watch`.
 struct CommonOptions: ParsableArguments {
-    @Flag(help: "Speak version 1 too, as older apps do: then everybody on this network can see the picture.")
+    @Flag(
+        help: "Also allow version 1, for older apps. It isn't encrypted: everybody on this network can see the picture."
+    )
     var allowUnencrypted = false
 
-    @Option(help: ArgumentHelp("End by itself after so many seconds.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("End after this many seconds.", valueName: "seconds"))
     var timeLimit: Double?
 
-    @Flag(help: "Write one JSON object a line on standard output; words for people go to standard error.")
+    @Flag(help: "Write one JSON object a line on standard output. Messages for people go to standard error.")
     var json = false
 
     func validate() throws {
@@ -20,7 +22,7 @@ struct CommonOptions: ParsableArguments {
     }
 }
 
-/// What every running command needs.
+/// What every command needs while it runs.
 struct CommandContext: Sendable {
     let start = MediaTime.now
     let console = Console()
@@ -29,13 +31,13 @@ struct CommandContext: Sendable {
 
     init(json: Bool) { events = EventWriter(isEnabled: json, start: start) }
 
-    /// To be called last by every command: waits a bounded time until words and events are written.
+    /// Every command calls this last. Waits a bounded time until messages and events are written.
     func close() {
         events.close()
         console.close()
     }
 
-    /// The exit status that `ending` stands for, its reason told.
+    /// Prints the reason of `ending`, and throws its exit status.
     func conclude(_ ending: Ending) throws {
         switch ending {
         case .done: return

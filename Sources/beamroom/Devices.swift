@@ -6,7 +6,7 @@ import Foundation
 /// `beamroom devices`.
 struct Devices: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists the devices that were paired with this one or watch it now; renames them, sends them away.",
+        abstract: "Lists, renames and removes paired devices, and lists who watches now.",
         subcommands: [List.self, Rename.self, Forget.self], defaultSubcommand: List.self)
 
     struct List: ParsableCommand {
@@ -53,7 +53,7 @@ struct Devices: ParsableCommand {
             if devices.isEmpty, guests.isEmpty { context.console.say("No device is paired with this one.") }
         }
 
-        /// Those who watch now and aren't on the list: each once, whatever number of windows or hosts it has.
+        /// Viewers that watch now and aren't remembered, each once, even if it watches several times.
         private func unremembered(_ watching: [Guest], _ devices: [RememberedDevice]) -> [Guest] {
             let known = Set(devices.map { Guest.Identity.device($0.key) })
             var seen = known
@@ -77,11 +77,11 @@ struct Devices: ParsableCommand {
 
     struct Rename: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Calls a paired device something else here, whatever it calls itself.")
+            abstract: "Changes the name of a paired device on this machine.")
 
         @Argument(help: ArgumentHelp("The device's name, or the first digits of its key.", valueName: "name"))
         var name: String
-        @Argument(help: ArgumentHelp("What it is called from now on.", valueName: "new name"))
+        @Argument(help: ArgumentHelp("Its new name.", valueName: "new name"))
         var newName: String
         @Flag(help: "Write one JSON object a line on standard output.")
         var json = false
@@ -97,7 +97,7 @@ struct Devices: ParsableCommand {
                         "name": .string(newName), "before": .string(device.name),
                         "key": .string(device.key.description),
                     ])
-                context.console.say("“\(device.name)” is called “\(newName)” now.")
+                context.console.say("“\(device.name)” is now called “\(newName)”.")
             } catch {
                 try context.conclude(.failed("\(error)"))
             }
@@ -106,8 +106,8 @@ struct Devices: ParsableCommand {
 
     struct Forget: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forgets a device; what it watches at the moment ends within a second.",
-            discussion: "A viewer that isn't remembered is sent away, and kept out until the host ends.")
+            abstract: "Forgets a device. If it is watching, its stream ends within a second.",
+            discussion: "A viewer that isn't remembered is sent away and kept out until the host ends.")
 
         @Argument(
             help: ArgumentHelp(
@@ -134,7 +134,7 @@ struct Devices: ParsableCommand {
                 context.console.say(
                     dismissal.wasRemembered
                         ? "“\(dismissal.name)” is forgotten."
-                        : "“\(dismissal.name)” is sent away, and kept out until the host ends.")
+                        : "“\(dismissal.name)” is sent away and kept out until the host ends.")
             } catch {
                 try context.conclude(.failed("\(error)"))
             }

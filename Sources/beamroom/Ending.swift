@@ -11,13 +11,13 @@ enum Ending: Sendable, Equatable {
     case peerLost(String)
 }
 
-/// Waits for the program's end, whoever brings it about.
+/// Waits for the end of the program, which any thread may cause.
 final class EndingLatch: Sendable {
     private let ending = Mutex<Ending?>(nil)
     private let semaphore = DispatchSemaphore(value: 0)
     private let onEnd = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// Called once with the first ending, on the thread that brought it.
+    /// `action` is called once, on the thread that calls `end` first, or at once if it has ended already.
     func whenEnded(_ action: @escaping @Sendable () -> Void) {
         onEnd.withLock { $0 = action }
         if current != nil { runAction() }
@@ -51,7 +51,7 @@ final class EndingLatch: Sendable {
     }
 }
 
-/// Ctrl-C and its like, and the time limit, end the program in order; a second Ctrl-C ends it at once.
+/// SIGINT (Ctrl-C), SIGTERM, SIGHUP and the time limit end the program in order. A second signal ends it at once.
 final class EndingSources {
     private let queue = DispatchQueue(label: "beam-ending")
     private let sources: [any DispatchSourceProtocol]
@@ -62,7 +62,7 @@ final class EndingSources {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
-                // Not `exit`, which may wait for a stream that another thread is stuck in.
+                // Not `exit`: it may wait for a stream that another thread is blocked in.
                 if latch.current != nil { _exit(128 + number) }
                 latch.end(.done)
             }
@@ -80,7 +80,7 @@ final class EndingSources {
     }
 }
 
-/// Does something once a second until it is cancelled.
+/// Calls a function once a second until it is cancelled.
 final class EverySecond {
     private let timer: any DispatchSourceTimer
     private let queue: DispatchQueue
@@ -94,7 +94,7 @@ final class EverySecond {
         timer.resume()
     }
 
-    /// Returns when the action doesn't run and will not run again.
+    /// After this returns, the action isn't running and won't run again.
     func cancel() {
         timer.cancel()
         queue.sync {}

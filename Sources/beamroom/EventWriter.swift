@@ -5,8 +5,8 @@ import Glibc
 
 /// One JSON object a line on standard output, each with `event` and `t` (seconds since the start).
 ///
-/// Nothing waits for the reader (see `QueuedOutput`). A reader that falls behind by more than `limit` misses the oldest
-/// events; `dropped` stands in their place, with their `count`.
+/// `write` doesn't wait for the reader (see `QueuedOutput`). If the reader falls behind by more than `limit`, the oldest events are
+/// replaced by an event `dropped` with their `count`.
 final class EventWriter: Sendable {
     typealias Value = JSONValue
 
@@ -14,7 +14,7 @@ final class EventWriter: Sendable {
     /// Nil: nothing is written.
     private let output: QueuedOutput?
 
-    /// Of the events that wait while nobody reads, in bytes: more than an hour of statistics.
+    /// Limit of the queued events in bytes: more than an hour of statistics.
     private static let limit = 4 << 20
 
     /// Writes nothing unless `isEnabled`.
@@ -32,13 +32,13 @@ final class EventWriter: Sendable {
         output.add(Self.line(event, fields, start))
     }
 
-    /// Waits a bounded time for the events to be written. None is written after that.
+    /// Waits a bounded time until the events are written. Later ones are dropped.
     func close() { output?.close() }
 
     private static func line(_ event: String, _ fields: [String: Value?], _ start: MediaTime) -> [UInt8] {
         var object = fields.compactMapValues { $0 }
         object["event"] = .string(event)
-        object["t"] = .milliseconds((MediaTime.now - start).inMilliseconds / 1000)
+        object["t"] = .rounded((MediaTime.now - start).inMilliseconds / 1000)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Every number is finite and every key a string: encoding cannot fail.
@@ -51,8 +51,8 @@ final class EventWriter: Sendable {
 }
 
 extension JSONValue {
-    /// Three decimals are enough for anything that is measured here.
-    static func milliseconds(_ value: Double) -> Self { .number((value * 1000).rounded() / 1000) }
+    /// Rounded to three decimals, which is enough for every measured value.
+    static func rounded(_ value: Double) -> Self { .number((value * 1000).rounded() / 1000) }
 
     static func count(_ value: UInt64) -> Self { .number(Double(value)) }
 
@@ -63,7 +63,7 @@ extension JSONValue {
         return .object(
             known.mapValues {
                 .object([
-                    "median": .milliseconds($0.median), "p95": .milliseconds($0.p95), "max": .milliseconds($0.max),
+                    "median": .rounded($0.median), "p95": .rounded($0.p95), "max": .rounded($0.max),
                 ])
             })
     }

@@ -8,7 +8,7 @@ import Synchronization
 struct Hosts: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Lists the hosts on this network.")
 
-    @Option(help: ArgumentHelp("Look for so many seconds.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to search.", valueName: "seconds"))
     var wait = 2.0
     @Flag(help: "Write one JSON object a line on standard output.")
     var json = false
@@ -56,12 +56,13 @@ struct Hosts: ParsableCommand {
         }
         if hosts.sorted.isEmpty {
             let seconds = ShareReporter.number(wait)
-            context.console.say("No host found in \(seconds) s. Run `beamroom share` on the machine to watch.")
+            context.console.say(
+                "No host found in \(seconds) s. Run `beamroom share` on the machine that you want to watch.")
         }
     }
 }
 
-/// What has been found so far; filled on discovery's thread.
+/// The hosts found so far. The discovery thread writes, the main thread reads; the `Mutex` guards both.
 private final class HostList: Sendable {
     private struct State {
         var hosts: [String: DiscoveredHost] = [:]

@@ -8,52 +8,52 @@ import Glibc
 /// `beamroom measure`.
 struct Measure: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Measures latency, picture and cost of sharing, and writes a report.",
+        abstract: "Measures latency, picture quality and cost of sharing, and writes a report.",
         discussion: """
-            Host and viewer run on this machine, for each size, rate and content. With --host, only the viewer does: on the \
-            other machine, run `beamroom share --source pattern`, with the size, rate and content that are to be measured.
+            Host and viewer run on this machine, for each size, rate and content. With --host, only the viewer does: run \
+            `beamroom share --source pattern` on the other machine, with the size, rate and content to measure.
             """)
 
-    @Option(help: ArgumentHelp("Sizes, with commas between them.", valueName: "WxH,…"))
+    @Option(help: ArgumentHelp("Sizes, separated by commas.", valueName: "WxH,…"))
     var sizes = OptionList([PixelSize(width: 1280, height: 720), PixelSize(width: 1920, height: 1080)])
-    @Option(help: ArgumentHelp("Frames a second, with commas between them.", valueName: "fps,…"))
+    @Option(help: ArgumentHelp("Frames a second, separated by commas.", valueName: "fps,…"))
     var rates = OptionList([30.0, 60])
-    @Option(help: "What the test pattern shows, with commas between: chart, still (a desktop), scroll (text), video.")
+    @Option(help: "What the test pattern shows, separated by commas: chart, still (a desktop), scroll (text), video.")
     var contents = OptionList([PatternContent.still, .scroll, .video])
     @Option(
         help: ArgumentHelp(
-            "Stream this recording instead of the test pattern, with commas between several.", valueName: "file.y4m,…"))
+            "Stream these recordings instead of the test pattern, separated by commas.", valueName: "file.y4m,…"))
     var recording: OptionList<String>?
     @Option(
         name: [.customShort("b"), .long],
         help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: 10M)", valueName: "rate"))
     var videoBitRate: BitRate?
-    @Option(help: ArgumentHelp("Another of the host's encoders.", valueName: "name"))
+    @Option(help: ArgumentHelp("The host's encoder, as for `share`.", valueName: "name"))
     var videoEncoder: String?
-    @Option(help: ArgumentHelp("Another of the viewer's decoders.", valueName: "name"))
+    @Option(help: ArgumentHelp("The viewer's decoder, as for `watch`.", valueName: "name"))
     var videoDecoder: String?
-    @Option(help: ArgumentHelp("How long each repetition is timed.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("The time measured in each repetition.", valueName: "seconds"))
     var seconds = 8.0
-    @Option(name: .customLong("repeat"), help: ArgumentHelp("How often everything is measured.", valueName: "times"))
+    @Option(name: .customLong("repeat"), help: ArgumentHelp("Number of repetitions.", valueName: "times"))
     var repetitions = 3
 
     @Option(
-        help: ArgumentHelp("Watch this host, which shares the test pattern already.", valueName: "address"))
+        help: ArgumentHelp("Watch this host, which already shares the test pattern.", valueName: "address"))
     var host: String?
     @OptionGroup var code: CodeOptions
-    @Flag(help: "Watch with a window on $DISPLAY: latency counts up to there.")
+    @Flag(help: "Watch with a window on $DISPLAY, and include it in the latency.")
     var window = false
 
     @Option(
         name: [.short, .long],
         help: ArgumentHelp(
-            "Where results.jsonl and report.html go; it must not hold any yet. (default: measure-DATE-TIME)",
+            "The directory for results.jsonl and report.html. It must not contain them yet. (default: measure-DATE-TIME)",
             valueName: "dir"))
     var output: String?
     @Option(
         help: ArgumentHelp("Compare with the results of an earlier run.", valueName: "results.jsonl"))
     var against: String?
-    @Flag(help: "Write one JSON object a line on standard output; words for people go to standard error.")
+    @Flag(help: "Write one JSON object a line on standard output. Messages for people go to standard error.")
     var json = false
 
     func validate() throws {
@@ -66,14 +66,14 @@ struct Measure: ParsableCommand {
         }
         for size in sizes.values where size.width < 320 || size.height < 180 {
             throw ValidationError(
-                "\(size) is too small: below 320x180, pictures carry no number to be compared by (--sizes).")
+                "\(size) is too small (--sizes): pictures below 320x180 carry no number, so they can't be compared.")
         }
         if host == nil, code.code != nil || code.codeFile != nil {
-            throw ValidationError("--code and --code-file go with --host.")
+            throw ValidationError("--code and --code-file need --host.")
         }
         if host != nil, recording != nil || videoEncoder != nil || videoBitRate != nil {
             throw ValidationError(
-                "With --host, that host says what is streamed: leave --recording, --video-encoder and --video-bit-rate out."
+                "With --host, that host decides what is streamed: leave --recording, --video-encoder and --video-bit-rate out."
             )
         }
         if let host, host.isEmpty || host.hasPrefix("-") { throw ValidationError("--host takes an address.") }
@@ -98,7 +98,7 @@ struct Measure: ParsableCommand {
     }
 
     private func measure(_ context: CommandContext) throws {
-        // What may be wrong is found out before minutes have gone by.
+        // Find errors in the options before minutes of measuring.
         let cells = try cells()
         let old = try against.map { path throws(MeasureError) in try ResultsFile.read(path) }
         if let old, let against, host == nil {
@@ -128,7 +128,7 @@ struct Measure: ParsableCommand {
                     context.events.write(record)
                 })
         } catch {
-            // Nothing is left in the way of the next try.
+            // So that the next try can use the same directory.
             if records.isEmpty { output.discard() }
             throw error
         }
@@ -137,7 +137,7 @@ struct Measure: ParsableCommand {
         try conclude(context, output, records, old: old, failures, isCancelled: measurement.isCancelled)
     }
 
-    /// The report, and what people read in the terminal.
+    /// Writes the report and the terminal's output.
     private func conclude(
         _ context: CommandContext, _ output: MeasureOutput, _ records: [MeasureRecord], old: [MeasureRecord]?,
         _ failures: [MeasureRun.Failure], isCancelled: Bool
@@ -162,15 +162,15 @@ struct Measure: ParsableCommand {
         }
         if plots == nil {
             context.console.say(
-                "The report has no plots: gnuplot, which draws them, isn't installed (Debian: apt-get install "
+                "The report has no plots, because gnuplot isn't installed (Debian: apt-get install "
                     + "\(Gnuplot.package)).")
         }
-        context.console.say("The figures are in \(output.resultsPath), the report in \(output.reportPath).")
+        context.console.say("Results: \(output.resultsPath). Report: \(output.reportPath).")
         for failure in failures {
             context.console.say("beamroom: \(failure.cell) could not be measured. \(failure.error)")
         }
         if !failures.isEmpty || against != nil && comparison == nil && !isCancelled { throw ExitCode(1) }
-        if isCancelled { context.console.say("It was broken off: what was measured by then is there.") }
+        if isCancelled { context.console.say("The measurement was cancelled. The results up to then are kept.") }
     }
 
     private func cells() throws -> [MeasureCell] {
@@ -189,7 +189,7 @@ struct Measure: ParsableCommand {
         }
     }
 
-    /// The viewers read the code from a file, so that it is in no process list.
+    /// The viewers read the code from a file, so that it isn't in the process list.
     private func codeFile(in scratch: ScratchDirectory) throws -> String? {
         guard let code = try code.read() else { return nil }
         return try scratch.write(code.description + "\n", to: "code")

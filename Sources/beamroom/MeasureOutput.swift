@@ -19,7 +19,7 @@ final class MeasureOutput {
         return String(decoding: text.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Makes the directory and an empty results.jsonl, so that it is known before anything is measured that they can be.
+    /// Makes the directory and an empty results.jsonl, to find out before measuring whether that is possible.
     ///
     /// - Throws: `file`.
     init(_ directory: String) throws(MeasureError) {
@@ -46,13 +46,13 @@ final class MeasureOutput {
 
     deinit { close(descriptor) }
 
-    /// Takes away what `init` has made, the directory too if there is nothing else in it.
+    /// Removes what `init` has made; the directory only if it is empty then.
     func discard() {
         unlink(resultsPath)
         rmdir(directory)
     }
 
-    /// A line more, whole or not at all as far as the system can.
+    /// Appends a line with one write(2).
     func append(_ record: MeasureRecord) throws(MeasureError) {
         let bytes = Array((ResultsFile.line(record) + "\n").utf8)
         guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
@@ -80,7 +80,7 @@ final class MeasureOutput {
     }
 }
 
-/// A directory of our own for named pipes and the processes' keys, gone when it isn't needed any more.
+/// A temporary directory for named pipes and the processes' keys. The caller removes it.
 struct ScratchDirectory {
     let path: String
 
@@ -91,7 +91,7 @@ struct ScratchDirectory {
         guard mkdtemp(&template) != nil else {
             throw .file(
                 path: parent,
-                reason: "no directory can be made in it (\(String(cString: strerror(errno)))). TMPDIR names another")
+                reason: "no directory can be made in it (\(String(cString: strerror(errno)))). Set another TMPDIR")
         }
         path = String(decoding: template.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }

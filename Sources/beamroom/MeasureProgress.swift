@@ -4,11 +4,11 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// How far a measurement is: a bar on a terminal, a line for each repetition elsewhere.
+/// Progress of a measurement: a bar on a terminal, a line for each repetition elsewhere.
 final class MeasureProgress: Sendable {
     private struct State {
         var current: (cell: String, repetition: Int, done: Int, total: Int)?
-        /// When all will be done, as far as it is known.
+        /// Estimated end of the measurement.
         var end = ContinuousClock.now
     }
 
@@ -41,7 +41,7 @@ final class MeasureProgress: Sendable {
         }
     }
 
-    /// A repetition's outcome, where nobody sees the bar.
+    /// The results of a repetition, if there is no bar.
     func tell(_ record: MeasureRecord) {
         guard !console.isTerminal else { return }
         let figures: [Figure] = [.latency, .latencyP95, .framesPerSecond, .bitRate, .psnr, .processor]
@@ -56,11 +56,11 @@ final class MeasureProgress: Sendable {
     func finish() {
         state.withLock { $0.current = nil }
         console.finish()
-        // The table that follows goes to standard output: the bar must be off the terminal by then.
+        // The table goes to standard output next: the bar must have been erased by then.
         console.flush()
     }
 
-    /// To be called each second, for the time that is left.
+    /// To be called each second, to update the remaining time.
     func redraw() {
         let line = state.withLock { state -> String? in
             guard let (cell, repetition, done, total) = state.current else { return nil }

@@ -64,7 +64,8 @@ extension PairingCode: ExpressibleByArgument {
 
 extension HostSession.Acceptance: ExpressibleByArgument {}
 
-/// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as discovery shows it.
+/// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as
+/// discovery shows it.
 struct WatchTarget: ExpressibleByArgument {
     enum Kind: Equatable {
         case endpoint(Endpoint)
@@ -108,7 +109,7 @@ struct WatchTarget: ExpressibleByArgument {
     }
 }
 
-/// How long frames wait to come in step: `auto`, or milliseconds.
+/// The jitter margin of the playout buffer: `auto`, or milliseconds.
 enum PlayoutDelay: ExpressibleByArgument {
     case automatic
     case fixed(Duration)

@@ -2,10 +2,10 @@ import BeamProtocol
 import Foundation
 import Synchronization
 
-/// Asks the person at the host about one viewer after the other.
+/// Asks the person at the host about viewers, one at a time.
 ///
-/// A viewer of version 2 is asked about twice: whether to compare digits with it, and when both screens show some, whether they are the
-/// same. When an answer counts is up to `TerminalQuestions`.
+/// For a viewer of version 2 there are two questions: whether to compare digits with it, and, when both screens show
+/// them, whether they are the same. `TerminalQuestions` decides which answers count.
 final class PairingPrompt: Sendable {
     private enum Subject {
         /// An older app, which shows this code.
@@ -24,7 +24,7 @@ final class PairingPrompt: Sendable {
     }
 
     private struct State {
-        /// The first is the one that is being asked.
+        /// The first one is being asked.
         var questions: [Question] = []
         var decide: (@Sendable (ConnectionID, Bool) -> Void)?
     }
@@ -39,21 +39,21 @@ final class PairingPrompt: Sendable {
         terminal.onEnd { [weak self] in self?.refuseAll() }
     }
 
-    /// A question stands in the terminal, where the person may be typing.
+    /// A question is open in the terminal, and the person may be typing.
     var isAsking: Bool { state.withLock { !$0.questions.isEmpty } }
 
-    /// Where the answers go. Until this is called, nothing is asked.
+    /// Begins to ask. Answers go to `decide`.
     func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void) {
         state.withLock { $0.decide = decide }
         askFirst()
     }
 
-    /// Whether an older app's viewer, which shows `code`, may come in.
+    /// Asks whether to let in a version 1 viewer, which shows `code`.
     func ask(_ connection: ConnectionID, code: PairingCode, from visitor: Visitor) {
         add(Question(connection: connection, subject: .code(code), visitor: visitor))
     }
 
-    /// Whether to compare digits with a viewer.
+    /// Asks whether to compare digits with a viewer.
     func askToCompare(_ connection: ConnectionID, from visitor: Visitor) {
         add(Question(connection: connection, subject: .comparing, visitor: visitor))
     }
@@ -66,7 +66,7 @@ final class PairingPrompt: Sendable {
             return index == 0
         }
         guard isFirst else { return }
-        // Another question than whether to compare.
+        // A new question, so that an answer to the first one doesn't count.
         terminal.withdraw()
         askFirst()
     }
@@ -75,12 +75,12 @@ final class PairingPrompt: Sendable {
         let gone = state.withLock { state -> Question? in
             guard let index = state.questions.firstIndex(where: { $0.connection == connection }) else { return nil }
             let question = state.questions.remove(at: index)
-            // Nobody has heard of those that wait behind another.
+            // The person hasn't seen the questions behind the first.
             return index == 0 ? question : nil
         }
         guard let gone else { return }
         terminal.withdraw()
-        console.say("\(gone.visitor) doesn't ask any more.")
+        console.say("\(gone.visitor) no longer asks to watch.")
         askFirst()
     }
 
@@ -108,11 +108,11 @@ final class PairingPrompt: Sendable {
         if !isAsked { refuseAll() }
     }
 
-    /// Nil while nothing is asked of the person. The name stands on a line of its own, which this program begins, so that no name can
-    /// look like another question.
+    /// Nil while the person has nothing to answer. The name has a line of its own that begins with spaces, so that no
+    /// name can look like a question.
     private static func words(_ question: Question) -> String? {
         var who = "    \(question.visitor)"
-        if question.visitor.isNamesake { who += "\n    Not the device of that name that is known here: another one." }
+        if question.visitor.isNamesake { who += "\n    This is not the known device of that name, but another one." }
         return switch question.subject {
         case .code(let code):
             "Somebody asks to watch with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
@@ -120,7 +120,7 @@ final class PairingPrompt: Sendable {
             "Somebody asks to watch:\n\(who)\nShall both screens show digits to compare? [y/n]"
         case .waitingForDigits: nil
         case .digits(let digits):
-            "Both screens show digits now, this one: \(digits.spaced)\n\(who)\nDoes that one show the same? [y/n]"
+            "Both screens show digits now. This one shows: \(digits.spaced)\n\(who)\nDoes that one show the same? [y/n]"
         }
     }
 
@@ -128,10 +128,10 @@ final class PairingPrompt: Sendable {
 
     private func answer(_ connection: ConnectionID, accept: Bool) {
         let (decide, isNextToBeAsked) = state.withLock { state -> ((@Sendable (ConnectionID, Bool) -> Void)?, Bool) in
-            // Else it was withdrawn when its answer had just come.
+            // Otherwise the question was withdrawn just before the answer.
             guard let first = state.questions.first, first.connection == connection else { return (nil, false) }
             if accept, case .comparing = first.subject {
-                // It stays in its place until the digits are there.
+                // It stays first until the digits are there.
                 state.questions[0].subject = .waitingForDigits
                 return (state.decide, false)
             }
@@ -150,7 +150,7 @@ final class PairingPrompt: Sendable {
         }
         for question in unanswered {
             console.say(
-                "\(question.visitor) asks to watch, and is refused: standard input has ended, nobody can answer.")
+                "\(question.visitor) asked to watch and was refused: standard input has ended, so nobody can answer.")
             decide?(question.connection, false)
         }
     }

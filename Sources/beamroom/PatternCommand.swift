@@ -6,7 +6,7 @@ import BeamMedia
 /// `beamroom pattern`.
 struct PatternCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pattern", abstract: "Writes the test pattern into a file, the same bit for bit everywhere.")
+        commandName: "pattern", abstract: "Writes the test pattern into a file, bit-identical on every machine.")
 
     @Argument(help: ArgumentHelp("The file to write (.y4m).", valueName: "out.y4m"))
     var path: String
@@ -14,7 +14,7 @@ struct PatternCommand: ParsableCommand {
     var size = PixelSize(width: 1280, height: 720)
     @Option(help: ArgumentHelp("Frames a second.", valueName: "fps"))
     var fps = 30.0
-    @Option(help: ArgumentHelp("How long.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Duration.", valueName: "seconds"))
     var seconds = 10.0
     @Option(help: "What it shows: chart, still (a desktop), scroll (text) or video.")
     var content = PatternContent.chart

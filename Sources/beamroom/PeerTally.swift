@@ -1,10 +1,10 @@
 import BeamMedia
 import BeamProtocol
 
-/// Bounds what is told of things that anybody on the network can cause as often as they like: the first few of a kind
-/// are told one by one in each period, and all of them are summed up at its end.
+/// Limits the reports about events that anybody on the network can cause as often as they like. In each period the
+/// first few of a kind are reported one by one, and all of them are summed up at its end.
 ///
-/// The time is passed in. Its memory is bounded by `mostAddresses` for each kind.
+/// The time is passed in. `mostAddresses` bounds the memory of each kind.
 struct PeerTally {
     enum Kind: CaseIterable, Hashable {
         /// A connection was closed before its viewer had said who it is.
@@ -17,19 +17,19 @@ struct PeerTally {
         case visit
     }
 
-    /// Where one occurrence is to be told.
+    /// Where one event is reported.
     struct Verdict: Equatable {
         var toPerson: Bool
         /// As a JSON event.
         var toProgram: Bool
     }
 
-    /// What came of a kind in a period in which not everything was told.
+    /// The sum of one kind's events in a period in which not all were reported.
     struct Summary: Equatable {
         var kind: Kind
-        /// All of them, those that were told one by one too.
+        /// All events, including those that were reported one by one.
         var count: Int
-        /// Different ones, at most `mostAddresses`.
+        /// Number of different addresses, at most `mostAddresses`.
         var addresses: Int
         var isForPerson: Bool
         var isForProgram: Bool
@@ -41,22 +41,23 @@ struct PeerTally {
     private struct Entry {
         var start: MediaTime
         var count = 0
-        /// How often it has come from each.
+        /// Events from each address.
         var addresses: [IPAddress: Int] = [:]
+        /// Reported one by one, to the person and as JSON events.
         var told = 0
         var written = 0
     }
 
     private var entries: [Kind: Entry] = [:]
 
-    /// It has happened once more. Call `takeSummaries` first, so that a period that is over doesn't swallow it.
+    /// Counts an event. Call `takeSummaries` first, so that the event isn't counted in a period that is over.
     mutating func note(_ kind: Kind, from address: IPAddress, now: MediaTime) -> Verdict {
         var entry = entries[kind] ?? Entry(start: now)
         entry.count += 1
-        let fromThere = (entry.addresses[address] ?? 0) + 1
-        if fromThere > 1 || entry.addresses.count < Self.mostAddresses { entry.addresses[address] = fromThere }
+        let fromAddress = (entry.addresses[address] ?? 0) + 1
+        if fromAddress > 1 || entry.addresses.count < Self.mostAddresses { entry.addresses[address] = fromAddress }
         let verdict = Verdict(
-            toPerson: entry.told < kind.wordLimit && fromThere <= kind.wordLimitPerAddress,
+            toPerson: entry.told < kind.messageLimit && fromAddress <= kind.messageLimitPerAddress,
             toProgram: entry.written < kind.eventLimit)
         if verdict.toPerson { entry.told += 1 }
         if verdict.toProgram { entry.written += 1 }
@@ -78,8 +79,8 @@ struct PeerTally {
 }
 
 extension PeerTally.Kind {
-    /// Told to the person one by one in each period.
-    var wordLimit: Int {
+    /// Messages to the person in each period.
+    var messageLimit: Int {
         switch self {
         case .connectionRefused, .viewerRefused, .question: 10
         case .wrongCode: 5
@@ -87,11 +88,11 @@ extension PeerTally.Kind {
         }
     }
 
-    /// Of those, from one address: somebody who knocks all the time leaves room for what others cause.
-    var wordLimitPerAddress: Int {
+    /// The same from one address, so that one busy address leaves room for others.
+    var messageLimitPerAddress: Int {
         switch self {
         case .connectionRefused, .viewerRefused: 3
-        case .wrongCode, .question, .visit: wordLimit
+        case .wrongCode, .question, .visit: messageLimit
         }
     }
 
@@ -103,7 +104,7 @@ extension PeerTally.Kind {
         }
     }
 
-    /// In the JSON event `unknown-peers`.
+    /// The field `what` of the JSON event `unknown-peers`.
     var name: String {
         switch self {
         case .connectionRefused: "connections-refused"
@@ -127,7 +128,7 @@ extension PeerTally.Summary {
         case .viewerRefused: "\(count) viewers \(from) were refused \(time)"
         case .wrongCode: "\(count) wrong codes \(from) were typed \(time)"
         case .question: "\(count) viewers \(from) asked to watch \(time)"
-        case .visit: "Viewers \(from) came and went: \(count) messages \(time)"
+        case .visit: "Viewers \(from) joined, got their picture or left \(count) times \(time)"
         }
     }
 }

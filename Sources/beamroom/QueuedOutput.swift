@@ -3,18 +3,18 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Lines for a file descriptor, written by a thread of its own: whoever adds one waits for nothing but a lock that is held
-/// for microseconds, never for the terminal, the pipe or the disk behind the descriptor.
+/// Lines for a file descriptor, written by a thread of its own. Adding a line waits only for a lock that is held for
+/// microseconds, never for the terminal, the pipe or the disk behind the descriptor.
 ///
-/// What waits is bounded in bytes. When the bound is reached the oldest lines are left out, and the number of them is
-/// written in their place. A write that fails (disk full, reader gone) loses its lines, counts them, and stops nothing.
+/// The queue is limited in bytes. When it is full the oldest lines are left out, and their number is written in their
+/// place. If a write fails (disk full, reader gone), its lines are lost and counted, and the output goes on.
 final class QueuedOutput: Sendable {
-    /// How a screen is cleared of so many live lines: from the last one up, each erased to the right (ECMA-48, 8.3.22 and 8.3.41).
+    /// Erases that many live lines, from the last one up, each from its first column to its end (ECMA-48, 8.3.22 and 8.3.41).
     private static func erasing(_ lines: Int) -> [UInt8] {
         guard lines > 0 else { return [] }
         return Array(("\r\u{1B}[K" + String(repeating: "\u{1B}[A\u{1B}[K", count: lines - 1)).utf8)
     }
-    /// Given to one write(2) at most, in bytes; a longer line goes alone.
+    /// Most bytes in one write(2); a longer line is written alone.
     private static let pieceSize = 64 << 10
 
     private struct Line {
@@ -23,16 +23,16 @@ final class QueuedOutput: Sendable {
     }
 
     private struct State {
-        /// Those before `first` have been taken.
+        /// Lines before `first` have been taken.
         var lines: [Line] = []
         var first = 0
-        /// Of the lines that wait, in bytes.
+        /// Size of the waiting lines in bytes.
         var size = 0
-        /// Lines that were left out since that was last written.
+        /// Number of lines left out that hasn't been written yet.
         var missing = 0
-        /// What is to stand below the lines. Only the newest counts.
+        /// The newest live lines, to be shown below the others.
         var live: [[UInt8]] = []
-        /// What the thread has last written as the live lines, and the bytes that it has written so far.
+        /// The live lines that the thread wrote last, and all bytes that it has written so far.
         var shownLive: [[UInt8]] = []
         var written: UInt64 = 0
         /// The thread sleeps, or is about to, until `wake` is signalled.
@@ -59,7 +59,7 @@ final class QueuedOutput: Sendable {
     private struct Piece {
         var bytes: [UInt8]
         var lines: Int
-        /// Lines whose loss this piece tells.
+        /// The number of lines left out that this piece reports.
         var missing: Int
         var beforeWriting: (@Sendable () -> Void)?
     }
@@ -71,18 +71,18 @@ final class QueuedOutput: Sendable {
     private let wake = DispatchSemaphore(value: 0)
 
     /// - Parameters:
-    ///   - descriptor: stays the caller's, and has to stay open until the process ends or `close` has answered true.
-    ///   - limit: of what waits, in bytes.
-    ///   - notice: the line, with its end, that tells that so many lines are missing. Called on the writing thread.
+    ///   - descriptor: owned by the caller. It must stay open until the process ends or `close` has returned true.
+    ///   - limit: most bytes in the queue.
+    ///   - notice: makes the line, with its line end, that reports how many lines were left out. Called on the writing thread.
     init(_ descriptor: CInt, limit: Int, notice: @escaping @Sendable (Int) -> [UInt8]) {
         self.descriptor = descriptor
         self.limit = limit
         self.notice = notice
-        // Not joined by anything: it may be stuck in write(2) for ever.
+        // Never joined: it may be blocked in write(2) for ever.
         _ = StageThread("beam-output") { [self] in run() }
     }
 
-    /// Adds a line, which includes its end.
+    /// Adds a line, including its line end.
     ///
     /// - Parameter beforeWriting: called on the writing thread just before the line goes out; never if it is left out.
     func add(_ line: [UInt8], beforeWriting: (@Sendable () -> Void)? = nil) {
@@ -97,16 +97,16 @@ final class QueuedOutput: Sendable {
         }
     }
 
-    /// Replaces the lines that stand below the others, each without an end.
+    /// Replaces the live lines, each without a line end.
     func setLive(_ lines: [[UInt8]]) { change { $0.live = lines } }
 
-    /// Waits until everything is written, as long as bytes go out; at most 300 ms without progress, and 3 s in all.
+    /// Waits until everything is written: at most 300 ms without progress, and 3 s in all.
     ///
     /// - Returns: whether everything was written.
     @discardableResult
     func flush() -> Bool { drain(closing: false) }
 
-    /// As `flush`, and takes nothing any more.
+    /// As `flush`; lines added afterwards are dropped.
     @discardableResult
     func close() -> Bool { drain(closing: true) }
 
@@ -163,7 +163,7 @@ final class QueuedOutput: Sendable {
         }
         while state.first < state.lines.count {
             let next = state.lines[state.first]
-            // A line that somebody waits for begins a piece.
+            // A line with `beforeWriting` begins a piece.
             let fits = piece.bytes.count + next.bytes.count <= Self.pieceSize && next.beforeWriting == nil
             guard piece.lines == 0 || fits else { break }
             let line = state.takeFirst()
@@ -189,7 +189,7 @@ final class QueuedOutput: Sendable {
                 var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&wait, 1, -1)
             } else if count == 0 || errno != EINTR {
-                // Told with the next lines, if those can be written.
+                // Reported with the next lines, if those can be written.
                 return state.withLock { $0.missing += piece.lines + piece.missing }
             }
         }

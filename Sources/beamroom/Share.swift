@@ -12,13 +12,13 @@ import Glibc
 struct Share: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Shares this machine's screen.")
 
-    @Option(help: "x11, pattern (a generated test pattern), or a video file, which is played in a loop.")
+    @Option(help: "What to share: x11, pattern (a test pattern), or a video file, which is played in a loop.")
     var source = "x11"
     @Option(help: ArgumentHelp("The X display to share. (default: $DISPLAY)", valueName: "display"))
     var display: String?
     @Option(help: ArgumentHelp("One monitor, by its name or number.", valueName: "name|n"))
     var monitor: String?
-    @Option(help: ArgumentHelp("One window, by the id that xwininfo prints.", valueName: "id"))
+    @Option(help: ArgumentHelp("One window, by the ID that xwininfo prints.", valueName: "id"))
     var window: WindowID?
     @Option(help: ArgumentHelp("A part of the screen.", valueName: "WxH+X+Y"))
     var region: PixelRect?
@@ -31,49 +31,50 @@ struct Share: ParsableCommand {
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Scale down so that the longer side has at most so many pixels.", valueName: "pixels"))
+        help: ArgumentHelp("Scale down so that the longer side has at most this many pixels.", valueName: "pixels"))
     var maxSize: Int?
-    @Option(help: ArgumentHelp("At most so many frames a second.", valueName: "fps"))
+    @Option(help: ArgumentHelp("Maximum frames a second.", valueName: "fps"))
     var maxFps = 60.0
     @Option(
         name: [.customShort("b"), .long],
-        help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: what suits the size)", valueName: "rate"))
+        help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: depends on the size)", valueName: "rate"))
     var videoBitRate: BitRate?
     @Option(
-        help: ArgumentHelp("What encodes: libx264, another of libavcodec's H.264 encoders, or auto.", valueName: "name")
+        help: ArgumentHelp("The encoder: libx264, another H.264 encoder of libavcodec, or auto.", valueName: "name")
     )
     var videoEncoder = "auto"
     @Option(
         help: ArgumentHelp(
-            "How much of the colour is sent: 420, or 444 for coloured text as sharp as black on white, to viewers that can decode it; the others get 420.",
+            "Colour resolution: 420, or 444 for coloured text as sharp as black on white. Viewers that can't decode 444 get 420.",
             valueName: "420|444"))
     var chroma = ChromaFormat.subsampled
 
-    @Option(help: ArgumentHelp("What viewers see in their list. (default: this machine's name)", valueName: "name"))
+    @Option(help: ArgumentHelp("The name in the viewers' lists. (default: this machine's name)", valueName: "name"))
     var name: String?
     @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
     var bind: String?
     @Option(help: "The TCP port that viewers connect to.")
     var port: UInt16 = 52345
-    @Option(help: "The UDP port of the pictures; another is taken if it is in use.")
+    @Option(help: "The UDP port of the pictures. If it is in use, another one is taken.")
     var mediaPort: UInt16 = 52346
     @Flag(help: "Don't announce the host on the network.")
     var noDiscovery = false
     @Option(
-        help: "Viewers: ask about each, take all, or take none. (default: ask, or none where there is no terminal)")
+        help: "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
     var accept: HostSession.Acceptance?
 
-    @Option(help: ArgumentHelp("At most so many viewers at a time.", valueName: "number"))
+    @Option(help: ArgumentHelp("Maximum number of viewers at a time.", valueName: "number"))
     var maxViewers = HostSession.Configuration.defaultViewers
 
     @OptionGroup var code: CodeOptions
     @Flag(help: "Let in only viewers that were paired before.")
     var trustedOnly = false
-    @Flag(help: "Don't remember who is paired now: they are let in until this host ends.")
+    @Flag(help: "Don't remember the viewers that are paired now: they are let in only until this host ends.")
     var once = false
 
     @Option(
-        help: ArgumentHelp("Record what is sent, as it is (.mkv or .mp4), with or without viewers.", valueName: "file"))
+        help: ArgumentHelp(
+            "Record the stream as it is sent (.mkv or .mp4), with or without viewers.", valueName: "file"))
     var record: String?
 
     @OptionGroup var common: CommonOptions
@@ -81,15 +82,15 @@ struct Share: ParsableCommand {
     func validate() throws {
         if trustedOnly, accept != nil || code.code != nil || code.codeFile != nil || once || common.allowUnencrypted {
             throw ValidationError(
-                "--trusted-only takes nobody new: leave --accept, --code, --code-file, --once and --allow-unencrypted out."
+                "--trusted-only lets in nobody new: leave --accept, --code, --code-file, --once and --allow-unencrypted out."
             )
         }
         let areas = [monitor != nil, window != nil, region != nil].filter { $0 }.count
         guard areas <= 1 else {
-            throw ValidationError("--monitor, --window and --region exclude each other.")
+            throw ValidationError("Use only one of --monitor, --window and --region.")
         }
         guard areas == 0 || source == "x11" else {
-            throw ValidationError("--monitor, --window and --region go with --source x11 only.")
+            throw ValidationError("--monitor, --window and --region need --source x11.")
         }
         guard (1...240).contains(maxFps) else { throw ValidationError("--max-fps takes a number from 1 to 240.") }
         if let maxSize, !(16...8192).contains(maxSize) {
@@ -131,7 +132,7 @@ struct Share: ParsableCommand {
         accept ?? (TerminalQuestions.hasKeyboard && !trustedOnly ? .ask : .none)
     }
 
-    /// A code that nobody sees is of no use, and a log is no place for one.
+    /// A code is shown on a terminal only: it must not get into a log.
     private func showsCode(_ console: Console) -> Bool { console.isTerminal && !trustedOnly }
 
     private func invitation(_ console: Console) -> ShareReporter.Invitation {
@@ -194,7 +195,7 @@ struct Share: ParsableCommand {
 
 extension ChromaFormat: ExpressibleByArgument {}
 
-/// What this machine calls itself.
+/// This machine's host name; `BeamRoom` if it has none.
 enum MachineName {
     static var current: String {
         var buffer = [CChar](repeating: 0, count: 256)

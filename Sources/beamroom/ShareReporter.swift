@@ -5,7 +5,7 @@ import BeamNetwork
 import BeamProtocol
 import Synchronization
 
-/// Tells the person at the host, and whoever reads the JSON events, what happens.
+/// Reports what happens: to the person at the host, and as JSON events.
 final class ShareReporter: Sendable {
     private let context: CommandContext
     private let prompt: PairingPrompt
@@ -14,7 +14,7 @@ final class ShareReporter: Sendable {
 
     private struct State {
         var last: HostReport?
-        /// The code in the file has served: this is it.
+        /// The code from the file, once it was used.
         var usedCode: PairingCode?
         var code: PairingCode?
         var tally = PeerTally()
@@ -22,13 +22,13 @@ final class ShareReporter: Sendable {
         var recordingFailure: String?
     }
 
-    /// How viewers come in.
+    /// How new viewers are admitted.
     struct Invitation: Sendable {
         var acceptance: HostSession.Acceptance
         var isTrustedOnly: Bool
-        /// On this terminal.
+        /// The code is shown on this terminal.
         var showsCode: Bool
-        /// One was given.
+        /// A code was given.
         var hasCode: Bool
         var codeFile: String?
         var allowsUnencrypted: Bool
@@ -49,13 +49,11 @@ final class ShareReporter: Sendable {
                 + "at most \(Self.number(facts.frameRate)) frames and \(Self.megabits(Double(facts.bitRate))) a second "
                 + "(\(facts.encoder)).")
         let addresses = facts.bindAddress.map { [$0] } ?? LocalAddresses.list()
-        let places = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map { address in
-            let endpoint = Endpoint(host: address, port: facts.controlPort)
-            return endpoint.port == WatchTarget.defaultPort ? endpoint.host : endpoint.description
+        let commands = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map {
+            Self.watchCommand(Endpoint(host: $0, port: facts.controlPort))
         }
         context.console.say(
-            "To watch: `beamroom watch` on another machine, or "
-                + places.map { "`beamroom watch \($0)`" }.joined(separator: " or ") + ".")
+            "To watch: `beamroom watch` on another machine, or " + commands.joined(separator: " or ") + ".")
         invite(host)
         context.events.write(
             "ready",
@@ -67,6 +65,10 @@ final class ShareReporter: Sendable {
             ])
     }
 
+    private static func watchCommand(_ address: Endpoint) -> String {
+        "`beamroom watch \(address.port == WatchTarget.defaultPort ? address.host : address.description)`"
+    }
+
     private func invite(_ host: Host) {
         let console = context.console
         if invitation.isTrustedOnly {
@@ -76,37 +78,40 @@ final class ShareReporter: Sendable {
                 console.say("A new viewer types this code: \(code.spaced)")
             }
             switch invitation.acceptance {
-            case .ask: console.say("About a viewer without the code you will be asked. Ctrl-C ends.")
-            case .all: console.say("Warning: every viewer is let in, whoever it is (--accept all). Ctrl-C ends.")
+            case .ask: console.say("You will be asked about viewers without the code. Ctrl-C ends.")
+            case .all:
+                console.say(
+                    "Warning: every viewer is let in, without a code or a question (--accept all). Ctrl-C ends.")
             case .none where invitation.showsCode || invitation.hasCode:
-                console.say("Nobody is let in without the code, but for viewers that were paired before. Ctrl-C ends.")
+                console.say("Only paired viewers and viewers with the code are let in. Ctrl-C ends.")
             case .none:
                 console.say(
-                    "Only viewers that were paired before are let in: this is no terminal to show a code on. "
-                        + "--code-file FILE gives it one. Ctrl-C ends.")
+                    "Only viewers that were paired before are let in: there is no terminal to show a code on. "
+                        + "To let in new viewers, give a code with --code-file FILE. Ctrl-C ends.")
             }
         }
         guard invitation.allowsUnencrypted else { return }
         console.say(
-            "Warning: older apps are let in unencrypted (--allow-unencrypted); what they see, everybody on this network can see."
+            "Warning: older apps are let in without encryption (--allow-unencrypted): everybody on this network can see their pictures."
         )
     }
 
-    /// A code has served.
+    /// A code was used, or the file holds a new one. Nil: no code until the file holds another.
     private func codeChanged(_ code: PairingCode?) {
         state.withLock { state in
             if code == nil { state.usedCode = state.code }
             state.code = code
         }
         if let code {
-            if invitation.showsCode { context.console.say("The next viewer types this code: \(code.spaced)") }
+            let used = invitation.codeFile == nil ? "This code was used. " : ""
+            if invitation.showsCode { context.console.say("\(used)New code: \(code.spaced)") }
         } else if let file = invitation.codeFile {
             context.console.say(
-                "The code in \(file) has served, and is good no more. Write another into it to let somebody else in.")
+                "The code in \(file) was used. To let in another viewer, write a new code into the file.")
         }
     }
 
-    /// The file may hold another code by now. One that is being written, or has gone, is looked at again.
+    /// Reads the file again after its code was used. A file that is incomplete or missing is read again a second later.
     private func rereadCode(_ host: Host) {
         guard let path = invitation.codeFile, let used = state.withLock({ $0.usedCode }),
             let code = try? CodeFile(path: path).read(), code != used
@@ -115,13 +120,13 @@ final class ShareReporter: Sendable {
         host.setCode(code)
     }
 
-    /// Whether something that anybody on the network can cause is told now, or summed up later.
+    /// Whether an event that anybody on the network can cause is reported now, or summed up later.
     private func verdict(on kind: PeerTally.Kind, from address: IPAddress) -> PeerTally.Verdict {
         sumUp()
         return state.withLock { $0.tally.note(kind, from: address, now: .now) }
     }
 
-    /// Tells what was left out of the periods that are over.
+    /// Reports what was left out in the periods that are over.
     private func sumUp() {
         for summary in state.withLock({ $0.tally.takeSummaries(now: .now) }) {
             if summary.isForPerson { context.console.say(summary.words) }
@@ -142,8 +147,12 @@ final class ShareReporter: Sendable {
         case .session(let event): handle(event)
         case .announced(let name): context.console.say("Announced on the network as “\(name)”.")
         case .warning(let text): context.console.say("Warning: \(text)")
+        case .notDiscoverable(let address, let reason):
+            context.console.say(
+                "Warning: No automatic discovery on this machine. Viewers connect by address: "
+                    + "\(Self.watchCommand(address)). \(reason)")
         case .resized(let size):
-            context.console.say("The picture is \(size.width) × \(size.height) now.")
+            context.console.say("The picture is now \(size.width) × \(size.height).")
         case .recordingInto(let path):
             context.console.say("Recording into \(path).")
             context.events.write("recording", ["file": .string(path)])
@@ -158,7 +167,7 @@ final class ShareReporter: Sendable {
         }
     }
 
-    /// A host that couldn't record to the end has failed, though its viewers missed nothing.
+    /// A host whose recording failed has failed, even if its viewers missed nothing.
     func verdict(_ ending: Ending) -> Ending {
         guard ending == .done, let reason = state.withLock({ $0.recordingFailure }) else { return ending }
         return .failed("The recording isn't complete. \(reason)")
@@ -178,9 +187,9 @@ final class ShareReporter: Sendable {
             prompt.compare(connection, digits: digits)
         case .comparisonFailed(let visitor, let reason, let failures):
             console.say(
-                "Digits were compared with \(visitor) in vain: \(reason)."
+                "Comparing digits with \(visitor) failed: \(reason)."
                     + (failures < 3
-                        ? "" : " \(failures) times today: somebody may be trying for digits that agree by chance."))
+                        ? "" : " \(failures) comparisons have failed today: somebody may be guessing digits."))
             events.write(
                 "comparison-failed",
                 Self.fields(visitor, ["reason": .string(reason), "failures": .integer(failures)]))
@@ -198,7 +207,7 @@ final class ShareReporter: Sendable {
             if verdict.toPerson {
                 console.say(
                     "\(visitor) typed a wrong code."
-                        + (seconds.map { " Too many of them: the next is looked at in \($0) s." } ?? ""))
+                        + (seconds.map { " Too many wrong codes: the next one is checked in \($0) s." } ?? ""))
             }
             if verdict.toProgram {
                 events.write("wrong-code", Self.fields(visitor, ["pause": seconds.map { .integer($0) }]))
@@ -209,11 +218,12 @@ final class ShareReporter: Sendable {
                 console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
                 if let name = visitor.newName, let known = visitor.name, !isResumed {
                     console.say(
-                        "It calls itself “\(name)” now. To call it that here: "
+                        "It calls itself “\(name)” now. To use that name here: "
                             + "`beamroom devices rename \"\(known)\" \"\(name)\"`.")
                 }
                 if !visitor.isEncrypted, !isResumed {
-                    console.say("Warning: what \(visitor) sees is not encrypted: everybody on this network can see it.")
+                    console.say(
+                        "Warning: the stream to \(visitor) is not encrypted: everybody on this network can see it.")
                 }
             }
             guard verdict.toProgram else { break }
@@ -246,7 +256,7 @@ final class ShareReporter: Sendable {
                 events.write("viewer-joined", ["address": .string("\(address)"), "session": .string(session)])
             }
         case .mediaStopped(_, let reason):
-            console.say("The picture is held back from a viewer: \(reason).")
+            console.say("The picture to a viewer has stopped: \(reason).")
         case .controlLost:
             break
         case .viewerLeft(let session, let visitor, let reason):
@@ -260,11 +270,12 @@ final class ShareReporter: Sendable {
         case .layerChanged(let session, let isReduced):
             console.say(
                 isReduced
-                    ? "A viewer's path carries far less than the others': it gets a smaller stream of its own."
-                    : "That viewer's path is good enough again: it gets what all get.")
+                    ? "A viewer can't follow the full stream. It now gets the smaller one."
+                    : "That viewer can follow the full stream again. It now gets it.")
             events.write("lane", ["session": .string(session), "reduced": .bool(isReduced)])
         case .framesDropped(let count):
-            console.say("\(count) frames were left out: the network takes less than is made. A lower -b helps.")
+            console.say(
+                "\(count) frames were dropped: the network carries less than the encoder makes. Use a lower -b.")
         }
     }
 
@@ -284,7 +295,7 @@ final class ShareReporter: Sendable {
             ViewerRate(viewer, since: previous?.viewers.first { $0.session == viewer.session }, seconds: seconds)
         }
         let total = "\(frames) frames/s   \(Self.megabits(bits))/s   \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
-        // What the person types would stand in the middle of it.
+        // Live lines would mix with what the person types.
         context.console.live(prompt.isAsking ? [] : [total] + ViewerTable.lines(rates.map(\.row)))
         var fields = fields(report, framesPerSecond: Double(frames), bitsPerSecond: bits)
         fields["viewerStats"] = .array(rates.map(\.fields))
@@ -316,14 +327,14 @@ final class ShareReporter: Sendable {
         _ report: HostReport, framesPerSecond: Double, bitsPerSecond: Double
     ) -> [String: EventWriter.Value?] {
         [
-            "fps": .milliseconds(framesPerSecond), "kbps": .milliseconds(bitsPerSecond / 1000),
+            "fps": .rounded(framesPerSecond), "kbps": .rounded(bitsPerSecond / 1000),
             "frames": .count(report.session.frames), "bytes": .count(report.session.bytes),
             "viewers": .integer(report.session.viewers), "keyframes": .count(report.session.keyframes),
             "captured": .count(report.captured), "encoded": .count(report.encoded),
             "replaced": .count(report.replaced), "datagrams": .count(report.session.datagrams),
             "dropped": .count(report.session.dropped), "retransmitted": .count(report.session.retransmissions),
             "parity": .count(report.session.parity), "keyframesWanted": .count(report.session.keyframeRequests),
-            "pathKbps": report.session.pathRate.map { .milliseconds(Double($0) / 1000) },
+            "pathKbps": report.session.pathRate.map { .rounded(Double($0) / 1000) },
             "width": .integer(report.size.width),
             "height": .integer(report.size.height),
             "recorded": report.recording.map { .count($0.frames) },

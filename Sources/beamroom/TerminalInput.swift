@@ -2,25 +2,25 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Lines that a person types on standard input, read by a thread of its own. What was typed before a question was shown is no answer
-/// to it: `discardTyped` throws that away, wherever it waits.
+/// Lines that a person types on standard input, read by a thread of its own. Text typed before a question was shown
+/// must not answer it: `discardTyped` discards it, whether the terminal, the pipe or this object holds it.
 final class TerminalInput: Sendable {
     private struct State {
-        /// Counts the calls of `discardTyped`: a line that was begun before the last one is void.
+        /// Counts the calls of `discardTyped`: lines from earlier epochs don't count.
         var epoch = 0
-        /// A line whose end hasn't come.
+        /// The start of a line whose end hasn't been read.
         var unfinished: [UInt8] = []
         var isReading = false
         var hasEnded = false
     }
 
-    /// A longer line is nobody's answer, and is dropped.
+    /// In bytes. A longer line is no answer, and is dropped.
     private static let longestLine = 4096
 
     private let state = Mutex(State())
 
-    /// Begins to read; once. `onLine` and `onEnd` are called on the reading thread. Reading can't be broken off: the thread is left
-    /// behind when the program ends.
+    /// Begins to read; later calls do nothing. `onLine` and `onEnd` are called on the reading thread. Reading can't be
+    /// cancelled: the thread runs until the program ends.
     func start(onLine: @escaping @Sendable (String) -> Void, onEnd: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in
             defer { state.isReading = true }
@@ -35,14 +35,14 @@ final class TerminalInput: Sendable {
         }
     }
 
-    /// What has been typed up to now doesn't count. Doesn't wait.
+    /// Discards what has been typed up to now, without waiting.
     func discardTyped() {
-        // What a terminal holds of a line without its end.
+        // An unfinished line that the terminal holds.
         if isatty(STDIN_FILENO) == 1 { tcflush(STDIN_FILENO, TCIFLUSH) }
         state.withLock { state in
             state.epoch += 1
             state.unfinished.removeAll()
-            // The reading thread reads under this lock only, so what is there now is read here or was read before.
+            // The reading thread reads only under this lock, so everything typed up to now is read here or was read before.
             var buffer = [UInt8](repeating: 0, count: Self.longestLine)
             for _ in 0..<Self.mostDiscarded where Self.isReadable(within: 0) {
                 let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
@@ -54,7 +54,7 @@ final class TerminalInput: Sendable {
         }
     }
 
-    /// Reads that one call of `discardTyped` makes at most: somebody may type, or a program write, without an end.
+    /// Most reads in one call of `discardTyped`, in case a program writes without end.
     private static let mostDiscarded = 64
 
     /// Waits for lines, each with the epoch in which it was typed; nil at the end.
@@ -63,7 +63,7 @@ final class TerminalInput: Sendable {
             if state.withLock({ $0.hasEnded }) { return nil }
             guard Self.isReadable(within: -1) else { continue }
             let lines = state.withLock { state -> [(line: String, epoch: Int)]? in
-                // Somebody may have thrown it away meanwhile.
+                // `discardTyped` may have read it meanwhile.
                 guard Self.isReadable(within: 0) else { return [] }
                 var buffer = [UInt8](repeating: 0, count: Self.longestLine)
                 let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)

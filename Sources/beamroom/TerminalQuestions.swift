@@ -1,13 +1,14 @@
 import Glibc
 import Synchronization
 
-/// Asks the person at the terminal: one question at a time on standard error, its answer a line on standard input.
+/// Asks the person at the terminal: one question at a time on standard error. The answer is a line on standard input.
 ///
-/// Nothing waits for the person: questions are asked from any thread, and answered on the thread that reads. What was typed before a
-/// question stood there is no answer to it. What was typed within a second after another question stood there is none either, for it
-/// may have been meant for that one: else a viewer that goes away, or comes, at the right moment would get somebody else's answer.
+/// No call waits for the person: questions are asked from any thread, and answered on the reading thread. Text that was
+/// typed before a question was shown doesn't answer it. Nor does text that was typed within a second after another
+/// question was shown, because it may be meant for that one: otherwise a viewer that comes or goes at the right moment
+/// would get somebody else's answer.
 final class TerminalQuestions: Sendable {
-    /// Words, and what a line means to them.
+    /// The text of a question, and how to interpret a line.
     struct Question: Sendable {
         var words: String
         /// Called on the reading thread, under no lock.
@@ -15,34 +16,34 @@ final class TerminalQuestions: Sendable {
     }
 
     enum Reading: Sendable {
-        /// An answer, and what follows from it if it counts.
+        /// An answer; the action is called if it counts.
         case answer(@Sendable () -> Void)
-        /// No answer: the question stays, and this is said; nil: the question is asked again.
+        /// No answer. The question stays open, and this text is printed; nil: the question is printed again.
         case unclear(String?)
     }
 
     private struct State {
         var question: Question?
-        /// Counts what was put before the person.
+        /// Number of questions shown so far.
         var shown = 0
-        /// The question has gone out to the terminal: what is typed from now on answers it.
+        /// The question is being written to the terminal: lines typed from now on answer it.
         var isOpen = false
-        /// When a question was last answered or withdrawn, or typed at by mistake.
-        var changed: ContinuousClock.Instant?
-        /// Until when an answer may have been meant for the question before.
-        var mistakableUntil: ContinuousClock.Instant?
+        /// When a question was last answered or withdrawn, or got an ambiguous answer.
+        var lastChange: ContinuousClock.Instant?
+        /// Until then an answer may be meant for the previous question.
+        var ambiguousUntil: ContinuousClock.Instant?
         var hasEnded = false
         var onEnd: @Sendable () -> Void = {}
 
         mutating func close() {
             question = nil
             isOpen = false
-            changed = .now
+            lastChange = .now
         }
     }
 
-    /// How long a hand that is about to answer needs to notice that the question has changed.
-    private static let noticing = Duration.seconds(1)
+    /// How long a person who is about to answer needs to notice that the question has changed.
+    private static let reactionTime = Duration.seconds(1)
 
     private let state = Mutex(State())
     private let console: Console
@@ -52,21 +53,21 @@ final class TerminalQuestions: Sendable {
 
     /// Standard input is a terminal: somebody may type.
     static var hasKeyboard: Bool { isatty(STDIN_FILENO) == 1 }
-    /// Somebody sits at a terminal, and sees what is said.
+    /// Standard input and standard error are a terminal: a person can read questions and answer them.
     static var hasPerson: Bool { hasKeyboard && isatty(STDERR_FILENO) == 1 }
 
-    /// What to do when standard input ends: then nobody can answer any more. Called on the reading thread.
+    /// `action` is called on the reading thread when standard input ends, after which nobody can answer.
     func onEnd(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.onEnd = action } }
 
-    /// Asks, in the place of what is being asked. False: standard input has ended, and nobody can answer.
+    /// Asks, and replaces the open question. False: standard input has ended, and nobody can answer.
     ///
-    /// - Parameter isRepeated: what is asked is what was asked last, so that no answer can be meant for another question.
+    /// - Parameter isRepeated: this is the last question again, so that an early answer isn't ambiguous.
     @discardableResult
     func ask(_ question: Question, isRepeated: Bool = false) -> Bool {
         let mayAsk = state.withLock { state in
             guard !state.hasEnded else { return false }
             if state.question != nil { state.close() }
-            if isRepeated { state.changed = nil }
+            if isRepeated { state.lastChange = nil }
             state.question = question
             return true
         }
@@ -74,7 +75,7 @@ final class TerminalQuestions: Sendable {
         return mayAsk
     }
 
-    /// Nobody is asked any more, and whatever comes next is another question.
+    /// Closes the open question. The next one is a different question.
     func withdraw() { state.withLock { $0.close() } }
 
     private func show() {
@@ -89,15 +90,15 @@ final class TerminalQuestions: Sendable {
         input.start(onLine: { [self] in take($0) }, onEnd: { [self] in end() })
     }
 
-    /// The words are about to stand in the terminal, which may have taken a while.
+    /// The question is about to be written to the terminal, perhaps some time after it was asked.
     private func open(_ number: Int) {
         input.discardTyped()
         state.withLock { state in
             guard state.shown == number, state.question != nil else { return }
             state.isOpen = true
             let now = ContinuousClock.now
-            let hasJustChanged = state.changed.map { now - $0 < Self.noticing } ?? false
-            state.mistakableUntil = hasJustChanged ? now + Self.noticing : nil
+            let hasJustChanged = state.lastChange.map { now - $0 < Self.reactionTime } ?? false
+            state.ambiguousUntil = hasJustChanged ? now + Self.reactionTime : nil
         }
     }
 
@@ -108,18 +109,18 @@ final class TerminalQuestions: Sendable {
         case .unclear(let complaint?): console.say(complaint)
         case .unclear(nil): show()
         case .answer(let action):
-            let isMistakable = state.withLock { state -> Bool? in
-                // It may have been withdrawn meanwhile.
+            let isAmbiguous = state.withLock { state -> Bool? in
+                // The question may have been withdrawn meanwhile.
                 guard state.isOpen, state.shown == asked.number else { return nil }
-                if let until = state.mistakableUntil, .now < until {
-                    // Whoever goes on typing hasn't noticed yet.
-                    state.changed = .now
+                if let until = state.ambiguousUntil, .now < until {
+                    // The person hasn't noticed the change yet: wait for another reaction time.
+                    state.lastChange = .now
                     return true
                 }
                 state.close()
                 return false
             }
-            switch isMistakable {
+            switch isAmbiguous {
             case nil: break
             case true?:
                 console.say("The question has just changed. Please answer this one:")

@@ -2,7 +2,7 @@ import BeamClock
 import BeamMedia
 import BeamProtocol
 
-/// What one viewer has got in the last second, for `stats` and for the terminal.
+/// One viewer's frame rate and bit rate in the last second, for `stats` and for the terminal.
 struct ViewerRate {
     private let viewer: ViewerFigures
     private let framesPerSecond: Double
@@ -19,12 +19,12 @@ struct ViewerRate {
             "name": viewer.name.map { .string($0) }, "address": .string("\(viewer.address)"),
             "session": .string(viewer.session), "encrypted": .bool(viewer.isEncrypted),
             "watching": .bool(viewer.isWatching), "layer": .integer(viewer.isReduced ? 1 : 0),
-            "fps": .milliseconds(framesPerSecond), "kbps": .milliseconds(bitsPerSecond / 1000),
-            "loss": viewer.loss.map { .milliseconds($0) },
-            "rttMs": viewer.roundTrip.map { .milliseconds($0.inMilliseconds) },
-            "pathKbps": viewer.pathRate.map { .milliseconds(Double($0) / 1000) },
+            "fps": .rounded(framesPerSecond), "kbps": .rounded(bitsPerSecond / 1000),
+            "loss": viewer.loss.map { .rounded($0) },
+            "rttMs": viewer.roundTrip.map { .rounded($0.inMilliseconds) },
+            "pathKbps": viewer.pathRate.map { .rounded(Double($0) / 1000) },
             "skipped": .count(viewer.skipped), "retransmitted": .count(viewer.retransmissions),
-            "seconds": .milliseconds((MediaTime.now - viewer.since).inSeconds),
+            "seconds": .rounded((MediaTime.now - viewer.since).inSeconds),
         ]
         return .object(fields.compactMapValues { $0 })
     }

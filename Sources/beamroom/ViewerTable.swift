@@ -2,43 +2,43 @@ import BeamMedia
 import BeamProtocol
 import Foundation
 
-/// All viewers in a few lines of a terminal, the slowest first.
+/// The terminal's table of viewers, the slowest first.
 struct ViewerTable {
     struct Row {
-        /// Quoted, or an address.
+        /// The name in quotation marks, or the address.
         var name: String
         var framesPerSecond: Double
         var bitsPerSecond: Double
-        /// A share; nil where the viewer doesn't tell.
+        /// From 0 to 1; nil if the viewer sends no reports.
         var loss: Double?
         var roundTrip: Duration?
         var isReduced: Bool
         /// The stream goes to it.
         var isWatching: Bool
-        /// How long it has been here.
+        /// Since it joined.
         var time: Duration
     }
 
-    /// Lines for viewers; one more says how many aren't shown.
+    /// Most viewers shown, unless there is only one more; a last line counts the others.
     static let mostRows = 8
-    /// Of a name: as long as most are, so that the table fits into 80 columns.
+    /// Most columns of a name, so that the table fits into 80 columns.
     static let nameColumns = 22
     private static let header = ["viewer", "frames/s", "Mbit/s", "lost", "round trip", "stream", "since"]
 
-    /// None where nobody has been let in.
+    /// Empty if there is no viewer.
     static func lines(_ rows: [Row]) -> [String] {
         guard !rows.isEmpty else { return [] }
         let sorted = rows.sorted { one, other in
             one.isWatching == other.isWatching ? one.framesPerSecond < other.framesPerSecond : one.isWatching
         }
-        // A line that says that one more isn't shown could show it.
+        // A single hidden viewer would take as many lines as a shown one.
         let shown = sorted.count <= mostRows + 1 ? sorted[...] : sorted.prefix(mostRows)
         let cells = [header] + shown.map { $0.cells }
         let widths = header.indices.map { column in cells.map { PeerText.columns($0[column]) }.max() ?? 0 }
         var lines = cells.map { row in
             let padded = row.indices.map { column in
                 let room = String(repeating: " ", count: widths[column] - PeerText.columns(row[column]))
-                // Names and words stand at the left, figures at the right.
+                // Text is aligned left, figures right.
                 return column == 0 || column == 5 ? row[column] + room : room + row[column]
             }
             return "  " + padded.joined(separator: "   ")

@@ -11,52 +11,52 @@ struct Watch: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Watches a shared screen.",
         discussion: """
-            Without a host it looks for one: the only one is watched, of several you pick.
+            Without an argument it searches for hosts. If there is one, it is watched; if there are several, you pick one.
             In the window: f or F11 or a double click for full screen, i for statistics, q to end.
             """)
 
-    @Argument(help: ArgumentHelp("An address, a name, or address:port.", valueName: "host"))
+    @Argument(help: ArgumentHelp("The host's name, address or address:port.", valueName: "host"))
     var host: WatchTarget?
     @Option(
         help: ArgumentHelp(
-            "Watch this host, which was paired before, whenever it appears; nobody is asked for anything.",
+            "Watch this paired host whenever it appears, without any question.",
             valueName: "name"))
     var auto: String?
     @OptionGroup var code: CodeOptions
-    @Flag(help: "Don't remember the host: it is known until this viewer ends.")
+    @Flag(help: "Don't remember the host after this viewer ends.")
     var once = false
-    @Flag(help: "The address belongs to another machine than the last time: don't ask for the host that was there.")
+    @Flag(help: "The address now belongs to another machine: accept another host there than the last time.")
     var newHost = false
 
     @Flag(name: [.short, .long], help: "Fill the screen.")
     var fullscreen = false
-    @Flag(help: "No window: for recording, or for measuring.")
+    @Flag(help: "Open no window, for recording or measuring.")
     var noWindow = false
     @Option(help: ArgumentHelp("The X display for the window. (default: $DISPLAY)", valueName: "display"))
     var display: String?
     @Option(help: "How the window is drawn: automatic, opengl or software.")
     var renderer = RendererChoice.automatic
-    @Option(help: "Whether OpenGL waits for the display's beat: auto (where that adds no whole frame), on or off.")
+    @Option(help: "Whether OpenGL waits for the display's refresh: auto (if that adds less than a frame), on or off.")
     var vsync = VerticalSync.automatic
     @Option(
         help: ArgumentHelp(
-            "What decodes: auto (a graphics device for large pictures only), software, vaapi or vaapi:DEVICE.",
+            "The decoder: auto (a graphics device for large pictures only), software, vaapi or vaapi:DEVICE.",
             valueName: "decoder"), transform: DecoderChoice.init(parsing:))
     var videoDecoder = DecoderChoice.automatic
     @Option(
         help: ArgumentHelp(
-            "The largest pictures that are decoded: a host decides how much memory its stream takes here.",
+            "The largest pictures to decode. This limits the memory that a host's stream can take.",
             valueName: "WxH"))
     var maxPicture = StreamBounds.standardLargest
     @Option(
         help: ArgumentHelp(
-            "How long frames wait so that late ones come in step: auto (0 on a quiet network), or 0 to 2000 ms.",
+            "Delay that evens out jitter: auto (0 on a quiet network), or 0 to 2000 ms.",
             valueName: "ms"))
     var buffer = PlayoutDelay.automatic
     @Flag(help: "Show statistics in the window.")
     var stats = false
 
-    @Option(help: ArgumentHelp("Record the stream as it is (.mkv or .mp4).", valueName: "file"))
+    @Option(help: ArgumentHelp("Record the stream as it is received (.mkv or .mp4).", valueName: "file"))
     var record: String?
     @Option(help: ArgumentHelp("Write the decoded pictures (.y4m).", valueName: "file"))
     var frames: String?
@@ -66,10 +66,11 @@ struct Watch: ParsableCommand {
     func validate() throws {
         if auto != nil, host != nil || code.code != nil || code.codeFile != nil || once {
             throw ValidationError(
-                "--auto names the host, which is known: leave the host, --code, --code-file and --once out.")
+                "--auto names a paired host: leave the host argument, --code, --code-file and --once out.")
         }
         if auto != nil, common.allowUnencrypted {
-            throw ValidationError("--auto watches a host that is known by its key: leave --allow-unencrypted out.")
+            throw ValidationError(
+                "--auto checks the host's key, which needs encryption: leave --allow-unencrypted out.")
         }
         if noWindow, fullscreen || stats || display != nil {
             throw ValidationError("--fullscreen, --stats and --display need a window: leave --no-window out.")
@@ -97,23 +98,23 @@ struct Watch: ParsableCommand {
         try context.conclude(reporter.verdict(ending, viewer))
     }
 
-    /// Returns when the person, the time limit or the host has ended it.
+    /// Returns when the person, the time limit or the host has ended the program.
     private func runToEnd(_ viewer: Viewer, _ context: CommandContext) -> Ending {
         guard !noWindow else {
             viewer.start()
             return context.latch.wait()
         }
-        // The command runs on the main thread, where SDL wants its window.
+        // The command runs on the main thread, as SDL requires for a window.
         return MainActor.assumeIsolated {
             do throws(DisplayError) {
                 ViewerWindow.prepare(for: viewer)
-                // The host is on its way while the window opens: each takes a while.
+                // Connects while the window opens, because both take time.
                 viewer.start()
                 let window = try ViewerWindow(viewer)
                 context.latch.whenEnded { viewer.endWindow() }
                 switch window.run() {
                 case .closed: context.latch.end(.done)
-                case .displayLost: context.latch.end(.failed("The display that the window stood on is gone."))
+                case .displayLost: context.latch.end(.failed("The connection to the display was lost."))
                 }
             } catch {
                 context.latch.end(.failed("\(error)"))

@@ -4,7 +4,7 @@ import BeamViewer
 import Foundation
 import Synchronization
 
-/// Tells the person at the viewer, and whoever reads the JSON events, what happens.
+/// Reports what happens: to the person at the viewer, and as JSON events.
 final class WatchReporter: Sendable {
     private struct State {
         var viewer: Viewer?
@@ -27,7 +27,7 @@ final class WatchReporter: Sendable {
     /// Where the person's answers go.
     func connect(to viewer: Viewer) { state.withLock { $0.viewer = viewer } }
 
-    // MARK: What happens
+    // MARK: Events
 
     func handle(_ notice: ViewerNotice) {
         let console = context.console
@@ -46,14 +46,14 @@ final class WatchReporter: Sendable {
         case .chosen(let name): console.say("Found “\(PeerText.name(name))”.")
         case .firstFrame(let size):
             state.withLock { $0.hasPicture = true }
-            console.say("The picture is there: \(size.width) × \(size.height).")
+            console.say("The first picture is here: \(size.width) × \(size.height).")
             context.events.write(
                 "first-frame",
                 [
-                    "ms": .milliseconds(context.events.millisecondsSinceStart), "width": .integer(size.width),
+                    "ms": .rounded(context.events.millisecondsSinceStart), "width": .integer(size.width),
                     "height": .integer(size.height),
                 ])
-        case .resized(let size): console.say("The picture is \(size.width) × \(size.height) now.")
+        case .resized(let size): console.say("The picture is now \(size.width) × \(size.height).")
         case .warning(let text): console.say("Warning: \(text)")
         case .failed(let reason): context.latch.end(.failed(reason))
         }
@@ -66,15 +66,15 @@ final class WatchReporter: Sendable {
         case .connecting(let attempt):
             events.write("connecting", ["attempt": .integer(attempt)])
         case .waitingForPerson(let host):
-            console.say("Asking “\(host)” to let us in: the person there agrees first, then both screens show digits.")
+            console.say("Asking “\(host)” to let you in. When the person there agrees, both screens show digits.")
             events.write("asking", ["name": .string(host)])
         case .hostCallsItself(let name, let known):
             console.say(
-                "“\(known)” calls itself “\(name)” now. To call it that here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
+                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
             )
         case .hostReached: break
         case .waitingForDecision(let code):
-            console.say("Waiting for the host to accept. It shows the same digits: \(code.spaced)")
+            console.say("Waiting for the host to accept. It must show the same digits: \(code.spaced)")
         case .codeNeeded(let host, let wasWrong):
             events.write("code-needed", ["name": .string(host), "wasWrong": .bool(wasWrong)])
             if wasWrong { console.say("That wasn't the code.") }
@@ -102,26 +102,26 @@ final class WatchReporter: Sendable {
                 defer { state.lastReason = reason }
                 return state.lastReason != reason
             }
-            // The same reason once is enough for a person.
+            // A repeated reason is printed once.
             if isNews { console.say("No connection: \(reason). Trying again.") }
-            events.write("retry", ["after": .milliseconds(delay.inSeconds), "reason": .string(reason)])
+            events.write("retry", ["after": .rounded(delay.inSeconds), "reason": .string(reason)])
         case .broadcast(let isOn):
             console.say(isOn ? "The host is sharing." : "The host has stopped sharing. Waiting for it to start again.")
             events.write("broadcast", ["on": .bool(isOn)])
         case .stalled(let duration):
-            events.write("stall", ["seconds": .milliseconds(duration.inSeconds)])
+            events.write("stall", ["seconds": .rounded(duration.inSeconds)])
         case .mediaReconnecting:
-            console.say("Nothing comes any more. Reconnecting.")
+            console.say("The stream has stopped. Reconnecting.")
             events.write("reconnect", ["what": .string("media")])
         case .mediaResumed:
             console.say("The picture moves again.")
             events.write("resumed")
         case .controlLost(let reason):
-            console.say("The control connection is lost (\(reason)). The picture goes on; reconnecting.")
+            console.say("The control connection was lost (\(reason)). The picture goes on. Reconnecting.")
             events.write("reconnect", ["what": .string("control"), "reason": .string(reason)])
         case .controlRestored:
             state.withLock { $0.lastReason = nil }
-            console.say("The control connection stands again.")
+            console.say("The control connection is restored.")
             events.write("restored")
         }
     }
@@ -133,16 +133,16 @@ final class WatchReporter: Sendable {
         guard TerminalQuestions.hasPerson else {
             if !hasWindow {
                 let names = choices.map { "“\(PeerText.name($0.name))”" }.joined(separator: ", ")
-                context.latch.end(.failed("Several hosts are there: \(names). Say which: `beamroom watch NAME`."))
+                context.latch.end(.failed("Several hosts were found: \(names). Name one: `beamroom watch NAME`."))
             }
             return
         }
-        context.console.say("Several hosts are there:")
+        context.console.say("Several hosts were found:")
         for (index, choice) in choices.enumerated() {
             context.console.say("  \(index + 1)  “\(PeerText.name(choice.name))”  (\(choice.addresses.first ?? ""))")
         }
         terminal.ask(
-            TerminalQuestions.Question(words: "Which one? Its number:") { [self] line in
+            TerminalQuestions.Question(words: "Which one? Type its number:") { [self] line in
                 guard let number = Int(line.trimmingCharacters(in: .whitespaces)), choices.indices.contains(number - 1)
                 else { return .unclear("Please type one of the numbers.") }
                 return .answer { [self] in state.withLock { $0.viewer }?.choose(choices[number - 1]) }
@@ -179,7 +179,7 @@ final class WatchReporter: Sendable {
 
     private func fields(_ report: ViewerReport) -> [String: EventWriter.Value?] {
         [
-            "fps": .milliseconds(report.framesPerSecond), "kbps": .milliseconds(report.bitsPerSecond / 1000),
+            "fps": .rounded(report.framesPerSecond), "kbps": .rounded(report.bitsPerSecond / 1000),
             "frames": .count(report.decoded), "bytes": .count(report.session.bytes),
             "keyframes": .count(report.session.keyframes), "shown": .count(report.shown),
             "replaced": .count(report.replaced), "datagrams": .count(report.session.datagrams),
@@ -188,18 +188,18 @@ final class WatchReporter: Sendable {
             "missed": .count(report.session.missed),
             "retransmitted": .count(report.session.resent), "repaired": .count(report.session.repaired),
             "keyframesRequested": .count(report.session.keyframesRequested),
-            "estimatedKbps": report.session.estimatedRate.map { .milliseconds(Double($0) / 1000) },
-            "usedKbps": report.session.usedRate.map { .milliseconds(Double($0) / 1000) },
-            "bufferMs": .milliseconds(report.session.buffer.inMilliseconds),
+            "estimatedKbps": report.session.estimatedRate.map { .rounded(Double($0) / 1000) },
+            "usedKbps": report.session.usedRate.map { .rounded(Double($0) / 1000) },
+            "bufferMs": .rounded(report.session.buffer.inMilliseconds),
             "decoder": report.decoder.map { .string($0) },
             "width": report.size.map { .integer($0.width) }, "height": report.size.map { .integer($0.height) },
             "latencyMs": .latencies(Dictionary(uniqueKeysWithValues: report.times.map { ($0.rawValue, $1) })),
-            "rttMs": report.session.roundTrip.map { .milliseconds($0.inMilliseconds) },
-            "clockErrorMs": report.session.clockError.map { .milliseconds($0.inMilliseconds) },
+            "rttMs": report.session.roundTrip.map { .rounded($0.inMilliseconds) },
+            "clockErrorMs": report.session.clockError.map { .rounded($0.inMilliseconds) },
         ]
     }
 
-    /// The window's closing and the time limit are no failure, unless the host never let anybody in.
+    /// Closing the window and the time limit are failures only if the host has refused this viewer.
     func verdict(_ ending: Ending, _ viewer: Viewer) -> Ending {
         guard ending == .done else { return ending }
         if let refusal = viewer.refusal { return .peerLost(Self.refusal(refusal)) }

@@ -54,7 +54,7 @@ extension EndToEnd {
             try host.waitForWords("Shall both screens show digits")
             #expect(!relay.state.current.fromHost.contains { $0.kind == WireMessage.compareNonce })
             host.process.type("y")
-            try host.waitForWords("in vain")
+            try host.waitForWords("Comparing digits with")
             try viewer.waitFor("retry")
             #expect(host.events("comparison-failed").count == 1)
             #expect(!host.errorText.contains("Does that one show the same"), "nobody is shown digits that differ")

@@ -62,7 +62,7 @@ extension EndToEnd {
             let first = try Program.watch([ports.target, "--code-file", try sofa.codeFile("314159")], machine: sofa)
             defer { first.end() }
             try first.waitFor("first-frame")
-            try host.waitForWords("has served")
+            try host.waitForWords("was used")
 
             let late = try Program.watch([ports.target, "--code", "314159"])
             defer { late.end() }
