@@ -144,7 +144,7 @@ enum StatisticsOverlay {
         guard let estimated = session.estimatedRate, let used = session.usedRate else { return [] }
         let trip = session.roundTrip.map { "\(rounded($0.inMilliseconds, 1)) ms" } ?? "–"
         return [
-            "Repaired\t\(session.missed) missed, \(session.resent) sent again, \(session.repaired) by parity, "
+            "Repaired\t\(session.missed) missed, \(session.recovered) sent again, \(session.reconstructed) by parity, "
                 + "\(session.keyframesRequested) keyframes",
             "Path\t\(megabits(used)) of \(megabits(estimated)) Mbit/s, round trip \(trip), "
                 + "buffer \(rounded(session.buffer.inMilliseconds, 1)) ms",

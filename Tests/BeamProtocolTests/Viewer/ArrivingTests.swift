@@ -233,7 +233,7 @@ struct ArrivingTests {
                     secondsComponent: 0,
                     attosecondsComponent: Int64.random(
                         in: 1_000_000_000_000_000...90_000_000_000_000_000, using: &random))
-                requests.spaced(by: trip / 7)
+                requests.partsArrived(apart: trip / 7)
                 _ = requests.missing(number(9), below: 3, now: .at(0.5))
                 _ = requests.ask(number(9), now: .at(0.5))
                 requests.answered(number(9), now: .at(0.5) + trip)
@@ -276,16 +276,16 @@ struct ArrivingTests {
     @Test func answersTellTheRoundTrip() {
         var timing = RequestTiming()
         timing.expect(roundTrip: .milliseconds(2))
-        let first = timing.repetition
+        let first = timing.repeatInterval
         #expect(first < .milliseconds(15))
         for _ in 0..<40 { timing.answered(after: .milliseconds(80)) }
-        #expect(timing.repetition > .milliseconds(80) && timing.repetition < .milliseconds(130))
-        #expect(timing.patience >= timing.repetition)
+        #expect(timing.repeatInterval > .milliseconds(80) && timing.repeatInterval < .milliseconds(130))
+        #expect(timing.timeout >= timing.repeatInterval)
         timing.expect(roundTrip: .milliseconds(2))
-        #expect(timing.repetition > .milliseconds(80), "what was measured counts")
+        #expect(timing.repeatInterval > .milliseconds(80), "what was measured counts")
         timing.answered(after: .seconds(100))
         timing.answered(after: .zero)
-        #expect(timing.repetition < .milliseconds(130))
+        #expect(timing.repeatInterval < .milliseconds(130))
         // Parity is on its way: it may mend what is missing.
         let without = timing.wait(now: .at(5))
         timing.parityCame(now: .at(5))
@@ -293,22 +293,22 @@ struct ArrivingTests {
         #expect(timing.wait(now: .at(9)) == without)
     }
 
-    // MARK: KeyframeWish
+    // MARK: KeyframeRequest
 
     @Test func oneWishIsCountedOnceHoweverOftenItIsSaid() {
-        var wish = KeyframeWish()
-        #expect(wish.deadline == nil)
-        #expect(wish.take(now: .at(1)) == false)
-        wish.update(isWanted: true, now: .at(1))
-        let said = [1, 1.05, 1.1, 1.15, 1.2].map { wish.take(now: .at($0)) }
+        var request = KeyframeRequest()
+        #expect(request.deadline == nil)
+        #expect(request.take(now: .at(1)) == false)
+        request.update(isWanted: true, now: .at(1))
+        let said = [1, 1.05, 1.1, 1.15, 1.2].map { request.take(now: .at($0)) }
         #expect(said == [true, false, true, false, true])
-        #expect(wish.count == 1)
-        wish.update(isWanted: false, now: .at(1.2))
-        #expect(wish.deadline == nil)
-        #expect(wish.take(now: .at(2)) == false)
-        wish.update(isWanted: true, now: .at(2))
-        #expect(wish.count == 1, "not before it is said")
-        #expect(wish.take(now: .at(2)) == true)
-        #expect(wish.count == 2)
+        #expect(request.count == 1)
+        request.update(isWanted: false, now: .at(1.2))
+        #expect(request.deadline == nil)
+        #expect(request.take(now: .at(2)) == false)
+        request.update(isWanted: true, now: .at(2))
+        #expect(request.count == 1, "not before it is said")
+        #expect(request.take(now: .at(2)) == true)
+        #expect(request.count == 2)
     }
 }

@@ -25,7 +25,7 @@ struct Conduct: Sendable {
     private static let keyframes = 3
     private static let keyframeInterval = 2
     /// Keyframe requests: so many at once, and a second. An honest viewer repeats its request each 100 ms until a keyframe comes
-    /// (`KeyframeWish.repetition`).
+    /// (`KeyframeRequest.repetition`).
     private static let keyframeRequests = 300
     private static let keyframeRequestRate = 20
     /// Parts that a viewer asks for again, in relation to those sent to it: at 50 % loss, with each duplicate lost as well, 2.
