@@ -1,12 +1,12 @@
 import BeamMedia
 import BeamProtocol
 
-/// What a person is told about where things stand: a headline and a line of detail, nil while the picture speaks for itself.
+/// The words in the window: a headline and a line of detail; none while the picture is shown.
 struct ViewerStatus: Sendable {
     struct Words: Sendable, Equatable {
         var headline: String
         var detail: String?
-        /// To be compared with what the host shows.
+        /// The digits to compare with the host's.
         var code: PairingCode?
     }
 
@@ -17,7 +17,7 @@ struct ViewerStatus: Sendable {
         case waitingForPerson
         case waitingForDecision(PairingCode)
         case needsCode(wasWrong: Bool)
-        /// It was typed, and is on its way.
+        /// The code was typed and is being checked.
         case provingCode
         case waitingForPicture
         case retrying(reason: String)
@@ -26,22 +26,21 @@ struct ViewerStatus: Sendable {
         case stalled(seconds: Int)
         case reconnecting
         case refused(reason: String)
-        /// The host's stream isn't decoded.
         case streamRefused(reason: String)
     }
 
     private var phase: Phase
-    /// What the host is called, as far as known.
+    /// The host's name; nil: unknown.
     private(set) var hostName: String? {
         didSet { hostName = hostName.map { PeerText.name($0) } }
     }
-    /// `hostName` is what the host, or somebody on the network, says: it is quoted. Otherwise it is what the person has typed.
+    /// `hostName` is a claim from the network and is quoted. Otherwise the person typed it.
     private var isNameClaimed = false
     private(set) var refusal: String?
     /// Everybody on the network can see the picture.
     private(set) var isUnencrypted = false
     private var hasPicture = false
-    /// Why the host's stream isn't decoded, since the last picture that was.
+    /// Why the host's stream isn't decoded; nil after a decoded picture.
     private(set) var streamRefusal: String?
 
     init(searchingFor name: String?) {
@@ -102,7 +101,7 @@ struct ViewerStatus: Sendable {
             refusal = reason
             phase = .refused(reason: reason)
         case .retrying(_, let reason):
-            // While the picture moves, mending goes on behind it.
+            // While the picture plays, reconnecting isn't shown.
             if case .playing = phase { break }
             phase = .retrying(reason: reason)
         case .broadcast(let isOn):
@@ -120,20 +119,20 @@ struct ViewerStatus: Sendable {
         }
     }
 
-    /// That is what the host is called, as somebody on the network says.
+    /// Sets the host's name as claimed on the network.
     private mutating func call(_ name: String) {
         guard !name.isEmpty else { return }
         hostName = name
         isNameClaimed = true
     }
 
-    /// What the host is called, as words about it have it.
+    /// The host's name as it stands in a sentence.
     var quotedName: String? { hostName.map { isNameClaimed ? "“\($0)”" : $0 } }
 
-    /// The code that the person has typed is on its way.
+    /// The person has typed the code.
     mutating func codeEntered() { phase = .provingCode }
 
-    /// The host's code has to be typed; nil: it hasn't.
+    /// The question for the host's code; nil: none.
     var codeQuestion: CodeQuestion? {
         switch phase {
         case .needsCode(let wasWrong): CodeQuestion(host: hostName ?? "The host", wasWrong: wasWrong)

@@ -52,7 +52,7 @@ struct MediaHeader: Hashable, Sendable {
         var temporalFlags: Flags = []
         var width: UInt16
         var height: UInt16
-        /// When the screen was grabbed, on the host's clock. Nil for a repeated picture, and in version 1, which
+        /// When the screen looked like this, on the host's clock. Nil for a repeated picture, and in version 1, which
         /// doesn't say.
         var captureTime: MediaTime?
         /// The time spent in the host's stages. Nil where there is no capture time.
