@@ -2,7 +2,7 @@ import BeamMedia
 
 /// Errors of encoding, decoding and the files with either.
 public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// libavcodec has no encoder of this name. `working` are the H.264 encoders that start on this machine.
+    /// libavcodec has no encoder with this name. `working` are the H.264 encoders that open on this machine.
     case unknownEncoder(name: String, working: [String])
     /// The encoder doesn't make H.264 from 8-bit 4:2:0 pictures.
     case notAnH264Encoder(name: String, working: [String])
@@ -15,7 +15,7 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The picture's format or size isn't that of the settings.
     case unexpectedPicture(String)
     case encodingFailed(reason: String)
-    /// The scaler or the format converter refused.
+    /// The scaler or the format converter failed.
     case conversionFailed(reason: String)
     /// libavcodec has no H.264 decoder, or it could not be opened.
     case decoderDoesNotStart(reason: String)

@@ -2,7 +2,7 @@
 public enum DecoderChoice: Hashable, Sendable {
     /// A device for large pictures if there is one, else the processor.
     case automatic
-    /// The processor.
+    /// The software decoder.
     case software
     /// VA-API on this device (`/dev/dri/renderD128`), or on the first that opens.
     case vaapi(device: String?)

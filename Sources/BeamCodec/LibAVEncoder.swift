@@ -7,7 +7,7 @@ final class LibAVEncoder: EncoderBackend {
     let name: String
     private let size: PixelSize
     private var settings: EncoderSettings
-    private var buffer = RateRegime.generous
+    private var buffer = RateRegime.optionBound
     private let followsRate: Bool
     private var opened: OpenedEncoder
     private var openedTime: MediaTime?
@@ -38,7 +38,7 @@ final class LibAVEncoder: EncoderBackend {
 
     func setRate(_ bitRate: Int, isPathBound: Bool) {
         settings.bitRate = bitRate
-        buffer = isPathBound ? .pathBound : .generous
+        buffer = isPathBound ? .pathBound : .optionBound
         if followsRate { opened.setRate(bitRate, buffer) }
     }
 

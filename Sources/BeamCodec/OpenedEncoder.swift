@@ -15,7 +15,7 @@ final class OpenedEncoder {
     /// libx264, which is used directly (`X264Encoder`) and not through libavcodec.
     static let standardName = X264Encoder.standardName
 
-    convenience init(_ settings: EncoderSettings, _ regime: RateRegime = .generous) throws(CodecError) {
+    convenience init(_ settings: EncoderSettings, _ regime: RateRegime = .optionBound) throws(CodecError) {
         let name = settings.name ?? Self.standardName
         if let reason = LibAV.codecProblem {
             throw .encoderDoesNotStart(name: name, size: settings.size, reason: reason, working: [])
@@ -74,7 +74,7 @@ final class OpenedEncoder {
 
     init(
         _ codec: UnsafePointer<AVCodec>, name: String, format: InputFormat, _ settings: EncoderSettings,
-        _ regime: RateRegime = .generous
+        _ regime: RateRegime = .optionBound
     ) throws(Failure) {
         guard let context = CodecHandle(codec) else { throw Failure(reason: "there is not enough memory") }
         self.name = name
@@ -145,7 +145,7 @@ final class OpenedEncoder {
         let fields = context.pointer
         fields.pointee.bit_rate = Int64(bitRate)
         fields.pointee.rc_max_rate = Int64(bitRate)
-        fields.pointee.rc_buffer_size = CInt(clamping: Int(Double(bitRate) * (regime == .generous ? 0.5 : 0.25)))
+        fields.pointee.rc_buffer_size = CInt(clamping: Int(Double(bitRate) * (regime == .optionBound ? 0.5 : 0.25)))
     }
 
     /// The parameter sets from the encoder's extradata; nil if it has none.

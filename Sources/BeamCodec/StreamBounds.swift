@@ -8,7 +8,7 @@ public struct StreamBounds: Sendable, Hashable {
     /// The default: 4K in any orientation, and larger than any usual screen.
     public static let standardLargest = PixelSize(width: 4096, height: 4096)
     /// Pictures in memory besides references: the one being decoded, and those on their way to the window.
-    private static let beside = 4
+    private static let extraPictures = 4
     /// References that any stream may have. A low-delay stream needs one or two.
     private static let leastReferences = 4
     /// The most memory of a decoder's pictures, in bytes. Pictures of more than 4096 × 2304 exceed it with
@@ -92,6 +92,6 @@ public struct StreamBounds: Sendable, Hashable {
         // Samples, and libavcodec's data of each macroblock (motion vectors, types, references: about 200 bytes).
         let area = set.codedSize.area
         let picture = area * (set.chromaFormat == 3 ? 3 : set.chromaFormat == 2 ? 2 : 1) + area / 2 + area * 200 / 256
-        return max(Self.leastReferences, min(16, Self.mostBytes / max(1, picture) - Self.beside))
+        return max(Self.leastReferences, min(16, Self.mostBytes / max(1, picture) - Self.extraPictures))
     }
 }

@@ -18,7 +18,7 @@ public final class StreamRecorder {
     /// The path of the file being written.
     public private(set) var currentPath: String
 
-    /// Creates the file, which must not exist.
+    /// Creates the first file, which must not exist.
     ///
     /// - Throws: `unknownFileEnding`, `fileExists` or `cannotCreateFile`.
     public init(path: String) throws(CodecError) {

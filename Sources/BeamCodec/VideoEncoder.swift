@@ -108,15 +108,15 @@ public final class VideoEncoder {
     /// other than libx264.
     public var isRefined: Bool { backend.isRefined }
 
-    /// Codes the picture that was encoded last once more, better: a frame that depends on the one before and touches only what
-    /// isn't visually lossless yet. For a screen that has come to rest: call it some 50 to 100 ms after the last change, and
-    /// again every few frames' time until `isRefined`.
+    /// Refines the picture that was encoded last: codes a frame that refers to the last one and changes only what isn't
+    /// visually lossless yet. For a screen at rest: call it 50 to 100 ms after the last change, and again every few
+    /// frame intervals until `isRefined`.
     ///
     /// - Parameters:
-    ///   - picture: The last picture, the same pixels; its time becomes the frame's capture time, its damage doesn't matter.
-    ///   - budget: About how many bits the frame may have; nil for a share of what the bit rate leaves at this time.
-    /// - Returns: Nil when nothing is left to do (`isRefined`), when the bit rate has no room at this time, and always from an
-    ///   encoder other than libx264.
+    ///   - picture: The last picture, the same pixels. Its time becomes the frame's capture time; its damage is ignored.
+    ///   - budget: The frame's size in bits, approximately; nil: a share of what the bit rate leaves at this time.
+    /// - Returns: Nil if nothing is left to do (`isRefined`), if the bit rate has no room at this time, and always for
+    ///   an encoder other than libx264.
     public func refine(_ picture: Picture, budget: Int? = nil) throws(CodecError) -> EncodedFrame? {
         try check(picture)
         return try backend.refine(picture, budget: budget)

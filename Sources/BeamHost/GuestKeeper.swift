@@ -31,6 +31,8 @@ final class GuestKeeper: Sendable {
     }
 
     /// Starts to follow the store.
+    ///
+    /// - Throws: `TrustStoreError` if the store can't be watched.
     func connect(_ server: HostServer) throws(TrustStoreError) {
         // A viewer forgotten by any program is evicted at once.
         var watches = [

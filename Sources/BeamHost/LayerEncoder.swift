@@ -167,7 +167,7 @@ struct LayerEncoder {
     private var deadline: MediaTime? {
         var times = [keyframeDue, refinementDue]
         if pending != nil { times.append(due.remembered) }
-        if pending == nil, lastPicture != nil, let rest = ladder.restWanted { times.append(lastMotion + rest) }
+        if pending == nil, lastPicture != nil, let rest = ladder.requiredRest { times.append(lastMotion + rest) }
         return times.compactMap { $0 }.min()
     }
 
@@ -258,7 +258,7 @@ struct LayerEncoder {
     private mutating func refine(at now: MediaTime) throws(CodecError) {
         guard var last = lastPicture, let encoder, let due = refinementDue, due <= now else { return }
         // Not if the picture is about to be sent in another size.
-        guard ladder.restWanted.map({ $0 > .seconds(1) }) ?? true else {
+        guard ladder.requiredRest.map({ $0 > .seconds(1) }) ?? true else {
             refinementDue = now + Self.refinementInterval
             return
         }

@@ -109,7 +109,7 @@ struct QualityLadder {
         let taken = Double(bits) / max(0.001, interval)
         let needed = taken * exp2(Double(quantiser - Self.coarse) / 8) / currentCost
         need = need.map { $0 + (needed - $0) / 3 } ?? needed
-        note(quantiser, isPressed: (need ?? 0) * currentCost > rate * 0.8, at: time)
+        note(quantiser, isRateLimited: (need ?? 0) * currentCost > rate * 0.8, at: time)
         guard isPathBound, let since = coarseSince else { return }
         let isOverloaded = taken > rate * 2 || quantiser >= 48
         guard time - since >= (isOverloaded ? Self.overloadTime : Self.coarseTime) else { return }
@@ -118,7 +118,7 @@ struct QualityLadder {
 
     /// Advances the time. `rest`: how long nothing has changed.
     ///
-    /// Call it before each picture, and when nothing has changed for `restWanted`.
+    /// Call it before each picture, and when nothing has changed for `requiredRest`.
     mutating func advance(rate: Int, isPathBound: Bool, rest: Duration, at time: MediaTime) {
         let rate = Double(rate)
         if level > 0, !isSizeRestored, quality.quarters < 4, rest >= restTime {
@@ -151,19 +151,19 @@ struct QualityLadder {
     }
 
     /// How long the screen has to rest until the full size returns; nil if it has its full size.
-    var restWanted: Duration? { quality.quarters < 4 ? restTime : nil }
+    var requiredRest: Duration? { quality.quarters < 4 ? restTime : nil }
 
     private var currentCost: Double {
         let side = isSizeRestored ? Double(steps[level].quarters) / 4 : 1
         return costs[level] / (side * side.squareRoot())
     }
 
-    /// Updates the times of coarse and fine quantisers. `isPressed`: the rate is the reason; after a keyframe
+    /// Updates the times of coarse and fine quantisers. `isRateLimited`: the rate is the reason; after a keyframe
     /// quantisers are coarse for a while in any case.
-    private mutating func note(_ quantiser: Int, isPressed: Bool, at time: MediaTime) {
-        if quantiser >= Self.coarse, isPressed {
+    private mutating func note(_ quantiser: Int, isRateLimited: Bool, at time: MediaTime) {
+        if quantiser >= Self.coarse, isRateLimited {
             coarseSince = coarseSince ?? time
-        } else if quantiser < Self.coarse - 2 || !isPressed {
+        } else if quantiser < Self.coarse - 2 || !isRateLimited {
             coarseSince = nil
         }
         let usual = (usualQuantiser ?? Double(quantiser)) * 0.75 + Double(quantiser) * 0.25

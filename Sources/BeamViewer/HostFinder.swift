@@ -54,7 +54,7 @@ final class HostFinder: Sendable {
         browser?.stop()
     }
 
-    /// The person's choice.
+    /// Takes the person's choice.
     func choose(_ choice: HostChoice) {
         let isNew = state.withLock { state in
             guard state.chosen == nil else { return false }

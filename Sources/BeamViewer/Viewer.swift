@@ -133,7 +133,7 @@ public final class Viewer: Sendable {
         finder.start()
     }
 
-    /// The person's choice among several hosts.
+    /// Takes the person's choice among several hosts.
     public func choose(_ choice: HostChoice) { finder.choose(choice) }
 
     /// Passes on the host's code, which the person has typed.

@@ -22,7 +22,7 @@ struct QuantiserControl {
 
     /// Bits a second.
     private(set) var bitRate: Int
-    private(set) var regime = RateRegime.generous
+    private(set) var regime = RateRegime.optionBound
 
     private let frameInterval: Double
     private let total: Int
@@ -121,12 +121,13 @@ struct QuantiserControl {
     /// A keyframe's bound in bits. One soon after another gets less, but at least half of a path-bound keyframe's usual
     /// bound.
     private var keyframeBound: Double {
-        regime == .generous ? room * 0.6 : max(bits(regime.keyframeSeconds) - level, bits(regime.keyframeSeconds) / 2)
+        regime == .optionBound
+            ? room * 0.6 : max(bits(regime.keyframeSeconds) - level, bits(regime.keyframeSeconds) / 2)
     }
 
     mutating func keyframe(at time: MediaTime) -> Int {
         advance(to: time)
-        let factor = hasKeyframeCost || regime == .generous ? 1 : Self.unknownContentFactor
+        let factor = hasKeyframeCost || regime == .optionBound ? 1 : Self.unknownContentFactor
         let quantiser = first(in: Self.good...Self.worst, within: keyframeBound) {
             keyframes.bits(at: $0) * Double(total) * factor
         }

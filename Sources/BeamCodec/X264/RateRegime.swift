@@ -15,7 +15,7 @@ struct RateRegime: Equatable {
     static func == (a: RateRegime, b: RateRegime) -> Bool { a.bufferSeconds == b.bufferSeconds }
 
     /// The options limit the rate, and the network carries more: bursts are sent at once.
-    static let generous = RateRegime(
+    static let optionBound = RateRegime(
         bufferSeconds: 0.5, keyframeSeconds: 0.3, noveltyShare: 0.35, refinementSeconds: 0.25,
         shares: (least: 0.06, most: 0.5, slope: 3, from: 0.02))
 

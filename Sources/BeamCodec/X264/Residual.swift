@@ -13,7 +13,7 @@ struct Residual {
     /// σ² ⁄ D if the mean absolute difference is one quantiser step.
     private static let gain = 16.0
 
-    /// Sums of absolute differences of each macroblock's luma, in raster order.
+    /// The sum of absolute differences of each macroblock's luma, in raster order.
     private let differences: [UInt32]
 
     /// Both planes are luma, of `size`.

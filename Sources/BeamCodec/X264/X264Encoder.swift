@@ -75,7 +75,7 @@ final class X264Encoder: EncoderBackend {
     }
 
     func setRate(_ bitRate: Int, isPathBound: Bool) {
-        control.setRate(bitRate, regime: isPathBound ? .pathBound : .generous)
+        control.setRate(bitRate, regime: isPathBound ? .pathBound : .optionBound)
     }
 
     var lastQuantiser: Int? { currentQuantiser }

@@ -6,7 +6,7 @@ extension PairingContext {
         CPace.concatenated(Array("BeamRoom 2".utf8), viewer.bytes, host.bytes)
     }
 
-    /// The draft's sid.
+    /// The draft's sid: the first 16 bytes of the host's nonce.
     var session: [UInt8] { Array(nonce.prefix(16)) }
 
     /// The draft's generator for this connection.

@@ -3,7 +3,7 @@ public struct PairingContext: Sendable {
     /// The length of `nonce` in bytes.
     public static let nonceLength = 32
 
-    /// The keys that the two certificates of this TLS connection prove.
+    /// The device keys from the two certificates of this TLS connection.
     public var viewer: DeviceKey
     public var host: DeviceKey
     /// From the host's welcome: random for each connection, 32 bytes.

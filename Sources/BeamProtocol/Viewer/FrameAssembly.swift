@@ -86,7 +86,7 @@ struct FrameAssembly: Sendable {
         bytes.reserveCapacity(stride * Int(header.partCount))
     }
 
-    /// Memory that an assembly for this header holds, in bytes, as long as it holds no parity.
+    /// Memory in bytes that an assembly with this header holds without parity.
     static func reservation(for header: MediaHeader.Frame) -> Int {
         Int(header.partCount) * (longestStride + MemoryLayout<UInt16?>.stride)
     }

@@ -7,12 +7,12 @@ struct MediaLiveness: Sendable {
         var localPort: UInt16
         var nextHello: MediaTime
         /// When the socket was opened, or its newest datagram arrived.
-        var lastSign: MediaTime
+        var lastArrival: MediaTime
         var hasData: Bool
 
         /// When the socket is replaced for lack of datagrams.
         var replacement: MediaTime {
-            lastSign + (hasData ? ViewerTiming.dataTimeout : ViewerTiming.firstDataTimeout)
+            lastArrival + (hasData ? ViewerTiming.dataTimeout : ViewerTiming.firstDataTimeout)
         }
     }
 
@@ -84,7 +84,7 @@ struct MediaLiveness: Sendable {
         guard case .opening(let port, _) = state else { return [] }
         state = .open(
             port: port,
-            Open(localPort: localPort, nextHello: now + helloPause(hasData: false), lastSign: now, hasData: false))
+            Open(localPort: localPort, nextHello: now + helloPause(hasData: false), lastArrival: now, hasData: false))
         return [.hello, .announce(localPort: localPort)]
     }
 
@@ -100,7 +100,7 @@ struct MediaLiveness: Sendable {
         switch state {
         case .closed, .pausing:
             return []
-        case .open(_, let open) where open.hasData && now - open.lastSign < ViewerTiming.recentData:
+        case .open(_, let open) where open.hasData && now - open.lastArrival < ViewerTiming.recentData:
             return []
         case .opening(let port, _), .open(let port, _):
             return replace(port, after: ViewerTiming.reopeningDelayAfterFailure, now: now)
@@ -110,7 +110,7 @@ struct MediaLiveness: Sendable {
     /// An authentic (version 2) or well-formed (version 1) datagram has arrived.
     mutating func datagram(now: MediaTime) -> Action? {
         guard case .open(let port, var open) = state else { return nil }
-        open.lastSign = now
+        open.lastArrival = now
         open.hasData = true
         state = .open(port: port, open)
         lastData = now
@@ -129,7 +129,7 @@ struct MediaLiveness: Sendable {
         // The pause doesn't count as silence.
         if lastData != nil { nextStallReport = now + ViewerTiming.stallTimeout }
         if case .open(let port, var open) = state {
-            open.lastSign = now
+            open.lastArrival = now
             state = .open(port: port, open)
         }
     }

@@ -101,9 +101,9 @@ struct PartRequests: Sendable {
     }
 
     /// The first copy of a part has arrived late. Returns true if it had been counted as missed.
-    mutating func cameLate(_ frame: SequenceNumber, part: Int, now: MediaTime) -> Bool {
+    mutating func arrivedLate(_ frame: SequenceNumber, part: Int, now: MediaTime) -> Bool {
         guard let entry = entry(frame), part < entry.below else { return false }
-        timing.cameLate(by: now - entry.since, now: now)
+        timing.arrivedLate(by: now - entry.since, now: now)
         return part < entry.countedBelow
     }
 
@@ -120,7 +120,7 @@ struct PartRequests: Sendable {
     mutating func partsArrived(apart gap: Duration) { timing.partsArrived(apart: gap) }
 
     /// Parity has arrived: missing parts may be reconstructed without a request.
-    mutating func parityCame(now: MediaTime) { timing.parityCame(now: now) }
+    mutating func parityArrived(now: MediaTime) { timing.parityArrived(now: now) }
 
     /// The control connection's round trip, used until a request has been answered.
     mutating func expect(roundTrip: Duration) { timing.expect(roundTrip: roundTrip) }
@@ -153,7 +153,7 @@ struct RequestTiming: Sendable {
     /// Parity follows its frame within this time, unless the path is slow.
     private static let parityTime = Duration.milliseconds(6)
 
-    mutating func parityCame(now: MediaTime) { lastParity = now }
+    mutating func parityArrived(now: MediaTime) { lastParity = now }
 
     /// How long to wait before a missing part is requested: longer while parity arrives, which may make the request
     /// unnecessary.
@@ -199,7 +199,7 @@ struct RequestTiming: Sendable {
         variation = max(.milliseconds(1), roundTrip / 4)
     }
 
-    mutating func cameLate(by time: Duration, now: MediaTime) {
+    mutating func arrivedLate(by time: Duration, now: MediaTime) {
         forgetLateness(now: now)
         lateness = max(lateness, time)
         setTolerance()

@@ -18,7 +18,7 @@ extension Reassembler {
             record(.recoveryArrived(Feedback.Recovery(frame: header.sequence, part: header.part), at: now))
             return requests.answered(header.sequence, now: now)
         }
-        let isLate = requests.cameLate(header.sequence, part: part, now: now)
+        let isLate = requests.arrivedLate(header.sequence, part: part, now: now)
         record(.arrived(header.sequence, part: header.part, wasMissed: isLate, at: now))
         if let last = frames.last, last.sequence == header.sequence {
             requests.partsArrived(apart: now - last.lastSeen)
@@ -109,7 +109,7 @@ extension Reassembler {
     /// when the next frame refers to it, when the host says that it was the last one sent, or when it is retransmitted
     /// (in `note`). A host that makes no disposable frames sends every frame.
     private func isSurelySent(_ frame: SequenceNumber) -> Bool {
-        if awaited?.number == frame { return true }
+        if announcedFrame?.number == frame { return true }
         let index = frames.firstIndex { $0.sequence.distance(from: frame) > 0 }
         return isNeeded(frame, followedBy: index ?? frames.count) == true
     }
@@ -176,7 +176,7 @@ extension Reassembler {
     /// Whether the host has finished sending the frame: a later frame is known, or it has been silent for long enough.
     private func isOver(_ frame: FrameAssembly, now: MediaTime) -> Bool {
         if let newestKnown, newestKnown.distance(from: frame.sequence) > 0 { return true }
-        if awaited?.number == frame.sequence { return true }
+        if announcedFrame?.number == frame.sequence { return true }
         return frame.lastSeen + silence <= now
     }
 
@@ -199,7 +199,7 @@ extension Reassembler {
     /// The newest frame known to have been sent, by arrival or by the host's word.
     var newestKnown: SequenceNumber? {
         guard let newest else { return nil }
-        guard let awaited, awaited.number.distance(from: newest) > 0 else { return newest }
-        return awaited.number
+        guard let announcedFrame, announcedFrame.number.distance(from: newest) > 0 else { return newest }
+        return announcedFrame.number
     }
 }

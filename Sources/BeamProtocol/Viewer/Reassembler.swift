@@ -60,7 +60,7 @@ struct Reassembler: Sendable {
     /// A keyframe behind the position. When it is complete, the host's restarted numbering is followed from there.
     private var restart: FrameAssembly?
     /// The newest frame that the host says it has sent, while nothing of it has arrived; and when the host said so.
-    private(set) var awaited: (number: SequenceNumber, since: MediaTime)?
+    private(set) var announcedFrame: (number: SequenceNumber, since: MediaTime)?
     /// The host makes disposable frames, so a frame of which nothing arrives may have been skipped.
     private(set) var hasDisposableFrames = false
     /// Parts and keyframes can be requested (version 2).
@@ -88,7 +88,7 @@ struct Reassembler: Sendable {
         } else {
             next = frames.reduce(next) { min($0, end(of: $1)) }
         }
-        if let awaited { next = min(next, awaited.since + timeout) }
+        if let announcedFrame { next = min(next, announcedFrame.since + timeout) }
         return next < .distantFuture ? next : nil
     }
 
@@ -147,13 +147,13 @@ struct Reassembler: Sendable {
     mutating func announced(_ number: SequenceNumber, now: MediaTime) {
         guard let next = position.number else {
             // They were sent before this viewer joined, or all of it was lost.
-            awaited = awaited ?? (number, now)
+            announcedFrame = announcedFrame ?? (number, now)
             return
         }
         let isNews = newest.map { number.distance(from: $0) > 0 } ?? true
         let ahead = number.distance(from: next)
-        guard isNews, ahead >= 0, ahead <= limits.restartDistance, awaited?.number != number else { return }
-        awaited = (number, now)
+        guard isNews, ahead >= 0, ahead <= limits.restartDistance, announcedFrame?.number != number else { return }
+        announcedFrame = (number, now)
     }
 
     // MARK: In
@@ -220,7 +220,7 @@ struct Reassembler: Sendable {
         }
         if canAsk {
             record(.recoveryArrived(Feedback.Recovery(frame: sequence, part: Feedback.Recovery.parity), at: now))
-            requests.parityCame(now: now)
+            requests.parityArrived(now: now)
         }
         // Its frame was delivered or given up, or is too far ahead.
         guard sequence.distance(from: nextNumber(orBefore: sequence)) >= 0 else { return true }
@@ -251,7 +251,7 @@ struct Reassembler: Sendable {
         if header.isDisposable || header.isAfterDisposable { hasDisposableFrames = true }
         reserved += frames[index].reservation
         if !isLate { newest = sequence }
-        if let number = awaited?.number, sequence.distance(from: number) >= 0 { awaited = nil }
+        if let number = announcedFrame?.number, sequence.distance(from: number) >= 0 { announcedFrame = nil }
         return index
     }
 
@@ -407,8 +407,8 @@ struct Reassembler: Sendable {
     /// Gives up the frames that are too late, and those before them.
     mutating func expire(now: MediaTime) {
         while let index = indexOfLate(now: now) { giveUp(index) }
-        guard let (number, since) = awaited, since + timeout <= now else { return }
-        awaited = nil
+        guard let (number, since) = announcedFrame, since + timeout <= now else { return }
+        announcedFrame = nil
         guard let next = position.number else {
             position = .searching(from: number.next)
             return
@@ -436,7 +436,7 @@ struct Reassembler: Sendable {
         guard case .following(let next) = position, let newest = newestKnown else { return }
         let target = frames.first { $0.isStart }?.sequence ?? newest.next
         guard target.distance(from: next) > 0 else { return }
-        awaited = nil
+        announcedFrame = nil
         advance(to: target)
         position = .searching(from: target)
     }

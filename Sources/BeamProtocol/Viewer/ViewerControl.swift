@@ -69,7 +69,7 @@ struct ViewerControl: Sendable {
         return [.sendHandshake]
     }
 
-    /// The connection could not be made, or has ended.
+    /// The connection couldn't be established, or has ended.
     mutating func closed(reason: String, now: MediaTime) -> [Action] {
         switch state {
         case .idle, .waiting, .needsCode, .ended: []
@@ -100,7 +100,7 @@ struct ViewerControl: Sendable {
     }
 
     /// The host's person is asked, so the decision may take longer.
-    mutating func asked(now: MediaTime) {
+    mutating func personAsked(now: MediaTime) {
         guard case .deciding = state else { return }
         state = .deciding(giveUp: now + ViewerTiming.pairingTimeout)
     }

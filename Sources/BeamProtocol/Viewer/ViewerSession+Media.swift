@@ -2,7 +2,7 @@ import BeamMedia
 
 /// The viewer's media plane: datagrams in, frames to the decoder, feedback to the host.
 extension ViewerSession {
-    /// A datagram has come to the media socket.
+    /// Handles a datagram from the media socket.
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) {
         guard media.isOpen else { return }
         let isOfTheHost: Bool

@@ -74,7 +74,7 @@ extension ViewerSession {
         case .requestComparison(let message):
             guard configuration.trust.pairs else { return refuseForgotten(now: now) }
             send(message)
-            control.asked(now: now)
+            control.personAsked(now: now)
             emit(.waitingForPerson(host: hostName))
         case .compare(let message, let digits):
             send(message)

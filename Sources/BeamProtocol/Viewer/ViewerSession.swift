@@ -367,7 +367,7 @@ public struct ViewerSession: Sendable {
                 dialog = .none
                 outputs.append(.closeControl)
             case .sendHandshake:
-                introduce()
+                sendHandshake()
             case .sendHeartbeat:
                 if case .version1 = dialog { send(.heartbeat) } else { ping(now: now) }
             case .lost(let reason):
@@ -398,7 +398,7 @@ public struct ViewerSession: Sendable {
         emit(.codeNeeded(host: hostName, wasWrong: wasWrong))
     }
 
-    private mutating func introduce() {
+    private mutating func sendHandshake() {
         switch dialog {
         case .version1:
             send(.handshake(ControlMessage.Handshake(code: shownCode)))

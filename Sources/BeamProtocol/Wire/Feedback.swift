@@ -68,7 +68,7 @@ struct Feedback: Hashable, Sendable {
 
     var isEmpty: Bool { keyframeAfter == nil && missing.isEmpty && report == nil }
 
-    /// What doesn't make sense isn't there.
+    /// Reads what is valid; invalid items are left out.
     init(_ plaintext: UnsafeRawBufferPointer) {
         var feedback = Feedback()
         var arrivals: [Arrival] = []
@@ -198,7 +198,7 @@ struct StreamState: Hashable, Sendable {
         self.challenge = challenge
     }
 
-    /// What doesn't make sense isn't there.
+    /// Reads what is valid; invalid items are left out.
     init(_ plaintext: UnsafeRawBufferPointer) {
         var state = StreamState(newest: nil)
         SealedItems.read(plaintext) { (kind: Item, fields) in

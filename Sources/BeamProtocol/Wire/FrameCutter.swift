@@ -97,7 +97,7 @@ struct FrameCutter {
         guard isWellFormed else { throw .malformedFrame }
         let content = configLength + unit.range.count
         guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
-        // At most 8 MiB in parts of 1144 bytes: fewer than 2^13.
+        // At most 8 MiB in parts of 1144 bytes: fewer than 2¹³ parts.
         let count = (content + form.payloadLength - 1) / form.payloadLength
         return MediaHeader.Frame(
             partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,

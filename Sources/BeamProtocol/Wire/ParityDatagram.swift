@@ -47,7 +47,7 @@ enum ParityDatagramError: Error, Hashable, CustomStringConvertible {
 /// A parsed parity datagram: its header, and a view of its shard.
 struct ParityDatagram {
     let header: ParityHeader
-    /// `ParityCode.shardLength` bytes.
+    /// The shard, `ParityCode.shardLength` bytes.
     let shard: UnsafeRawBufferPointer
     /// The datagram's length on the wire in bytes.
     let wireLength: Int

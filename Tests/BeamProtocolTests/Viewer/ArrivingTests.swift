@@ -256,15 +256,15 @@ struct ArrivingTests {
         let quiet = requests.timing.tolerance
         #expect(quiet <= .milliseconds(3))
         _ = requests.missing(number(1), below: 4, now: .at(1))
-        let isLate = requests.cameLate(number(1), part: 2, now: .at(1.02))
+        let isLate = requests.arrivedLate(number(1), part: 2, now: .at(1.02))
         #expect(!isLate, "it hadn't been asked for")
         #expect(requests.timing.tolerance > .milliseconds(20) && requests.timing.tolerance < .milliseconds(40))
         #expect(requests.timing.silence >= requests.timing.tolerance)
-        #expect(requests.cameLate(number(1), part: 4, now: .at(1.02)) == false, "that one wasn't missing")
+        #expect(requests.arrivedLate(number(1), part: 4, now: .at(1.02)) == false, "that one wasn't missing")
         _ = requests.ask(number(1), now: .at(1.03))
-        #expect(requests.cameLate(number(1), part: 3, now: .at(1.04)) == false, "it hadn't been counted as missed")
+        #expect(requests.arrivedLate(number(1), part: 3, now: .at(1.04)) == false, "it hadn't been counted as missed")
         requests.counted(number(1), below: 4)
-        #expect(requests.cameLate(number(1), part: 3, now: .at(1.04)) == true)
+        #expect(requests.arrivedLate(number(1), part: 3, now: .at(1.04)) == true)
         // A network that has stopped to reorder is believed in again.
         for second in 2...60 {
             _ = requests.missing(number(2), below: 1, now: .at(Double(second)))
@@ -288,7 +288,7 @@ struct ArrivingTests {
         #expect(timing.repeatInterval < .milliseconds(130))
         // Parity is on its way: it may mend what is missing.
         let without = timing.wait(now: .at(5))
-        timing.parityCame(now: .at(5))
+        timing.parityArrived(now: .at(5))
         #expect(timing.wait(now: .at(5.1)) > without)
         #expect(timing.wait(now: .at(9)) == without)
     }
