@@ -44,6 +44,7 @@ struct LayerEncoder {
     private var lastOffer = MediaTime.zero
     /// When much of the picture changed last. A clock or a blinking caret isn't motion.
     private var lastMotion = MediaTime.zero
+    /// Seconds between the source's pictures, a moving average.
     private var offerInterval: Double
     /// When a requested keyframe is made from the last picture; before that a new picture is expected.
     private var keyframeDue: MediaTime?

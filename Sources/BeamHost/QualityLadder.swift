@@ -26,9 +26,11 @@ struct QualityLadder {
     /// The least frame rate: below it motion looks worse than with a smaller picture.
     static let leastFrameRate = 10.0
 
+    /// Quantisers that are coarse for this long cause a step down.
     private static let coarseTime = Duration.milliseconds(500)
-    /// The same where frames are far larger than the path carries.
+    /// The shorter time for a step down where frames are far larger than the path carries.
     private static let overloadTime = Duration.milliseconds(200)
+    /// Quantisers that are fine for this long allow a step up.
     private static let fineTime = Duration.milliseconds(1500)
     /// For a step up the rate must be this many times the rate at the step down, for this long.
     private static let clearRateFactor = 1.5
@@ -37,8 +39,10 @@ struct QualityLadder {
     private static let motionTimeout = Duration.seconds(2)
     /// A step up that is taken back within this time came too early.
     private static let trialTime = Duration.seconds(4)
+    /// The pause after a step up that came too early. It doubles each time, up to `longestPause`.
     private static let firstPause = Duration.seconds(8)
     private static let longestPause = Duration.seconds(32)
+    /// The rest after which the full size returns. It doubles, up to `longestRest`, each time that this came too early.
     private static let firstRest = Duration.milliseconds(300)
     private static let longestRest = Duration.seconds(5)
 
@@ -52,7 +56,7 @@ struct QualityLadder {
 
     /// The estimated bit rate of the first step at quantiser `coarse`, from the frames so far.
     private var need: Double?
-    /// A moving average.
+    /// The quantisers' moving average.
     private var usualQuantiser: Double?
     private var coarseSince: MediaTime?
     private var fineSince: MediaTime?

@@ -11,7 +11,7 @@ final class RecorderSink: FrameSink {
     /// Frames of a stall of the disk that is bridged without a gap: 10 s at 60 frames a second, as when a disk spins up
     /// or flushes its journal.
     static let mostFrames = 600
-    /// The same time at about 50 Mbit/s, in bytes.
+    /// 10 s at about 50 Mbit/s, in bytes.
     static let mostBytes = 64 << 20
 
     struct Handlers: Sendable {

@@ -12,6 +12,7 @@ struct CodeGuard: Sendable {
 
     /// Failed attempts before the first pause.
     static let freeAttempts = 5
+    /// The longest pause. Pauses begin at 1 s and double.
     static let longestPause = Duration.seconds(60)
 
     private var failures = 0

@@ -29,16 +29,19 @@ struct ArrivalLog: Sendable {
 
     /// From the first unreported arrival to the report.
     private static let interval = Duration.milliseconds(25)
-    /// The same within `lossMemory` of a loss. Reports get lost, too: a burst of losses swallows a number of reports,
-    /// so more of them end it sooner.
+    /// The interval within `lossMemory` of a loss. Reports get lost, too: a burst of losses swallows a number of them,
+    /// so frequent reports end it sooner.
     private static let intervalWithLosses = Duration.milliseconds(8)
+    /// How long after a loss reports are frequent and repeat frames.
     private static let lossMemory = Duration.seconds(1)
+    /// The interval of the first `firstReports` reports, because the host knows nothing of the path yet.
     private static let firstInterval = Duration.milliseconds(1)
     private static let firstReports = 4
     /// After this long without arrivals the first reports come fast again, because the path may have changed.
     private static let idleTime = Duration.milliseconds(500)
     /// Frames that wait to be reported. What doesn't fit into one report goes into the next one.
     private static let capacity = 64
+    /// The newest frames that each report repeats after losses.
     private static let repeatedFrames = 2
 
     private var entries: [Entry] = []

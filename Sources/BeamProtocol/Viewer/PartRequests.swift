@@ -85,6 +85,7 @@ struct PartRequests: Sendable {
     }
 
     private var lossyUntil: MediaTime?
+    /// How long requests are duplicated after one had to be repeated.
     private static let lossyTime = Duration.seconds(2)
 
     /// A requested part has arrived. Which request it answers is unknown. While requests are duplicated, the first is
@@ -149,6 +150,7 @@ struct RequestTiming: Sendable {
     private(set) var tolerance = leastTolerance
 
     private var lastParity: MediaTime?
+    /// How long after the last parity more of it is expected.
     private static let parityMemory = Duration.seconds(1)
     /// Parity follows its frame within this time, unless the path is slow.
     private static let parityTime = Duration.milliseconds(6)

@@ -17,8 +17,8 @@ struct PlayoutBuffer: Sendable {
     private static let percentile = 0.95
     /// How much the delay shrinks with each frame. It grows at once.
     private static let decay = Duration.microseconds(500)
-    /// Beyond this the oldest frames are released early, so that a host can't make the buffer grow without bound. Bytes
-    /// and frames.
+    /// Limits on the waiting frames, in bytes and in frames. Beyond them the oldest ones are released early, so that a
+    /// host can't make the buffer grow without bound.
     private static let mostBytes = 16 << 20
     private static let mostFrames = 240
     /// What `--buffer` accepts.

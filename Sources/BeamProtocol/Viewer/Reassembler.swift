@@ -18,7 +18,8 @@ struct Reassembler: Sendable {
         var bytes = 32 << 20
         /// How long to wait for a frame after its first datagram.
         var timeout = Duration.seconds(1)
-        /// The same where missing parts can be requested, as long as parts keep arriving.
+        /// How long to wait for a frame, after its first datagram, where missing parts can be requested and parts keep
+        /// arriving.
         var timeoutWithRequests = Duration.seconds(5)
         /// With this many frames missing in a row the link was down: a keyframe is faster than recovering all of them.
         var longestRecovery = 32

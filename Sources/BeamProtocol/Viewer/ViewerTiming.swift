@@ -2,31 +2,34 @@
 enum ViewerTiming {
     /// Pauses before each further attempt; the last one repeats. Version 1 of the wire prescribes them.
     static let retrySchedule: [Duration] = [1, 2, 3, 5, 8, 10].map { .seconds($0) }
-    /// For the answer to the hello or handshake.
+    /// For the host's answer to the hello or handshake.
     static let decisionTimeout = Duration.seconds(8)
-    /// The same while a version 2 host's person is asked, who has up to two minutes.
+    /// For the decision of a version 2 host's person, who has up to two minutes.
     static let pairingTimeout = Duration.seconds(125)
     /// From an interrupted comparison to the next attempt: more than twice the two seconds that a host allows a viewer
     /// to reveal its nonce.
     static let comparisonRetry = Duration.seconds(5)
-    /// For a connection to be established or refused.
+    /// For the control connection to be established or refused.
     static let connectionTimeout = Duration.seconds(10)
     /// Before the first reconnection to a host that has admitted this viewer. Nobody there is asked again.
     static let firstReconnection = Duration.milliseconds(300)
     /// A connection that lasted this long is reconnected at once. Of shorter ones, this many in a row are.
     static let stableControl = Duration.seconds(5)
     static let quickReconnections = 3
+    /// Before an attempt to reconnect that follows a failed one.
     static let reconnection = Duration.seconds(1)
     /// Before the next attempt when another host answered in place of a known one.
     static let wrongHostRetry = Duration.seconds(10)
+    /// Time between heartbeats (version 1) or pings (version 2).
     static let heartbeatInterval = Duration.seconds(5)
     /// Without a message from the host for this long, the control connection counts as lost.
     static let controlTimeout = Duration.seconds(15)
     /// Malformed lines after which a version 1 connection is closed.
     static let malformedLineLimit = 16
 
+    /// Time between hellos.
     static let helloInterval = Duration.seconds(1)
-    /// The same in version 2 until the first datagram: longer than a round trip on any local network.
+    /// Time between version 2 hellos until the first datagram: longer than a round trip on any local network.
     static let unansweredHelloInterval = Duration.milliseconds(150)
     /// How long hellos carry a challenge's token, and the least interval between two answers to challenges.
     static let challengeLifetime = Duration.seconds(3)
@@ -34,7 +37,7 @@ enum ViewerTiming {
     /// Without a datagram for this long the media socket is replaced: after data, and before any.
     static let dataTimeout = Duration.seconds(4)
     static let firstDataTimeout = Duration.seconds(6)
-    /// Before the new socket is opened; and the same after an error of the system.
+    /// Before the new media socket is opened: after silence, and after an error of the system.
     static let reopeningDelay = Duration.milliseconds(500)
     static let reopeningDelayAfterFailure = Duration.seconds(1)
     /// An error of the socket is ignored if data arrived within this time.
@@ -42,5 +45,6 @@ enum ViewerTiming {
     /// Silence after which a stall is reported. On a still screen a host sends a keyframe every two seconds (version
     /// 1), or answers a hello every second (version 2).
     static let stallTimeout = Duration.milliseconds(2500)
+    /// Time between reports of a stall.
     static let stallReportInterval = Duration.seconds(1)
 }

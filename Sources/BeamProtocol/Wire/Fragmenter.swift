@@ -36,8 +36,8 @@ enum Fragmenter {
         try write(try FrameCutter(frame, as: .version1), sequence: sequence, to: &memory) { _ in }
     }
 
-    /// The same in version 2, sealed in place. The capture time of a repeated frame is written as 0, and so are unknown
-    /// stages. `isAfterDisposable`: nothing refers to the frame before this one.
+    /// Writes the frame's version 2 datagrams, sealed in place, as above. The capture time of a repeated frame is
+    /// written as 0, and so are unknown stages. `isAfterDisposable`: nothing refers to the frame before this one.
     static func write(
         _ frame: EncodedFrame, sequence: SequenceNumber, isAfterDisposable: Bool = false,
         sealedBy sealer: DatagramSealer, to memory: inout [UInt8]

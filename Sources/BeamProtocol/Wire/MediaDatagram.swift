@@ -19,6 +19,7 @@ struct MediaHeader: Hashable, Sendable {
         static let sentAgain = Flags(rawValue: 1 << 2)
         static let disposable = Flags(rawValue: 1 << 3)
         static let afterDisposable = Flags(rawValue: 1 << 4)
+        /// The flags that say which frames are disposable.
         static let temporal: Flags = [.disposable, .afterDisposable]
     }
 
