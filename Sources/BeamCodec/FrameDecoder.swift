@@ -22,6 +22,7 @@ enum FrameDecoderError: Error {
 /// libavcodec's H.264 decoder, open, on the processor or on a device.
 final class OpenedDecoder {
     let context: CodecHandle
+    /// The most pictures that a stream may delay.
     private static let mostHeldBack: CInt = 4
 
     /// - Throws: `decoderDoesNotStart`.

@@ -2,6 +2,7 @@
 ///
 /// It is random, used by one sender in one run of the program, and its counter begins at 0, so no nonce is used twice.
 public struct SealingKey: Sendable, Hashable {
+    /// AES-128's key, and the part of GCM's 12-byte nonce that isn't the counter; in bytes.
     public static let keyLength = 16
     public static let saltLength = 4
 

@@ -131,11 +131,12 @@ struct PartRequests: Sendable {
 struct RequestTiming: Sendable {
     /// How late a part may be by reordering alone: 2 ms on a quiet network, more after parts have been late by more.
     private static let leastTolerance = Duration.milliseconds(2)
+    /// The most lateness that is waited for. A part that is later than this is requested.
     private static let mostTolerance = Duration.milliseconds(60)
     /// The least time without another part after which the rest of a frame counts as missing: longer than a burst
     /// takes.
     private static let leastSilence = Duration.milliseconds(15)
-    /// Time over which observed lateness decays, so that the tolerance shrinks again once parts arrive in order.
+    /// A quarter of the time constant with which observed lateness decays, so that the tolerance shrinks again.
     private static let latenessMemory = Duration.seconds(4)
 
     private var roundTrip = Duration.milliseconds(30)

@@ -114,6 +114,7 @@ enum SecureMessageError: Error, Hashable, CustomStringConvertible {
 extension SecureMessage {
     /// The longest name or reason in bytes of UTF-8.
     static let longestText = 255
+    /// The lengths of fields in bytes.
     private static let shareLength = 32
     private static let confirmationLength = 64
     private static let sessionLength = 16
