@@ -72,7 +72,7 @@ struct Analysis {
             keyframeBytes: own.filter(\.isKeyframe).reduce(0) { $0 + $1.length },
             bytes: own.reduce(0) { $0 + $1.length }, layers: Set(own.map(\.layer)).sorted(),
             latencyMs: Summary(latencies), order: order, datagrams: viewer.statistics.datagrams,
-            resent: viewer.statistics.resent, repaired: viewer.statistics.repaired,
+            resent: viewer.statistics.recovered, repaired: viewer.statistics.reconstructed,
             keyframesRequested: viewer.statistics.keyframesRequested, ended: state.ended, troubles: state.troubles)
     }
 

@@ -1,10 +1,11 @@
-/// Reads the bits of a NAL unit's payload, over its emulation prevention bytes (H.264 clause 7.4.1). Nil behind the end.
+/// Reads the bits of a NAL unit's payload, and skips emulation prevention bytes (H.264 clause 7.4.1). Methods return
+/// nil behind the end.
 struct BitReader {
     private var bytes: ArraySlice<UInt8>.Iterator
     private var current: UInt8 = 0
     private var left = 0
     private var zeros = 0
-    /// How many bits have been read. Emulation prevention bytes don't count.
+    /// The number of bits read, without emulation prevention bytes.
     private(set) var position = 0
 
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes.makeIterator() }
@@ -34,7 +35,7 @@ struct BitReader {
         return value
     }
 
-    /// ue(v), and as well as that the place of an se(v) (clause 9.1).
+    /// ue(v) (clause 9.1); also the codeNum of an se(v).
     mutating func unsigned() -> UInt32? {
         var zeros = 0
         while let bit = bit() {
@@ -52,10 +53,9 @@ struct BitReader {
         return code % 2 == 0 ? -half : half + 1
     }
 
-    /// One bit as a flag.
     mutating func flag() -> Bool? { bit().map { $0 == 1 } }
 
-    /// False behind the end.
+    /// Skips `count` bits; false if there are fewer.
     mutating func skip(_ count: Int) -> Bool {
         for _ in 0..<count where bit() == nil { return false }
         return true

@@ -1,37 +1,37 @@
 import BeamMedia
 
-/// What can go wrong between pictures and H.264, and with the files that hold them.
+/// Errors of encoding, decoding and the files with either.
 public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// libavcodec has no encoder of this name. `working` are the H.264 encoders that start on this machine.
+    /// libavcodec has no encoder with this name. `working` are the H.264 encoders that open on this machine.
     case unknownEncoder(name: String, working: [String])
-    /// The encoder makes something else than H.264 from 8-bit 4:2:0 pictures.
+    /// The encoder doesn't make H.264 from 8-bit 4:2:0 pictures.
     case notAnH264Encoder(name: String, working: [String])
-    /// The encoder codes 4:2:0 only, where 4:4:4 was asked for.
+    /// 4:4:4 was requested, and the encoder codes only 4:2:0.
     case noFullColour(name: String)
-    /// The encoder is there, but could not be opened.
+    /// The encoder exists, but couldn't be opened.
     case encoderDoesNotStart(name: String, size: PixelSize, reason: String, working: [String])
-    /// A size that H.264 cannot code, or that is beyond what BeamRoom takes (1…8192 pixels a side).
+    /// A size that H.264 can't code, or outside BeamRoom's bounds (1…8192 pixels a side).
     case unsupportedSize(PixelSize)
-    /// A picture of another format or size than agreed was handed in.
+    /// The picture's format or size isn't that of the settings.
     case unexpectedPicture(String)
     case encodingFailed(reason: String)
-    /// The scaler or the format converter refused.
+    /// The scaler or the format converter failed.
     case conversionFailed(reason: String)
     /// libavcodec has no H.264 decoder, or it could not be opened.
     case decoderDoesNotStart(reason: String)
-    /// There is no decoder of this name. `working` are those that start on this machine.
+    /// No decoder has this name. `working` are those that open on this machine.
     case unknownDecoder(name: String, working: [String])
-    /// The device that was asked for, or any, cannot be opened for decoding.
+    /// The requested device, or any device, can't be opened for decoding.
     case hardwareDecoderDoesNotStart(reason: String, working: [String])
-    /// An access unit that is damaged or hostile. Nothing more can be shown before the next keyframe.
+    /// An access unit that is damaged or hostile. Decoding continues at the next keyframe.
     case damagedFrame(reason: String)
-    /// A frame that isn't a keyframe came first, or first after damage.
+    /// The first frame, or the first one after damage, isn't a keyframe.
     case keyframeNeeded
-    /// A stream that is decodable, but not showable here.
+    /// A stream that can be decoded, but not shown here.
     case unsupportedStream(reason: String)
     /// A stream that takes more memory to decode than it may (`StreamBounds`).
     case streamBeyondBounds(reason: String)
-    /// A file name whose ending names no known container.
+    /// The file name's ending isn't a known container's.
     case unknownFileEnding(path: String, known: [String])
     case fileExists(path: String)
     case cannotCreateFile(path: String, reason: String)

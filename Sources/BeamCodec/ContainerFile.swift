@@ -5,14 +5,14 @@ import Glibc
 
 /// One file with one H.264 stream, written by libavformat through a file descriptor that this object owns.
 final class ContainerFile {
-    /// The containers, by their files' ending.
+    /// The containers, by file ending.
     enum Kind: String, CaseIterable {
         case mkv
         case mp4
 
         var format: String { self == .mkv ? "matroska" : "mp4" }
 
-        /// Half a second at most waits in memory, whatever the keyframes' distance.
+        /// Write to the file at least every half second, however far apart keyframes are.
         var options: Options {
             switch self {
             case .mkv: Options(["cluster_time_limit": "500", "reserve_index_space": "16384"])
@@ -29,11 +29,11 @@ final class ContainerFile {
     private let output: FileOutput
     private let packet: PacketHandle
     private var context: UnsafeMutablePointer<AVFormatContext>
-    /// In the container's own unit.
+    /// In the container's time base.
     private var lastTimestamp: Int64 = -1
     private var isOpen = true
 
-    /// Writes the head of the file. `descriptor` is this object's from here on, whatever happens.
+    /// Writes the file's header. The object owns `descriptor` from here on, even if this throws.
     init(
         descriptor: CInt, path: String, kind: Kind, sets: ParameterSets, size: PixelSize, start: MediaTime
     ) throws(CodecError) {
@@ -123,7 +123,7 @@ final class ContainerFile {
         try output.close(path)
     }
 
-    /// Whether the library, or the file behind its back, has failed.
+    /// Throws if the library failed, or a write in its callback did.
     private func check(_ result: CInt) throws(CodecError) {
         if let code = output.failure {
             throw .cannotWriteFile(path: path, reason: OutputFile.systemMessage(code))
@@ -132,11 +132,11 @@ final class ContainerFile {
     }
 }
 
-/// A file descriptor as libavformat's output: the one owner of both.
+/// A file descriptor as libavformat's output; owns the descriptor and the `AVIOContext`.
 private final class FileOutput {
     private var descriptor: CInt
     private var context: UnsafeMutablePointer<AVIOContext>?
-    /// The first `errno` that a write ended with.
+    /// The `errno` of the first failed write.
     private(set) var failure: CInt?
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
@@ -150,7 +150,7 @@ private final class FileOutput {
         if descriptor >= 0 { Glibc.close(descriptor) }
     }
 
-    /// The library's view of the file; lives as long as this object. Nil when there is no memory.
+    /// Makes the `AVIOContext`, which lives as long as this object. Nil without memory.
     func makeContext() -> UnsafeMutablePointer<AVIOContext>? {
         let length = 1 << 16
         guard let buffer = av_malloc(length) else { return nil }
@@ -167,7 +167,7 @@ private final class FileOutput {
                 return Unmanaged<FileOutput>.fromOpaque(me).takeUnretainedValue().seek(offset, whence)
             })
         if context == nil { av_free(buffer) }
-        // A pipe can't go back to mend its head.
+        // A pipe can't seek back to complete its header.
         if let context, lseek(descriptor, 0, SEEK_CUR) < 0 { context.pointee.seekable = 0 }
         return context
     }

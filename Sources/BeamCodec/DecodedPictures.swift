@@ -3,15 +3,15 @@ import BeamMedia
 import BeamPixels
 import CAVCodec
 
-/// Pictures from decoded frames: the frame's own memory where its format is one of ours, else a converted copy.
+/// Makes pictures from decoded frames: in the frame's own memory if its format is one of ours, else a converted copy.
 final class DecodedPictures {
     private let pool = PixelBufferPool()
     private var scaler: PlaneScaler?
-    /// What was handed on last, with what its samples mean.
+    /// The last picture's buffer and colour description, to find the damage.
     private var last: (buffer: PixelBuffer, colour: ColourDescription)?
     private var change = PictureChange()
 
-    /// Takes the picture out of `handle`, which is left empty. It was decoded from `frame`.
+    /// Moves the picture out of `handle`, which is empty afterwards. `frame` is the frame that it was decoded from.
     func picture(takingFrom handle: FrameHandle, of frame: ReceivedFrame) throws(CodecError) -> Picture {
         let decoded = handle.pointer.pointee
         let coded = PixelSize(width: Int(decoded.width), height: Int(decoded.height))
@@ -35,7 +35,8 @@ final class DecodedPictures {
         return picture
     }
 
-    /// What has changed since the last picture; nil if all has. The decoder knows which blocks it copied, but doesn't say.
+    /// What has changed since the last picture; nil: everything. Found by comparison, because the decoder doesn't say
+    /// which blocks it copied.
     private func damage(of buffer: PixelBuffer, _ colour: ColourDescription) -> DamageRegion? {
         defer { last = (buffer, colour) }
         guard let last, last.buffer.size == buffer.size, last.buffer.format == buffer.format, last.colour == colour
@@ -43,14 +44,14 @@ final class DecodedPictures {
         return change.damage(from: last.buffer, to: buffer)
     }
 
-    /// What the sender says, if the coding explains the difference (an odd column or row that 4:2:0 cannot code); else what is
-    /// coded.
+    /// The sender's size, if it is at most one column and row less than the coded one, for an odd size that 4:2:0 can't
+    /// code; else the coded size.
     private static func visibleSize(coded: PixelSize, said: PixelSize) -> PixelSize {
         (0...1).contains(coded.width - said.width) && (0...1).contains(coded.height - said.height)
             && said.width > 0 && said.height > 0 ? said : coded
     }
 
-    /// What the stream says of its samples (its VUI, H.264 annex E); where it says nothing, what BeamRoom sends.
+    /// The colour description from the stream's VUI (H.264 annex E); the one that BeamRoom sends if there is none.
     private static func colour(of frame: AVFrame, _ format: AVPixelFormat) throws(CodecError) -> ColourDescription {
         let matrix: ColourDescription.Matrix =
             switch frame.colorspace {
@@ -75,7 +76,8 @@ final class DecodedPictures {
         return buffer
     }
 
-    /// 4:2:0 of 8 bits in the same colours, from the semi-planar and deeper formats that some decoders give.
+    /// Converts semi-planar and deeper formats, which some decoders return, to 8-bit 4:2:0 with the same colour
+    /// description.
     private func convert(
         _ frame: FrameHandle, _ format: AVPixelFormat, coded: PixelSize, size: PixelSize, _ colour: ColourDescription
     ) throws(CodecError) -> PixelBuffer {

@@ -1,16 +1,16 @@
-/// Which decoder is to be used.
+/// Which decoder to use.
 public enum DecoderChoice: Hashable, Sendable {
-    /// A device where one is there and the pictures are so large that it pays, else the processor.
+    /// A device for large pictures if there is one, else the processor.
     case automatic
-    /// The processor.
+    /// The software decoder.
     case software
-    /// VA-API, on one device (`/dev/dri/renderD128`), or on the first that opens.
+    /// VA-API on this device (`/dev/dri/renderD128`), or on the first that opens.
     case vaapi(device: String?)
 
-    /// The longest path of a device that is taken.
+    /// The longest path of a device in bytes.
     private static let longestPath = 4096
 
-    /// From the words of a command line: `auto`, `software`, `vaapi`, `vaapi:/dev/dri/renderD128`.
+    /// From the command line: `auto`, `software`, `vaapi`, `vaapi:/dev/dri/renderD128`.
     ///
     /// - Throws: `unknownDecoder`, with those that work here.
     public init(parsing text: String) throws(CodecError) {
@@ -33,19 +33,19 @@ public enum DecoderChoice: Hashable, Sendable {
 
 /// The decoders that a `VideoDecoder` may use, and when.
 ///
-/// Decoding on a device takes a fixed time for its own round trip, and each picture has to be fetched from its memory: the
-/// processor is quicker with what screens are sent as (no B-frames, CAVLC, 1.1 to 2.1 ms for 1920 × 1080). What it needs grows with the
-/// area, and above some 2560 × 1440 it is what the whole stream's rate hangs on.
+/// Decoding on a device has a fixed delay, and each picture has to be copied from its memory. For what screens are sent
+/// as (no B-frames, CAVLC) the processor is faster: 1.1 to 2.1 ms for 1920 × 1080. Its time grows with the area, and
+/// above about 2560 × 1440 it limits the stream's frame rate.
 struct DecoderOpeners: Sendable {
-    /// Pictures with more pixels than this are a device's, where nobody says otherwise.
+    /// Pictures with more pixels than this are decoded on a device by default.
     static let largestSoftwareArea = 2560 * 1440
 
-    /// Opens the processor's decoder.
+    /// Opens the software decoder.
     var software: @Sendable (_ threads: Int) throws(CodecError) -> any FrameDecoder
     /// Opens the device at a path, or the first one that opens.
     var hardware: @Sendable (_ path: String?) throws(CodecError) -> any FrameDecoder
 
-    /// libavcodec's.
+    /// libavcodec's decoders.
     static let libAV = DecoderOpeners(
         software: { threads throws(CodecError) in try SoftwareDecoder(threads: threads) },
         hardware: { path throws(CodecError) in try HardwareDecoder(path: path) })

@@ -2,13 +2,13 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// Access units in the form that the decoder reads: Annex B with the parameter sets in front, in one buffer that is used again
-/// and again and ends in the zero bytes that libavcodec's readers run into.
+/// Access units in the decoder's form: Annex B with the parameter sets in front, followed by the zero bytes that
+/// libavcodec requires, in one buffer that is reused.
 final class DecoderInput {
     let packet: PacketHandle
     private var buffer: UnsafeMutablePointer<AVBufferRef>?
 
-    /// More than any frame of 8192 × 4352 pixels takes; protects from units that are nonsense.
+    /// The longest access unit in bytes: more than any real frame of 8192 × 4352 pixels takes.
     private static let mostBytes = 64 << 20
     private static let padding = Int(AV_INPUT_BUFFER_PADDING_SIZE)
 
@@ -27,7 +27,7 @@ final class DecoderInput {
         let total = header + unit.avcc.count
         guard !unit.avcc.isEmpty else { throw .damagedFrame(reason: "it is empty") }
         guard total <= Self.mostBytes else { throw .damagedFrame(reason: "it has \(total) bytes") }
-        // The packet's own reference goes first, so that the buffer may be written again.
+        // Drop the packet's reference first, so that the buffer is writable again.
         av_packet_unref(packet.pointer)
         let bytes = try reserve(total + Self.padding)
         var offset = 0
@@ -54,7 +54,7 @@ final class DecoderInput {
         writer.write(UInt32(1))
     }
 
-    /// Start codes in the place of the lengths, which are as long.
+    /// Replaces the lengths by start codes, which are also 4 bytes.
     private static func replaceLengths(_ bytes: UnsafeMutableRawPointer, from start: Int, to end: Int)
         throws(CodecError)
     {
@@ -73,13 +73,13 @@ final class DecoderInput {
         }
     }
 
-    /// The buffer with room for `count` bytes, and nobody else's.
+    /// The buffer, writable and with room for `count` bytes.
     private func reserve(_ count: Int) throws(CodecError) -> UnsafeMutableRawPointer {
         if let buffer, buffer.pointee.size >= count, av_buffer_is_writable(buffer) == 1 {
             return UnsafeMutableRawPointer(buffer.pointee.data)
         }
         av_buffer_unref(&buffer)
-        // Some more, so that a slightly larger frame finds room again.
+        // Half more, so that a slightly larger frame fits later.
         guard let fresh = av_buffer_alloc(count + count / 2) else {
             throw .damagedFrame(reason: "there is not enough memory for its \(count) bytes")
         }

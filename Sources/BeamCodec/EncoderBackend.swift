@@ -1,31 +1,31 @@
 import BeamMedia
 
-/// A library's way from pictures to H.264. Used by one thread.
+/// An encoder library behind `VideoEncoder`. Used by one thread.
 protocol EncoderBackend: AnyObject {
-    /// The encoder's name, as libavcodec has it.
+    /// The encoder's name in libavcodec.
     var name: String { get }
 
-    /// Bounds the rate to so many bits a second, from the next picture on; `isPathBound`: that is what the path carries, so that
-    /// each larger frame makes those after it wait.
+    /// Sets the rate limit in bits a second, from the next picture on. `isPathBound`: the path limits the rate, so a
+    /// large frame delays those after it.
     func setRate(_ bitRate: Int, isPathBound: Bool)
 
-    /// The last frame's quantiser (H.264's QP, 0…51); nil where it isn't known.
+    /// The last frame's quantiser (QP, 0…51); nil if unknown.
     var lastQuantiser: Int? { get }
 
-    /// Whether it can make frames that nothing later refers to.
+    /// Whether it can make disposable frames.
     var supportsTemporalLayers: Bool { get }
 
-    /// Every other frame is one that nothing later refers to, from the next picture on.
+    /// Make every other frame disposable, from the next picture on.
     var usesTemporalLayers: Bool { get set }
 
-    /// Codes `picture` (of the settings' chroma and size), as a keyframe where asked. Nil only from an encoder that delays frames.
-    /// The frame's capture time is its picture's time.
+    /// Codes `picture` (of the settings' chroma and size), as a keyframe if requested. Returns nil only from an encoder
+    /// that delays frames. The frame's capture time is its picture's time.
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame?
 
-    /// Whether nothing would be won by coding the last picture again.
+    /// Whether coding the last picture again would gain nothing.
     var isRefined: Bool { get }
 
-    /// Codes the last picture again, better, in at most about `budget` bits; nil when that isn't worth it, or not possible.
+    /// Codes the last picture again, better, in about `budget` bits at most; nil if that isn't worthwhile or possible.
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> EncodedFrame?
 }
 
@@ -34,7 +34,7 @@ extension EncoderBackend {
     var supportsTemporalLayers: Bool { false }
     var usesTemporalLayers: Bool {
         get { false }
-        // Goes on without.
+        // Not supported: ignored.
         set {}
     }
     var isRefined: Bool { true }

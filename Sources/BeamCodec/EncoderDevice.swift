@@ -2,12 +2,12 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// A device whose encoder takes pictures from its own memory only (VA-API), and that memory.
+/// A device whose encoder takes pictures only from its own memory (VA-API), and that memory.
 final class EncoderDevice {
     /// The `AVHWFramesContext` that the encoder is opened with.
     let frames: UnsafeMutablePointer<AVBufferRef>
 
-    /// Opens the first device of the kind that gives memory for pictures of `size`.
+    /// Opens the first device of the kind that provides memory for pictures of `size`.
     init(
         kind: AVHWDeviceType, format: AVPixelFormat, software: AVPixelFormat, size: PixelSize
     ) throws(OpenedEncoder.Failure) {
@@ -31,7 +31,7 @@ final class EncoderDevice {
         av_buffer_unref(&frames)
     }
 
-    /// Each device to try; nil is the one that the library finds by itself.
+    /// The devices to try; nil: the library's default.
     private static func devices(_ kind: AVHWDeviceType) -> [String?] {
         kind == AV_HWDEVICE_TYPE_VAAPI ? RenderDevices.paths() : [nil]
     }
@@ -83,7 +83,7 @@ final class EncoderDevice {
         return frames
     }
 
-    /// The format and kind of device that `codec` wants, where it is one that pictures can be uploaded to.
+    /// The device format and kind that `codec` requires, if pictures can be uploaded to it.
     static func kind(
         _ codec: UnsafePointer<AVCodec>, formats: [AVPixelFormat]
     ) -> (format: AVPixelFormat, kind: AVHWDeviceType)? {

@@ -2,8 +2,8 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// Brings pictures into the form that an opened encoder takes: even size, its arrangement of planes, its device's memory.
-/// In the usual case (even size, planar) that is the picture's own memory.
+/// Converts pictures to an opened encoder's input: even size, its plane layout, its device's memory. In the usual case
+/// (even size, planar) nothing is copied.
 final class EncoderFeeder {
     private let coded: PixelSize
     private let opened: OpenedEncoder
@@ -42,14 +42,14 @@ final class EncoderFeeder {
         }
     }
 
-    /// The frame to hand to the encoder; good until the next call or `letGo`.
+    /// The frame for the encoder; valid until the next call or `releasePicture`.
     func frame(of picture: Picture) throws(CodecError) -> UnsafeMutablePointer<AVFrame> {
         guard frame.lend(evenPictures.even(picture.buffer), format: AV_PIX_FMT_YUV420P, size: coded) else {
             throw .encodingFailed(reason: "there is not enough memory")
         }
         var current = frame
         if let converted, let scaler {
-            // The encoder may still read the last one; then this is a fresh one.
+            // If the encoder still reads the last frame, this allocates a new one.
             guard av_frame_make_writable(converted.pointer) >= 0 else {
                 throw .encodingFailed(reason: "there is not enough memory")
             }
@@ -65,6 +65,6 @@ final class EncoderFeeder {
         return current.pointer
     }
 
-    /// Gives the last picture's memory back, as far as the encoder itself doesn't hold it.
-    func letGo() { av_frame_unref(frame.pointer) }
+    /// Releases the last picture's memory; the encoder may hold a reference of its own.
+    func releasePicture() { av_frame_unref(frame.pointer) }
 }

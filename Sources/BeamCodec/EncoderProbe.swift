@@ -3,9 +3,9 @@ import BeamMedia
 import CAVCodec
 import Synchronization
 
-/// Which encoders work on this machine.
+/// Finds out which encoders work on this machine.
 enum EncoderProbe {
-    /// The H.264 encoders that really open, the standard one first; found out once.
+    /// The H.264 encoders that open, libx264 first; determined once.
     static let working: [String] = {
         guard LibAV.codecProblem == nil else { return [] }
         _ = LibAV.quietened
@@ -20,27 +20,27 @@ enum EncoderProbe {
 
     private static let preference = Mutex(EncoderPreference())
 
-    /// The encoder for a stream for which nobody has named one: a device's where one is there and codes pictures of this size
-    /// quicker than libx264 does, else libx264.
+    /// The encoder for a stream whose options name none: a device's, if it codes pictures of this size faster than
+    /// libx264, else libx264.
     ///
-    /// Tried once, for the first stream: at most half a second where there is a device, no time at all where there is none.
+    /// Tried once, for the first stream. Takes at most half a second, and no time without a device.
     static func preferred(for settings: EncoderSettings) -> String {
         preference.withLock { $0.name(for: settings, trial: .standard) }
     }
 
-    /// The encoder that was preferred has failed: from here on it is libx264.
+    /// The preferred encoder has failed: prefer libx264 from now on.
     static func giveUpPreferred() { preference.withLock { $0.giveUp() } }
 
     private static func opens(_ codec: UnsafePointer<AVCodec>) -> Bool {
         guard let format = OpenedEncoder.InputFormat(codec) else { return false }
-        // Hardware has a least size; this is above all known ones.
+        // Hardware encoders have a least size; this is above all known ones.
         let settings = EncoderSettings(size: PixelSize(width: 640, height: 360), frameRate: 30)
         let opened = try? OpenedEncoder(codec, name: String(cString: codec.pointee.name), format: format, settings)
         return opened != nil
     }
 }
 
-/// A choice that is made once: a stream that changes its size must not stand still for another trial.
+/// A choice that is made once, so that a stream doesn't stop for another trial when its size changes.
 struct EncoderPreference {
     private var chosen: String?
 

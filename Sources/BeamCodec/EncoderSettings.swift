@@ -1,29 +1,30 @@
 import BeamMedia
 
-/// How much of the colour is coded.
+/// The chroma format of the coded stream.
 public enum ChromaFormat: String, Hashable, Sendable, CaseIterable {
-    /// 4:2:0: one sample of each colour difference for 2 × 2 pixels. Every viewer can decode it.
+    /// 4:2:0: one sample of each chroma component for 2 × 2 pixels. Every viewer can decode it.
     case subsampled = "420"
-    /// 4:4:4: one for each pixel, so that thin coloured text stays as it is (High 4:4:4 Predictive profile, H.264 clause A.2.7).
+    /// 4:4:4: one for each pixel, which keeps thin coloured text sharp (High 4:4:4 Predictive profile, H.264 clause
+    /// A.2.7).
     case full = "444"
 
-    /// What the encoder takes.
+    /// The format of the encoder's input.
     public var pixelFormat: PixelFormat { self == .full ? .i444 : .i420 }
 }
 
-/// What a `VideoEncoder` is asked for.
+/// A `VideoEncoder`'s settings.
 public struct EncoderSettings: Hashable, Sendable {
-    /// The name of one of libavcodec's H.264 encoders; nil is what does best on this machine: libx264, or a device's.
+    /// The name of one of libavcodec's H.264 encoders; nil: the fastest on this machine, libx264 or a device's.
     public var name: String?
-    /// The pictures' size, odd ones included.
+    /// The pictures' size; may be odd.
     public var size: PixelSize
-    /// How many pictures a second come at most.
+    /// The most pictures a second.
     public var frameRate: Double
-    /// Bits a second at that rate, at most.
+    /// The most bits a second.
     public var bitRate: Int
     public var chroma: ChromaFormat
 
-    /// `bitRate` nil takes the default for the size and rate.
+    /// `bitRate` nil: the default for the size and frame rate.
     public init(
         name: String? = nil, size: PixelSize, frameRate: Double, bitRate: Int? = nil, chroma: ChromaFormat = .subsampled
     ) {
@@ -34,17 +35,17 @@ public struct EncoderSettings: Hashable, Sendable {
         self.bitRate = bitRate ?? Self.defaultBitRate(size: size, frameRate: frameRate)
     }
 
-    /// A sensible upper bound in bits a second for a local network, between 1 and 80 Mbit/s: in proportion to the picture's
-    /// area and to the square root of the rate, with 20 Mbit/s for 1920 × 1080 at 60 frames a second.
+    /// The default rate limit for a local network in bits a second, between 1 and 80 Mbit/s: in proportion to the
+    /// picture's area and the square root of the frame rate, with 20 Mbit/s for 1920 × 1080 at 60 frames a second.
     ///
-    /// It is a bound, not an aim: what changes little costs little.
+    /// Content that changes little uses far less.
     public static func defaultBitRate(size: PixelSize, frameRate: Double) -> Int {
         let reference = 20e6 / (1920 * 1080 * 60.0.squareRoot())
         let rate = reference * Double(size.area) * max(1, frameRate).squareRoot()
         return Int(min(80e6, max(1e6, rate)).rounded())
     }
 
-    /// The rate with its least and greatest values: a rate control needs some sense in its figures.
+    /// The frame rate clamped to 1…1000, for rate control.
     var boundedFrameRate: Double { frameRate.isFinite ? min(1000, max(1, frameRate)) : 60 }
 
     var boundedBitRate: Int { Self.bounded(bitRate) }

@@ -5,20 +5,20 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Which encoder suits this machine, found out by having each code a few pictures.
+/// Chooses the encoder for this machine by having each code a few pictures.
 ///
-/// Where there is no device, nothing is tried: libx264 it is, at once.
+/// Without a device nothing is tried, and libx264 is chosen at once.
 struct EncoderTrial: Sendable {
-    /// The encoders of devices that are there, best first.
+    /// The encoders of existing devices, best first.
     var candidates: @Sendable () -> [String]
-    /// What a picture takes with this encoder; nil for one that doesn't open, fails, or delays its frames.
+    /// The time that a picture takes with this encoder; nil if it doesn't open, fails, or delays frames.
     var measure: @Sendable (_ name: String, _ settings: EncoderSettings) -> Duration?
-    /// The longest that an answer may take. A driver that loads more slowly than this is left to itself.
-    var patience = Duration.milliseconds(500)
+    /// The longest wait for a result. A driver that takes longer to load isn't used.
+    var timeout = Duration.milliseconds(500)
 
-    /// Each candidate may code for so long; opening it comes on top, and cannot be cut short.
+    /// How long each candidate may code. Opening it comes on top, and can't be interrupted.
     private static let codingTime = Duration.milliseconds(40)
-    /// A keyframe, and then as many pictures as fit in the time.
+    /// The least and most pictures that are coded, the keyframe included.
     private static let leastPictures = 4
     private static let mostPictures = 9
 
@@ -26,22 +26,23 @@ struct EncoderTrial: Sendable {
         candidates: { devices(exists: isDevice, renderNodes: RenderDevices.paths()) },
         measure: { name, settings in time(name, settings) })
 
-    /// The quickest encoder for `settings`; libx264 where none is clearly quicker.
+    /// The fastest encoder for `settings`; libx264 unless another is clearly faster.
     func choose(for settings: EncoderSettings) -> String {
         let candidates = self.candidates()
         guard !candidates.isEmpty else { return OpenedEncoder.standardName }
         let verdict = Verdict()
         let measure = self.measure
-        // Its own thread: a driver that hangs must not hold up the host.
+        // On its own thread, so that a driver that hangs can't block the host.
         _ = StageThread("beam-trial") {
             let times = ([OpenedEncoder.standardName] + candidates).map { ($0, measure($0, settings)) }
             verdict.set(Self.best(times))
         }
-        return verdict.wait(patience) ?? OpenedEncoder.standardName
+        return verdict.wait(timeout) ?? OpenedEncoder.standardName
     }
 
-    /// The name with the least time. The first one, libx264, has to be beaten by a tenth: its picture is better at the same
-    /// rate, and it follows the rate at once. Where it fails, which it shouldn't, the others are compared among themselves.
+    /// The fastest encoder's name. libx264, the first, is replaced only if another is faster by more than a tenth,
+    /// because its picture is better at the same rate and it follows a new rate at once. If libx264 fails, the others
+    /// are compared among themselves.
     static func best(_ times: [(name: String, time: Duration?)]) -> String? {
         guard let standard = times.first else { return nil }
         let quickest = times.dropFirst()
@@ -52,7 +53,7 @@ struct EncoderTrial: Sendable {
         return quickest.1 * 10 < time * 9 ? quickest.0 : standard.name
     }
 
-    /// NVENC where NVIDIA's driver shows itself, VA-API where there are render nodes, each as far as libavcodec has it.
+    /// NVENC if NVIDIA's driver is loaded, VA-API if there are render nodes; each only if libavcodec has it.
     static func devices(exists: (String) -> Bool, renderNodes: [String]) -> [String] {
         var names: [String] = []
         if exists("/dev/nvidiactl") || exists("/dev/dxg") { names.append("h264_nvenc") }
@@ -65,7 +66,7 @@ struct EncoderTrial: Sendable {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFCHR
     }
 
-    /// The median time of a picture behind the keyframe, all that belongs to it included.
+    /// The median time to encode a picture after the keyframe, conversion and upload included.
     static func time(_ name: String, _ settings: EncoderSettings) -> Duration? {
         var named = settings
         named.name = name
@@ -84,7 +85,7 @@ struct EncoderTrial: Sendable {
         return times.sorted()[times.count / 2]
     }
 
-    /// What the trial's thread finds, for the one that waits.
+    /// The trial's result, and the wait for it.
     private final class Verdict: Sendable {
         private let name = Mutex<String?>(nil)
         private let semaphore = DispatchSemaphore(value: 0)
@@ -94,9 +95,9 @@ struct EncoderTrial: Sendable {
             semaphore.signal()
         }
 
-        /// Nil when it doesn't come in time.
-        func wait(_ patience: Duration) -> String? {
-            guard semaphore.wait(timeout: .now() + .nanoseconds(Int(patience.inNanoseconds))) == .success else {
+        /// Nil after the timeout.
+        func wait(_ timeout: Duration) -> String? {
+            guard semaphore.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds))) == .success else {
                 return nil
             }
             return name.withLock { $0 }
@@ -104,11 +105,11 @@ struct EncoderTrial: Sendable {
     }
 }
 
-/// Pictures to try encoders with: coarse texture that scrolls, in one memory.
+/// Pictures to try encoders with: a scrolling coarse texture, in one buffer.
 private struct TrialScene {
     private let size: PixelSize
     private let tall: PixelBuffer
-    /// Rows from picture to picture; even, for the chroma's sake.
+    /// Rows that each picture scrolls; even, because of the chroma.
     private static let step = 4
     private static let most = 16
 
@@ -118,7 +119,7 @@ private struct TrialScene {
             format: .i420, size: PixelSize(width: size.width, height: size.height + Self.step * Self.most))
         for plane in 0..<3 {
             let (rowBytes, rows) = tall.format.plane(plane, of: tall.size)
-            // Blocks of a few pixels in many greys, as text and icons have; chroma of one colour.
+            // Luma: blocks of a few pixels in many greys, like text and icons. Chroma: constant.
             var random: UInt32 = 1
             let line = (0..<rowBytes).map { column -> UInt8 in
                 if column % 5 == 0 { random = random &* 1_664_525 &+ 1_013_904_223 }
@@ -127,7 +128,7 @@ private struct TrialScene {
             line.withUnsafeBytes { line in
                 guard let base = line.baseAddress else { return }
                 for row in 0..<rows {
-                    // The same line, shifted differently in each eight rows.
+                    // The same line, shifted differently every eight rows.
                     let shift = (row / 8 * 37) % rowBytes
                     let target = tall.planes[plane].base + row * tall.planes[plane].stride
                     target.copyMemory(from: base + shift, byteCount: rowBytes - shift)

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// 4:2:0 codes even sizes only; this makes a picture of an odd one even. Used by one thread.
+/// Pads pictures of odd size to even ones, which 4:2:0 requires. Used by one thread.
 final class EvenPictures {
     private let size: PixelSize
     private let coded: PixelSize
@@ -11,8 +11,8 @@ final class EvenPictures {
         coded = size.codedSize
     }
 
-    /// `source` itself, an i420 picture of the size given at the start, where that is even; else a copy with the last column
-    /// and row once more, so that the coded edge looks like its neighbour. 4:2:0's chroma has those places already.
+    /// `source`, an i420 picture of the given size, if that is even; else a copy with the last column and row repeated,
+    /// so that the coded edge looks like its neighbour. The chroma planes have the even size already.
     func even(_ source: PixelBuffer) -> PixelBuffer {
         guard size != coded else { return source }
         let copy = pool.buffer(format: .i420, size: coded)
@@ -39,6 +39,6 @@ final class EvenPictures {
 }
 
 extension PixelSize {
-    /// What 4:2:0 codes this size as: the next even one.
+    /// The size that 4:2:0 codes: the next even one.
     var codedSize: PixelSize { PixelSize(width: (width + 1) & ~1, height: (height + 1) & ~1) }
 }

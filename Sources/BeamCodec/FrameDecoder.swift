@@ -1,27 +1,28 @@
 import BeamLibAV
 import CAVCodec
 
-/// An open decoder: coded frames in, their samples in main memory out. Used by one thread.
+/// An open decoder: coded frames in, samples in main memory out. Used by one thread.
 protocol FrameDecoder: AnyObject {
-    /// What it is called: `software`, `vaapi:/dev/dri/renderD128`.
+    /// Its name: `software`, `vaapi:/dev/dri/renderD128`.
     var name: String { get }
-    /// Decodes the packet into `frame`, in main memory. False when the stream asks for a delay.
+    /// Decodes the packet into `frame`, in main memory. Returns false if the stream requires a delay.
     func decode(_ packet: PacketHandle, into frame: FrameHandle) throws(FrameDecoderError) -> Bool
-    /// Forgets everything: a keyframe comes next.
+    /// Resets the decoder: a keyframe comes next.
     func flush()
 }
 
 /// Why a frame could not be decoded.
 enum FrameDecoderError: Error {
-    /// Because of the frame.
+    /// The frame is the reason.
     case damaged(reason: String)
-    /// Because of the device: another decoder may be able to.
+    /// The device is the reason: another decoder may succeed.
     case deviceFailed(reason: String)
 }
 
 /// libavcodec's H.264 decoder, open, on the processor or on a device.
 final class OpenedDecoder {
     let context: CodecHandle
+    /// The most pictures that a stream may delay.
     private static let mostHeldBack: CInt = 4
 
     /// - Throws: `decoderDoesNotStart`.
@@ -38,7 +39,7 @@ final class OpenedDecoder {
         fields.pointee.thread_count = CInt(threads)
         fields.pointee.thread_type = FF_THREAD_SLICE
         fields.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
-        // Damage is an error, not something to paint over.
+        // Damage is an error: no concealment.
         fields.pointee.err_recognition = AV_EF_EXPLODE | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_CRCCHECK
         fields.pointee.max_pixels = LibAV.mostPixels
         device?.install(in: fields)
@@ -50,7 +51,8 @@ final class OpenedDecoder {
     func decode(_ packet: PacketHandle, into frame: FrameHandle) throws(FrameDecoderError) -> Bool {
         let sent = avcodec_send_packet(context.pointer, packet.pointer)
         guard sent >= 0 else { throw Self.error(sent) }
-        // A stream may come to hold more pictures back than its parameter sets say; each of them is held in memory.
+        // libavcodec can raise the stream's delay above what its parameter sets say, and holds each delayed picture in
+        // memory.
         guard context.pointer.pointee.has_b_frames <= Self.mostHeldBack else {
             throw .damaged(reason: "it holds too many pictures back")
         }
@@ -69,11 +71,11 @@ final class OpenedDecoder {
 
     func flush() {
         avcodec_flush_buffers(context.pointer)
-        // libavcodec only ever raises the delay that a stream asked for, and keeps it for the next one.
+        // libavcodec never lowers the delay by itself, and would keep it for the next stream.
         context.pointer.pointee.has_b_frames = 0
     }
 
-    /// Whoever decodes on the processor alone never sees the second kind: its errors are all the stream's.
+    /// `SoftwareDecoder` turns the second kind into the first: on the processor all errors are the stream's.
     private static func error(_ code: CInt) -> FrameDecoderError {
         code == beam_averror_invaliddata
             ? .damaged(reason: LibAV.message(code)) : .deviceFailed(reason: LibAV.message(code))

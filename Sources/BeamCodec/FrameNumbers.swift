@@ -1,25 +1,25 @@
 import BeamMedia
 
-/// Follows `frame_num` from picture to picture (H.264 clause 7.4.3), because libavcodec builds on whatever it has when a frame is
-/// missing, and says nothing.
+/// Checks `frame_num` from picture to picture (H.264 clause 7.4.3), because libavcodec decodes a frame whose reference
+/// is missing without an error.
 ///
-/// Looks only at what it needs, and lets pass what it doesn't understand: the decoder itself judges that.
+/// Reads only what it needs, and accepts what it can't read: the decoder judges that.
 struct FrameNumbers {
-    /// What a sequence parameter set says of frame numbers.
+    /// The fields of a sequence parameter set that `frame_num` depends on.
     private struct Sequence {
         var bits: Int
         var isColourPlaneSeparate: Bool
     }
 
     private var sequences: [UInt32: Sequence] = [:]
-    /// Which sequence parameter set each picture parameter set belongs to.
+    /// Picture parameter set ID to sequence parameter set ID.
     private var pictures: [UInt32: UInt32] = [:]
-    /// The number of the last picture that others may refer to.
+    /// The `frame_num` of the last reference picture.
     private var lastReference: UInt32?
 
     mutating func reset() { lastReference = nil }
 
-    /// Takes a keyframe's parameter sets in.
+    /// Takes a keyframe's parameter sets.
     mutating func take(_ sets: ParameterSets) {
         for set in sets.sps {
             guard let (id, sequence) = Self.sequence(set) else { continue }
@@ -34,7 +34,7 @@ struct FrameNumbers {
         }
     }
 
-    /// Whether the picture that the NAL unit `slice` begins follows the one before without a gap.
+    /// Whether the picture that begins with the NAL unit `slice` follows the last one without a gap.
     mutating func follows(_ slice: ArraySlice<UInt8>) -> Bool {
         guard let header = slice.first else { return true }
         var bits = BitReader(slice.dropFirst().prefix(32))
@@ -52,17 +52,17 @@ struct FrameNumbers {
         return number == last || number == (last + 1) & ((1 << UInt32(sequence.bits)) - 1)
     }
 
-    /// Nil for a set whose numbers may have gaps or count fields, and for one that cannot be read.
+    /// Nil for a set that allows gaps or fields, and for one that can't be read.
     private static func sequence(_ set: [UInt8]) -> (UInt32, Sequence)? {
         guard set.count > 4 else { return nil }
         var bits = BitReader(set.dropFirst(4))
         guard let id = bits.unsigned(), id < 32 else { return nil }
         var isColourPlaneSeparate = false
-        // The profiles with more than 4:2:0 of 8 bits say so here (clause 7.3.2.1.1).
+        // Profiles beyond 8-bit 4:2:0 have these fields (clause 7.3.2.1.1).
         if SequenceParameterSet.highProfiles.contains(set[1]) {
             guard let chroma = bits.unsigned() else { return nil }
             if chroma == 3 { isColourPlaneSeparate = bits.bits(1) == 1 }
-            // Scaling matrices would have to be read through; no screen encoder sends them.
+            // Scaling matrices aren't parsed: no screen encoder sends them.
             guard bits.unsigned() != nil, bits.unsigned() != nil, bits.bits(1) != nil, bits.bits(1) == 0 else {
                 return nil
             }

@@ -3,10 +3,11 @@ import BeamMedia
 import BeamPixels
 import CAVCodec
 
-/// H.264 on a device, through VA-API. Its pictures are fetched into main memory, which is used again and again.
+/// H.264 on a device, through VA-API. Pictures are copied into main memory, which is reused.
 ///
-/// A device conceals damage inside a slice and does not tell, as libavcodec's slice threads do: it is for streams whose frames arrive
-/// whole or not at all. Missing frames, units cut short and broken headers are noticed as everywhere.
+/// A device conceals damage inside a slice without reporting it, as do libavcodec's slice threads: use it for streams
+/// whose frames arrive complete or not at all. Missing frames, truncated units and broken headers are detected as with
+/// any decoder.
 final class HardwareDecoder: FrameDecoder {
     let name: String
     private let device: HardwareDevice
@@ -55,7 +56,7 @@ final class HardwareDecoder: FrameDecoder {
     func decode(_ packet: PacketHandle, into frame: FrameHandle) throws(FrameDecoderError) -> Bool {
         av_frame_unref(decoded.pointer)
         guard try opened.decode(packet, into: decoded) else { return false }
-        // As soon as the picture has been fetched, its place on the device is free again.
+        // Frees the picture's surface on the device once it has been copied.
         defer { av_frame_unref(decoded.pointer) }
         guard AVPixelFormat(decoded.pointer.pointee.format) == AV_PIX_FMT_VAAPI else {
             throw .deviceFailed(reason: "\(device.path) does not decode this kind of H.264")
@@ -82,11 +83,11 @@ final class HardwareDecoder: FrameDecoder {
     }
 }
 
-/// Pictures from a device's memory (NV12) as i420 in main memory. Luma is copied once, to where it stays.
+/// Copies pictures from a device's memory (NV12) to i420 in main memory. Luma is copied once.
 final class PictureDownload {
     private let staging: FrameHandle
     private let pool = PixelBufferPool()
-    /// Interleaved chroma, on its way.
+    /// Scratch memory for the interleaved chroma.
     private var chroma: PixelBuffer?
 
     /// Nil when there is no memory.
@@ -95,7 +96,7 @@ final class PictureDownload {
         self.staging = staging
     }
 
-    /// `surface`'s picture in `frame`, with what is known of its samples.
+    /// Copies `surface`'s picture to `frame`, with its colour description.
     func fetch(_ surface: FrameHandle, into frame: FrameHandle) throws(FrameDecoderError) {
         let fields = surface.pointer.pointee
         guard fields.crop_left == 0, fields.crop_top == 0 else {
@@ -122,14 +123,15 @@ final class PictureDownload {
         frame.pointer.pointee.color_range = fields.color_range
     }
 
-    /// From the device, or where the frame is in main memory already (in tests) from there.
+    /// Copies from the device, or in tests from a frame in main memory.
     private static func transfer(_ surface: FrameHandle, into frame: FrameHandle) -> CInt {
         surface.pointer.pointee.hw_frames_ctx != nil
             ? av_hwframe_transfer_data(frame.pointer, surface.pointer, 0)
             : av_frame_copy(frame.pointer, surface.pointer)
     }
 
-    /// Room for ⌈width/2⌉ pairs in ⌈height/2⌉ rows. (Its own format doesn't matter: 4 bytes a pixel hold two pairs.)
+    /// Room for ⌈width/2⌉ chroma pairs in ⌈height/2⌉ rows. Only the number of bytes matters: one bgrx pixel holds two
+    /// pairs.
     private func interleavedChroma(for size: PixelSize) -> PixelBuffer {
         let room = PixelSize(width: ((size.width + 1) / 2 + 1) / 2, height: (size.height + 1) / 2)
         if let chroma, chroma.size == room { return chroma }

@@ -3,7 +3,7 @@ import BeamMedia
 import CAVCodec
 import Foundation
 
-/// The one owner of an open VA-API device.
+/// Owns an open VA-API device.
 final class HardwareDevice {
     let path: String
     let reference: UnsafeMutablePointer<AVBufferRef>
@@ -16,7 +16,7 @@ final class HardwareDevice {
     init(path: String) throws(Failure) {
         _ = LibAV.quietened
         try Self.check(path)
-        // A path is a path: by itself libavutil would go on and take it for the name of an X display.
+        // Without this libavutil would also try the path as the name of an X display.
         let options = Options(["connection_type": "drm"])
         var device: UnsafeMutablePointer<AVBufferRef>?
         let result = av_hwdevice_ctx_create(&device, AV_HWDEVICE_TYPE_VAAPI, path, options.dictionary, 0)
@@ -33,7 +33,8 @@ final class HardwareDevice {
         av_buffer_unref(&reference)
     }
 
-    /// Has `context`, which isn't open yet, decode here. What the device cannot decode comes from the processor.
+    /// Makes `context`, which isn't open yet, decode on this device. What the device can't decode is decoded by the
+    /// processor.
     func install(in context: UnsafeMutablePointer<AVCodecContext>) {
         context.pointee.hw_device_ctx = av_buffer_ref(reference)
         context.pointee.get_format = { context, formats in
@@ -46,7 +47,7 @@ final class HardwareDevice {
         }
     }
 
-    /// In words of our own what a library would call an unknown error.
+    /// Checks the path first, because libavutil would only report an unknown error.
     private static func check(_ path: String) throws(Failure) {
         var status = stat()
         guard stat(path, &status) == 0 else {

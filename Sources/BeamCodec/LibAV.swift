@@ -3,10 +3,10 @@ import BeamMedia
 import CAVCodec
 
 extension LibAV {
-    /// The largest side of a picture, in pixels, that is encoded or decoded.
+    /// The longest side of a picture in pixels, for encoding and decoding.
     static let longestSide = 8192
 
-    /// The most pixels of a coded picture: H.264's highest level (6.2, table A-1) allows 139,264 macroblocks.
+    /// The most pixels of a coded picture: the 139,264 macroblocks of H.264's highest level (6.2, table A-1).
     static let mostPixels: Int64 = 139_264 * 256
 
     static func isSupported(_ size: PixelSize) -> Bool {
@@ -14,15 +14,15 @@ extension LibAV {
             && Int64(size.area) <= mostPixels
     }
 
-    /// Threads that share the slices of one frame: more than four save nothing at the sizes of screens.
+    /// Threads for the slices of one frame. More than four save nothing at screen sizes.
     static let sliceThreads = CInt(max(1, min(4, av_cpu_count())))
 }
 
 extension FrameHandle {
-    /// Lends `buffer`'s memory to this frame, without copying, as `format` of `size` samples. The frame, and any reference
-    /// that a library takes to it, keeps the buffer alive.
+    /// Makes this frame refer to `buffer`'s memory, without a copy, as `format` of `size` samples. The frame, and any
+    /// reference that a library takes to it, retains the buffer.
     ///
-    /// `planes` stand in for the buffer's own where given.
+    /// `planes` replace the buffer's own if given.
     func lend(_ buffer: PixelBuffer, format: AVPixelFormat, size: PixelSize, planes: [Plane]? = nil) -> Bool {
         av_frame_unref(pointer)
         let planes = planes ?? buffer.planes
@@ -56,7 +56,7 @@ extension FrameHandle {
     }
 }
 
-/// Options by name for a library call, freed at the end of the scope.
+/// Options for a library call, freed at the end of the scope.
 struct Options: ~Copyable {
     var dictionary: OpaquePointer?
 
@@ -79,7 +79,7 @@ extension ColourDescription {
         }
     }
 
-    /// swscale's number for the matrix's coefficients.
+    /// swscale's constant for the matrix.
     var swsSpace: CInt {
         switch matrix {
         case .bt709: SWS_CS_ITU709

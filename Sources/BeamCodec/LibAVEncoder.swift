@@ -2,30 +2,30 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// Any of libavcodec's H.264 encoders, with its own rate control.
+/// One of libavcodec's H.264 encoders, with its own rate control.
 final class LibAVEncoder: EncoderBackend {
     let name: String
     private let size: PixelSize
     private var settings: EncoderSettings
-    private var buffer = RateRegime.generous
-    private let follows: Bool
+    private var buffer = RateRegime.optionBound
+    private let followsRate: Bool
     private var opened: OpenedEncoder
     private var openedTime: MediaTime?
     private var feeder: EncoderFeeder
     private let packet: PacketHandle
     private var parameterSets: ParameterSets?
-    /// What was sent in and hasn't come out yet, oldest first.
+    /// Pictures that were sent to the encoder and haven't been returned as frames, oldest first.
     private var pending: [(timestamp: Int64, time: MediaTime)] = []
     private var finished: [EncodedFrame] = []
     private var origin: MediaTime?
     private var lastTimestamp: Int64 = -1
 
-    /// `follows`: whether it takes another rate while it runs; nil where that is known by its name.
-    init(_ settings: EncoderSettings, follows: Bool? = nil) throws(CodecError) {
+    /// `followsRate`: whether the encoder accepts a new rate while open; nil: known by its name.
+    init(_ settings: EncoderSettings, followsRate: Bool? = nil) throws(CodecError) {
         let opened = try OpenedEncoder(settings)
         self.opened = opened
         self.settings = settings
-        self.follows = follows ?? Self.following.contains(opened.name)
+        self.followsRate = followsRate ?? Self.rateFollowers.contains(opened.name)
         name = opened.name
         size = settings.size
         guard let packet = PacketHandle(), let feeder = EncoderFeeder(opened, size: settings.size) else {
@@ -38,28 +38,29 @@ final class LibAVEncoder: EncoderBackend {
 
     func setRate(_ bitRate: Int, isPathBound: Bool) {
         settings.bitRate = bitRate
-        buffer = isPathBound ? .pathBound : .generous
-        if follows { opened.setRate(bitRate, buffer) }
+        buffer = isPathBound ? .pathBound : .optionBound
+        if followsRate { opened.setRate(bitRate, buffer) }
     }
 
-    /// Those that take another rate while they run.
-    private static let following: Set = ["libx264", "h264_nvenc"]
-    /// A rate that is wrong by so much, either way, is worth a keyframe where that is what it takes; not again before so long.
-    private static let (mostExcess, mostWaste) = (1.25, 2.0)
-    private static let patience = (excess: Duration.seconds(1), waste: Duration.seconds(4))
+    /// The encoders that accept a new rate while open.
+    private static let rateFollowers: Set = ["libx264", "h264_nvenc"]
+    /// An encoder that doesn't is reopened, with a keyframe, when its rate is too high or too low by these factors, and
+    /// has been open for at least these times.
+    private static let (mostOvershoot, mostUndershoot) = (1.25, 2.0)
+    private static let reopeningDelay = (overshoot: Duration.seconds(1), undershoot: Duration.seconds(4))
 
-    /// Whether the encoder has to be opened anew for the rate that is wanted, at a time when a keyframe comes or not.
+    /// Whether the encoder has to be reopened for the present rate. `keyframe`: one is due anyway.
     private func isOutdated(at time: MediaTime, keyframe: Bool) -> Bool {
-        guard !follows, opened.rate != (settings.boundedBitRate, buffer) else { return false }
+        guard !followsRate, opened.rate != (settings.boundedBitRate, buffer) else { return false }
         guard !keyframe else { return true }
         let (used, wanted) = (Double(opened.rate.bitRate), Double(settings.boundedBitRate))
         let age = time - (openedTime ?? time)
-        return used > wanted * Self.mostExcess && age >= Self.patience.excess
-            || used * Self.mostWaste < wanted && age >= Self.patience.waste
+        return used > wanted * Self.mostOvershoot && age >= Self.reopeningDelay.overshoot
+            || used * Self.mostUndershoot < wanted && age >= Self.reopeningDelay.undershoot
     }
 
     private func reopen() throws(CodecError) {
-        // Frames that it still holds back would refer to a stream that has ended.
+        // Delayed frames of the old encoder are dropped: they would refer to the old stream.
         opened = try OpenedEncoder(settings, buffer)
         guard let feeder = EncoderFeeder(opened, size: size) else {
             throw .encodingFailed(reason: "there is not enough memory")
@@ -82,15 +83,15 @@ final class LibAVEncoder: EncoderBackend {
         origin = origin ?? picture.time
         pending.append((timestamp, picture.time))
         try send(frame)
-        // The reference to the picture's memory has gone over to the encoder, if it still needs one.
-        feeder.letGo()
+        // The encoder has its own reference to the picture's memory if it needs one.
+        feeder.releasePicture()
         while try receive() {}
         return finished.isEmpty ? nil : finished.removeFirst()
     }
 
     private func send(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) {
         var result = avcodec_send_frame(opened.context.pointer, frame)
-        // An encoder that is full wants its output fetched first.
+        // EAGAIN: the encoder's output has to be fetched first.
         while result == beam_averror_eagain {
             guard try receive() else { break }
             result = avcodec_send_frame(opened.context.pointer, frame)
@@ -98,7 +99,7 @@ final class LibAVEncoder: EncoderBackend {
         guard result >= 0 else { throw .encodingFailed(reason: LibAV.message(result)) }
     }
 
-    /// Fetches one coded frame into `finished`; false when there is none yet.
+    /// Fetches one coded frame into `finished`; false if there is none yet.
     private func receive() throws(CodecError) -> Bool {
         let result = avcodec_receive_packet(opened.context.pointer, packet.pointer)
         if result == beam_averror_eagain || result == beam_averror_eof { return false }
@@ -120,7 +121,8 @@ final class LibAVEncoder: EncoderBackend {
         return true
     }
 
-    /// The picture's time that went in with `timestamp`; older ones are forgotten (an encoder may drop frames).
+    /// Removes and returns the time of the picture with `timestamp`. Older entries are dropped, because an encoder may
+    /// drop frames.
     private func takeTime(of timestamp: Int64) -> MediaTime {
         let index = pending.firstIndex { $0.timestamp == timestamp } ?? pending.startIndex
         guard index < pending.endIndex else { return origin ?? .zero }
@@ -128,7 +130,7 @@ final class LibAVEncoder: EncoderBackend {
         return pending[index].time
     }
 
-    /// 90 kHz since the first picture, always growing.
+    /// A timestamp in units of 1/90,000 s since the first picture, strictly increasing.
     private func nextTimestamp(_ time: MediaTime) -> Int64 {
         let nanoseconds = max(0, (time - (origin ?? time)).inNanoseconds)
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
@@ -138,10 +140,10 @@ final class LibAVEncoder: EncoderBackend {
 }
 
 extension ParameterSets {
-    /// The same sets, saying Main profile where they say Constrained Baseline.
+    /// The same sets, with Main profile in place of Constrained Baseline.
     ///
-    /// A Baseline stream whose `constraint_set1_flag` is set conforms to the Main profile as it is (H.264 clause A.2.1); the wire
-    /// promises Main, and some decoders look at nothing but this byte. Both profiles' sets have the same syntax.
+    /// A Baseline stream with `constraint_set1_flag` conforms to Main (H.264 clause A.2.1). The protocol promises Main,
+    /// and some decoders look only at this byte. Both profiles' sets have the same syntax.
     var inMainProfile: ParameterSets {
         let (baseline, main, constraintSet1): (UInt8, UInt8, UInt8) = (66, 77, 0x40)
         return ParameterSets(

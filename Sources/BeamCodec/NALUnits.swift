@@ -1,10 +1,10 @@
 import BeamMedia
 import Glibc
 
-/// H.264's NAL units (ITU-T H.264 clause 7.3.1) in their two framings: Annex B, start codes before each, and AVCC
-/// (ISO/IEC 14496-15), a 4-byte big-endian length before each.
+/// H.264's NAL units (ITU-T H.264 clause 7.3.1) in two framings: Annex B, with a start code before each, and AVCC
+/// (ISO/IEC 14496-15), with a 4-byte big-endian length before each.
 enum NALUnits {
-    /// `nal_unit_type` (table 7-1), as far as it matters here.
+    /// The values of `nal_unit_type` (table 7-1) that are used here.
     enum Kind: UInt8 {
         case slice = 1
         case partitionA = 2
@@ -16,25 +16,25 @@ enum NALUnits {
 
         init?(header: UInt8) { self.init(rawValue: header & 0x1f) }
 
-        /// Whether the unit holds a part of the picture itself.
+        /// Whether the unit is a slice or a data partition.
         var isPicture: Bool { rawValue <= 5 }
     }
 
-    /// The places of the NAL units in an Annex B byte stream, without start codes and trailing zeros.
+    /// The ranges of the NAL units in an Annex B byte stream, without start codes and trailing zeros.
     static func annexB(_ bytes: UnsafeBufferPointer<UInt8>) -> [Range<Int>] {
         var units: [Range<Int>] = []
         var start: Int?
         let count = bytes.count
         func close(at end: Int) {
             guard let first = start else { return }
-            // A NAL unit never ends in a zero byte (clause 7.4.1); what stands there belongs to the framing.
+            // A NAL unit never ends in a zero byte (clause 7.4.1): zeros here belong to the framing.
             var end = end
             while end > first, bytes[end - 1] == 0 { end -= 1 }
             if end > first { units.append(first..<end) }
         }
         var index = 0
         while index + 2 < count {
-            // Only where the third byte is 0 or 1 can a start code begin at one of these three.
+            // A start code can begin at one of these three bytes only if the third is 0 or 1.
             let third = bytes[index + 2]
             if third > 1 {
                 index += 3
@@ -50,8 +50,8 @@ enum NALUnits {
         return units
     }
 
-    /// An encoder's output, sorted: the picture's own units in AVCC form, and the parameter sets apart. Delimiters, filler and
-    /// supplemental information are left out.
+    /// An encoder's output: the slices in AVCC form, and the parameter sets. Delimiters, filler and supplemental
+    /// information are dropped.
     struct Sorted {
         var avcc: [UInt8] = []
         var parameterSets = ParameterSets(sps: [], pps: [])
@@ -76,12 +76,12 @@ enum NALUnits {
         return result
     }
 
-    /// The first NAL unit with a part of the picture, in bytes whose framing is sound.
+    /// The first slice or data partition, in bytes whose framing is valid.
     static func firstPicture(avcc bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         avcc(bytes).first { unit in unit.first.map { Kind(header: $0)?.isPicture == true } ?? false }
     }
 
-    /// The NAL units of an access unit in AVCC form; the last one as far as it is there.
+    /// The NAL units of an access unit in AVCC form; the last one may be cut short.
     static func avcc(_ bytes: ArraySlice<UInt8>) -> some Sequence<ArraySlice<UInt8>> {
         sequence(state: bytes) { rest in
             let length = rest.withUnsafeBytes { bytes -> UInt32? in
@@ -110,7 +110,8 @@ enum NALUnits {
         payload.append(contentsOf: UnsafeBufferPointer(rebasing: unit[from...]))
     }
 
-    /// Appends a payload, which doesn't end in a zero byte, with the emulation prevention bytes that it needs (clause 7.4.1).
+    /// Appends a payload, which doesn't end in a zero byte, with emulation prevention bytes where necessary (clause
+    /// 7.4.1).
     static func append(payload: UnsafeBufferPointer<UInt8>, to unit: inout [UInt8]) {
         var (from, at) = (0, 0)
         while let zero = pairOfZeros(in: payload, from: at) {
@@ -126,11 +127,11 @@ enum NALUnits {
         unit.append(contentsOf: UnsafeBufferPointer(rebasing: payload[from...]))
     }
 
-    /// The place of the next two zero bytes that another byte follows.
+    /// The index of the next two zero bytes that are followed by another byte.
     private static func pairOfZeros(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
         guard let base = bytes.baseAddress else { return nil }
         var at = start
-        // Compressed bytes are hardly ever zero.
+        // memchr, because zeros are rare in compressed data.
         while at + 2 < bytes.count, let zero = memchr(base + at, 0, bytes.count - at) {
             let place = UnsafeRawPointer(zero) - UnsafeRawPointer(base)
             guard place + 2 < bytes.count else { return nil }
@@ -144,7 +145,8 @@ enum NALUnits {
         bytes.append(bigEndian: UInt32(truncatingIfNeeded: length))
     }
 
-    /// An `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15 clause 5.3.3.1) with 4-byte lengths; nil without usable sets.
+    /// An `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15 clause 5.3.3.1) with 4-byte lengths; nil if the sets are
+    /// unusable.
     static func configurationRecord(_ sets: ParameterSets) -> [UInt8]? {
         guard let first = sets.sps.first, first.count >= 4, !sets.pps.isEmpty, sets.sps.count < 32, sets.pps.count < 256
         else { return nil }

@@ -2,20 +2,20 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// An encoder of libavcodec, opened with the options that a screen stream needs.
+/// An encoder of libavcodec, opened with options for screen streams.
 final class OpenedEncoder {
     let name: String
     let context: CodecHandle
-    /// How the encoder takes its pictures: planar or semi-planar 4:2:0, in main memory or, after an upload, in the device's.
+    /// The encoder's input format: planar or semi-planar 4:2:0, in main memory or, after an upload, in the device's.
     let softwareFormat: AVPixelFormat
     let device: EncoderDevice?
-    /// What it was told last.
+    /// The rate set last.
     private(set) var rate: (bitRate: Int, regime: RateRegime)
 
-    /// The standard one, which is driven directly (`X264Encoder`) and not through libavcodec.
+    /// libx264, which is used directly (`X264Encoder`) and not through libavcodec.
     static let standardName = X264Encoder.standardName
 
-    convenience init(_ settings: EncoderSettings, _ regime: RateRegime = .generous) throws(CodecError) {
+    convenience init(_ settings: EncoderSettings, _ regime: RateRegime = .optionBound) throws(CodecError) {
         let name = settings.name ?? Self.standardName
         if let reason = LibAV.codecProblem {
             throw .encoderDoesNotStart(name: name, size: settings.size, reason: reason, working: [])
@@ -40,16 +40,16 @@ final class OpenedEncoder {
         let reason: String
     }
 
-    /// What goes into an encoder.
+    /// An encoder's input format.
     struct InputFormat {
         let software: AVPixelFormat
-        /// The device's format and kind, for an encoder that takes nothing from main memory.
+        /// The device's format and kind, for an encoder that doesn't take main memory.
         let hardware: (format: AVPixelFormat, kind: AVHWDeviceType)?
 
-        /// Nil for an encoder that takes no 8-bit 4:2:0 pictures.
+        /// Nil for an encoder without 8-bit 4:2:0 input.
         init?(_ codec: UnsafePointer<AVCodec>) {
             let formats = Self.formats(codec)
-            // An encoder that doesn't say (one that asks its device first) takes the usual one.
+            // An encoder that doesn't list its formats (one that asks its device first) gets the usual one.
             if formats.isEmpty || formats.contains(AV_PIX_FMT_YUV420P) {
                 (software, hardware) = (AV_PIX_FMT_YUV420P, nil)
             } else if formats.contains(AV_PIX_FMT_NV12) {
@@ -74,7 +74,7 @@ final class OpenedEncoder {
 
     init(
         _ codec: UnsafePointer<AVCodec>, name: String, format: InputFormat, _ settings: EncoderSettings,
-        _ regime: RateRegime = .generous
+        _ regime: RateRegime = .optionBound
     ) throws(Failure) {
         guard let context = CodecHandle(codec) else { throw Failure(reason: "there is not enough memory") }
         self.name = name
@@ -99,7 +99,7 @@ final class OpenedEncoder {
         guard result >= 0 else { throw Failure(reason: LibAV.message(result)) }
     }
 
-    /// What every encoder is told.
+    /// Sets what all encoders have in common.
     private static func describe(
         _ context: UnsafeMutablePointer<AVCodecContext>, coded: PixelSize, _ settings: EncoderSettings
     ) {
@@ -121,34 +121,34 @@ final class OpenedEncoder {
         context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
     }
 
-    /// Frames from one keyframe to the next where nobody asks for one: none for hours.
+    /// Frames between keyframes that nobody requests: hours.
     private static let longestGroup: CInt = 1 << 20
 
-    /// An encoder's own options, by the names that libavcodec gives them.
+    /// The options of particular encoders, by libavcodec's names.
     private static func options(_ name: String) -> Options {
         switch name {
         case "h264_nvenc":
             Options(["preset": "p2", "tune": "ull", "zerolatency": "1", "delay": "0", "forced-idr": "1"])
         case "h264_vaapi": Options(["async_depth": "1"])
         case "h264_qsv": Options(["async_depth": "1", "forced_idr": "1", "preset": "veryfast"])
-        // As slices that are there at once, like those of the same library on its own interface.
+        // The same as `X264Handle`: no delay.
         case "libx264": Options(["preset": "ultrafast", "tune": "zerolatency"])
         case "libopenh264": Options(["allow_skip_frames": "0"])
         default: Options([:])
         }
     }
 
-    /// Bounds the rate to `bitRate` bits a second: over half a second, room for a keyframe that is worth looking at, or, where
-    /// that is what the path carries, over the quarter of a second that a keyframe may take there.
+    /// Limits the rate to `bitRate` bits a second, averaged over half a second, so that a good keyframe fits; if the
+    /// path limits the rate, over the time that a keyframe may take there.
     func setRate(_ bitRate: Int, _ regime: RateRegime) {
         rate = (bitRate, regime)
         let fields = context.pointer
         fields.pointee.bit_rate = Int64(bitRate)
         fields.pointee.rc_max_rate = Int64(bitRate)
-        fields.pointee.rc_buffer_size = CInt(clamping: Int(Double(bitRate) * (regime == .generous ? 0.5 : 0.25)))
+        fields.pointee.rc_buffer_size = CInt(clamping: Int(Double(bitRate) * (regime == .optionBound ? 0.5 : 0.25)))
     }
 
-    /// The parameter sets that the encoder gives beside its frames, if it does.
+    /// The parameter sets from the encoder's extradata; nil if it has none.
     var headerParameterSets: ParameterSets? {
         guard let extradata = context.pointer.pointee.extradata, context.pointer.pointee.extradata_size > 0 else {
             return nil

@@ -2,9 +2,9 @@ import BeamLibAV
 import BeamMedia
 import Glibc
 
-/// Names and first steps of the files that are written.
+/// Names and creation of output files.
 enum OutputFile {
-    /// `path` for the first part, then `NAME-2.ending`, `NAME-3.ending` beside it.
+    /// The path of a part: `path` for the first, then `NAME-2.ending`, `NAME-3.ending` beside it.
     static func path(_ path: String, part: Int) -> String {
         guard part > 1 else { return path }
         let nameStart = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
@@ -12,17 +12,17 @@ enum OutputFile {
         return "\(path[..<dot])-\(part)\(path[dot...])"
     }
 
-    /// The ending behind the last dot of the name, in small letters.
+    /// The file name's ending, in lower case.
     static func ending(_ path: String) -> String {
         let name = path.split(separator: "/").last ?? ""
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return "" }
         return name[name.index(after: dot)...].lowercased()
     }
 
-    /// Makes a new file that only its owner can read, for it holds what was on a screen; never an existing one. A pipe that
-    /// somebody reads, or a device, is opened as it is.
+    /// Creates a file that only its owner can read, because it holds what was on a screen; never opens an existing
+    /// file. A pipe with a reader, or a device, is opened as it is.
     ///
-    /// - Returns: its file descriptor, the caller's to close.
+    /// - Returns: its file descriptor, which the caller closes.
     static func create(_ path: String) throws(CodecError) -> CInt {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 { return descriptor }
@@ -31,7 +31,7 @@ enum OutputFile {
         guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG, status.st_mode & S_IFMT != S_IFDIR else {
             throw .fileExists(path: path)
         }
-        // A pipe that nobody reads would keep the program waiting.
+        // Without O_NONBLOCK, opening a pipe without a reader would block.
         let existing = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
         guard existing >= 0 else {
             let reason = errno == ENXIO ? "nobody reads this pipe. Start its reader first" : systemMessage(errno)
@@ -41,7 +41,7 @@ enum OutputFile {
         return existing
     }
 
-    /// The system's words for an `errno`, as they go into a sentence.
+    /// The system's description of an `errno`, as part of a sentence.
     static func systemMessage(_ code: CInt) -> String {
         var text = [CChar](repeating: 0, count: 256)
         guard strerror_r(code, &text, text.count) == 0 else { return "error \(code)" }

@@ -3,14 +3,15 @@ import BeamMedia
 import BeamPixels
 import CAVCodec
 
-/// Brings any picture into the encoder's form: i420 or i444 of the coded size, BT.709 limited range. Used by one thread.
+/// Converts any picture to the encoder's input: i420 or i444 of the coded size, BT.709 limited range. Used by one
+/// thread.
 ///
-/// A picture that has that form already goes through untouched. An RGB picture of the right size is converted into a kept
-/// picture, and only where it is damaged; this relies on seeing each of a source's pictures, or one that stands for several
+/// A picture that has that form is passed through. An RGB picture of the right size is converted into a kept buffer,
+/// and only where it is damaged. That requires every picture of the source, or one that stands for several
 /// (`Picture.replacing`).
 public final class PictureConverter {
     private var kept: PixelBuffer?
-    /// What `kept` was converted from: damage says what to convert only for a picture of the same kind.
+    /// The source format of `kept`. Its damage is usable only for a picture of the same format.
     private var keptFormat: PixelFormat?
     private var scaler: PlaneScaler?
     private var source: FrameHandle?
@@ -18,13 +19,13 @@ public final class PictureConverter {
 
     private let format: PixelFormat
 
-    /// Makes pictures for an encoder of `chroma`.
+    /// Converts for an encoder of `chroma`.
     public init(_ chroma: ChromaFormat = .subsampled) { format = chroma.pixelFormat }
 
     /// Returns `picture` as i420 (i444 for full colour) at `size`, BT.709 limited.
     ///
-    /// As long as the caller (or an encoder that still reads) holds on to the picture returned, its memory is left alone: the next
-    /// conversion then is a whole one, into fresh memory. Let go of it after encoding, and memory and pixels are used again.
+    /// The kept buffer is reused only if nobody else holds the last result. So release it after encoding: otherwise the
+    /// next picture is converted as a whole into a new buffer.
     ///
     /// - Throws: `unsupportedSize` or `conversionFailed`.
     public func convert(_ picture: Picture, to size: PixelSize) throws(CodecError) -> Picture {
@@ -64,7 +65,7 @@ public final class PictureConverter {
         }
         let (buffer, _) = writableBuffer(size)
         keptFormat = nil
-        // The frames' references to the pictures end with this call.
+        // The frames refer to the pictures only during this call.
         defer {
             av_frame_unref(source.pointer)
             av_frame_unref(target.pointer)
@@ -76,7 +77,7 @@ public final class PictureConverter {
         return result(picture, buffer)
     }
 
-    /// The kept buffer, if nobody else holds it and it fits, else a fresh one in its place.
+    /// The kept buffer, if it has this size and nobody else holds it; else a new one in its place.
     private func writableBuffer(_ size: PixelSize) -> (buffer: PixelBuffer, isKept: Bool) {
         if isKnownUniquelyReferenced(&kept), let kept, kept.size == size { return (kept, true) }
         let fresh = PixelBuffer(format: format, size: size)
@@ -92,7 +93,7 @@ public final class PictureConverter {
 }
 
 extension PixelFormat {
-    /// libavutil's name of the format.
+    /// libavutil's constant for the format.
     var libAVFormat: AVPixelFormat {
         switch self {
         case .bgrx: AV_PIX_FMT_BGR0

@@ -3,10 +3,10 @@ import BeamMedia
 import CAVCodec
 import CLateLibraries
 
-/// swscale between two formats, sizes and meanings of samples. Used by one thread at a time; shares each picture among some
-/// threads of its own where that pays.
+/// swscale between two formats, sizes and colour descriptions. Used by one thread at a time; divides large pictures
+/// among threads of its own.
 final class PlaneScaler {
-    /// One end: how the samples lie, and what they mean.
+    /// Format, size and colour description of the source or the destination.
     struct End: Equatable {
         var format: AVPixelFormat
         var size: PixelSize
@@ -18,7 +18,7 @@ final class PlaneScaler {
     let to: End
     private let context: OpaquePointer
 
-    /// Nil when swscale cannot convert between the two.
+    /// Nil if swscale can't convert between the two.
     init?(from: End, to: End) {
         _ = LibAV.quietened
         guard beam_load_libswscale() == nil, let context = sws_alloc_context() else { return nil }
@@ -35,10 +35,10 @@ final class PlaneScaler {
         set("dst_format", Int(to.format.rawValue))
         set("src_range", from.colour.isFullRange ? 1 : 0)
         set("dst_range", to.colour.isFullRange ? 1 : 0)
-        // Averaging keeps thin lines when shrinking, where interpolation would skip pixels.
+        // Averaging keeps thin lines when the picture shrinks; interpolation would skip pixels.
         let shrinks = to.size.width < from.size.width || to.size.height < from.size.height
         set("sws_flags", Int((shrinks ? SWS_AREA : SWS_BICUBIC) | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INP))
-        // Chroma in the centre of its 2 × 2 pixels (128 is half a luma sample), as everywhere in BeamRoom.
+        // Chroma is in the centre of its 2 × 2 pixels (128 is half a luma sample), as everywhere in BeamRoom.
         for (end, format) in [("src", from.format), ("dst", to.format)] {
             let isSubsampled = Self.isSubsampled(format)
             set("\(end)_h_chr_pos", isSubsampled.horizontally ? 128 : 0)
@@ -59,7 +59,7 @@ final class PlaneScaler {
         return (descriptor.pointee.log2_chroma_w > 0, descriptor.pointee.log2_chroma_h > 0)
     }
 
-    /// Both frames hold reference-counted memory of their end's format and size.
+    /// Both frames must have reference-counted memory of their end's format and size.
     func scale(_ source: FrameHandle, into destination: FrameHandle) throws(CodecError) {
         let result = sws_scale_frame(context, destination.pointer, source.pointer)
         guard result >= 0 else { throw .conversionFailed(reason: LibAV.message(result)) }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Where the system shows its graphics devices.
+/// The system's graphics devices.
 enum RenderDevices {
-    /// What every system calls it.
+    /// The directory of the devices.
     static let standardDirectory = "/dev/dri"
 
     /// The render nodes in `directory`, lowest number first: `renderD128`, `renderD129`, …
@@ -15,7 +15,7 @@ enum RenderDevices {
         return numbered.sorted { ($0.number, $0.name) < ($1.number, $1.name) }.map { "\(directory)/\($0.name)" }
     }
 
-    /// Each decoder that opens here, by the words of a command line. Opens each.
+    /// The decoders that open on this machine, by their command-line names. Opens each one.
     static func workingDecoders() -> [String] {
         [SoftwareDecoder.standardName]
             + paths().filter { (try? HardwareDevice(path: $0)) != nil }.map { HardwareDecoder.name(path: $0) }

@@ -1,39 +1,39 @@
 import BeamMedia
 
-/// What a sequence parameter set (H.264 clause 7.3.2.1.1) says of the memory that its pictures take to decode.
+/// The fields of a sequence parameter set (H.264 clause 7.3.2.1.1) that determine the memory for decoding.
 ///
-/// Read from bytes that nobody vouches for: nothing here allocates, and no number is believed beyond what the standard allows.
+/// The input is untrusted: parsing allocates nothing, and refuses values outside the standard's bounds.
 struct SequenceParameterSet: Equatable {
     var profile: UInt8
     var level: UInt8
     /// `chroma_format_idc`: 0 none, 1 4:2:0, 2 4:2:2, 3 4:4:4.
     var chromaFormat: UInt32 = 1
-    /// Of the deepest samples.
+    /// The greater of luma's and chroma's.
     var bitDepth: UInt32 = 8
-    /// Of `frame_num`, in bits.
+    /// The length of `frame_num` in bits.
     var numberBits: UInt32
     /// `pic_order_cnt_type`.
     var orderType: UInt32
     /// `max_num_ref_frames`.
     var references: UInt32
-    /// Whole macroblocks, before cropping.
+    /// The size in whole macroblocks, before cropping.
     var codedSize: PixelSize
-    /// After cropping; what is left if a set crops everything is the coded size.
+    /// The size after cropping; the coded size if everything is cropped.
     var size: PixelSize
-    /// `max_num_reorder_frames` and `max_dec_frame_buffering` (clause E.2.1); nil where the set doesn't say.
+    /// `max_num_reorder_frames` and `max_dec_frame_buffering` (clause E.2.1); nil if absent.
     var reordered: UInt32?
     var buffered: UInt32?
-    /// Where `max_num_ref_frames` and `max_dec_frame_buffering` begin: in bits from the NAL unit's header on, without emulation
-    /// prevention bytes.
+    /// The positions of `max_num_ref_frames` and `max_dec_frame_buffering`: in bits from the NAL unit's header on,
+    /// without emulation prevention bytes.
     private(set) var referencesPlace: Int
     private(set) var bufferedPlace: Int?
 
-    /// The profiles whose sets say what the samples are like.
+    /// The profiles whose sets have chroma format and bit depth.
     static let highProfiles: Set<UInt8> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
-    /// No level allows a side of more macroblocks (A.3.1: √(8 × 139,264)).
+    /// The longest side in macroblocks at any level (A.3.1: √(8 × 139,264)).
     private static let mostMacroblocks: UInt32 = 1055
 
-    /// Nil for a set that ends too early, or that has a value which the standard doesn't allow.
+    /// Nil if the set is cut short or has a value outside the standard's bounds.
     ///
     /// `unit` is a NAL unit, its header included.
     init?(_ unit: ArraySlice<UInt8>) {
@@ -102,7 +102,7 @@ struct SequenceParameterSet: Equatable {
         return true
     }
 
-    /// pic_order_cnt_type and what belongs to it; nil for what the standard doesn't allow.
+    /// Skips pic_order_cnt_type and its fields, and returns the type; nil if it is invalid.
     private static func skipOrder(_ bits: inout BitReader) -> UInt32? {
         guard let type = bits.unsigned(), type <= 2 else { return nil }
         if type == 0 { return bits.unsigned().flatMap { $0 <= 12 ? type : nil } }

@@ -2,16 +2,17 @@ import BeamLibAV
 import BeamMedia
 import Glibc
 
-/// What a stream may ask of a decoder: whoever sends one decides how much memory it takes to decode, so that is looked at before
-/// libavcodec gets it.
+/// Limits on the memory that a stream may take to decode. The sender determines that memory, so a stream is checked
+/// before libavcodec gets it.
 public struct StreamBounds: Sendable, Hashable {
-    /// Where nobody says otherwise: 4K in any shape, and more than any usual screen has.
+    /// The default: 4K in any orientation, and larger than any usual screen.
     public static let standardLargest = PixelSize(width: 4096, height: 4096)
-    /// Pictures that the decoder holds beside references: the one that it makes, and those that are on their way to the window.
-    private static let beside = 4
-    /// References that any stream may have, whatever its size: what low delay needs is one, or two.
+    /// Pictures in memory besides references: the one being decoded, and those on their way to the window.
+    private static let extraPictures = 4
+    /// References that any stream may have. A low-delay stream needs one or two.
     private static let leastReferences = 4
-    /// For all of a decoder's pictures, in bytes. Of more than 4096 × 2304 pixels, `leastReferences` take more than this.
+    /// The most memory of a decoder's pictures, in bytes. Pictures of more than 4096 × 2304 exceed it with
+    /// `leastReferences`.
     private static let mostBytes = 192 << 20
 
     /// The longest sides, in pixels after cropping.
@@ -19,17 +20,17 @@ public struct StreamBounds: Sendable, Hashable {
 
     public init(largest: PixelSize = Self.standardLargest) { self.largest = largest }
 
-    /// Looks at an access unit whose framing is sound: its own parameter sets, and those that stand among its NAL units.
+    /// Checks an access unit whose framing is valid: its parameter sets, and those among its NAL units.
     ///
-    /// - Throws: `streamBeyondBounds` for what is too large, `unsupportedStream` for what nothing here shows, `damagedFrame` for what
-    ///   can't be read.
+    /// - Throws: `streamBeyondBounds` if it is too large, `unsupportedStream` if it can't be shown here, `damagedFrame`
+    ///   if it can't be read.
     func check(_ unit: AccessUnit) throws(CodecError) {
         if let sets = unit.parameterSets {
             for set in sets.sps { try check(set: set[...]) }
             for set in sets.sps + sets.pps { try Self.checkFraming(set[...]) }
         }
         for nalUnit in NALUnits.avcc(unit.avcc) {
-            // libavcodec would follow it from there on.
+            // libavcodec would apply a parameter set from there on.
             if let header = nalUnit.first, NALUnits.Kind(header: header) == .sequenceParameterSet {
                 try check(set: nalUnit)
             }
@@ -37,13 +38,13 @@ public struct StreamBounds: Sendable, Hashable {
         }
     }
 
-    /// A start code inside a NAL unit (which clause 7.4.1 forbids) would be the beginning of another one to libavcodec, that
-    /// nobody has looked at.
+    /// Refuses a start code inside a NAL unit, which clause 7.4.1 forbids: libavcodec would begin another unit there,
+    /// which hasn't been checked.
     private static func checkFraming(_ unit: ArraySlice<UInt8>) throws(CodecError) {
         let isSound = unit.withUnsafeBytes { bytes in
             var from = 0
             while from + 2 < bytes.count, let base = bytes.baseAddress {
-                // Compressed bytes are hardly ever zero.
+                // memchr, because zeros are rare in compressed data.
                 guard let zero = memchr(base + from, 0, bytes.count - from) else { return true }
                 let index = UnsafeRawPointer(zero) - base
                 guard index + 2 < bytes.count else { return true }
@@ -63,7 +64,8 @@ public struct StreamBounds: Sendable, Hashable {
             throw .unsupportedStream(reason: "its samples have \(set.bitDepth) bits")
         }
         let (size, coded) = (set.size, set.codedSize)
-        // The coded size is whole macroblocks, or pairs of them; what is cropped beyond that takes memory all the same.
+        // The coded size is whole macroblocks, or pairs of them. Cropping beyond that is refused, because cropped
+        // samples take memory, too.
         guard size.width <= largest.width, size.height <= largest.height, coded.width < largest.width + 16,
             coded.height < largest.height + 32, LibAV.isSupported(coded)
         else {
@@ -79,17 +81,17 @@ public struct StreamBounds: Sendable, Hashable {
                     "it wants \(max(set.references, set.buffered ?? 0)) pictures of \(size) kept for reference, and "
                     + "\(most) are the most here")
         }
-        // Who sends a screen has no time to send pictures in another order than that of their making.
+        // A screen is sent live, so its pictures aren't reordered much.
         guard set.reordered ?? 0 <= Self.leastReferences else {
             throw .streamBeyondBounds(reason: "it holds \(set.reordered ?? 0) pictures back")
         }
     }
 
-    /// References for which there is memory.
+    /// The most references for which there is memory.
     func mostReferences(_ set: SequenceParameterSet) -> Int {
-        // Samples, and what libavcodec keeps of each macroblock (motion vectors, types, references: some 200 bytes).
+        // Samples, and libavcodec's data of each macroblock (motion vectors, types, references: about 200 bytes).
         let area = set.codedSize.area
         let picture = area * (set.chromaFormat == 3 ? 3 : set.chromaFormat == 2 ? 2 : 1) + area / 2 + area * 200 / 256
-        return max(Self.leastReferences, min(16, Self.mostBytes / max(1, picture) - Self.beside))
+        return max(Self.leastReferences, min(16, Self.mostBytes / max(1, picture) - Self.extraPictures))
     }
 }

@@ -2,30 +2,30 @@ import BeamLibAV
 import BeamMedia
 import Glibc
 
-/// The stream as it is, in a Matroska (`.mkv`) or MP4 (`.mp4`) file that any player plays, also after a crash: what is older than
-/// about half a second is on the disk in whole clusters or fragments.
+/// Writes the stream, without recoding, to a Matroska (`.mkv`) or MP4 (`.mp4`) file. The file is playable even after a
+/// crash: what is older than about half a second is on the disk in complete clusters or fragments.
 ///
-/// Recording starts with the first keyframe. New parameter sets for pictures of the same size go into the stream; for another
-/// size the file ends and the next goes on in `NAME-2.mkv`, then `NAME-3.mkv`. Used by one thread.
+/// A recording starts with the first keyframe. New parameter sets for the same size are written into the stream. For
+/// another size the file ends and the recording continues in `NAME-2.mkv`, then `NAME-3.mkv`. Used by one thread.
 public final class StreamRecorder {
     private let path: String
     private let container: ContainerFile.Kind
     private var file: ContainerFile?
-    /// The descriptor that holds the first file's name until the stream starts.
+    /// The descriptor of the first file, which is created at once, until the stream starts.
     private var reserved: CInt?
     private var part = 1
     private var isFinished = false
-    /// The file that is being written.
+    /// The path of the file being written.
     public private(set) var currentPath: String
 
-    /// Creates the file, which must not exist.
+    /// Creates the first file, which must not exist.
     ///
     /// - Throws: `unknownFileEnding`, `fileExists` or `cannotCreateFile`.
     public init(path: String) throws(CodecError) {
         guard let container = ContainerFile.Kind(rawValue: OutputFile.ending(path)) else {
             throw .unknownFileEnding(path: path, known: ContainerFile.Kind.allCases.map { ".\($0.rawValue)" })
         }
-        // Now, and not in the middle of what is to be recorded.
+        // Load the library now, not in the middle of the recording.
         if let reason = LibAV.formatProblem { throw .cannotCreateFile(path: path, reason: reason) }
         self.path = path
         self.container = container
@@ -35,8 +35,8 @@ public final class StreamRecorder {
 
     deinit { if let reserved { close(reserved) } }
 
-    /// Appends `unit`, to be shown at `time` on any clock: the file counts from its first keyframe, and a time that doesn't grow is
-    /// moved behind the one before. Units before the first keyframe are left out.
+    /// Appends `unit`, to be shown at `time` on any clock. Times in the file count from its first keyframe; one that
+    /// doesn't increase is moved behind the last one. Units before the first keyframe are dropped.
     ///
     /// - Throws: `cannotWriteFile` (a full disk, for instance), `fileExists` or `cannotCreateFile` (for a next file).
     public func write(_ unit: AccessUnit, at time: MediaTime) throws(CodecError) {
@@ -54,9 +54,9 @@ public final class StreamRecorder {
         try file?.write(unit, at: time)
     }
 
-    /// Ends the file properly. Nothing can be written afterwards.
+    /// Completes the file. Nothing can be written afterwards.
     ///
-    /// A recording in which no keyframe came leaves an empty file.
+    /// Without a keyframe the file stays empty.
     ///
     /// - Throws: `cannotWriteFile`.
     public func finish() throws(CodecError) {
@@ -65,13 +65,13 @@ public final class StreamRecorder {
         try file?.finish()
     }
 
-    /// Ends a recording of which nothing was written, and takes its empty file away again.
+    /// Ends a recording of which nothing was written, and removes its empty file.
     public func discard() {
         guard !isFinished, file == nil, let descriptor = reserved else { return }
         isFinished = true
         reserved = nil
         var status = stat()
-        // A pipe or a device isn't ours: it was there before.
+        // Not a pipe or a device, which existed before.
         if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG { unlink(currentPath) }
         close(descriptor)
     }

@@ -2,42 +2,43 @@ import BeamLibAV
 import BeamMedia
 import CAVCodec
 
-/// Pictures from H.264, through libavcodec: each access unit's picture at once, and never a broken one.
+/// Decodes H.264 through libavcodec: each access unit's picture at once, and never a broken one.
 ///
-/// After damage nothing is shown before the next keyframe. Decodes on the processor or on a device; a device that fails costs at
-/// most the time to the next keyframe. Used by one thread.
+/// After damage nothing is shown before the next keyframe. Decodes on the processor or on a device. If a device fails,
+/// decoding continues on the processor, at the latest from the next keyframe. Used by one thread.
 public final class VideoDecoder {
     private let input: DecoderInput
     private let decoded: FrameHandle
     private let output = DecodedPictures()
     private var numbers = FrameNumbers()
-    /// Pictures cannot be built on what came before.
+    /// The next frame has to be a keyframe.
     private var needsKeyframe = true
 
     private let bounds: StreamBounds
     private let choice: DecoderChoice
     private let openers: DecoderOpeners
-    /// Always there: what a device falls back to, at once.
+    /// Always open, so that it can replace a device at once.
     private let software: any FrameDecoder
-    /// Nil where the processor decodes, and from a device's failure on.
+    /// Nil if the processor decodes, and after a device's failure.
     private var hardware: (any FrameDecoder)?
-    /// A device has failed, or none opens: it is left alone.
-    private var isHardwareOut = false
-    /// The current stream, from its last keyframe on, is the device's.
+    /// A device has failed, or none opens: none is tried again.
+    private var isHardwareUnusable = false
+    /// The device decodes the stream since the last keyframe.
     private var usesHardware = false
 
-    /// Where the last picture was decoded, by the words of a command line: `software`, `vaapi:/dev/dri/renderD128`.
+    /// The decoder of the last picture, by its command-line name: `software`, `vaapi:/dev/dri/renderD128`.
     public var name: String { (usesHardware ? hardware : nil)?.name ?? software.name }
 
-    /// Why the device isn't used any more, once it has failed, as a sentence goes on.
+    /// Why the device failed, as part of a sentence; nil: it hasn't.
     public private(set) var hardwareFailure: String?
 
-    /// `threads` share the slices of a frame on the processor; nil is one.
+    /// `threads` decode the slices of a frame on the processor; nil: one.
     ///
-    /// One thread checks every slice to its end, and that all are there. With more, libavcodec reports no damage inside a slice
-    /// (nor does a device): they are for streams whose bytes are authenticated, and win up to 0.7 ms of a 1080p picture.
+    /// With one thread libavcodec checks every slice to its end, and that all are there. With more it reports no damage
+    /// inside a slice (nor does a device): use them for streams whose bytes are authenticated. They save up to 0.7 ms
+    /// of a 1080p picture.
     ///
-    /// - Throws: `decoderDoesNotStart`; `hardwareDecoderDoesNotStart` where `choice` names a device.
+    /// - Throws: `decoderDoesNotStart`; `hardwareDecoderDoesNotStart` if `choice` names a device.
     public convenience init(
         threads: Int? = nil, choice: DecoderChoice = .automatic, bounds: StreamBounds = StreamBounds()
     ) throws(CodecError) {
@@ -59,13 +60,14 @@ public final class VideoDecoder {
         self.input = input
     }
 
-    /// Decodes `frame`. The picture refers to the decoder's own memory, without a copy, in the size that the frame says where the
-    /// coded one is at most a row and a column larger, else in the coded size. Its time is the frame's last arrival.
+    /// Decodes `frame`. The picture refers to the decoder's memory, without a copy. It has the size that the frame says
+    /// if the coded size is at most a row and a column larger, else the coded size. Its time is the frame's last
+    /// arrival.
     ///
-    /// Returns nil when the stream itself asks for a delay.
+    /// Returns nil if the stream requires a delay.
     ///
-    /// - Throws: `keyframeNeeded` for a frame that nothing can be built on; `damagedFrame`, after which the next keyframe is
-    ///   needed; `unsupportedStream`; `streamBeyondBounds`.
+    /// - Throws: `keyframeNeeded` for a frame whose reference is missing; `damagedFrame`, after which the next keyframe
+    ///   is needed; `unsupportedStream`; `streamBeyondBounds`.
     public func decode(_ frame: ReceivedFrame) throws(CodecError) -> Picture? {
         let unit = frame.unit
         guard unit.isKeyframe || !needsKeyframe else { throw .keyframeNeeded }
@@ -85,7 +87,7 @@ public final class VideoDecoder {
         }
     }
 
-    /// Refuses a frame before which another one is missing. The framing has been checked already.
+    /// Throws for a frame whose predecessor is missing. The framing has been checked before.
     private func checkNumber(_ unit: AccessUnit) throws(CodecError) {
         if let sets = unit.parameterSets { numbers.take(sets) }
         guard let slice = NALUnits.firstPicture(avcc: unit.avcc) else {
@@ -94,7 +96,7 @@ public final class VideoDecoder {
         guard numbers.follows(slice) else { throw .damagedFrame(reason: "the frame before it is missing") }
     }
 
-    /// Forgets everything: the next unit has to be a keyframe.
+    /// Resets the decoder: the next unit has to be a keyframe.
     public func flush() {
         software.flush()
         hardware?.flush()
@@ -103,9 +105,9 @@ public final class VideoDecoder {
         needsKeyframe = true
     }
 
-    /// Between two streams, which a keyframe is, the decoder may change.
+    /// At a keyframe the decoder may change.
     private func chooseDecoder(for unit: AccessUnit) {
-        // Full colour is beyond what devices decode, which is no reason to leave them alone afterwards.
+        // Devices don't decode full colour. That isn't a failure: the next stream may use them again.
         let isForDevices = unit.parameterSets?.isFullColour != true
         let wants: Bool
         switch choice {
@@ -113,10 +115,10 @@ public final class VideoDecoder {
         case .vaapi: wants = isForDevices
         case .automatic:
             wants = isForDevices && unit.size.area > DecoderOpeners.largestSoftwareArea
-            // Opened when it's needed: most streams never need one, and a driver takes its time to load.
-            if wants, hardware == nil, !isHardwareOut {
+            // Opened only when needed, because a driver takes time to load.
+            if wants, hardware == nil, !isHardwareUnusable {
                 hardware = try? openers.hardware(nil)
-                isHardwareOut = hardware == nil
+                isHardwareUnusable = hardware == nil
             }
         }
         let uses = wants && hardware != nil
@@ -124,7 +126,7 @@ public final class VideoDecoder {
         usesHardware = uses
     }
 
-    /// False when the stream asks for a delay.
+    /// Returns false if the stream requires a delay.
     private func decodeInput(_ unit: AccessUnit) throws(CodecError) -> Bool {
         input.packet.pointer.pointee.flags = unit.isKeyframe ? AV_PKT_FLAG_KEY : 0
         if usesHardware, let hardware {
@@ -136,7 +138,7 @@ public final class VideoDecoder {
                 case .deviceFailed(let reason): giveUpHardware(reason)
                 }
             }
-            // A keyframe is decoded all the same; another frame needs what only the device has.
+            // The processor decodes a keyframe instead; another frame needs references that only the device has.
             guard unit.isKeyframe else {
                 throw .damagedFrame(reason: "the device that decodes has failed (\(hardwareFailure ?? "no reason"))")
             }
@@ -152,7 +154,7 @@ public final class VideoDecoder {
 
     private func giveUpHardware(_ reason: String) {
         hardware = nil
-        isHardwareOut = true
+        isHardwareUnusable = true
         usesHardware = false
         hardwareFailure = reason
         av_frame_unref(decoded.pointer)

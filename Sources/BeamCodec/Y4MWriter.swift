@@ -2,11 +2,11 @@ import BeamMedia
 import BeamPixels
 import Glibc
 
-/// Pictures as they are, in a YUV4MPEG2 file (`.y4m`): `C420jpeg` (chroma in the centre) or `C444`, of any size, with the range
-/// in `XCOLORRANGE`. RGB pictures become BT.709 limited 4:2:0.
+/// Writes pictures to a YUV4MPEG2 file (`.y4m`): `C420jpeg` (chroma in the centre) or `C444`, of any size, with the
+/// range in `XCOLORRANGE`. RGB pictures are converted to BT.709 limited 4:2:0.
 ///
-/// When the size, the format or the range changes, the file ends and the next goes on in `NAME-2.y4m`, then `NAME-3.y4m`. A path
-/// of `-` is standard output; there, and into a pipe, only the first part can go. Used by one thread.
+/// When size, format or range changes, the file ends and the next is `NAME-2.y4m`, then `NAME-3.y4m`. A path of `-` is
+/// standard output; there, and into a pipe, only the first part can be written. Used by one thread.
 public final class Y4MWriter {
     private struct Header: Equatable {
         var format: PixelFormat
@@ -20,10 +20,10 @@ public final class Y4MWriter {
     private var file: UnsafeMutablePointer<FILE>?
     private var header: Header?
     private var part = 1
-    /// The file that is being written.
+    /// The path of the file being written.
     public private(set) var currentPath: String
 
-    /// Creates the file, which must not exist; the header follows with the first picture. `frameRate` is what the header says.
+    /// Creates the file, which must not exist. The header is written with the first picture, and says `frameRate`.
     ///
     /// - Throws: `fileExists` or `cannotCreateFile`.
     public init(path: String, frameRate: Double) throws(CodecError) {
@@ -58,7 +58,7 @@ public final class Y4MWriter {
         }
     }
 
-    /// Writes what is still held back, and closes the file. Nothing can be written afterwards.
+    /// Flushes and closes the file. Nothing can be written afterwards.
     ///
     /// - Throws: `cannotWriteFile`.
     public func finish() throws(CodecError) {
@@ -92,7 +92,7 @@ public final class Y4MWriter {
     }
 
     private func line(_ header: Header) -> String {
-        // As thousandths, like 29.97 × 1000, unless it is a whole number.
+        // In thousandths unless it is a whole number: 29970:1000.
         let isWhole = frameRate == frameRate.rounded()
         let rate = isWhole ? "\(Int(frameRate)):1" : "\(Int((frameRate * 1000).rounded())):1000"
         let chroma = header.format == .i444 ? "444" : "420jpeg"

@@ -2,7 +2,7 @@ import BeamCapture
 import BeamMedia
 import Synchronization
 
-/// Runs a source on a thread of its own; its newest picture waits in the slot.
+/// Runs a source on a thread of its own and puts its newest picture into the slot.
 final class CaptureStage: Sendable {
     private let source: any PictureSource
     private let slot: LatestSlot<Picture>

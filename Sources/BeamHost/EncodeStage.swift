@@ -3,18 +3,18 @@ import BeamCodec
 import BeamMedia
 import Synchronization
 
-/// Takes the newest picture from the slot, converts and encodes it for each layer that is watched, and hands the frames to the
-/// sinks: one thread, one frame at a time.
+/// Takes the newest picture from the slot, converts and encodes it for each layer that is watched, and pushes the
+/// frames to the sinks. One thread, one frame at a time.
 final class EncodeStage: Sendable {
     struct Settings: Sendable {
         var encoder: String?
         var maxSize: Int?
         var frameRate: Double
-        /// In bits a second; nil: what suits the size.
+        /// In bits a second; nil: the default for the size.
         var bitRate: Int?
         var chroma = ChromaFormat.subsampled
 
-        /// What is sent of a source of `size`, at full quality.
+        /// The sent size, at full quality, for a source of `size`.
         func outputSize(for size: PixelSize) -> PixelSize {
             maxSize.map { size.fitting(longest: $0) } ?? size
         }
@@ -23,7 +23,7 @@ final class EncodeStage: Sendable {
             EncoderSettings(name: encoder, size: size, frameRate: frameRate, bitRate: bitRate, chroma: chroma)
         }
 
-        /// The reduced layer's: every viewer can decode 4:2:0.
+        /// The settings of the reduced layer: 4:2:0, which every viewer can decode.
         var reduced: Settings {
             var settings = self
             settings.chroma = .subsampled
@@ -33,28 +33,28 @@ final class EncodeStage: Sendable {
 
     /// Called on the stage's thread.
     struct Handlers: Sendable {
-        /// Frames are wanted from now on, or not any more.
+        /// Whether frames are wanted has changed.
         var onActivity: @Sendable (_ isActive: Bool) -> Void
-        /// The source has another size.
+        /// The source's size has changed.
         var onResize: @Sendable (PixelSize) -> Void
-        /// The named encoder has failed, and another has taken its place.
+        /// The named encoder has failed, and libx264 has replaced it.
         var onFallback: @Sendable (String, CodecError) -> Void
-        /// Nothing can be encoded any more.
+        /// The stage has ended, because nothing can be encoded any more.
         var onFailure: @Sendable (CodecError) -> Void
     }
 
     private let state: EncodeState
     private let thread: StageThread
 
-    /// `encoder` was opened for the source's first size, so that a wrong one is known before anything runs. `wanted` wakes the stage by
-    /// nudging `slot`. The sinks are open, and are closed when the stage has ended.
+    /// `encoder` was opened for the source's first size by the caller, so that a wrong choice fails before anything
+    /// runs. `wanted` wakes the stage by nudging `slot`. The sinks are open; close them after the stage has ended.
     init(
         _ settings: Settings, encoder: sending VideoEncoder, size: PixelSize, from slot: LatestSlot<Picture>,
         wanted: EncoderDemand, into sinks: [any FrameSink], handlers: Handlers
     ) {
         let state = EncodeState(size: size)
         self.state = state
-        // The encoder's owner from here on is the stage's thread.
+        // From here on the stage's thread owns the encoder.
         let parcel = Parcel(encoder)
         thread = StageThread("beam-encode") {
             guard let encoder = parcel.take() else { return }
@@ -76,7 +76,7 @@ final class EncodeStage: Sendable {
 
     struct Report: Sendable {
         var encoded: UInt64
-        /// Pictures of the first layer that newer ones replaced, while it was held or between two of its frames.
+        /// Pictures of layer 0 that newer ones replaced while it was held or between two of its frames.
         var leftOut: UInt64
         var size: PixelSize
         var layers: [HostReport.Layer]
@@ -84,7 +84,7 @@ final class EncodeStage: Sendable {
         var encode: LatencyHistogram.Summary?
     }
 
-    /// Totals, and the times since the last such report; or all of them.
+    /// Totals; times since the last such report, or since the start.
     func report(sinceStart: Bool) -> Report {
         state.shared.withLock { shared in
             Report(
@@ -97,7 +97,7 @@ final class EncodeStage: Sendable {
     /// Returns when the stage's thread has ended. Close the slot first.
     func join() { thread.join() }
 
-    /// Carries the encoder from the thread that opened it to the one that uses it.
+    /// Moves the encoder from the thread that opened it to the stage's.
     private final class Parcel: Sendable {
         private let content: Mutex<VideoEncoder?>
         init(_ encoder: sending VideoEncoder) { content = Mutex(encoder) }
@@ -110,13 +110,13 @@ final class EncodeStage: Sendable {
         }
     }
 
-    /// The stage's thread's own.
+    /// Used by the stage's thread only.
     private struct Worker {
         let wanted: EncoderDemand
         let onActivity: @Sendable (Bool) -> Void
         var isActive = false
         var layers: [LayerEncoder]
-        /// The source's newest picture, where it may be wanted once more: for a layer that somebody comes to, or at another size.
+        /// The source's newest picture, if a layer may need it again: when a viewer joins, or at another size.
         var newest: Picture?
 
         mutating func run(_ slot: LatestSlot<Picture>) throws(CodecError) {
@@ -133,7 +133,7 @@ final class EncodeStage: Sendable {
             }
         }
 
-        /// Only here, where what is wanted is read: whoever told it further on could be overtaken by somebody with newer news.
+        /// Switches the source on or off. Only this thread does, so that of two changes the older can't arrive last.
         private mutating func followActivity() {
             let isWatched = wanted.isWatched
             guard isWatched != isActive else { return }
@@ -145,24 +145,25 @@ final class EncodeStage: Sendable {
             newest = nil
             let now = MediaTime.now
             for layer in layers.indices {
-                // Who has come since the last look sees this one: on a still screen there is no other.
+                // Update first: a viewer that has just joined gets this picture, and on a still screen there is no
+                // other.
                 _ = layers[layer].update(at: now)
                 layers[layer].offer(picture, at: now)
             }
-            if layers.contains(where: \.mayWantSource) { newest = picture }
+            if layers.contains(where: \.mayNeedSource) { newest = picture }
         }
 
-        /// Each layer in turn; returns when to look again.
+        /// Serves each layer; returns when to do so again.
         private mutating func serve() throws(CodecError) -> MediaTime? {
             var deadline: MediaTime?
             for layer in layers.indices {
                 if layers[layer].update(at: .now), let picture = newest ?? (layer > 0 ? layers[0].lastPicture : nil) {
-                    // Somebody has come, to a screen on which nothing moves.
-                    layers[layer].offerAgain(picture)
+                    // A viewer has joined while the screen is still.
+                    layers[layer].offerUnchanged(picture)
                 }
                 if let due = try layers[layer].serve(source: newest) { deadline = min(deadline ?? due, due) }
             }
-            if !layers.contains(where: \.mayWantSource) { newest = nil }
+            if !layers.contains(where: \.mayNeedSource) { newest = nil }
             return deadline
         }
     }

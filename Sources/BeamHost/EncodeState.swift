@@ -1,13 +1,13 @@
 import BeamMedia
 import Synchronization
 
-/// What the encode stage tells other threads.
+/// The encode stage's figures for other threads.
 final class EncodeState: Sendable {
     struct Shared {
         var layers = Array(repeating: HostReport.Layer(), count: StreamDemand.layerCount)
         var encoded: UInt64 = 0
         var leftOut: UInt64 = 0
-        /// At full quality.
+        /// The sent size at full quality.
         var size: PixelSize
         var capture = LatencyTrack()
         var encode = LatencyTrack()

@@ -1,42 +1,45 @@
 import BeamMedia
 import Synchronization
 
-/// What the encoder is to make of each simulcast layer, and whether the next frame is to be a keyframe: the only place that holds
-/// either. It is made before the network and the encoder. Consumers write to it on any thread; the encoder's thread reads it.
+/// What consumers want of each simulcast layer, and whether its next frame is to be a keyframe. Only this object holds
+/// either. It is made before the network and the encoder. Consumers write to it on any thread; the encoder's thread
+/// reads it.
 final class EncoderDemand: Sendable {
-    /// How long a consumer that holds a layer holds the others, too. Holds that only pace the stream are far shorter (`isHeld` ends when
-    /// some tens of milliseconds of datagrams have left); a viewer that has vanished holds until it is given up, some 15 s later.
+    /// How long one consumer can hold a layer for the others. Holds for pacing are far shorter (`isHeld` ends when some
+    /// tens of milliseconds of datagrams have left). A viewer that has vanished holds until it is given up, about 15 s
+    /// later.
     static let longestHold = Duration.seconds(1)
 
     /// What one consumer wants of one layer.
     private struct Claim {
         var demand = StreamDemand()
-        /// When the encoder saw first that this consumer holds the layer.
+        /// When the encoder's thread first saw this hold.
         var heldSince: MediaTime?
-        /// The layer goes on without this consumer, which has held it for too long and gets nothing before the next keyframe after that.
+        /// The consumer has held the layer for too long. The layer goes on without it, and it gets no frames before the
+        /// next keyframe after its hold.
         var isPassedOver = false
 
         var isHolding: Bool { demand.isWatched && demand.isHeld }
         var wantsFrames: Bool { demand.isWatched && !demand.isHeld }
-        var isAbsent: Bool { isPassedOver && isHolding }
+        var isIgnored: Bool { isPassedOver && isHolding }
     }
 
     private struct Layer {
-        /// By consumer.
+        /// Indexed by consumer.
         var claims: [Claim] = []
         var needsKeyframe = false
 
         var demand: StreamDemand {
-            claims.reduce(StreamDemand()) { $1.isAbsent ? $0 : $0.union($1.demand) }
+            claims.reduce(StreamDemand()) { $1.isIgnored ? $0 : $0.union($1.demand) }
         }
 
-        /// When the first of those that hold the layer has held the others for long enough; nil where there are no others.
+        /// When the earliest hold reaches `longestHold`; nil if no other consumer waits for it.
         var holdEnd: MediaTime? {
             guard claims.contains(where: \.wantsFrames) else { return nil }
-            return claims.compactMap { $0.isAbsent ? nil : $0.heldSince.map { $0 + EncoderDemand.longestHold } }.min()
+            return claims.compactMap { $0.isIgnored ? nil : $0.heldSince.map { $0 + EncoderDemand.longestHold } }.min()
         }
 
-        /// Whoever holds the layer for too long is passed over from now on.
+        /// Starts to time new holds, and passes over consumers whose hold is too long.
         mutating func advance(to now: MediaTime) {
             for index in claims.indices where claims[index].isHolding {
                 claims[index].heldSince = claims[index].heldSince ?? now
@@ -48,7 +51,7 @@ final class EncoderDemand: Sendable {
             }
         }
 
-        /// Returns whether there is something new to read.
+        /// Returns true if the encoder's thread has something new to read.
         mutating func set(_ demand: StreamDemand, of consumer: Int) -> Bool {
             let before = self.demand
             claims[consumer].demand = demand
@@ -57,7 +60,7 @@ final class EncoderDemand: Sendable {
             if !demand.isWatched {
                 claims[consumer].isPassedOver = false
             } else if claims[consumer].isPassedOver {
-                // It lacks what the next frames refer to.
+                // It has missed frames that the next ones refer to.
                 needsKeyframe = true
                 return true
             }
@@ -68,12 +71,12 @@ final class EncoderDemand: Sendable {
     private let layers = Mutex(Array(repeating: Layer(), count: StreamDemand.layerCount))
     private let wake: @Sendable () -> Void
 
-    /// `wake` is called on the writer's thread when there is something new to read.
+    /// `wake` is called on the writer's thread when the encoder's thread has something new to read.
     init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
 
     // MARK: Consumers
 
-    /// Somebody who takes the encoder's frames.
+    /// A receiver of the encoder's frames.
     struct Consumer: Sendable {
         private let owner: EncoderDemand
         private let index: Int
@@ -83,17 +86,18 @@ final class EncoderDemand: Sendable {
             self.index = index
         }
 
-        /// What this consumer wants of a simulcast layer from now on.
+        /// Sets what this consumer wants of a simulcast layer.
         func set(_ demand: StreamDemand, layer: Int) { owner.set(demand, layer: layer, of: index) }
 
-        /// The layer's next frame is to be a keyframe: made from the last picture if no newer one comes, and not while the layer is held.
+        /// Requests that the layer's next frame be a keyframe. It is made from the last picture if no newer one comes,
+        /// but not while the layer is held.
         func requestKeyframe(layer: Int) { owner.requestKeyframe(layer: layer, of: index) }
 
-        /// Whether the frame, which was made just now, is for this consumer, too. To be asked once about each frame.
+        /// Whether this consumer takes the frame that was just made. Call it once for each frame.
         func takes(_ frame: EncodedFrame) -> Bool { owner.takes(frame, consumer: index) }
     }
 
-    /// Another consumer, which wants nothing yet.
+    /// Adds a consumer, which wants nothing yet.
     func addConsumer() -> Consumer {
         let index = layers.withLock { layers in
             for layer in layers.indices { layers[layer].claims.append(Claim()) }
@@ -109,8 +113,8 @@ final class EncoderDemand: Sendable {
 
     private func requestKeyframe(layer: Int, of consumer: Int) {
         let isNews = layers.withLock { layers in
-            // Who is passed over gets a keyframe when its hold ends. Until then it would get none of those that it asks for.
-            guard !layers[layer].claims[consumer].isAbsent else { return false }
+            // A consumer that is passed over gets a keyframe when its hold ends. One made before wouldn't reach it.
+            guard !layers[layer].claims[consumer].isIgnored else { return false }
             layers[layer].needsKeyframe = true
             return true
         }
@@ -121,7 +125,7 @@ final class EncoderDemand: Sendable {
         layers.withLock { layers in
             let claim = layers[frame.layer].claims[consumer]
             guard claim.isPassedOver else { return true }
-            guard frame.isKeyframe, !claim.isAbsent else { return false }
+            guard frame.isKeyframe, !claim.isIgnored else { return false }
             layers[frame.layer].claims[consumer].isPassedOver = false
             return true
         }
@@ -129,7 +133,7 @@ final class EncoderDemand: Sendable {
 
     // MARK: The encoder's thread
 
-    /// What is wanted of a simulcast layer at `now`, by all consumers together.
+    /// What all consumers together want of a layer at `now`.
     func demand(layer: Int, at now: MediaTime) -> StreamDemand {
         layers.withLock { layers in
             layers[layer].advance(to: now)
@@ -137,14 +141,14 @@ final class EncoderDemand: Sendable {
         }
     }
 
-    /// When a layer that is held isn't any more, whatever the consumer that holds it says; nil: only that consumer ends it.
+    /// When a hold of the layer ends even if the consumer goes on holding; nil: only the consumer ends it.
     func holdEnd(layer: Int) -> MediaTime? { layers.withLock { $0[layer].holdEnd } }
 
-    /// Somebody wants frames of a layer, whichever.
+    /// Some consumer wants frames of some layer.
     var isWatched: Bool { layers.withLock { $0.contains { $0.claims.contains(where: \.demand.isWatched) } } }
 
     func needsKeyframe(layer: Int) -> Bool { layers.withLock { $0[layer].needsKeyframe } }
 
-    /// The layer's encoder has made a keyframe, which goes to every consumer.
+    /// The layer's encoder has made a keyframe, which answers all requests.
     func keyframeMade(layer: Int) { layers.withLock { $0[layer].needsKeyframe = false } }
 }

@@ -1,25 +1,26 @@
 import BeamMedia
 import BeamNetwork
 
-/// Takes what the encoder makes. A sink says what it wants of the encoder through a consumer's `EncoderDemand`.
+/// Takes the encoder's frames. A sink states what it wants through its `EncoderDemand.Consumer`.
 protocol FrameSink: AnyObject, Sendable {
     /// Called once, before the first frame.
     func open()
 
-    /// The next frame of a simulcast layer, in the order of encoding. On the encoder's thread, which every other sink waits for: hand on, don't wait.
+    /// The next frame of a simulcast layer, in encoding order. Called on the encoder's thread, which all other sinks
+    /// wait for: hand the frame on, don't block.
     func push(_ frame: EncodedFrame)
 
-    /// Called once, after the last frame, also where `open` was never called because the host couldn't start. Returns when the sink has
-    /// done with what it was given.
+    /// Called once, after the last frame, even if `open` was never called because the host failed to start. Returns
+    /// when the sink has finished with its frames.
     func close()
 }
 
-/// The viewers: every frame goes to the session on the event loop.
+/// Sends every frame to the session on the event loop.
 final class NetworkSink: FrameSink {
     private let server: HostServer
     private let consumer: EncoderDemand.Consumer
 
-    /// `consumer` is what the server's handlers write to.
+    /// `consumer` is the one that the server's handlers write to.
     init(_ server: HostServer, consumer: EncoderDemand.Consumer) {
         self.server = server
         self.consumer = consumer
@@ -32,6 +33,6 @@ final class NetworkSink: FrameSink {
         if consumer.takes(frame) { server.submit(frame) }
     }
 
-    /// Viewers are told, and connections closed.
+    /// Tells the viewers, and closes their connections.
     func close() { server.shutdown() }
 }

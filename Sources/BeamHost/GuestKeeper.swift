@@ -4,22 +4,22 @@ import BeamTrust
 import Foundation
 import Synchronization
 
-/// Keeps the host and the store in step, on threads that a frame doesn't pass: who is paired is remembered, who is
-/// forgotten is out, who watches is written down, and who is to be sent away is.
+/// Keeps the host and the trust store in sync, on threads that no frame passes: remembers paired viewers, evicts
+/// forgotten ones, publishes who watches, and evicts viewers on another process's order.
 final class GuestKeeper: Sendable {
     private struct State {
         var server: HostServer?
         var watches: [TrustWatch] = []
-        /// A job that writes down who watches is on its way, and will see what is the case then.
+        /// A job to publish the viewers is queued; it reads them when it runs.
         var isPublishing = false
         var hasPublished = false
-        /// The viewers have changed before there was a server to ask.
+        /// The viewers changed before `connect`: publish then.
         var isBehind = false
     }
 
     private let store: TrustStore
     private let keeper: TrustKeeper
-    /// Nil where the system doesn't tell processes apart: then nobody can be listed, or sent away by name.
+    /// Nil if the system can't identify this process: then viewers can't be listed or evicted by name.
     private let run = HostRun.current
     private let onNotice: @Sendable (HostNotice) -> Void
     private let state = Mutex(State())
@@ -30,11 +30,11 @@ final class GuestKeeper: Sendable {
         keeper = TrustKeeper(store)
     }
 
-    /// Follows the store from now on.
+    /// Starts to follow the store.
     ///
-    /// - Throws: `TrustStoreError` if it can't be watched.
+    /// - Throws: `TrustStoreError` if the store can't be watched.
     func connect(_ server: HostServer) throws(TrustStoreError) {
-        // Whoever is forgotten, by whatever program, is out at once.
+        // A viewer forgotten by any program is evicted at once.
         var watches = [
             try store.watchDevices { [onNotice] result in
                 switch result {
@@ -64,7 +64,7 @@ final class GuestKeeper: Sendable {
         if isBehind { publish() }
     }
 
-    /// On the event loop. Tells the event on: at once, or, where a device is paired, when it is remembered.
+    /// Passes an event on: at once, or, for a paired device, when it has been remembered. Called on the event loop.
     func handle(_ event: HostEvent) {
         switch event {
         case .devicePaired(let device, let name, true): return remember(device, name: name)
@@ -74,7 +74,7 @@ final class GuestKeeper: Sendable {
         onNotice(.session(event))
     }
 
-    /// Before the server is shut down. Bounded, whatever the store is doing.
+    /// Call it before the server is shut down. Takes a bounded time, even if the store blocks.
     func stop() {
         let watches = state.withLock { state in
             state.server = nil
@@ -101,7 +101,7 @@ final class GuestKeeper: Sendable {
         }
     }
 
-    /// Has it written down who watches. However fast viewers come and go, one job waits at most.
+    /// Publishes the viewers. At most one job waits, however often they change.
     private func publish() {
         guard let run else { return }
         let server = state.withLock { state -> HostServer? in

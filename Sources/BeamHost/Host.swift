@@ -6,10 +6,10 @@ import BeamNetwork
 import BeamProtocol
 import Synchronization
 
-/// Shares a screen: capture → newest picture → encoder → sinks, of which the network is the first.
+/// Shares a screen: capture → latest slot → encoder → sinks, of which the network is the first.
 public final class Host: Sendable {
     public let description: HostDescription
-    /// Things to know that came up at the start.
+    /// Warnings from the start, for the person.
     public let warnings: [String]
 
     private let server: HostServer
@@ -22,7 +22,7 @@ public final class Host: Sendable {
     private let sinks: [any FrameSink]
     private let recorder: RecorderSink?
 
-    /// Opens source, encoder and ports, and shares from then on. `onNotice` is called on threads of the host's own.
+    /// Opens source, encoder and ports, and starts to share. `onNotice` is called on the host's threads.
     public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
         let source = try Self.open(options.source)
         let info = source.info
@@ -35,7 +35,7 @@ public final class Host: Sendable {
         let encoderName = encoder.name
 
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
-        // What is wanted of the encoder stands before anybody can want something.
+        // Made before any consumer can exist.
         let wanted = EncoderDemand(wake: { slot.nudge() })
         let viewers = wanted.addConsumer()
         let recorder = try options.recordPath.map { path throws in
@@ -58,7 +58,7 @@ public final class Host: Sendable {
                 onEvent: { guests.handle($0) }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
                 onDemand: { viewers.set($0, layer: $1) }))
         try guests.connect(server)
-        // The network comes first: its viewers wait for each frame, and at the end for nobody's disk.
+        // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
         let sinks: [any FrameSink] = [NetworkSink(server, consumer: viewers)] + (recorder.map { [$0] } ?? [])
         let capture = CaptureStage(source, into: slot) { onNotice(.ended(reason: $0.description)) }
         let encode = EncodeStage(
@@ -94,16 +94,16 @@ public final class Host: Sendable {
             controlPort: server.controlPort, mediaPort: server.mediaPort)
     }
 
-    /// The person's answer to `HostEvent.viewerAsks`.
+    /// Answers `HostEvent.viewerAsks`.
     public func decide(_ connection: ConnectionID, accept: Bool) { server.decide(connection, accept: accept) }
 
-    /// What a viewer that isn't known has to type at the start; nil: nothing helps.
+    /// The code for unknown viewers at the start; nil: none is accepted.
     public let code: PairingCode?
 
-    /// Another code for viewers that aren't known.
+    /// Replaces the code for unknown viewers.
     public func setCode(_ code: PairingCode) { server.setCode(code) }
 
-    /// Totals, with the stages' times since the last report, or since the start.
+    /// Totals; the stages' times since the last report, or since the start.
     public func report(sinceStart: Bool = false) -> HostReport {
         let encoded = encode.report(sinceStart: sinceStart)
         return HostReport(
@@ -113,7 +113,7 @@ public final class Host: Sendable {
             recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
     }
 
-    /// Ends in order: broadcast off, viewers told, stages stopped, sinks closed, service withdrawn. Returns when all of it is done.
+    /// Stops in this order: broadcast, trust store, capture, encoder, sinks, announcement. Returns when all have ended.
     public func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         server.setBroadcast(false)

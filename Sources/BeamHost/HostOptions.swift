@@ -5,30 +5,30 @@ import BeamNetwork
 import BeamProtocol
 import BeamTrust
 
-/// What to share, how, and with whom.
+/// What to share, and how.
 public struct HostOptions: Sendable {
     public enum Source: Sendable {
         case x11(X11Options)
         case pattern(PatternOptions)
-        /// Anything that libavformat opens, in a loop.
+        /// Any file that libavformat opens, in a loop.
         case file(path: String)
     }
 
     public var source: Source
-    /// The longer side of what is sent, at most, in pixels; nil: as large as the source.
+    /// The longest side of the sent picture in pixels; nil: the source's.
     public var maxSize: Int?
-    /// In bits a second; nil: what suits size and frame rate.
+    /// In bits a second; nil: the default for size and frame rate.
     public var bitRate: Int?
-    /// How much of the colour is coded, for viewers that can decode it; the others get 4:2:0.
+    /// Chroma format for viewers that can decode it; the others get 4:2:0.
     public var chroma: ChromaFormat
-    /// One of libavcodec's H.264 encoders; nil: what does best on this machine.
+    /// One of libavcodec's H.264 encoders; nil: the fastest on this machine.
     public var encoder: String?
-    /// What people see in their list of hosts.
+    /// The host's name in discovery.
     public var name: String
-    /// Where the paired viewers are kept.
+    /// The store of paired viewers.
     public var store: TrustStore
     public var server: HostServer.Options
-    /// What is sent to everybody, as it is, into .mkv or .mp4; nil: nothing is recorded.
+    /// The .mkv or .mp4 file for the recording of layer 0; nil: none.
     public var recordPath: String?
     /// Whether to announce the service through Avahi.
     public var isAnnounced: Bool
@@ -51,28 +51,27 @@ public struct HostOptions: Sendable {
     }
 }
 
-/// What a host tells whoever runs it. Delivered on threads of the host's own: hand on, don't wait.
+/// A host's notices to its owner. Delivered on the host's threads: hand on, don't block.
 public enum HostNotice: Sendable {
     case session(HostEvent)
-    /// What viewers find in their list: the name may have been changed to be unique.
+    /// The host is announced; its name may have been changed to be unique.
     case announced(name: String)
-    /// Something to know, that stops nothing.
     case warning(String)
     /// No automatic discovery on this machine: viewers connect by address, for example `address`. `reason` is for a person.
     case notDiscoverable(address: Endpoint, reason: String)
-    /// The picture has another size from here on.
+    /// The sent size at full quality has changed.
     case resized(PixelSize)
-    /// A file of the recording begins: the first, or the next where what is sent has another size.
+    /// A file of the recording begins: the first, or another after a change of size.
     case recordingInto(path: String)
-    /// The disk is slower than the stream, and the recording has gaps. Told once.
+    /// The disk is too slow, and the recording has gaps. Sent once.
     case recordingHasGaps
-    /// Nothing more is recorded. The host goes on for its viewers. In words for a person.
+    /// The recording has ended; sharing goes on. `reason` is for a person.
     case recordingFailed(reason: String)
-    /// The source has ended, or nothing can be encoded any more: the host is to be stopped. In words for a person.
+    /// The source has ended, or nothing can be encoded any more: stop the host. `reason` is for a person.
     case ended(reason: String)
 }
 
-/// What a person needs to know to watch.
+/// What a person needs to know in order to watch.
 public struct HostDescription: Sendable {
     public var name: String
     public var source: String
@@ -81,53 +80,52 @@ public struct HostDescription: Sendable {
     /// In bits a second.
     public var bitRate: Int
     public var encoder: String
-    /// The one address that it listens on; nil: all of the machine's.
+    /// The address that it listens on; nil: all.
     public var bindAddress: String?
     public var controlPort: UInt16
     public var mediaPort: UInt16
 }
 
-/// Totals since the start, and times since the last report.
+/// Totals since the start; times since the last report.
 public struct HostReport: Sendable {
     public var time: MediaTime
     public var session: HostStatistics
-    /// One for each viewer, in the order of their coming; empty once the host has ended.
+    /// One for each viewer, in the order in which they joined; empty once the host has ended.
     public var viewers: [ViewerFigures]
-    /// Pictures taken from the source, frames encoded, pictures replaced by newer ones before anybody looked.
+    /// Pictures captured, frames of layer 0 encoded, and pictures replaced by newer ones before they were encoded.
     public var captured: UInt64
     public var encoded: UInt64
     public var replaced: UInt64
     public var size: PixelSize
-    /// What each layer's encoder does at the moment: the first for everybody, the second for those who need less.
+    /// The state of each layer's encoder: layer 0 for everybody, layer 1 for viewers that can't have that.
     public var layers: [Layer]
-    /// Nil where nothing is to be recorded.
+    /// Nil without a recording.
     public var recording: Recording?
-    /// From the screen's change to the encoder's taking it, and the conversion and encoding.
+    /// From the screen's change to the start of encoding; and conversion and encoding.
     public var capture: LatencyHistogram.Summary?
     public var encode: LatencyHistogram.Summary?
 
-    /// One of the streams that leave the host.
+    /// A simulcast layer.
     public struct Layer: Sendable, Hashable {
         public var isWatched = false
-        /// Nil while none is open.
+        /// Nil while no encoder is open.
         public var encoder: String?
-        /// The rate in use, in bits a second: the options' bound, or what the viewers' paths carry.
+        /// The rate limit in bits a second: the options', or the viewers' paths'.
         public var bitRateLimit = 0
-        /// The viewers' paths carry less than the options allow.
+        /// The viewers' paths limit the rate, not the options.
         public var isPathBound = false
-        /// Frames a second at most, as far as the rate allows them.
+        /// The limit on frames a second.
         public var frameRateLimit = 0.0
         public var sentSize = PixelSize(width: 0, height: 0)
-        /// The last frame's (H.264's QP, 0…51); nil where the encoder doesn't tell.
+        /// The last frame's quantiser (QP, 0…51); nil if the encoder doesn't say.
         public var quantiser: Int?
     }
 
-    /// The recorder's part.
     public struct Recording: Sendable, Hashable {
-        /// The file that was asked for, and the newest of those that follow it where the size has changed.
+        /// The requested file, and the newest file: another one begins when the size changes.
         public var path: String
         public var lastPath: String
-        /// Frames written, and frames left out because the disk was too slow.
+        /// Frames written, and frames dropped because the disk was too slow.
         public var frames: UInt64 = 0
         public var dropped: UInt64 = 0
 

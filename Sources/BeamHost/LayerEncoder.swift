@@ -2,19 +2,20 @@ import BeamClock
 import BeamCodec
 import BeamMedia
 
-/// One layer: what of the source's pictures is coded when, how large, and at what rate. The encode stage's thread's own.
+/// The encoder of one simulcast layer: decides which pictures are coded, when, at which size and rate. Used by the
+/// encode stage's thread only.
 struct LayerEncoder {
-    /// A screen at rest: for so many pictures at the full frame rate nothing has changed, and the picture may get better. (Of a
-    /// motion one may be missing.) Not before, and in any case after so long.
+    /// The screen is at rest, and the picture may be refined, when nothing has changed for this many frame intervals:
+    /// half an interval more than motion that misses a frame. Bounded by the two times below.
     private static let restPictures = 2.5
     private static let leastRest = Duration.milliseconds(60)
     private static let mostRest = Duration.milliseconds(300)
-    /// From one improvement to the next; each takes less than that of a path's rate.
-    private static let refinement = Duration.milliseconds(50)
-    /// The same where one took little of a path's rate.
-    private static let leastRefinement = Duration.milliseconds(20)
-    /// How long the reduced layer's encoder is kept when nobody watches.
-    private static let keptTime = Duration.seconds(10)
+    /// Time between two refinements. Each takes less than this of a path's rate.
+    private static let refinementInterval = Duration.milliseconds(50)
+    /// The least time between two refinements.
+    private static let leastRefinementInterval = Duration.milliseconds(20)
+    /// How long the reduced layer's encoder stays open after its last viewer has left.
+    private static let keepOpenTime = Duration.seconds(10)
 
     private let layer: Int
     private let rest: Duration
@@ -26,28 +27,29 @@ struct LayerEncoder {
 
     private var encoder: VideoEncoder?
     private var converter: PictureConverter?
-    /// What is sent of the source at full quality.
+    /// The sent size at full quality.
     private var size: PixelSize
     private var ladder: QualityLadder
     private var demand = StreamDemand()
     private var unwatchedSince: MediaTime?
 
-    /// The newest picture, not coded yet: the layer is held, or its next frame isn't due.
+    /// The newest picture, not coded yet because the layer is held or its next frame isn't due.
     private var pending: (picture: Picture, isRepeated: Bool)?
-    /// Pictures went by while nobody watched: what they changed isn't known any more.
+    /// Pictures were skipped while nobody watched, so the damage since the last coded one is unknown.
     private var hasMissed = false
-    /// The picture that was coded last, as it was coded, and when.
+    /// The last coded picture, converted, and when it was coded.
     private(set) var lastPicture: Picture?
     private var lastTime = MediaTime.zero
-    /// When the source's last picture came, and how many seconds lie between such, lately.
+    /// When the source's last picture came.
     private var lastOffer = MediaTime.zero
-    /// When much of the picture changed last: a clock or a caret that blinks is no motion.
+    /// When much of the picture changed last. A clock or a blinking caret isn't motion.
     private var lastMotion = MediaTime.zero
+    /// Seconds between the source's pictures, a moving average.
     private var offerInterval: Double
-    /// When a keyframe that was asked for is made of the last picture; until then the next one is about to come.
-    private var repetition: MediaTime?
-    /// When the last picture is coded better, if no other comes; nil when it can't be.
-    private var improvement: MediaTime?
+    /// When a requested keyframe is made from the last picture; before that a new picture is expected.
+    private var keyframeDue: MediaTime?
+    /// When the last picture is refined if no other comes; nil if it can't be.
+    private var refinementDue: MediaTime?
 
     init(
         _ layer: Int, _ settings: EncodeStage.Settings, encoder: VideoEncoder?, size: PixelSize,
@@ -68,13 +70,13 @@ struct LayerEncoder {
 
     // MARK: What comes in
 
-    /// The source has another picture.
+    /// Takes a new picture from the source.
     mutating func offer(_ picture: Picture, at now: MediaTime) {
         let passed = (now - lastOffer).inSeconds
         if passed < 1 { offerInterval += (passed - offerInterval) / 8 }
         lastOffer = now
         if Self.isMotion(picture) { lastMotion = now }
-        follow(settings.outputSize(for: picture.size))
+        setSize(settings.outputSize(for: picture.size))
         guard demand.isWatched else {
             hasMissed = true
             return
@@ -84,8 +86,8 @@ struct LayerEncoder {
             hasMissed = false
             picture.damage = DamageRegion(PixelRect(picture.size))
         }
-        repetition = nil
-        improvement = nil
+        keyframeDue = nil
+        refinementDue = nil
         if let pending {
             picture = picture.replacing(pending.picture)
             if layer == 0 { state.shared.withLock { $0.leftOut += 1 } }
@@ -93,11 +95,12 @@ struct LayerEncoder {
         pending = (picture, false)
     }
 
-    /// So much has changed that it says something about what the stream takes.
+    /// Whether an eighth of the picture or more has changed, so that the frame says something about the rate that the
+    /// content needs.
     private static func isMotion(_ picture: Picture) -> Bool { picture.damage.area * 8 >= picture.size.area }
 
-    /// A picture that the layer hasn't seen, though the screen has looked like this for a while.
-    mutating func offerAgain(_ picture: Picture) {
+    /// Takes a picture that isn't new on the screen, but that this layer hasn't coded yet or not at this size.
+    mutating func offerUnchanged(_ picture: Picture) {
         guard pending == nil else { return }
         var picture = picture
         picture.damage = DamageRegion(PixelRect(picture.size))
@@ -105,8 +108,7 @@ struct LayerEncoder {
         pending = (picture, true)
     }
 
-    /// The source's size may have changed.
-    private mutating func follow(_ output: PixelSize) {
+    private mutating func setSize(_ output: PixelSize) {
         guard output != size else { return }
         size = output
         ladder = QualityLadder(frameRate: settings.frameRate, size: output)
@@ -115,10 +117,10 @@ struct LayerEncoder {
         handlers.onResize(output)
     }
 
-    /// Whether the source's picture may be wanted once more.
-    var mayWantSource: Bool { demand.isWatched && (layer > 0 || isPathBound || ladder.quality.quarters < 4) }
+    /// Whether the source's picture may be needed again: for a viewer that joins layer 1, or at another size.
+    var mayNeedSource: Bool { demand.isWatched && (layer > 0 || isPathBound || ladder.quality.quarters < 4) }
 
-    /// Takes in what is demanded; returns whether somebody watches who has no picture.
+    /// Reads the demand. Returns true if somebody watches and the layer has no picture.
     mutating func update(at now: MediaTime) -> Bool {
         demand = wanted.demand(layer: layer, at: now)
         state.shared.withLock { $0.layers[layer] = report }
@@ -127,18 +129,18 @@ struct LayerEncoder {
             return pending == nil && lastPicture == nil
         }
         if pending != nil { hasMissed = true }
-        (pending, lastPicture, repetition, improvement) = (nil, nil, nil, nil)
+        (pending, lastPicture, keyframeDue, refinementDue) = (nil, nil, nil, nil)
         unwatchedSince = unwatchedSince ?? now
         return false
     }
 
     // MARK: What goes out
 
-    /// Codes what is due, and returns when something will be. `source`: the source's newest picture, if it is kept.
+    /// Codes what is due, and returns the next deadline. `source`: the source's newest picture, if it was kept.
     mutating func serve(source: Picture?) throws(CodecError) -> MediaTime? {
         let now = MediaTime.now
-        guard demand.isWatched else { return letGo(at: now) }
-        // When the consumer that holds the layer ends that, the stage is woken.
+        guard demand.isWatched else { return closeIfUnused(at: now) }
+        // The stage is woken when the consumer ends its hold.
         guard !demand.isHeld else { return wanted.holdEnd(layer: layer) }
         ladder.advance(rate: rate, isPathBound: isPathBound, rest: now - lastMotion, at: now)
         if pending != nil {
@@ -146,35 +148,36 @@ struct LayerEncoder {
         } else if wanted.needsKeyframe(layer: layer) {
             try repeatAsKeyframe(at: now)
         } else if let source, let encoder, lastPicture != nil, encoder.settings.size != sentSize {
-            // At rest the size returns.
-            offerAgain(source)
+            // At rest the full size is restored.
+            offerUnchanged(source)
             try servePending(at: now)
         } else {
-            try improve(at: now)
+            try refine(at: now)
         }
         return deadline
     }
 
-    private mutating func letGo(at now: MediaTime) -> MediaTime? {
+    private mutating func closeIfUnused(at now: MediaTime) -> MediaTime? {
         guard layer > 0, encoder != nil, let since = unwatchedSince else { return nil }
-        let end = since + Self.keptTime
+        let end = since + Self.keepOpenTime
         guard end <= now else { return end }
         (encoder, converter) = (nil, nil)
         return nil
     }
 
     private var deadline: MediaTime? {
-        var times = [repetition, improvement]
+        var times = [keyframeDue, refinementDue]
         if pending != nil { times.append(due.remembered) }
-        if pending == nil, lastPicture != nil, let rest = ladder.restWanted { times.append(lastMotion + rest) }
+        if pending == nil, lastPicture != nil, let rest = ladder.requiredRest { times.append(lastMotion + rest) }
         return times.compactMap { $0 }.min()
     }
 
-    /// When a picture that comes just then is coded, and when one that came before is, if no newer one comes.
+    /// When the next picture is coded: `fresh` for one that comes at that moment, `remembered` for one that came before
+    /// and is coded unless a newer one comes.
     private var due: (fresh: MediaTime, remembered: MediaTime) {
         let divisor = Double(ladder.quality.divisor)
         guard divisor > 1 else { return (.zero, .zero) }
-        // Pictures don't come to the millisecond.
+        // The margin of 0.4 intervals allows for pictures that come early or late.
         func time(_ pictures: Double) -> MediaTime {
             lastTime + .seconds(clamping: pictures / settings.frameRate)
         }
@@ -195,99 +198,104 @@ struct LayerEncoder {
     ) throws(CodecError) {
         var source = source
         if isRepeated {
-            // The screen still looks like this.
+            // A repeated picture shows the screen as it is now.
             source.time = begin
         } else {
             state.shared.withLock { shared in
                 if layer == 0 { shared.capture.record(begin - source.time) }
             }
         }
-        // As often as they come, or may go; that the layer was held in between is what the ladder is to help.
+        // The time to the next frame, by the source's or the ladder's rate. Time for which the layer was held doesn't
+        // count: the ladder is to end that.
         let interval = max(offerInterval, Double(ladder.quality.divisor) / settings.frameRate)
         lastTime = begin
-        repetition = nil
+        keyframeDue = nil
         try open(sentSize)
-        // Let go of, so that its memory and what hasn't changed in it serve again.
+        // Released first, so that the converter can reuse its memory and unchanged pixels.
         lastPicture = nil
         let converter = self.converter ?? PictureConverter(settings.chroma)
         self.converter = converter
         let converted = try converter.convert(source, to: sentSize)
         lastPicture = converted
-        improvement = begin + rest
+        refinementDue = begin + rest
         guard let frame = try coded(converted, keyframe: keyframe) else { return }
-        // A keyframe that comes by itself answers those that were asked for.
+        // Any keyframe answers the requests.
         if frame.isKeyframe { wanted.keyframeMade(layer: layer) }
-        if !isRepeated, !frame.isKeyframe, Self.isMotion(source) { tell(frame.unit, interval: interval, at: begin) }
-        handOn(frame, waited: isRepeated ? nil : begin - source.time, begin: begin)
+        if !isRepeated, !frame.isKeyframe, Self.isMotion(source) {
+            updateLadder(frame.unit, interval: interval, at: begin)
+        }
+        push(frame, waited: isRepeated ? nil : begin - source.time, begin: begin)
     }
 
-    /// Tells the ladder how the frame went.
-    private mutating func tell(_ unit: AccessUnit, interval: Double, at time: MediaTime) {
+    /// Reports the frame's quantiser and size to the ladder.
+    private mutating func updateLadder(_ unit: AccessUnit, interval: Double, at time: MediaTime) {
         let bits = unit.bytes.count * 8
-        // An encoder that doesn't tell its quantiser shows by its bits whether it follows.
+        // If the encoder doesn't say its quantiser, take a coarse one when the frame exceeds the rate by a fifth, else
+        // a fine one.
         let isTooMuch = Double(bits) / interval > Double(rate) * 1.2
         let quantiser = encoder?.lastQuantiser ?? (isTooMuch ? 44 : 30)
         ladder.coded(
             quantiser: quantiser, bits: bits, interval: interval, rate: rate, isPathBound: isPathBound, at: time)
     }
 
-    /// No new picture has come, but a keyframe was asked for.
+    /// Codes the last picture as a requested keyframe, as no new one has come.
     private mutating func repeatAsKeyframe(at now: MediaTime) throws(CodecError) {
         guard var last = lastPicture else { return }
-        // A picture that moves is not sent twice: the next one comes within a frame or two, and is the keyframe.
+        // In motion the next picture comes within one or two intervals, and is the keyframe.
         let due = lastTime + .seconds(clamping: 2 / settings.frameRate)
         guard due <= now else {
-            repetition = due
+            keyframeDue = due
             return
         }
-        repetition = nil
+        keyframeDue = nil
         last.time = now
-        improvement = now + Self.refinement
+        refinementDue = now + Self.refinementInterval
         guard let frame = try coded(last, keyframe: true) else { return }
         wanted.keyframeMade(layer: layer)
-        handOn(frame, waited: nil, begin: now)
+        push(frame, waited: nil, begin: now)
     }
 
-    /// There is time to make the last picture better.
-    private mutating func improve(at now: MediaTime) throws(CodecError) {
-        guard var last = lastPicture, let encoder, let due = improvement, due <= now else { return }
-        // What is about to be sent in another size isn't worth the bits.
-        guard ladder.restWanted.map({ $0 > .seconds(1) }) ?? true else {
-            improvement = now + Self.refinement
+    /// Refines the last picture.
+    private mutating func refine(at now: MediaTime) throws(CodecError) {
+        guard var last = lastPicture, let encoder, let due = refinementDue, due <= now else { return }
+        // Not if the picture is about to be sent in another size.
+        guard ladder.requiredRest.map({ $0 > .seconds(1) }) ?? true else {
+            refinementDue = now + Self.refinementInterval
             return
         }
         last.time = now
         encoder.setRate(rate, isPathBound: isPathBound)
         let frame = try coded(last) { encoder, last throws(CodecError) in try encoder.refine(last) }
-        improvement = encoder.isRefined ? nil : now + pause(after: frame?.unit)
-        if let frame { handOn(frame, waited: nil, begin: now) }
+        refinementDue = encoder.isRefined ? nil : now + refinementPause(after: frame?.unit)
+        if let frame { push(frame, waited: nil, begin: now) }
     }
 
-    /// From this improvement to the next: a path that carries little is used but for a tenth, however well sizes were foreseen.
-    private func pause(after unit: AccessUnit?) -> Duration {
-        guard isPathBound, let unit else { return Self.refinement }
+    /// Time to the next refinement. On a slow path a tenth of the rate stays unused, in case sizes were predicted too
+    /// low.
+    private func refinementPause(after unit: AccessUnit?) -> Duration {
+        guard isPathBound, let unit else { return Self.refinementInterval }
         let taken = Duration.seconds(Double(unit.bytes.count * 8) / Double(rate))
-        return min(max(taken * 1.1, Self.leastRefinement), Self.refinement)
+        return min(max(taken * 1.1, Self.leastRefinementInterval), Self.refinementInterval)
     }
 
     // MARK: The encoder
 
-    /// What the options allow, in bits a second.
+    /// The options' rate in bits a second.
     private var allowedRate: Int { settings.encoderSettings(for: size).bitRate }
     private var rate: Int { min(allowedRate, demand.bitRate ?? .max) }
     private var isPathBound: Bool { demand.bitRate.map { $0 < allowedRate } ?? false }
 
-    /// The size of what is sent now.
+    /// The size that is sent now.
     private var sentSize: PixelSize {
         let quarters = ladder.quality.quarters
         guard quarters < 4 else { return size }
         return PixelSize(width: max(2, size.width * quarters / 8 * 2), height: max(2, size.height * quarters / 8 * 2))
     }
 
-    /// Sees to it that there is an encoder for pictures of `size`.
+    /// Opens an encoder for pictures of `size`, unless the present one has that size.
     private mutating func open(_ size: PixelSize) throws(CodecError) {
         guard encoder?.settings.size != size else { return }
-        // One at a time: two of them need the memory of two.
+        // Close the old one first, to save memory.
         encoder = nil
         encoder = try VideoEncoder(settings.encoderSettings(for: size))
     }
@@ -300,7 +308,7 @@ struct LayerEncoder {
         }
     }
 
-    /// What `body` codes. A device's encoder that fails gives way to the processor's, which begins with a keyframe.
+    /// The frame that `body` codes. If a device's encoder fails, libx264 replaces it and begins with a keyframe.
     private mutating func coded(
         _ picture: Picture, _ body: (VideoEncoder, Picture) throws(CodecError) -> EncodedFrame?
     ) throws(CodecError) -> EncodedFrame? {
@@ -320,8 +328,8 @@ struct LayerEncoder {
         }
     }
 
-    /// `waited` is nil for a picture that was sent before.
-    private func handOn(_ frame: EncodedFrame, waited: Duration?, begin: MediaTime) {
+    /// Pushes the frame to the sinks. `waited` is nil for a repeated picture.
+    private func push(_ frame: EncodedFrame, waited: Duration?, begin: MediaTime) {
         let end = MediaTime.now
         var frame = frame
         frame.layer = layer

@@ -3,32 +3,32 @@ import BeamCodec
 import BeamMedia
 import Synchronization
 
-/// Records simulcast layer 0 into a file, on a thread of its own: whatever the disk does, nobody else waits for it.
+/// Records simulcast layer 0 into a file, on a thread of its own, so that nothing else waits for the disk.
 ///
-/// Frames wait in a bounded queue. One for which there is no room is left out, and so are the frames after it up to a keyframe, which is
-/// asked for when the disk has caught up.
+/// Frames wait in a bounded queue. If there is no room, frames are dropped up to a keyframe, which is requested when
+/// the disk has caught up.
 final class RecorderSink: FrameSink {
-    /// How long a disk may take to write nothing at all, as one that spins up or flushes its journal does: 10 s of 60 frames a second.
+    /// Frames of a stall of the disk that is bridged without a gap: 10 s at 60 frames a second, as when a disk spins up
+    /// or flushes its journal.
     static let mostFrames = 600
-    /// The same time at 50 Mbit/s.
+    /// 10 s at about 50 Mbit/s, in bytes.
     static let mostBytes = 64 << 20
 
     struct Handlers: Sendable {
-        /// A file begins: the first, or another where the picture has another size. On the recorder's thread.
+        /// A file begins: the first, or another after a change of size. On the recorder's thread.
         var onFile: @Sendable (_ path: String) -> Void
-        /// The disk is too slow, and frames are left out. Once for each recording, on the encoder's thread.
+        /// The disk is too slow, and frames are dropped. Once for each recording, on the encoder's thread.
         var onGap: @Sendable () -> Void
-        /// Nothing more is recorded; what was written is kept. On the recorder's thread.
+        /// The recording has ended; what was written is kept. On the recorder's thread.
         var onFailure: @Sendable (CodecError) -> Void
     }
 
     private enum Phase {
-        /// The first keyframe is on its way.
+        /// Waiting for the first keyframe.
         case beginning
         case recording
-        /// There was no room for a frame: those up to a keyframe are of no use.
+        /// A frame was dropped, so those up to a keyframe are, too.
         case skipping
-        /// Nothing is recorded any more.
         case ended
     }
 
@@ -42,7 +42,7 @@ final class RecorderSink: FrameSink {
     private let consumer: EncoderDemand.Consumer
     private let handlers: Handlers
     private let state: Mutex<State>
-    /// Nil when it has been taken by the thread.
+    /// Nil once the thread has taken it.
     private let recorder: Mutex<StreamRecorder?>
     private let thread = Mutex<StageThread?>(nil)
 
@@ -61,7 +61,6 @@ final class RecorderSink: FrameSink {
         recorder = Mutex(try StreamRecorder(path: path))
     }
 
-    /// What is recorded up to now.
     var report: HostReport.Recording { state.withLock { $0.report } }
 
     func open() {
@@ -81,7 +80,7 @@ final class RecorderSink: FrameSink {
             return !state.hasGap
         }
         if isFirstGap { handlers.onGap() }
-        // The thread may have written all of it before it could see that something was left out.
+        // The thread may have emptied the queue before it could see this gap.
         askIfCaughtUp()
     }
 
@@ -95,7 +94,7 @@ final class RecorderSink: FrameSink {
                 state.phase = .recording
                 return true
             case .skipping:
-                // A keyframe for which there is barely room would only be the beginning of the next gap.
+                // With less room the next gap would follow soon.
                 guard frame.isKeyframe, queue.count <= queue.capacity / 2 else {
                     state.report.dropped += 1
                     return false
@@ -106,7 +105,8 @@ final class RecorderSink: FrameSink {
         }
     }
 
-    /// After a gap the recording goes on with a keyframe, which the viewers pay for, too: not before there is room for what follows it.
+    /// Requests a keyframe to continue after a gap. It costs the viewers, too, so only once there is room for the
+    /// frames after it.
     private func askIfCaughtUp() {
         guard queue.count == 0, state.withLock({ $0.phase == .skipping }) else { return }
         consumer.requestKeyframe(layer: 0)
@@ -117,7 +117,7 @@ final class RecorderSink: FrameSink {
         if let thread = thread.withLock({ $0 }) {
             thread.join()
         } else {
-            // Nothing was ever recorded: the name is free again.
+            // Nothing was recorded: remove the empty file.
             recorder.withLock { $0?.discard() }
         }
     }
@@ -147,7 +147,7 @@ final class RecorderSink: FrameSink {
         }
     }
 
-    /// No frame is wanted any more, and what waits is of no use.
+    /// Wants no more frames, and drops those that wait.
     private func end() {
         state.withLock { $0.phase = .ended }
         consumer.set(StreamDemand(), layer: 0)

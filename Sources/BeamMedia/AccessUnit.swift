@@ -1,22 +1,22 @@
-/// A coded picture (an access unit, H.264 clause 3.1) as a decoder or a file needs it: its NAL units in AVCC form (ISO/IEC 14496-15: a
-/// 4-byte big-endian length before each).
+/// A coded picture (an access unit, H.264 clause 3.1): its NAL units in AVCC form (ISO/IEC 14496-15: a 4-byte
+/// big-endian length before each).
 ///
-/// Parameter sets stand beside the bytes, not in them. What the encoder adds is in `EncodedFrame`, what the network adds in
-/// `ReceivedFrame`.
+/// Parameter sets are separate from the bytes. `EncodedFrame` has what the encoder adds, `ReceivedFrame` what the
+/// network adds.
 public struct AccessUnit: Sendable, Equatable {
     /// The NAL units are `bytes[range]`.
     public var bytes: [UInt8]
     public var range: Range<Int>
-    /// An IDR picture: decoding can start here. Carries its parameter sets.
+    /// An IDR picture with its parameter sets: decoding can start here.
     public var isKeyframe: Bool
-    /// Present on every keyframe.
+    /// Not nil on a keyframe.
     public var parameterSets: ParameterSets?
-    /// The picture's own size. The coded size may be larger, by the sequence parameter set's cropping and by
-    /// at most one column and row where the size is odd, which 4:2:0 cannot code.
+    /// The picture's size. The coded size may be larger, by the sequence parameter set's cropping, and for 4:2:0, which
+    /// can't code odd sizes, by at most one column and row.
     public var size: PixelSize
-    /// Nothing later refers to this picture: whoever lacks it can decode all the others. Never set on a keyframe. Set by the
-    /// encoder (`StreamDemand.wantsTemporalLayers`), whose slices say so, too (`nal_ref_idc` 0, clause 7.4.1); on a viewer what the
-    /// host said.
+    /// Nothing later refers to this picture, so all others can be decoded without it. Never set on a keyframe. The
+    /// encoder sets it (`StreamDemand.wantsTemporalLayers`) and marks the slices (`nal_ref_idc` 0, clause 7.4.1); at a
+    /// viewer it is what the host says.
     public var isDisposable: Bool
 
     /// `range` is nil for all of `bytes`.

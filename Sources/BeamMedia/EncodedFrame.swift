@@ -1,16 +1,17 @@
-/// A frame that an encoder has made, on its way to the network and to files.
+/// An encoder's frame, on its way to the sinks.
 ///
 /// It has no number: the session counts the frames that it sends (`ReceivedFrame.number`).
 public struct EncodedFrame: Sendable, Equatable {
     public var unit: AccessUnit
-    /// When the screen looked like this, on this machine's clock. For a repeated picture: when it was coded again, for the screen
-    /// still looked like this then.
+    /// When the screen looked like this, on this machine's clock. For a repeated picture: when it was coded again, as the
+    /// screen still looked the same.
     public var captureTime: MediaTime
-    /// Nil where they aren't known, as for a repeated picture.
+    /// Nil if unknown, as for a repeated picture.
     public var stages: StageTimes?
-    /// The picture was coded before, and this is the same one again, as a keyframe or better: nothing has changed on the screen.
+    /// The same picture was coded before; this frame is a keyframe of it or refines it. Nothing has changed on the
+    /// screen.
     public var isRepeated: Bool
-    /// The simulcast layer: 0 for everybody, or 1, the reduced one, for viewers that can't have it (`StreamDemand`).
+    /// The simulcast layer: 0 for everybody, or 1, reduced, for viewers that can't have layer 0 (`StreamDemand`).
     public var layer: Int
 
     public init(

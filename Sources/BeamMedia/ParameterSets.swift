@@ -1,4 +1,4 @@
-/// H.264 sequence and picture parameter sets: raw NAL units, without start code or length.
+/// H.264 sequence and picture parameter sets: NAL units without start code or length.
 public struct ParameterSets: Sendable, Equatable {
     public var sps: [[UInt8]]
     public var pps: [[UInt8]]

@@ -1,19 +1,19 @@
 /// A frame that has arrived at a viewer, complete.
 public struct ReceivedFrame: Sendable, Equatable {
     public var unit: AccessUnit
-    /// The wire's sequence number. Each simulcast layer has its own count.
+    /// The sequence number on the wire. Each simulcast layer numbers its own frames.
     public var number: UInt32
-    /// When the first and the last datagram that the frame was put together from arrived, on this machine's clock.
+    /// When the first and the last datagram of the frame arrived, on this machine's clock.
     public var firstArrival: MediaTime
     public var lastArrival: MediaTime
-    /// When the host's screen looked like this, on this machine's clock as well as the host's is known. (`Reassembler` and
-    /// `PlayoutBuffer` have it by the host's clock, in whole µs.) Nil for a repeated picture (`EncodedFrame.isRepeated`), until the
-    /// host's clock is known, and in version 1 of the wire, which doesn't say.
+    /// When the host's screen looked like this, on this machine's clock, as far as the host's clock is known. (`Reassembler`
+    /// and `PlayoutBuffer` have it on the host's clock, in whole µs.) Nil for a repeated picture
+    /// (`EncodedFrame.isRepeated`), until the host's clock is known, and in version 1 of the wire, which doesn't say.
     public var captureTime: MediaTime?
-    /// What the host says of its own stages, in steps of 10 µs and at most 655.35 ms each. Nil for a repeated picture, and in
-    /// version 1 of the wire, which doesn't say.
+    /// The host's stage times, in steps of 10 µs and at most 655.35 ms each. Nil for a repeated picture, and in version
+    /// 1 of the wire, which doesn't say.
     public var stages: StageTimes?
-    /// The host's simulcast layer that the frame belongs to; 0 in version 1 of the wire, which has one.
+    /// The simulcast layer; 0 in version 1 of the wire, which has one.
     public var layer: Int
 
     public init(

@@ -1,18 +1,17 @@
-/// What a layer's encoder is to make at the moment.
+/// What a simulcast layer's encoder has to make at present.
 ///
-/// Up to two streams, called layers, leave a host: layer 0 for everybody, and layer 1, a smaller one, only when somebody needs it.
+/// Up to two layers leave a host: layer 0 for everybody, and layer 1, a reduced one, only while a viewer needs it.
 public struct StreamDemand: Sendable, Hashable {
-    /// How many layers there are.
     public static let layerCount = 2
 
-    /// Somebody gets this layer.
+    /// Somebody watches or records this layer.
     public var isWatched: Bool
-    /// Bits a second that the viewers' paths carry for frames; nil: no bound is known but the options' own.
+    /// Bits a second that the viewers' paths carry for frames; nil: only the options limit the rate.
     public var bitRate: Int?
-    /// What was encoded hasn't left yet: nothing is encoded now, and when this ends, the newest picture is taken at once.
+    /// Encoded frames wait to be sent: nothing is encoded, and when the hold ends, the newest picture is taken at once.
     public var isHeld: Bool
-    /// Every other frame is to be one that nothing later refers to (`AccessUnit.isDisposable`), so that a slow viewer can do
-    /// with half of the frames. Costs bits and encoding time. An encoder that can't do this goes on as before.
+    /// Every other frame is to be disposable (`AccessUnit.isDisposable`), so that half of the frames can be skipped for
+    /// a slow viewer. Costs bits and encoding time. An encoder that can't do it goes on without.
     public var wantsTemporalLayers: Bool
 
     public init(
@@ -24,8 +23,8 @@ public struct StreamDemand: Sendable, Hashable {
         self.wantsTemporalLayers = wantsTemporalLayers
     }
 
-    /// What one encoder makes for whoever makes this demand and for whoever makes `other`: the frames are the same for both, so the
-    /// lower of their rates counts, and one that holds holds both. What nobody watches asks for nothing.
+    /// The demand of two consumers of one encoder: both get the same frames, so the lower rate counts, and a hold of
+    /// either holds both. A demand that isn't watched has no effect.
     public func union(_ other: StreamDemand) -> StreamDemand {
         guard other.isWatched else { return self }
         guard isWatched else { return other }

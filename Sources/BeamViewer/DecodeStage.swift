@@ -4,25 +4,24 @@ import BeamMedia
 import Foundation
 import Synchronization
 
-/// Decodes each frame that the session delivers, in order, on a thread of its own; the newest picture waits in the slot.
+/// Decodes the session's frames in order, on a thread of its own, and puts the newest picture into the slot.
 final class DecodeStage: Sendable {
     struct Handlers: Sendable {
-        /// A picture waits in the slot.
+        /// A picture was put into the slot.
         var onPicture: @Sendable () -> Void
-        /// The first picture, or the first of another size.
+        /// The size of the first picture, and each change of it.
         var onSize: @Sendable (PixelSize) -> Void
-        /// A frame could not be decoded: the next keyframe mends it.
+        /// A frame couldn't be decoded: a keyframe is needed.
         var onBrokenFrame: @Sendable () -> Void
-        /// The stream takes more than a viewer gives it, or nothing here shows it: nothing more of it is decoded before the next
-        /// keyframe, which may be of another size.
+        /// The stream exceeds the viewer's bounds, or its format isn't supported. Nothing more is decoded before the
+        /// next keyframe, which may be of another kind.
         var onRefusedStream: @Sendable (CodecError) -> Void
-        /// Something to know, that stops nothing.
         var onWarning: @Sendable (String) -> Void
-        /// A file cannot be written any more, or there is no decoder.
+        /// A file can't be written any more, or there is no decoder: the stage has ended.
         var onFailure: @Sendable (CodecError) -> Void
     }
 
-    /// Files that are written beside the picture's way; opened before anything runs, used by the stage's thread alone.
+    /// Files to write. Opened before anything runs, used by the stage's thread only.
     struct Files: ~Copyable {
         var recorder: StreamRecorder?
         var frames: Y4MWriter?
@@ -39,8 +38,8 @@ final class DecodeStage: Sendable {
         let shared = Mutex(Shared())
     }
 
-    /// Slices of one frame are decoded side by side, which adds no delay. A frame arrives whole or not at all, so that
-    /// the lesser care of libavcodec with missing slices, where it uses threads or a device, costs nothing here.
+    /// Threads that decode the slices of a frame in parallel, which adds no delay. With threads or a device libavcodec
+    /// checks less for missing slices; that costs nothing here, because frames arrive complete or not at all.
     private static let sliceThreads = min(4, ProcessInfo.processInfo.activeProcessorCount)
 
     private let state = State()
@@ -48,10 +47,9 @@ final class DecodeStage: Sendable {
     private let choice: DecoderChoice
     private let bounds: StreamBounds
     private let parcel: Parcel
-    /// Nil until `start`.
     private let thread = Mutex<StageThread?>(nil)
 
-    /// `slot` is nil where nobody looks.
+    /// `slot` is nil without a window.
     init(
         _ choice: DecoderChoice, bounds: StreamBounds, queue: BoundedQueue<ReceivedFrame>, slot: LatestSlot<Picture>?,
         files: consuming sending Files, handlers: Handlers
@@ -66,9 +64,9 @@ final class DecodeStage: Sendable {
                 decoder: try Self.named(choice, bounds), recorder: files.recorder, frames: files.frames))
     }
 
-    /// Begins to load the decoder, and to decode. What has been queued before isn't lost.
+    /// Starts to load the decoder, and to decode. Frames queued before are decoded, too.
     ///
-    /// While a library is loaded no other can be, and no thread begins: whatever needs one of these is to come first.
+    /// While one library is loaded, no other can be loaded and no thread can start: do first what needs these.
     func start() {
         let (parcel, queue, choice, bounds) = (self.parcel, self.queue, self.choice, self.bounds)
         thread.withLock { thread in
@@ -80,8 +78,8 @@ final class DecodeStage: Sendable {
         }
     }
 
-    /// A device that was asked for by name: whether it opens is to be known before anything else begins. The processor's
-    /// decoder is made by its thread, for the library takes a while to load.
+    /// Opens a device that was requested, so that a failure is known before anything else begins. The software decoder
+    /// is opened by the stage's thread, because its library takes a while to load.
     private static func named(
         _ choice: DecoderChoice, _ bounds: StreamBounds
     ) throws(CodecError) -> VideoDecoder? {
@@ -92,9 +90,9 @@ final class DecodeStage: Sendable {
     struct Report: Sendable {
         var decoded: UInt64
         var size: PixelSize?
-        /// Where the last picture was decoded.
+        /// The name of the decoder of the last picture.
         var decoder: String?
-        /// Up to the picture.
+        /// The spans up to decoding.
         var times: [FrameSpan: LatencyHistogram.Summary]
     }
 
@@ -106,15 +104,15 @@ final class DecodeStage: Sendable {
         }
     }
 
-    /// Returns when what is queued is decoded, the files are complete and the thread has ended.
+    /// Returns when all queued frames are decoded, the files are complete and the thread has ended.
     func stop() {
         queue.close()
-        // There may be files to complete.
+        // If it was never started: the files have to be completed.
         start()
         thread.withLock { $0 }?.join()
     }
 
-    /// Carries the worker to its thread.
+    /// Moves the worker to its thread.
     private final class Parcel: Sendable {
         private let content: Mutex<Worker?>
         init(_ worker: sending Worker) { content = Mutex(worker) }
@@ -127,12 +125,12 @@ final class DecodeStage: Sendable {
         }
     }
 
-    /// The stage's thread's own.
+    /// Used by the stage's thread only.
     private struct Worker {
         let state: State
         let slot: LatestSlot<Picture>?
         let handlers: Handlers
-        /// Nil: to be made.
+        /// Nil: opened by `run`.
         let decoder: VideoDecoder?
         let recorder: StreamRecorder?
         let frames: Y4MWriter?
@@ -171,7 +169,7 @@ final class DecodeStage: Sendable {
 
         private mutating func handle(_ frame: ReceivedFrame, _ decoder: VideoDecoder) throws(CodecError) {
             let picture: Picture?
-            // No keyframe is asked for: it would be refused, too, as long as the host doesn't change what it sends.
+            // No keyframe is requested: it would be refused as well until the host changes its stream.
             if isRefused, !frame.isKeyframe { return }
             isRefused = false
             defer { warn(decoder) }
@@ -188,12 +186,12 @@ final class DecodeStage: Sendable {
                 return
             }
             if let picture { show(picture, of: frame, decodedBy: decoder.name) }
-            // Files come after the window: they have time.
+            // After the window, because a file can wait.
             try recorder?.write(frame.unit, at: frame.lastArrival)
             if let picture { try frames?.write(picture) }
         }
 
-        /// Says once that the device has failed.
+        /// Warns once that the device has failed.
         private mutating func warn(_ decoder: VideoDecoder) {
             guard !hasWarned, let reason = decoder.hardwareFailure else { return }
             hasWarned = true

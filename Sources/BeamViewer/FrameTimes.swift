@@ -1,26 +1,26 @@
 import BeamMedia
 
-/// A span of a frame's way from the host's screen to the viewer's window. The first six follow one another.
+/// A span of a frame's way from the host's screen to the viewer's window. The first six are consecutive.
 public enum FrameSpan: String, CaseIterable, Sendable {
-    /// From the screen's change to the encoder's taking the picture: grabbing it, and waiting for the encoder.
+    /// From the screen's change to the start of encoding: grabbing, and waiting for the encoder.
     case capture
     /// Conversion and encoding.
     case encode
-    /// From the frame's leaving the encoder to its first datagram here; its error is the host's clock's.
+    /// From the end of encoding to the arrival of the first datagram. Off by the error of the host's clock.
     case network
-    /// From the first datagram to the last.
+    /// From the first datagram's arrival to the last one's.
     case reassembly
-    /// From the last datagram to the picture, waiting for the decoder included.
+    /// From the last datagram's arrival to the decoded picture, including the wait for the decoder.
     case decode
-    /// From the picture to its standing in the window.
+    /// From the decoded picture to the window.
     case present
-    /// Everything up to the last datagram, everything after it, and all of it.
+    /// Everything up to the last datagram's arrival; everything after it; both.
     case captureToArrival, arrivalToWindow, captureToWindow
-    /// All of it but the window: as far as a viewer without one goes.
+    /// Everything up to the decoded picture: all that a viewer without a window has.
     case captureToPicture
 }
 
-/// How long frames took over each span.
+/// How long frames took for each span.
 struct FrameTimes: Sendable {
     private var tracks: [FrameSpan: LatencyTrack] = [:]
 
@@ -28,7 +28,7 @@ struct FrameTimes: Sendable {
         tracks[span, default: LatencyTrack()].record(duration)
     }
 
-    /// The network's part of the way of `frame`, as far as the host has told its own.
+    /// Records the spans up to arrival, as far as the host reports its own.
     mutating func recordArrival(of frame: ReceivedFrame) {
         guard let capture = frame.captureTime else { return }
         record(.captureToArrival, frame.lastArrival - capture)
@@ -39,14 +39,14 @@ struct FrameTimes: Sendable {
         record(.reassembly, frame.lastArrival - frame.firstArrival)
     }
 
-    /// `picture` stands in the window.
+    /// Records that `picture` was shown at `end`.
     mutating func recordPresentation(of picture: Picture, at end: MediaTime) {
         if let decoded = picture.decodedTime { record(.present, end - decoded) }
         record(.arrivalToWindow, end - picture.time)
         if let capture = picture.captureTime { record(.captureToWindow, end - capture) }
     }
 
-    /// Since the last such report, or since the start; what never happened isn't there.
+    /// Since the last such report, or since the start. Spans without a value are absent.
     mutating func report(sinceStart: Bool) -> [FrameSpan: LatencyHistogram.Summary] {
         var report: [FrameSpan: LatencyHistogram.Summary] = [:]
         for span in tracks.keys {

@@ -2,16 +2,16 @@ import BeamDiscovery
 import BeamNetwork
 import Synchronization
 
-/// Knows which hosts are on the network, and where the one to watch is at the moment.
+/// Finds hosts by discovery, and the addresses of the chosen one.
 final class HostFinder: Sendable {
     struct Handlers: Sendable {
-        /// The list of hosts has changed, while none is chosen yet.
+        /// The list of hosts has changed, and none is chosen yet.
         var onChoices: @Sendable ([HostChoice]) -> Void
-        /// A host is chosen (by name, by the person, or because it is the only one).
+        /// A host was chosen by the person, or because it is the only one.
         var onChosen: @Sendable (String) -> Void
-        /// The chosen host has appeared or has moved, or is worth a try.
+        /// The chosen host has appeared or moved, or an attempt without discovery makes sense.
         var onReachable: @Sendable () -> Void
-        /// The looking around begins: for the host of this name, or for any.
+        /// Discovery begins: for the host of this name, or for any.
         var onSearching: @Sendable (String?) -> Void
         var onWarning: @Sendable (String) -> Void
     }
@@ -35,7 +35,7 @@ final class HostFinder: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Starts to look around, where the target needs it.
+    /// Starts discovery, if the target needs it.
     func start() {
         switch target {
         case .endpoint: return handlers.onReachable()
@@ -54,7 +54,7 @@ final class HostFinder: Sendable {
         browser?.stop()
     }
 
-    /// The person's choice.
+    /// Takes the person's choice.
     func choose(_ choice: HostChoice) {
         let isNew = state.withLock { state in
             guard state.chosen == nil else { return false }
@@ -66,14 +66,14 @@ final class HostFinder: Sendable {
         handlers.onReachable()
     }
 
-    /// Where the host is now, most promising first.
+    /// The host's addresses, the most likely one first.
     func endpoints() -> [Endpoint] {
         switch target {
         case .endpoint(let endpoint):
             return [endpoint]
         case .name(let name, let port):
             let found = discovered()
-            // Not announced: perhaps a name that the system knows.
+            // Not announced: it may be a name that the system can resolve.
             return found.isEmpty ? [Endpoint(host: name, port: port)] : found
         case .anyHost:
             return discovered()
@@ -82,27 +82,26 @@ final class HostFinder: Sendable {
 
     /// How the host was chosen.
     struct Choice: Sendable {
-        /// The name by which it was, if it was by one.
+        /// The name, if it was chosen by name.
         var name: String?
-        /// Discovery has found that name.
         var isDiscovered: Bool
-        /// The address that the person gave: `192.0.2.7:52345`, or the system's name for one.
-        var place: String?
+        /// The address that the person gave: `192.0.2.7:52345`, or a name that the system resolves.
+        var address: String?
     }
 
     var choice: Choice {
         let name = state.withLock { $0.chosen }
         let isDiscovered = announcedVersion != nil
-        let place: String? =
+        let address: String? =
             switch target {
             case .endpoint(let endpoint): endpoint.description
             case .name(let name, let port): isDiscovered ? nil : Endpoint(host: name, port: port).description
             case .anyHost: nil
             }
-        return Choice(name: name, isDiscovered: isDiscovered, place: place)
+        return Choice(name: name, isDiscovered: isDiscovered, address: address)
     }
 
-    /// What the host says that it speaks; nil where discovery knows nothing of it.
+    /// The highest protocol version that the host announces; nil if discovery hasn't found it.
     var announcedVersion: Int? {
         state.withLock { state in
             guard let chosen = state.chosen, let host = Self.host(named: chosen, in: state.hosts) else { return nil }
@@ -117,7 +116,7 @@ final class HostFinder: Sendable {
         }
     }
 
-    /// By its full name, else without regard to case.
+    /// An exact match, else one that ignores case.
     private static func host(named name: String, in hosts: [String: DiscoveredHost]) -> DiscoveredHost? {
         hosts[name] ?? hosts.values.first { $0.name.lowercased() == name.lowercased() }
     }
@@ -132,7 +131,7 @@ final class HostFinder: Sendable {
             listChanged(appeared: nil)
         case .settled:
             state.withLock { $0.isSettled = true }
-            // Nobody announces that name: it may be one that the system can look up.
+            // Not announced: it may be a name that the system can resolve.
             if case .name = target, discovered().isEmpty { handlers.onReachable() }
             listChanged(appeared: nil)
         case .available:
@@ -155,7 +154,7 @@ final class HostFinder: Sendable {
             if let chosen = state.chosen {
                 return appeared?.lowercased() == chosen.lowercased() ? .appeared : .none
             }
-            // The first look around has to be complete before "the only one" means anything.
+            // Until the first results are complete, there may be more than one host.
             guard state.isSettled else { return .none }
             let choices = state.hosts.values
                 .filter { !$0.addresses.isEmpty }

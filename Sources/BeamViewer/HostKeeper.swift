@@ -3,7 +3,7 @@ import BeamProtocol
 import BeamTrust
 import Foundation
 
-/// The hosts that this machine was paired with.
+/// The hosts that this machine was paired with, and their changes in the store.
 struct HostKeeper: Sendable {
     private let store: TrustStore
     private let keeper: TrustKeeper
@@ -17,24 +17,25 @@ struct HostKeeper: Sendable {
 
     func knows(_ name: String) -> Bool { !keys(of: name).isEmpty }
 
-    /// Without regard to case, as hosts are found.
+    /// Ignores case, as discovery does.
     private func keys(of name: String) -> Set<DeviceKey> {
         Set(hosts.filter { DeviceNames.areSame($0.name, name) }.map(\.key))
     }
 
     /// The host that was watched at this address last.
-    private func keys(at place: String) -> Set<DeviceKey> {
-        Set(hosts.filter { $0.places.contains(place) }.map(\.key))
+    private func keys(at address: String) -> Set<DeviceKey> {
+        Set(hosts.filter { $0.places.contains(address) }.map(\.key))
     }
 
-    /// What the session has to know. A host that was chosen by a known one's name, or by the address where one was, has to be that one.
+    /// The session's trust settings. If the host was chosen by a known host's name, or by the address where a known
+    /// host was last, it has to be that host.
     func trust(_ options: ViewerOptions.Trust, identity: LocalIdentity, choice: HostFinder.Choice) -> ViewerTrust {
         var required: Set<DeviceKey> = []
         var chosenAddress: String?
         if let name = choice.name { required = keys(of: name) }
-        if required.isEmpty, !options.isNewHost, let place = choice.place {
-            required = keys(at: place)
-            chosenAddress = place
+        if required.isEmpty, !options.isNewHost, let address = choice.address {
+            required = keys(at: address)
+            chosenAddress = address
         }
         return ViewerTrust(
             own: identity.deviceKey, name: options.deviceName, instance: .random(in: 0...UInt64.max),
@@ -44,22 +45,22 @@ struct HostKeeper: Sendable {
     }
 
     /// Remembers, on the keeper's thread, that a known host was watched at this address.
-    func note(_ place: String, of host: DeviceKey, onWarning: @escaping @Sendable (String) -> Void) {
-        guard keys(at: place) != [host] else { return }
+    func note(_ address: String, of host: DeviceKey, onWarning: @escaping @Sendable (String) -> Void) {
+        guard keys(at: address) != [host] else { return }
         let isTaken = keeper.perform { store in
             do throws(TrustStoreError) {
-                try store.note(place, of: host)
+                try store.note(address, of: host)
             } catch {
-                onWarning("It can't be remembered who is at \(place). \(error)")
+                onWarning("It can't be remembered who is at \(address). \(error)")
             }
         }
-        if !isTaken { onWarning("It can't be remembered who is at \(place): the store is busy.") }
+        if !isTaken { onWarning("It can't be remembered who is at \(address): the store is busy.") }
     }
 
-    /// Tells what is remembered whenever that changes, by whatever program.
+    /// Calls `onChange` with the remembered hosts whenever any program changes them.
     ///
-    /// While that can't be read, the hosts that were known stay known: the person who watches is here to read the
-    /// warning, and a host that was forgotten learns nothing but that this machine calls.
+    /// While the store can't be read, known hosts stay known: a person is here to read the warning, and a forgotten
+    /// host learns only that this machine connects.
     func watch(
         _ onChange: @escaping @Sendable ([DeviceKey: String]) -> Void, onWarning: @escaping @Sendable (String) -> Void
     ) throws -> TrustWatch {
@@ -74,8 +75,8 @@ struct HostKeeper: Sendable {
         }
     }
 
-    /// Keeps a host, on the keeper's thread. The session goes on if it can't be kept. `onDone` is told whether it is, and what there is
-    /// to know about that.
+    /// Remembers a host, on the keeper's thread. If that fails the session continues. `onDone` gets the result, and a
+    /// warning if there is one.
     func remember(
         _ host: DeviceKey, name: String, onDone: @escaping @Sendable (_ isRemembered: Bool, _ warning: String?) -> Void
     ) {
@@ -92,13 +93,13 @@ struct HostKeeper: Sendable {
         }
     }
 
-    /// Waits a bounded time for what is to be kept. Answers what went wrong, if anything did.
+    /// Waits a bounded time for pending changes. Returns what went wrong, if anything did.
     func finish() -> String? {
         keeper.finish() ? nil : "The store is held by another program: what was paired just now may not be remembered."
     }
 }
 
-/// `--auto` names a host that was never paired.
+/// `--auto` was given a host that isn't paired.
 struct UnknownHost: Error, CustomStringConvertible {
     var name: String
     var description: String {

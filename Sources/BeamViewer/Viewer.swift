@@ -7,14 +7,15 @@ import BeamProtocol
 import BeamTrust
 import Synchronization
 
-/// Watches a screen: network → session → decoder → newest picture → window.
+/// Watches a screen: network → session → decoder → latest slot → window.
 public final class Viewer: Sendable {
     /// Frames between network and decoder: a third of a second at 60 frames a second.
     private static let queueCapacity = 20
-    /// Two of the longest frames.
+    /// In bytes: two frames of the greatest length.
     private static let queueBytes = 16 << 20
 
-    /// What the header of a picture file says: pictures come when the screen changes, which its format cannot say.
+    /// The frame rate in the header of a picture file. Pictures come when the screen changes, which the format can't
+    /// express.
     private static let nominalFrameRate = 30.0
 
     let options: ViewerOptions
@@ -27,9 +28,9 @@ public final class Viewer: Sendable {
     private let finder: HostFinder
     private let identity: LocalIdentity
     private let keeper: HostKeeper
-    private let forgetting: TrustWatch
+    private let trustWatch: TrustWatch
 
-    /// Opens the files; nothing is on the network before `start`. `onNotice` is called on threads of the viewer's own.
+    /// Opens the files. Nothing uses the network before `start`. `onNotice` is called on the viewer's threads.
     public init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
         identity = try options.trust.store.identity()
         keeper = try HostKeeper(options.trust.store)
@@ -37,7 +38,7 @@ public final class Viewer: Sendable {
             throw UnknownHost(name: name)
         }
         let shared = ViewerState(Self.firstStatus(options.target))
-        forgetting = try keeper.watch(
+        trustWatch = try keeper.watch(
             { hosts in shared.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<ReceivedFrame>(
@@ -87,8 +88,8 @@ public final class Viewer: Sendable {
                 onWarning: { onNotice(.warning($0)) }))
     }
 
-    /// Looks for the host, or connects at once where its address is given. Where there is to be a window, decoding begins
-    /// when that is open.
+    /// Finds the host, or connects at once if its address is given. With a window, decoding begins when the window is
+    /// open.
     public func start() {
         defer { if options.window == nil { decode.start() } }
         let finder = self.finder
@@ -103,26 +104,26 @@ public final class Viewer: Sendable {
             onEvent: { event in
                 shared.update { $0.status.handle(event) }
                 if case .hostPaired(let host, let name, true) = event {
-                    // Not told before it is true.
+                    // Reported when the host has been stored.
                     return keeper.remember(host, name: name) { isRemembered, warning in
                         onNotice(.session(.hostPaired(host, name: name, isToBeRemembered: isRemembered)))
                         if let warning { onNotice(.warning(warning)) }
                     }
                 }
-                if case .hostReached(let host) = event, let place = finder.choice.place {
-                    keeper.note(place, of: host) { onNotice(.warning($0)) }
+                if case .hostReached(let host) = event, let address = finder.choice.address {
+                    keeper.note(address, of: host) { onNotice(.warning($0)) }
                 }
                 onNotice(.session(event))
             },
             onFrame: { frame in
                 guard queue.put(frame) == .full else { return }
-                // The decoder doesn't keep up: what waits is old already. Start afresh with a keyframe.
+                // The decoder doesn't keep up, and queued frames are old: continue with a keyframe.
                 queue.flush()
                 shared.tellClient { $0.decoderFailed() }
             },
             locate: { finder.endpoints() })
         shared.setClientMaker {
-            // By now it is known which host it is to be.
+            // The host is chosen by now.
             let configuration = ViewerSession.Configuration(
                 trust: keeper.trust(trust, identity: identity, choice: finder.choice), code: trust.code,
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
@@ -132,17 +133,17 @@ public final class Viewer: Sendable {
         finder.start()
     }
 
-    /// The person's choice among several hosts.
+    /// Takes the person's choice among several hosts.
     public func choose(_ choice: HostChoice) { finder.choose(choice) }
 
-    /// The host's code, as the person has typed it.
+    /// Passes on the host's code, which the person has typed.
     public func enter(_ code: PairingCode) {
         shared.update { $0.status.codeEntered() }
         shared.tellClient { $0.enter(code) }
     }
 
-    /// Everything known up to now, with rates and times since the last call: to be called about once a second. The
-    /// window's overlay shows what the last call found.
+    /// The present figures, with rates and times since the last call. Call it about once a second; the window's overlay
+    /// shows the result.
     public func takeReport() -> ViewerReport {
         let report = makeReport(sinceStart: false)
         shared.update { $0.report = report }
@@ -155,12 +156,12 @@ public final class Viewer: Sendable {
     /// Why the host has refused, if it has.
     public var refusal: String? { shared.read { $0.status.refusal } }
 
-    /// `ViewerWindow.run` returns; from any thread.
+    /// Makes `ViewerWindow.run` return. Call it from any thread.
     public func endWindow() { shared.endWindow() }
 
-    /// Leaves the network, decodes what has arrived, completes the files.
+    /// Ends the session, decodes queued frames, completes the files.
     public func stop() {
-        forgetting.cancel()
+        trustWatch.cancel()
         finder.stop()
         shared.stop()?.shutdown()
         decode.stop()

@@ -12,27 +12,27 @@ public struct ViewerOptions: Sendable {
         case endpoint(Endpoint)
         /// A name as discovery shows it, or else a host name of the network on this port.
         case name(String, port: UInt16)
-        /// Whoever is there: the only host, or the one that the person picks.
+        /// Any host: the only one, or the one that the person picks.
         case anyHost
     }
 
-    /// Which hosts are known, and how others may become so.
+    /// Which hosts are trusted, and how others are paired.
     public struct Trust: Sendable {
-        /// Where this machine's identity and the paired hosts are kept.
+        /// The store of this machine's identity and the paired hosts.
         public var store: TrustStore
-        /// What a host's person sees.
+        /// The viewer's name, shown at the host.
         public var deviceName: String
-        /// The host's code, as far as it was given beforehand.
+        /// The host's code, if it was given in advance.
         public var code: PairingCode?
-        /// Somebody is here who can type it.
+        /// A person can be asked to type the code.
         public var asksForCode: Bool
         /// False: only hosts that were paired before are watched.
         public var pairs: Bool
-        /// False: a host that is paired now is known until the viewer ends.
+        /// False: a newly paired host is known only until the viewer ends.
         public var remembersNewHosts: Bool
-        /// A host that speaks no version 2 may be watched in version 1.
+        /// Version 1 may be used with a host that doesn't speak version 2.
         public var allowsUnencrypted: Bool
-        /// The address belongs to another machine than the last time: who was there then doesn't matter.
+        /// The address belongs to another machine now: don't require the host that was there the last time.
         public var isNewHost: Bool
 
         public init(
@@ -55,15 +55,15 @@ public struct ViewerOptions: Sendable {
     public var trust: Trust
     /// Nil: no window.
     public var window: WindowOptions?
-    /// What decodes: the processor, a device, or the better of the two.
+    /// Which decoder to use.
     public var decoder: DecoderChoice
-    /// What a stream may ask of the decoder.
+    /// Limits on the decoder's memory.
     public var bounds = StreamBounds()
-    /// How long frames wait, so that those that take longer than others come in step; nil: as long as is needed.
+    /// The playout delay; nil: adaptive.
     public var buffer: Duration?
-    /// The stream as it is, into .mkv or .mp4.
+    /// The .mkv or .mp4 file for the recording; nil: none.
     public var recordPath: String?
-    /// The decoded pictures, into .y4m.
+    /// The .y4m file for the decoded pictures; nil: none.
     public var framesPath: String?
 
     public init(
@@ -80,44 +80,43 @@ public struct ViewerOptions: Sendable {
     }
 }
 
-/// What a viewer tells whoever runs it. Delivered on threads of the viewer's own: hand on, don't wait.
+/// A viewer's notices to its owner. Delivered on the viewer's threads: hand on, don't block.
 public enum ViewerNotice: Sendable {
     case session(ViewerEvent)
-    /// Looking for hosts; nobody is there yet, or not the one that was asked for.
+    /// Looking for hosts; none was found yet, or not the requested one.
     case searching(name: String?)
-    /// Several hosts are there: the person has to pick, by `Viewer.choose`. Sent again whenever the list changes.
+    /// The person has to pick one of several hosts, by `Viewer.choose`. Sent again whenever the list changes.
     case pick([HostChoice])
-    /// This host it is.
     case chosen(name: String)
     case firstFrame(PixelSize)
     case resized(PixelSize)
     case warning(String)
-    /// Something that a person asked for cannot be done any more (a full disk, say): the viewer is to be stopped.
+    /// The viewer can't go on, for example because of a full disk: stop it.
     case failed(reason: String)
 }
 
-/// One host of a list to pick from.
+/// A host in the list to pick from.
 public struct HostChoice: Sendable, Hashable {
     public var name: String
     public var addresses: [String]
     public var port: UInt16
 }
 
-/// Totals since the start, and times since the last report.
+/// Totals since the start; times since the last report.
 public struct ViewerReport: Sendable {
     public var session: ViewerStatistics
     /// Pictures decoded, shown in the window, and replaced by newer ones before they were shown.
     public var decoded: UInt64
     public var shown: UInt64
     public var replaced: UInt64
-    /// Of the last decoded picture; nil before the first.
+    /// The last decoded picture's size; nil before the first.
     public var size: PixelSize?
-    /// Where it was decoded: `software`, or `vaapi:` and the device's path.
+    /// The decoder of the last picture: `software`, or `vaapi:` and the device's path.
     public var decoder: String?
     /// Decoded pictures, and media bits, a second.
     public var framesPerSecond: Double
     public var bitsPerSecond: Double
-    /// How long frames took over each part of their way, as far as it is known: what the host tells of its own, and
-    /// what lies between the machines (to within `session.clockError`), isn't in version 1.
+    /// How long frames took for each span that is known. In version 1 the host's stages and the network are missing; in
+    /// version 2 the network's time is known to within `session.clockError`.
     public var times: [FrameSpan: LatencyHistogram.Summary]
 }

@@ -3,22 +3,22 @@ import BeamNetwork
 import BeamProtocol
 import Synchronization
 
-/// What a viewer's stages and its window tell each other, each access under one lock.
+/// State shared by a viewer's stages and its window, under one lock.
 final class ViewerState: Sendable {
     struct Content: Sendable {
         var status: ViewerStatus
         /// Hosts to pick from, while none is chosen.
         var choices: [HostChoice]?
-        /// What the overlay shows.
+        /// The figures in the overlay.
         var report: ViewerReport?
         var rates = Rates()
         var presentation = Presentation()
         var lastStatistics = ViewerStatistics()
-        /// The window's loop is to return.
+        /// The window's loop has to return.
         fileprivate(set) var isWindowEnded = false
         fileprivate var hasSize = false
         fileprivate var client = ClientState.absent(make: nil, isReachable: false)
-        /// What the store remembers since the viewer began; nil: nothing has changed.
+        /// The store's hosts after a change since the viewer started; nil: no change.
         fileprivate var remembered: [DeviceKey: String]?
         fileprivate var wakeWindow: (@Sendable () -> Void)?
     }
@@ -26,14 +26,14 @@ final class ViewerState: Sendable {
     fileprivate typealias ClientMaker = @Sendable () -> ViewerClient
     fileprivate typealias ClientAction = @Sendable (ViewerClient) -> Void
 
-    /// The client is made by whichever thread learns that the host is reachable: outside the lock, for making one starts a thread.
+    /// The client is made by the thread that learns that the host is reachable, and outside the lock, because making
+    /// one starts a thread.
     fileprivate enum ClientState: Sendable {
-        /// `isReachable`: the host was, before there was a way to make a client.
+        /// `isReachable`: the host was found reachable before `make` was set.
         case absent(make: ClientMaker?, isReachable: Bool)
-        /// What is asked of it meanwhile, in order.
+        /// `waiting`: the actions requested meanwhile, in order.
         case making(waiting: [ClientAction])
         case made(ViewerClient)
-        /// None is made any more.
         case stopped
     }
 
@@ -43,10 +43,10 @@ final class ViewerState: Sendable {
 
     func read<Result: Sendable>(_ body: (Content) -> Result) -> Result { content.withLock { body($0) } }
 
-    /// Changes something that the window doesn't show.
+    /// Changes state that the window doesn't show.
     func change<Result: Sendable>(_ body: (inout Content) -> Result) -> Result { content.withLock { body(&$0) } }
 
-    /// Changes something that the window shows, and wakes it.
+    /// Changes state that the window shows, and wakes the window.
     func update(_ body: (inout Content) -> Void) {
         let wake = content.withLock { content in
             body(&content)
@@ -57,14 +57,14 @@ final class ViewerState: Sendable {
 
     func pictureArrived() { update { $0.status.pictureArrived() } }
 
-    /// The window says so; true if that is news.
+    /// Records why the stream is refused, for the window. Returns true if the reason is new.
     func refusedStream(_ reason: String) -> Bool {
         let isNews = change { $0.status.streamRefusal != reason }
         if isNews { update { $0.status.streamRefused(reason) } }
         return isNews
     }
 
-    /// True once.
+    /// Returns true at the first call.
     func isFirstSize() -> Bool {
         change { content in
             defer { content.hasSize = true }
@@ -72,14 +72,14 @@ final class ViewerState: Sendable {
         }
     }
 
-    /// How the window is woken; nil when there is none any more.
+    /// Sets how the window is woken; nil: there is no window.
     func setWindow(_ wake: (@Sendable () -> Void)?) { change { $0.wakeWindow = wake } }
 
     func endWindow() { update { $0.isWindowEnded = true } }
 
     // MARK: The client
 
-    /// Nil while there is none, or none any more.
+    /// Nil before the client is made and after `stop`.
     var client: ViewerClient? {
         read { content in
             guard case .made(let client) = content.client else { return nil }
@@ -87,7 +87,7 @@ final class ViewerState: Sendable {
         }
     }
 
-    /// Asks something of the client: now, or when it is made if that is going on. Before and afterwards there is nobody to ask.
+    /// Runs `action` on the client: now, or once it is made if that is in progress. Otherwise `action` is dropped.
     func tellClient(_ action: @escaping @Sendable (ViewerClient) -> Void) {
         let client = change { content -> ViewerClient? in
             switch content.client {
@@ -101,13 +101,13 @@ final class ViewerState: Sendable {
         if let client { action(client) }
     }
 
-    /// The hosts that the store remembers now. A client that is made later learns of them, too. Called by one thread at a time.
+    /// The store's hosts have changed. A client that is made later gets them, too. Called by one thread at a time.
     func setRemembered(_ hosts: [DeviceKey: String]) {
         change { $0.remembered = hosts }
         tellClient { $0.setRemembered(hosts) }
     }
 
-    /// The client is made when the host is known to be reachable, or already is.
+    /// Sets how to make the client. It is made as soon as the host is reachable.
     func setClientMaker(_ make: @escaping @Sendable () -> ViewerClient) {
         let isReachable = change { content in
             guard case .absent(_, let isReachable) = content.client else { return false }
@@ -123,7 +123,7 @@ final class ViewerState: Sendable {
         case make(ClientMaker)
     }
 
-    /// The first time, connects; later, tells the session not to wait for its next try.
+    /// Makes the client the first time; later, tells it to connect without waiting for the next attempt.
     func hostAppeared() {
         let appearance = change { content -> Appearance in
             switch content.client {
@@ -151,7 +151,8 @@ final class ViewerState: Sendable {
         case stopped
     }
 
-    /// Does what was asked for while `client` was made, then shows it to everybody. In this order, so that nothing newer comes before.
+    /// Runs the actions that were requested while `client` was made, then makes it visible: in this order, so that no
+    /// later action runs before an earlier one.
     private func publish(_ client: ViewerClient) {
         if let hosts = read({ $0.remembered }) { client.setRemembered(hosts) }
         while true {
@@ -163,13 +164,14 @@ final class ViewerState: Sendable {
             switch publication {
             case .wait(let actions): for action in actions { action(client) }
             case .done: return
-            // The viewer has ended meanwhile.
+            // The viewer was stopped meanwhile.
             case .stopped: return client.shutdown()
             }
         }
     }
 
-    /// No client is made any more; hands the one there is over to be shut down. One that is being made is shut down by its maker.
+    /// Allows no further client, and returns the present one, to be shut down. One in the making is shut down by its
+    /// maker.
     func stop() -> ViewerClient? {
         let statistics = client?.statistics
         return change { content in
@@ -181,12 +183,12 @@ final class ViewerState: Sendable {
     }
 }
 
-/// What the window has done.
+/// The window's figures.
 struct Presentation: Sendable {
     private var shown: UInt64 = 0
     private var times = FrameTimes()
 
-    /// `picture` has stood in the window since `end`.
+    /// Records that `picture` was shown at `end`.
     mutating func record(_ picture: Picture, at end: MediaTime) {
         shown += 1
         times.recordPresentation(of: picture, at: end)
@@ -194,7 +196,7 @@ struct Presentation: Sendable {
 
     struct Report {
         var shown: UInt64
-        /// From the picture on.
+        /// The spans after decoding.
         var times: [FrameSpan: LatencyHistogram.Summary]
     }
 
@@ -208,7 +210,7 @@ struct Rates: Sendable {
     private var first: (frames: UInt64, bytes: UInt64, time: MediaTime)?
     private var last: (frames: UInt64, bytes: UInt64, time: MediaTime)?
 
-    /// Since the last such call; or since the first bytes came.
+    /// Rates since the last call, or since the first bytes arrived.
     mutating func measure(
         frames: UInt64, bytes: UInt64, now: MediaTime, sinceStart: Bool
     ) -> (frames: Double, bits: Double) {

@@ -3,19 +3,19 @@ import BeamDisplay
 import BeamMedia
 import BeamProtocol
 
-/// Shows what a viewer has: the newest picture, words while there is none, the hosts to pick from, figures on request.
+/// Shows the newest picture, the status while there is none, the hosts to pick from, and figures on request.
 ///
-/// Lives on the main thread, as SDL wants it.
+/// Runs on the main thread, as SDL requires.
 @MainActor
 public final class ViewerWindow {
     private let viewer: Viewer
     private let window: VideoWindow
-    /// What the window shows already, so that it is told changes only.
+    /// What the window shows now, so that only changes are passed to it.
     private var shownWords: ViewerStatus.Words?
     private var shownChoices: [HostChoice]?
     private var shownName: String?
 
-    /// Sets what the window takes from the environment; to be called before `viewer` starts.
+    /// Prepares the environment for the window. Call it before `viewer` starts.
     public static func prepare(for viewer: Viewer) {
         if let options = viewer.options.window { VideoWindow.prepareEnvironment(options) }
     }
@@ -24,7 +24,8 @@ public final class ViewerWindow {
     public init(_ viewer: Viewer) throws(DisplayError) {
         let options = viewer.options.window ?? WindowOptions(title: Self.program)
         self.viewer = viewer
-        // Not before: the display's libraries, which are small, would wait for the decoder's.
+        // The decoder starts when the window is open: otherwise the display's libraries, which are small, would wait
+        // for the decoder's.
         window = try VideoWindow(options) { viewer.decode.start() }
         let window = self.window
         viewer.shared.setWindow { window.wake() }
@@ -34,17 +35,17 @@ public final class ViewerWindow {
 
     /// Why `run` has returned.
     public enum Outcome: Sendable {
-        /// By the person, or by `Viewer.endWindow`.
+        /// Closed by the person, or by `Viewer.endWindow`.
         case closed
-        /// The display that the window stood on is gone.
+        /// The connection to the display was lost.
         case displayLost
     }
 
-    /// Shows what there is until the window is closed.
+    /// Runs the window until it is closed.
     public func run() -> Outcome {
         defer { viewer.shared.setWindow(nil) }
         showState()
-        // It may have come while the window was opening.
+        // A picture may have been decoded while the window was opening.
         showPicture()
         while !viewer.shared.read({ $0.isWindowEnded }) {
             for event in window.waitForEvents(timeout: nil) {
@@ -53,7 +54,7 @@ public final class ViewerWindow {
                 case .displayLost: return .displayLost
                 case .chosen(let index): choose(index)
                 case .codeEntered(let digits): if let code = PairingCode(digits) { viewer.enter(code) }
-                // Without the code there is nothing to watch.
+                // The person doesn't give the code, so there is nothing to watch.
                 case .codeGivenUp: return .closed
                 case .wake, .statistics, .resized, .fullscreen: break
                 }
@@ -111,7 +112,7 @@ public final class ViewerWindow {
         }
     }
 
-    /// After the picture, which is not to wait for words, and only where they are seen.
+    /// After the picture, so that it doesn't wait; only while the overlay is visible.
     private func showStatistics() {
         guard window.showsStatistics else { return }
         let (status, report) = viewer.shared.read { ($0.status, $0.report) }
@@ -139,12 +140,12 @@ enum StatisticsOverlay {
         ] + glass(report)
     }
 
-    /// What was lost and came back, and what the path carries, where the host tells (version 2).
+    /// Loss, recovery and the path's rate, if the host reports them (version 2).
     private static func network(_ session: ViewerStatistics) -> [String] {
         guard let estimated = session.estimatedRate, let used = session.usedRate else { return [] }
         let trip = session.roundTrip.map { "\(rounded($0.inMilliseconds, 1)) ms" } ?? "–"
         return [
-            "Repaired\t\(session.missed) missed, \(session.resent) sent again, \(session.repaired) by parity, "
+            "Repaired\t\(session.missed) missed, \(session.recovered) sent again, \(session.reconstructed) by parity, "
                 + "\(session.keyframesRequested) keyframes",
             "Path\t\(megabits(used)) of \(megabits(estimated)) Mbit/s, round trip \(trip), "
                 + "buffer \(rounded(session.buffer.inMilliseconds, 1)) ms",
@@ -153,13 +154,13 @@ enum StatisticsOverlay {
 
     private static func megabits(_ rate: Int) -> String { String(rounded(Double(rate) / 1_000_000, 2)) }
 
-    /// The whole way, where the host tells when it saw what it sends.
+    /// Latency from screen to window, if the host reports capture times.
     private static func glass(_ report: ViewerReport) -> [String] {
         guard let times = report.times[.captureToWindow], let error = report.session.clockError else { return [] }
         return ["Screen to window\t\(Self.times(times)), ± \(rounded(error.inMilliseconds, 1)) ms"]
     }
 
-    /// What is known of the way, part by part.
+    /// The known spans, one by one.
     private static func stages(_ report: ViewerReport) -> String {
         let parts = [FrameSpan.capture, .encode, .network, .reassembly, .decode, .present].compactMap { span in
             report.times[span].map { "\(span.rawValue) \(rounded($0.median, 1))" }

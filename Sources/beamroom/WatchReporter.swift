@@ -186,7 +186,7 @@ final class WatchReporter: Sendable {
             "lost": .count(report.session.lost), "malformed": .count(report.session.malformed),
             "dropped": .count(report.session.dropped), "skipped": .count(report.session.skipped),
             "missed": .count(report.session.missed),
-            "retransmitted": .count(report.session.resent), "repaired": .count(report.session.repaired),
+            "retransmitted": .count(report.session.recovered), "repaired": .count(report.session.reconstructed),
             "keyframesRequested": .count(report.session.keyframesRequested),
             "estimatedKbps": report.session.estimatedRate.map { .rounded(Double($0) / 1000) },
             "usedKbps": report.session.usedRate.map { .rounded(Double($0) / 1000) },

@@ -47,7 +47,7 @@ import Testing
             measure: { _, _ in
                 end.wait()
                 return .zero
-            }, patience: .milliseconds(20))
+            }, timeout: .milliseconds(20))
         #expect(trial.choose(for: settings) == "libx264")
         end.open()
     }

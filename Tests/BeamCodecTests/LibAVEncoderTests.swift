@@ -8,9 +8,9 @@ import Testing
     private let size = PixelSize(width: 640, height: 360)
 
     /// Bits a second before and after the rate falls to a tenth, and what came as keyframes.
-    private func coded(follows: Bool) throws -> (before: Int, after: Int, keyframes: [Int]) {
+    private func coded(followsRate: Bool) throws -> (before: Int, after: Int, keyframes: [Int]) {
         let encoder = try LibAVEncoder(
-            EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 6_000_000), follows: follows)
+            EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 6_000_000), followsRate: followsRate)
         let decoder = try VideoDecoder()
         // Other text in each picture: every bit is wanted.
         let contents = (1...5).map { MovingContent(size, seed: $0) }
@@ -28,19 +28,19 @@ import Testing
     }
 
     @Test func theRateFallsWithoutAKeyframeWhereTheEncoderFollows() throws {
-        let (before, after, keyframes) = try coded(follows: true)
+        let (before, after, keyframes) = try coded(followsRate: true)
         #expect(after * 2 < before && keyframes == [0], "\(before) \(after) \(keyframes)")
     }
 
     @Test func theRateFallsWithAKeyframeWhereItDoesNot() throws {
-        let (before, after, keyframes) = try coded(follows: false)
+        let (before, after, keyframes) = try coded(followsRate: false)
         #expect(after * 2 < before && keyframes == [0, 60], "\(before) \(after) \(keyframes)")
     }
 
     /// A rate that wavers, or grows a little, is no reason for a keyframe; the next one that comes anyway takes it over.
     @Test func aWaveringRateIsNoReasonForKeyframes() throws {
         let encoder = try LibAVEncoder(
-            EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 2_000_000), follows: false)
+            EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 2_000_000), followsRate: false)
         let content = MovingContent(size)
         var keyframes: [Int] = []
         for number in 0..<90 {

@@ -125,10 +125,10 @@ import Testing
         run.go(10, need: 20e6, rate: 1_000_000)
         let low = run.ladder.quality
         #expect(low.quarters == 2)
-        #expect(run.ladder.restWanted != nil)
+        #expect(run.ladder.requiredRest != nil)
         run.go(1, need: 0, rate: 1_000_000)
         #expect(run.ladder.quality.quarters == 4 && run.ladder.quality.divisor == low.divisor)
-        #expect(run.ladder.restWanted == nil)
+        #expect(run.ladder.requiredRest == nil)
         // It goes on: what was right before is right again, at once.
         run.go(1, need: 20e6, rate: 1_000_000)
         #expect(run.ladder.quality == low)

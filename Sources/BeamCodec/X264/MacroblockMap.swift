@@ -1,14 +1,14 @@
 import BeamMedia
 import CX264
 
-/// What is known of each macroblock (16 × 16 pixels, in raster order) of the coded picture: whether it has changed, for libx264,
-/// and which quantiser its quality is worth.
+/// For each macroblock (16 × 16 pixels, in raster order) of the coded picture: whether it has changed, for libx264, and
+/// its quality as a quantiser.
 ///
-/// A macroblock's quality is that of the frame in which it was coded last, or of a later and better one that looked at it and
-/// found nothing to mend.
+/// A macroblock's quality is the quantiser of the frame in which it was coded last, or of a later frame with a lower
+/// quantiser that analysed it and found nothing to improve.
 final class MacroblockMap {
     let count: Int
-    /// One byte of libx264's flags for each.
+    /// libx264's flags, one byte for each macroblock.
     let info: UnsafeMutablePointer<UInt8>
     private let quality: UnsafeMutablePointer<UInt8>
     private let columns: Int
@@ -32,7 +32,8 @@ final class MacroblockMap {
         quality.deallocate()
     }
 
-    /// Marks what `damage` (in pixels) touches as changed and everything else as constant; returns how many have changed.
+    /// Marks the macroblocks that `damage` (in pixels) touches as changed, all others as constant. Returns the number
+    /// of changed ones.
     func markDamaged(_ damage: DamageRegion) -> Int {
         info.update(repeating: Self.constant, count: count)
         var changed = 0
@@ -42,7 +43,7 @@ final class MacroblockMap {
             let down = rect.y / Self.side..<(rect.maxY + Self.side - 1) / Self.side
             for row in down {
                 let first = info + row * columns + across.lowerBound
-                // Rectangles may overlap.
+                // Count each once: rectangles may overlap.
                 for place in 0..<across.count { changed += Int(first[place] & Self.constant) }
                 first.update(repeating: 0, count: across.count)
             }
@@ -50,17 +51,18 @@ final class MacroblockMap {
         return changed
     }
 
-    /// Marks what isn't as good as `quantiser` makes it as changed, and the rest as constant.
+    /// Marks the macroblocks coarser than `quantiser` as changed, all others as constant.
     func markCoarser(than quantiser: Int) {
         let quantiser = UInt8(quantiser)
         for place in 0..<count { info[place] = quality[place] > quantiser ? 0 : Self.constant }
     }
 
-    /// Marks what isn't as good as `quantiser` makes it as changed, if coding `residual` with that takes no more than `bound` bits,
-    /// else a part that doesn't: the worst from the top. The rest is constant. Returns what the marked ones take.
+    /// Marks the macroblocks coarser than `quantiser` as changed if coding `residual` takes at most `bound` bits; else
+    /// only a part that does: the coarsest ones, from the top. All others are constant. Returns the bits of the marked
+    /// ones.
     func markCoarser(than quantiser: Int, within bound: Double, _ residual: Residual) -> Double {
         markCoarser(than: quantiser)
-        let all = bits(toMend: residual, to: quantiser, within: bound)
+        let all = bits(toImprove: residual, to: quantiser, within: bound)
         guard all > bound else { return all }
         let coarsest = UInt8(self.coarsest)
         var used = 0.0
@@ -79,8 +81,8 @@ final class MacroblockMap {
         return used
     }
 
-    /// What it takes to code `residual` of all that isn't as good as `quantiser` makes it with that; more than `bound` isn't counted.
-    func bits(toMend residual: Residual, to quantiser: Int, within bound: Double) -> Double {
+    /// The bits to code `residual` of all macroblocks coarser than `quantiser`. Stops counting beyond `bound`.
+    func bits(toImprove residual: Residual, to quantiser: Int, within bound: Double) -> Double {
         var bits = 0.0
         for place in 0..<count where quality[place] > quantiser {
             bits += residual.bits(place, at: quantiser)
@@ -107,32 +109,33 @@ final class MacroblockMap {
         }
     }
 
-    /// All were coded with `quantiser`.
+    /// All macroblocks were coded with `quantiser`.
     func setQuality(_ quantiser: Int) { quality.update(repeating: UInt8(quantiser), count: count) }
 
-    /// Those that are marked as changed were coded with `quantiser`; `lookedAtAll`: the others are at least as good now.
-    func setQualityOfChanged(_ quantiser: Int, lookedAtAll: Bool) {
+    /// The macroblocks marked as changed were coded with `quantiser`. `analysedAll`: the others were analysed, too, so
+    /// they are at least as good now.
+    func setQualityOfChanged(_ quantiser: Int, analysedAll: Bool) {
         let quantiser = UInt8(quantiser)
-        let bound = lookedAtAll ? quantiser : .max
+        let bound = analysedAll ? quantiser : .max
         for place in 0..<count {
             quality[place] = info[place] & Self.constant == 0 ? quantiser : min(quality[place], bound)
         }
     }
 
-    /// All are at least as good as `quantiser` makes them.
+    /// All macroblocks are at least as good as `quantiser`.
     func improve(to quantiser: Int) {
         let quantiser = UInt8(quantiser)
         for place in 0..<count { quality[place] = min(quality[place], quantiser) }
     }
 
-    /// The quantiser that the worst one's quality is worth.
+    /// The worst macroblock's quality.
     var coarsest: Int {
         var worst: UInt8 = 0
         for place in 0..<count { worst = max(worst, quality[place]) }
         return Int(worst)
     }
 
-    /// How many there are of each quality, by quantiser.
+    /// The number of macroblocks of each quality, by quantiser.
     var histogram: [Int] {
         var histogram = [Int](repeating: 0, count: QuantiserControl.worst + 1)
         histogram.withUnsafeMutableBufferPointer { counts in

@@ -2,7 +2,7 @@ import BeamMedia
 import BeamPixels
 import CX264
 
-/// Pictures that differ from what a decoder shows only in some macroblocks. Used by one thread.
+/// Makes pictures that differ from the decoder's picture only in some macroblocks. Used by one thread.
 final class PartialPictures {
     private let buffer: PixelBuffer
 
@@ -11,8 +11,8 @@ final class PartialPictures {
         buffer = PixelBuffer(format: format, size: size)
     }
 
-    /// `source` where `macroblocks` says that it has changed, and elsewhere `shown`, which is the library's: planes as they are for
-    /// 4:4:4, chroma interleaved for 4:2:0. Good until the next call.
+    /// `source` in the macroblocks marked as changed, and `shown`, libx264's reconstruction, elsewhere. `shown` is
+    /// planar for 4:4:4, with interleaved chroma for 4:2:0. Valid until the next call.
     func picture(of source: PixelBuffer, where macroblocks: MacroblockMap, over shown: x264_image_t) -> PixelBuffer {
         let planes = [shown.plane.0, shown.plane.1, shown.plane.2]
         let strides = [shown.i_stride.0, shown.i_stride.1, shown.i_stride.2]
@@ -32,7 +32,7 @@ final class PartialPictures {
         return buffer
     }
 
-    /// Copies what `rect`, in luma samples, has in plane `index`.
+    /// Copies `rect`, in luma samples, of plane `index`.
     private func copy(_ from: Plane, _ index: Int, _ rect: PixelRect) {
         let isHalved = index > 0 && buffer.format == .i420
         let (x, width) = isHalved ? (rect.x / 2, (rect.width + 1) / 2) : (rect.x, rect.width)

@@ -1,31 +1,31 @@
 import BeamMedia
 
-/// Renumbers libx264's frames, so that some of them are no references.
+/// Rewrites libx264's slice headers, so that some frames are disposable.
 ///
-/// libx264 without B-frames makes every frame a reference. Told to forget one (`x264_encoder_invalidate_reference`), it refers to
-/// the frame before that from then on, but the stream still calls the forgotten frame a reference, and `frame_num` counts it.
-/// Without that frame `frame_num` would have a gap (H.264 clause 7.4.3): libavcodec copies a picture for each gap, others conceal.
-/// So the slice headers are written anew: the forgotten frame gets `nal_ref_idc` 0, and `frame_num` counts references only. That
-/// is a plain H.264 stream with one reference, and it remains one when frames that nothing refers to are taken out.
+/// Without B-frames libx264 makes every frame a reference. After `x264_encoder_invalidate_reference` it refers to the
+/// frame before the invalidated one, but the stream still marks that one as a reference, and `frame_num` counts it. If
+/// it were skipped, `frame_num` would have a gap (H.264 clause 7.4.3): libavcodec copies a picture for each gap, other
+/// decoders conceal. So the invalidated frame gets `nal_ref_idc` 0, and `frame_num` counts references only. The result
+/// is a plain H.264 stream with one reference, and remains one without its disposable frames.
 ///
-/// Slice data stays as it is, moved by some bits.
+/// Slice data isn't changed, only shifted by some bits.
 struct ReferenceNumbers {
-    /// Pictures that the library has to keep: a frame that is to be forgotten, and the one before it.
+    /// Pictures that libx264 has to keep: the frame that is invalidated, and the one before it.
     static let keptPictures = 2
 
-    /// Of `frame_num`.
+    /// The length of `frame_num` in bits.
     private let numberBits: UInt32
-    /// The last reference's `frame_num`, as it was sent.
+    /// The last reference's `frame_num` as sent.
     private var last: UInt32 = 0
-    /// The library's own headers don't fit any more, until the next keyframe.
+    /// libx264's `frame_num` differs from ours, until the next keyframe.
     private var isRewriting = false
     private var isLastDisposable = false
-    /// Used again for each slice.
+    /// Scratch memory, reused for each slice.
     private var payload: [UInt8] = []
     private var moved: [UInt8] = []
 
-    /// Nil where the slice headers aren't of the one form that is known here: progressive frames, `pic_order_cnt_type` 2, CAVLC,
-    /// no weighted prediction, no slice groups, no redundant pictures.
+    /// Nil unless the slice headers have the one supported form: progressive frames, `pic_order_cnt_type` 2, CAVLC, no
+    /// weighted prediction, no slice groups, no redundant pictures.
     init?(_ sets: ParameterSets) {
         guard let sps = sets.sps.first, let sequence = SequenceParameterSet(sps[...]), sequence.orderType == 2,
             sets.sps.count == 1, sets.pps.count == 1
@@ -42,9 +42,10 @@ struct ReferenceNumbers {
         numberBits = sequence.numberBits
     }
 
-    /// Renumbers a frame in AVCC form as far as that is needed. False when its slices can't be read; a keyframe has to come next.
+    /// Renumbers a frame in AVCC form where necessary. Returns false if its slices can't be read; then a keyframe has
+    /// to follow.
     ///
-    /// Call it for every frame, in their order. A frame after a disposable one refers to the frame before that.
+    /// Call it for every frame, in order. A frame after a disposable one refers to the frame before that.
     mutating func renumber(_ frame: inout [UInt8], isKeyframe: Bool, isDisposable: Bool) -> Bool {
         guard !isKeyframe else {
             (last, isRewriting, isLastDisposable) = (0, false, false)
@@ -76,7 +77,7 @@ struct ReferenceNumbers {
         return rest.isEmpty ? output : nil
     }
 
-    /// Appends a slice with another header.
+    /// Appends the slice with a new header.
     private mutating func append(
         _ unit: ArraySlice<UInt8>, number: UInt32, isReference: Bool, to output: inout [UInt8]
     ) -> Bool {
@@ -98,7 +99,7 @@ struct ReferenceNumbers {
         return true
     }
 
-    /// Puts `header`, and behind it the payload's bits from `start` on, into `moved`.
+    /// Writes `header` to `moved`, followed by the payload's bits from `start` on.
     private mutating func move(from start: Int, behind header: BitString) -> Bool {
         guard let end = payload.last, end != 0 else { return false }
         let length = payload.count * 8 - end.trailingZeroBitCount
@@ -106,7 +107,7 @@ struct ReferenceNumbers {
         let whole = header.count / 8
         let part = header.count % 8
         let count = (header.count + length - start + 7) / 8
-        // Source and destination differ by so many bits everywhere.
+        // The bit distance between source and destination is the same everywhere.
         let first = start - part
         guard first >= 0 else { return false }
         let (skipped, shift) = (first / 8, UInt16(first % 8))
@@ -131,19 +132,19 @@ struct ReferenceNumbers {
     }
 }
 
-/// What a P slice of libx264's begins with (H.264 clause 7.3.3), as far as the numbers that change.
+/// The start of the header of libx264's P slices (H.264 clause 7.3.3), up to the fields that are rewritten.
 private struct SliceHeader {
     private let firstMacroblock: UInt32
     private let type: UInt32
     private let pictureSet: UInt32
     private let numberBits: Int
-    /// In bits, as far as it is rewritten.
+    /// The length in bits of the part that is rewritten.
     let length: Int
 
-    /// Nil for any other slice, and for one that doesn't refer to the frame `distance` frames back, by the library's count.
+    /// Nil for any other slice, and for one that doesn't refer `distance` frames back by libx264's count.
     init?(_ unit: ArraySlice<UInt8>, numberBits: Int, distance: UInt32) {
         var bits = BitReader(unit.dropFirst())
-        // P is 0, or 5 where all slices are.
+        // P is 0, or 5 if all slices of the picture are P.
         guard let firstMacroblock = bits.unsigned(), let type = bits.unsigned(), type == 0 || type == 5,
             let pictureSet = bits.unsigned(), bits.skip(numberBits), bits.flag() == false,
             let isReordered = bits.flag()
@@ -153,7 +154,7 @@ private struct SliceHeader {
         self.pictureSet = pictureSet
         self.numberBits = numberBits
         if isReordered {
-            // One reference, subtracted from this frame's number, and the end of the list.
+            // One modification, `abs_diff_pic_num_minus1`, and the end of the list.
             guard bits.unsigned() == 0, bits.unsigned() == distance - 1, bits.unsigned() == 3 else { return nil }
         } else if distance != 1 {
             return nil
@@ -163,7 +164,7 @@ private struct SliceHeader {
         length = bits.position
     }
 
-    /// The same for another `frame_num`, with the default list, which begins with the last reference.
+    /// The header with another `frame_num` and the default list, which begins with the last reference.
     func bits(number: UInt32, isReference: Bool) -> BitString {
         var bits = BitString()
         for value in [firstMacroblock, type, pictureSet] { bits.append(unsigned: value) }
@@ -176,10 +177,10 @@ private struct SliceHeader {
     }
 }
 
-/// A few bits: of a slice header at most 34 for the first macroblock, 5 for the type, 17 for the parameter set, 16 for `frame_num`
-/// and 3 flags.
+/// A string of at most 128 bits. A slice header has at most 34 for the first macroblock, 5 for the type, 17 for the
+/// parameter set, 16 for `frame_num` and 3 flags.
 private struct BitString {
-    /// The first one is the highest.
+    /// The first bit is the highest.
     private var bits: (UInt64, UInt64) = (0, 0)
     private(set) var count = 0
 
@@ -205,7 +206,7 @@ private struct BitString {
 }
 
 extension ParameterSets {
-    /// The same sets for a stream with one reference, where they say two: with `ReferenceNumbers` it needs no more than that.
+    /// The same sets with one reference in place of two: after `ReferenceNumbers` the stream needs no more.
     var withOneReference: ParameterSets {
         ParameterSets(
             sps: sps.map { set in

@@ -2,17 +2,18 @@ import BeamMedia
 import BeamPixels
 import Foundation
 
-/// How far what a decoder shows is from the picture in each macroblock, and about how many bits it takes to code that.
+/// The difference between the decoder's picture and the source in each macroblock, and a prediction of the bits to code
+/// it.
 struct Residual {
     private static let samples = 256.0
-    /// What a macroblock takes of which nothing is left.
+    /// Bits of a macroblock without a residual.
     private static let least = 1.0
-    /// Differences whose variance is so small a part of what the quantiser leaves are rounded away.
+    /// The share of the quantiser's distortion up to which a residual's variance is rounded to zero.
     private static let deadZone = 0.05
-    /// σ² ⁄ D for a mean absolute difference of a step.
+    /// σ² ⁄ D if the mean absolute difference is one quantiser step.
     private static let gain = 16.0
 
-    /// Sums of absolute differences of each macroblock's luma, in raster order.
+    /// The sum of absolute differences of each macroblock's luma, in raster order.
     private let differences: [UInt32]
 
     /// Both planes are luma, of `size`.
@@ -20,12 +21,12 @@ struct Residual {
         differences = PictureQuality.blockDifferences(picture, shown, size)
     }
 
-    /// What macroblock `place` takes when it is coded with `quantiser`.
+    /// The bits to code macroblock `place` with `quantiser`.
     ///
-    /// A Gaussian source of variance σ² that may be off by D takes ½ log₂(1 + σ² ⁄ D) bits a sample at most (its rate-distortion
-    /// function, made to begin at nothing). A quantiser of step Δ leaves Δ² ⁄ 12, and H.264's step is 0.625 at QP 0 and doubles with
-    /// every six; σ² is about 1.4 times the square of the mean absolute difference. Other sources take less: the result is to be
-    /// scaled by what the last macroblocks took.
+    /// By the rate-distortion function of a Gaussian source, made to begin at 0: variance σ² at distortion D takes at
+    /// most ½ log₂(1 + σ² ⁄ D) bits a sample. A quantiser of step Δ has D = Δ² ⁄ 12; H.264's step is 0.625 at QP 0 and
+    /// doubles every six; σ² is about 1.4 times the square of the mean absolute difference. Other sources take less, so
+    /// scale the result by what the last macroblocks took.
     func bits(_ place: Int, at quantiser: Int) -> Double {
         let step = 0.625 * exp2(Double(quantiser) / 6)
         let ratio = Double(differences[place]) / Self.samples / step

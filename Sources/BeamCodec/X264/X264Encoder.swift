@@ -2,14 +2,15 @@ import BeamMedia
 import CLateLibraries
 import CX264
 
-/// libx264 on its own interface: no frame waits, only what changed is looked at, and each frame's quantiser is chosen here.
+/// libx264 through its own interface: no delay, only changed macroblocks are analysed, and each frame's quantiser is
+/// chosen here.
 ///
-/// libx264 runs with constant quantisers (its other rate controls keep a half-size copy of each picture and analyse that first)
-/// and is told which macroblocks stayed as they were. It believes that only of a frame whose quantiser is no less than the last
-/// one's; a smaller one makes it look at everything, which costs two to three times as much. So does a frame after a disposable
-/// one, which refers two frames back.
+/// libx264 runs with constant quantisers, because its other rate controls keep and analyse a half-size copy of each
+/// picture. It is told which macroblocks are constant. It uses that only if a frame's quantiser isn't lower than the
+/// last one's; otherwise it analyses the whole picture, which takes two to three times as long. So does a frame after a
+/// disposable one, which refers two frames back.
 final class X264Encoder: EncoderBackend {
-    /// The encoder's name, as libavcodec has it: the standard one, best at this speed, and everywhere.
+    /// The encoder's name in libavcodec.
     static let standardName = "libx264"
 
     let name = X264Encoder.standardName
@@ -23,19 +24,19 @@ final class X264Encoder: EncoderBackend {
     private var input = x264_picture_t()
     private var partial: PartialPictures?
     private var numbers: ReferenceNumbers?
-    /// Damage of pictures that could not be encoded.
+    /// Damage since the last coded picture, including that of pictures that couldn't be encoded.
     private var pending = DamageRegion()
-    /// How often a frame is coded once more because it is far too large.
-    private static let secondThoughts = 3
-    /// The last frame's; a smaller one has the library look at the whole picture.
+    /// The most times that a frame is recoded because it is far too large.
+    private static let mostRecodings = 3
+    /// The last frame's quantiser. A lower one makes libx264 analyse the whole picture.
     private var currentQuantiser = 0
     private var frameCount: Int64 = 0
-    /// The last frame, where nothing refers to it. The next one refers to the one before.
+    /// The last frame if it is disposable. The next one refers to the frame before it.
     private var disposable: Disposable?
     var usesTemporalLayers = false
 
     private struct Disposable {
-        /// What differs from the reference.
+        /// The damage since the reference.
         var damage: DamageRegion
         var bits: Int
         /// `i_pts`.
@@ -74,7 +75,7 @@ final class X264Encoder: EncoderBackend {
     }
 
     func setRate(_ bitRate: Int, isPathBound: Bool) {
-        control.setRate(bitRate, regime: isPathBound ? .pathBound : .generous)
+        control.setRate(bitRate, regime: isPathBound ? .pathBound : .optionBound)
     }
 
     var lastQuantiser: Int? { currentQuantiser }
@@ -84,7 +85,7 @@ final class X264Encoder: EncoderBackend {
     func encode(_ picture: Picture, keyframe: Bool) throws(CodecError) -> EncodedFrame? {
         var isKeyframe = keyframe || needsKeyframe
         pending.formUnion(picture.damage)
-        // What has changed since the picture that the frame refers to.
+        // The damage since the frame's reference.
         var damage = pending
         if let disposable { damage.formUnion(disposable.damage) }
         let changed = macroblocks.markDamaged(damage)
@@ -97,7 +98,7 @@ final class X264Encoder: EncoderBackend {
             ) { macroblocks.histogram }
         let timestamp = frameCount
         var unit = try code(picture, keyframe: isKeyframe, quantiser: quantiser, isDisposable: isDisposable)
-        for _ in 0..<Self.secondThoughts where control.takesBack(bits: unit.bytes.count * 8, quantiser: quantiser) {
+        for _ in 0..<Self.mostRecodings where control.shouldRecode(bits: unit.bytes.count * 8, quantiser: quantiser) {
             isKeyframe = true
             isDisposable = false
             quantiser = max(quantiser + 1, control.keyframe(at: picture.time))
@@ -108,11 +109,11 @@ final class X264Encoder: EncoderBackend {
         if isKeyframe {
             macroblocks.setQuality(quantiser)
         } else if isDisposable {
-            // What the next frame refers to doesn't show this at all.
-            macroblocks.setQualityOfChanged(QuantiserControl.worst, lookedAtAll: false)
+            // The next frame's reference doesn't have this change.
+            macroblocks.setQualityOfChanged(QuantiserControl.worst, analysedAll: false)
         } else {
             macroblocks.setQualityOfChanged(
-                quantiser, lookedAtAll: quantiser < currentQuantiser || disposable != nil)
+                quantiser, analysedAll: quantiser < currentQuantiser || disposable != nil)
         }
         disposable =
             isDisposable ? Disposable(damage: damage, bits: unit.bytes.count * 8, timestamp: timestamp) : nil
@@ -124,11 +125,11 @@ final class X264Encoder: EncoderBackend {
     var isRefined: Bool { disposable == nil && macroblocks.coarsest <= QuantiserControl.best }
 
     func refine(_ picture: Picture, budget: Int?) throws(CodecError) -> EncodedFrame? {
-        // What was left out is part of this picture, but nobody has seen it yet.
+        // Skipped damage is in this picture, but hasn't been coded.
         guard !needsKeyframe, pending.isEmpty, !isRefined else { return nil }
         let unit =
             if let disposable {
-                try settle(disposable, picture, budget)
+                try recodeAsReference(disposable, picture, budget)
             } else if control.regime == .pathBound {
                 try refinePart(of: picture, budget)
             } else {
@@ -137,17 +138,17 @@ final class X264Encoder: EncoderBackend {
         return unit.map { EncodedFrame(unit: $0, captureTime: picture.time) }
     }
 
-    /// Codes the last picture once more, as well as before, so that others may refer to it. What makes it better can't refer to the
-    /// disposable frame, and without this would have to code the change in it anew, all at once and as well as the rest.
-    private func settle(
+    /// Codes the last picture again at the same quality as a reference. A refinement can't refer to the disposable
+    /// frame, and without this it would have to code that frame's change anew, at the refinement's quality.
+    private func recodeAsReference(
         _ disposable: Disposable, _ picture: Picture, _ budget: Int?
     ) throws(CodecError) -> AccessUnit? {
-        guard disposable.bits <= budget ?? .max, control.repeats(bits: disposable.bits, at: picture.time) else {
+        guard disposable.bits <= budget ?? .max, control.hasRoom(bits: disposable.bits, at: picture.time) else {
             return nil
         }
         _ = macroblocks.markDamaged(disposable.damage)
         let unit = try code(picture, keyframe: false, quantiser: currentQuantiser)
-        macroblocks.setQualityOfChanged(currentQuantiser, lookedAtAll: true)
+        macroblocks.setQualityOfChanged(currentQuantiser, analysedAll: true)
         self.disposable = nil
         return refined(unit, currentQuantiser)
     }
@@ -166,24 +167,25 @@ final class X264Encoder: EncoderBackend {
         let source = evenPictures?.even(picture.buffer) ?? picture.buffer
         let shown = handle.reconstruction
         guard let luma = shown.plane.0 else { return nil }
-        // Looked at only where there is room.
+        // Calculated only if there is room for a refinement.
         lazy var residual = Residual(
             of: source.planes[0], from: Plane(base: UnsafeMutableRawPointer(luma), stride: Int(shown.i_stride.0)),
             handle.coded)
         let plan = control.partialRefinement(from: macroblocks.coarsest, budget: budget, at: picture.time) {
-            macroblocks.bits(toMend: residual, to: $0, within: $1)
+            macroblocks.bits(toImprove: residual, to: $0, within: $1)
         }
         guard let (quantiser, bound) = plan else { return nil }
-        control.refines(expected: macroblocks.markCoarser(than: quantiser, within: bound, residual))
+        control.planPartialRefinement(expected: macroblocks.markCoarser(than: quantiser, within: bound, residual))
         var picture = picture
         if quantiser < currentQuantiser {
-            // The library is about to look at everything: outside of the part in question it gets to see what it has already.
+            // libx264 will analyse the whole picture: outside the part it gets its own reconstruction, so that nothing
+            // differs there.
             let partial = self.partial ?? PartialPictures(chroma.pixelFormat, handle.coded)
             self.partial = partial
             picture.buffer = partial.picture(of: source, where: macroblocks, over: shown)
         }
         let unit = try code(picture, keyframe: false, quantiser: quantiser)
-        macroblocks.setQualityOfChanged(quantiser, lookedAtAll: false)
+        macroblocks.setQualityOfChanged(quantiser, analysedAll: false)
         return refined(unit, quantiser)
     }
 
@@ -193,11 +195,11 @@ final class X264Encoder: EncoderBackend {
         return unit
     }
 
-    /// Codes one frame; `macroblocks` says what to look at.
+    /// Codes one frame, with the flags in `macroblocks`.
     private func code(
         _ picture: Picture, keyframe: Bool, quantiser: Int, isDisposable: Bool = false
     ) throws(CodecError) -> AccessUnit {
-        if let disposable { handle.forget(since: disposable.timestamp) }
+        if let disposable { handle.invalidateReferences(since: disposable.timestamp) }
         let buffer =
             picture.size == handle.coded ? picture.buffer : evenPictures?.even(picture.buffer) ?? picture.buffer
         var bytes = try withExtendedLifetime(buffer) { () throws(CodecError) -> [UInt8] in
@@ -227,15 +229,14 @@ final class X264Encoder: EncoderBackend {
         input.prop.mb_info = keyframe ? nil : macroblocks.info
         frameCount += 1
         guard let bytes = handle.encode(&input) else {
-            // What the library holds as the last picture is not known now.
+            // libx264's reference is unknown now.
             needsKeyframe = true
             throw .encodingFailed(reason: "libx264 made no frame of the picture")
         }
         return bytes
     }
 
-    /// Codes two grey pictures that nobody sees: the first touch of the library's memory takes longer than coding a frame, and
-    /// is better done before anybody waits.
+    /// Codes two grey pictures that aren't sent: the first use of libx264's memory takes longer than coding a frame.
     private func warmUp(_ coded: PixelSize) throws(CodecError) {
         let grey = PixelBuffer(format: chroma.pixelFormat, size: coded)
         for index in 0..<3 {

@@ -1,19 +1,19 @@
-/// The parity of a frame that is being put together, as far as it has come and is still of use.
+/// The parity held for a frame in reassembly.
 struct FrameParity: Sendable {
     private struct Block: Sendable {
-        /// Parts that haven't come.
+        /// Missing parts.
         var missing: Int
-        /// Rows that have come, fewer than parts are missing, and their shards one after the other.
+        /// The rows that have arrived, fewer than parts are missing, and their shards one after the other.
         var rows: [UInt8] = []
         var shards: [UInt8] = []
     }
 
     enum Insertion: Hashable, Sendable {
-        /// More are needed.
+        /// Kept; more rows or parts are needed.
         case held
-        /// That was enough: the block can be made whole.
+        /// Kept; the block can be reconstructed now.
         case enough
-        /// The block is whole, or has this one.
+        /// The block is complete, or has this row already.
         case needless
     }
 
@@ -29,7 +29,7 @@ struct FrameParity: Sendable {
         for part in 0..<partCount where isMissing(part) { blocks[layout.block(ofPart: part)].missing += 1 }
     }
 
-    /// Memory that is held, in bytes.
+    /// Memory held in bytes.
     var reservation: Int {
         blocks.reduce(blocks.count * MemoryLayout<Block>.stride) { $0 + $1.rows.capacity + $1.shards.capacity }
     }
@@ -46,7 +46,7 @@ struct FrameParity: Sendable {
         return blocks[block].rows.count < blocks[block].missing ? .held : .enough
     }
 
-    /// A missing part has come by itself. True if its block can be made whole now.
+    /// A missing part has arrived. Returns true if its block can be reconstructed now.
     mutating func arrived(_ part: Int) -> Bool {
         let block = layout.block(ofPart: part)
         blocks[block].missing -= 1
@@ -54,8 +54,8 @@ struct FrameParity: Sendable {
         return blocks[block].missing > 0 && blocks[block].rows.count >= blocks[block].missing
     }
 
-    /// Makes the missing parts of a block in their places among the frame's (see `ParityCode.recover`), and lets the
-    /// block's parity go. False, and nothing has changed, if there isn't enough of it.
+    /// Reconstructs a block's missing parts in their slots (see `ParityCode.recover`), and frees the block's parity.
+    /// Returns false, and changes nothing, if there isn't enough.
     mutating func recover(
         block: Int, slots: UnsafeMutableRawBufferPointer, isMissing: (_ part: Int) -> Bool
     ) -> Bool {

@@ -1,8 +1,8 @@
 import CISAL
 
-/// A frame's bytes as they are cut into parts: the block of parameter sets, if there is one, then the AVCC bytes.
+/// A frame's content, which is cut into parts: the parameter-set block, if there is one, then the AVCC bytes.
 package struct FrameContent {
-    /// At most one part's worth.
+    /// At most as long as one part.
     package let config: UnsafeRawBufferPointer
     package let avcc: UnsafeRawBufferPointer
 
@@ -13,13 +13,13 @@ package struct FrameContent {
 
     package var count: Int { config.count + avcc.count }
 
-    /// Parts of version 2 that it makes.
+    /// The number of version 2 parts.
     package var partCount: Int { (count + ParityCode.shardLength - 1) / ParityCode.shardLength }
 
-    /// Bytes in the last of them.
+    /// Bytes in the last part.
     package var lastLength: Int { count - (partCount - 1) * ParityCode.shardLength }
 
-    /// What part `part` consists of, one behind the other.
+    /// The two consecutive pieces of part `part`; either may be empty.
     fileprivate func pieces(ofPart part: Int) -> (head: UnsafeRawBufferPointer, tail: UnsafeRawBufferPointer) {
         let start = part * ParityCode.shardLength - config.count
         let end = min(start + ParityCode.shardLength, avcc.count)
@@ -30,23 +30,23 @@ package struct FrameContent {
     }
 }
 
-/// Reed–Solomon parity over the parts of a frame, by ISA-L: of a block's parts and its rows of parity together, any as
-/// many as it has parts make all of them again.
+/// Reed–Solomon parity over a frame's parts, by ISA-L: of a block's k parts and its parity rows, any k together give
+/// all parts.
 ///
-/// Over GF(2^8) with the polynomial 0x11D and a Cauchy matrix, the one of `gf_gen_cauchy1_matrix`. Each shard is as long
-/// as a full part; a shorter last part counts as padded with zeros. Encoding allocates nothing.
+/// GF(2⁸) with the polynomial 0x11D and a Cauchy matrix, the one of `gf_gen_cauchy1_matrix`. Each shard is as long as a
+/// full part; a shorter last part counts as padded with zeros. Encoding allocates nothing.
 package enum ParityCode {
     /// In bytes: 1144.
     package static let shardLength = MediaForm.version2.payloadLength
 
-    /// The weight of the part at `position` in parity row `row` of a block of `count` parts.
+    /// The matrix element for the part at `position` in parity row `row` of a block of `count` parts.
     private static func weight(row: Int, position: Int, count: Int) -> UInt8 {
-        // At most 128 + 64, and never the same as the position.
+        // `count + row` is at most 128 + 63 and never equals `position`, so the argument isn't 0.
         gf_inv(UInt8((count + row) ^ position))
     }
 
-    /// Writes rows `rows` of each block's parity: the shard with index `i` to byte `(i - first) * stride` of `output`,
-    /// where `first` is the index of the first of them. A row is the same whichever others are made with it.
+    /// Writes rows `rows` of each block's parity. The shard with index `i` goes to byte `(i - first) * stride` of
+    /// `output`, where `first` is the lowest index. A row doesn't depend on which others are made with it.
     package static func encode(
         _ content: FrameContent, rows: Range<Int>, to output: UnsafeMutableRawBufferPointer, stride: Int = shardLength
     ) {
@@ -75,14 +75,14 @@ package enum ParityCode {
         }
     }
 
-    /// Makes a block's missing parts again. False, and nothing has changed, if there are fewer rows than those.
+    /// Reconstructs a block's missing parts. Returns false, and changes nothing, if there are fewer rows than missing
+    /// parts.
     ///
     /// - Parameters:
     ///   - lastLength: Bytes in the frame's last part.
-    ///   - slots: The frame's parts, part `p` at `p * shardLength`, each as it was sent. Those that are missing are
-    ///     written as whole shards.
-    ///   - rows: Numbers of the rows that are there, no two the same.
-    ///   - parity: Those rows' shards, one after the other; used up.
+    ///   - slots: The frame's parts as sent, part `p` at `p * shardLength`. Missing ones are written as whole shards.
+    ///   - rows: The numbers of the rows in `parity`, all different.
+    ///   - parity: Those rows' shards, one after the other; overwritten.
     package static func recover(
         block: Int, of layout: ParityLayout, lastLength: Int, slots: UnsafeMutableRawBufferPointer, rows: [UInt8],
         parity: UnsafeMutableRawBufferPointer, isMissing: (_ part: Int) -> Bool
@@ -104,7 +104,7 @@ package enum ParityCode {
                 missingCount += 1
             }
             guard missingCount <= rows.count else { return false }
-            // What is there is taken out of the parity, so that it is of the missing parts alone.
+            // Subtract the present parts from the parity: what is left depends on the missing parts alone.
             WeightedSums.with(missingCount) { sums in
                 for index in 0..<missingCount { sums.put(index, at: shard(index)) }
                 var next = 0
@@ -134,7 +134,7 @@ package enum ParityCode {
     private static let longestList = ParityLayout.longestBlock
 }
 
-/// The inverse of a square Cauchy matrix over GF(2^8), 1 / (xᵢ + yⱼ): in closed form, where elimination would take a
+/// The inverse of a square Cauchy matrix over GF(2⁸), 1 / (xᵢ + yⱼ), in closed form: elimination would take a
 /// millisecond for the largest.
 private struct CauchyInverse {
     private let x: [UInt8]
@@ -142,12 +142,12 @@ private struct CauchyInverse {
     private let columnFactors: [UInt8]
     private let rowFactors: [UInt8]
 
-    /// No two of the rows' and columns' values are the same.
+    /// All values of rows and columns are different.
     init(rows x: [UInt8], columns y: Slice<UnsafeMutableBufferPointer<UInt8>>) {
         let y = Array(y)
         self.x = x
         self.y = y
-        /// The product of `value` + each of `others`, over that of `value` + each other of `own`.
+        /// The product of (`value` + each of `others`) divided by the product of (`value` + each other one of `own`).
         func factor(_ value: UInt8, _ others: [UInt8], _ own: [UInt8]) -> UInt8 {
             let numerator = others.reduce(1) { gf_mul($0, value ^ $1) }
             let denominator = own.reduce(1) { $1 == value ? $0 : gf_mul($0, value ^ $1) }

@@ -1,10 +1,10 @@
 /// Makes a frame's parity datagrams.
 enum ParityFragmenter {
     /// Writes rows `rows` of each block's parity as version 2 datagrams, in the order of their indices, to `memory`
-    /// from byte `start`: each exactly 1200 bytes, and `finish`, which seals it, is called for each once it is written.
-    /// Says how many bytes those are. `memory` grows if it is too small.
+    /// from byte `start`, each exactly 1200 bytes. Calls `finish`, which seals it, for each one. Returns their length
+    /// in bytes. `memory` grows if it is too small.
     ///
-    /// `content` is what was cut for `frame`'s datagrams.
+    /// `content` is the content of `frame`'s datagrams.
     static func write(
         _ content: FrameContent, of frame: MediaHeader.Frame, sequence: SequenceNumber, rows: Range<Int>,
         to memory: inout [UInt8], from start: Int = 0,

@@ -1,17 +1,18 @@
-/// How a frame's parts stand in blocks, each of which has parity of its own.
+/// How a frame's parts are divided into blocks, each with parity of its own.
 ///
-/// Part `p` belongs to block `p % blockCount`, at position `p / blockCount`, so that a burst of losses is shared among
-/// the blocks; parity index `i` belongs to block `i % blockCount`, row `i / blockCount`.
+/// Part `p` belongs to block `p % blockCount`, at position `p / blockCount`, so that a burst of losses is spread over
+/// all blocks. Parity index `i` belongs to block `i % blockCount`, row `i / blockCount`.
 package struct ParityLayout: Hashable, Sendable {
-    /// The most parts in a block.
+    /// The most parts in a block. With `mostRows` it stays below the 256 elements of GF(2⁸), which bound a Reed–Solomon
+    /// block.
     package static let longestBlock = 128
-    /// The most rows of parity for a block.
+    /// The most rows of parity for a block: half of the largest block.
     package static let mostRows = 64
 
     package let partCount: Int
     package let blockCount: Int
 
-    /// For a frame of so many parts, at least one.
+    /// For a frame of `partCount` parts, at least one.
     package init(partCount: Int) {
         precondition(partCount > 0)
         self.partCount = partCount
@@ -33,15 +34,14 @@ package struct ParityLayout: Hashable, Sendable {
 
     package func row(ofIndex index: Int) -> Int { index / blockCount }
 
-    /// Rows of parity for each block, such that there is parity for `share` of its parts: 0 for none, and at least one
-    /// for anything above.
+    /// Parity rows for each block: `share` of the block's parts, rounded up. 0 for a share of 0.
     package func rowCount(forShare share: Double) -> Int {
         guard share > 0 else { return 0 }
-        // What is a whole number but for rounding stays that number.
+        // Don't let a rounding error add a row.
         let rows = share * Double(partCount(ofBlock: 0)) - 1e-9
         return Int(clamping: min(rows, Double(Self.mostRows)).rounded(.up))
     }
 
-    /// Parity datagrams for the whole frame: `rowCount(forShare:)` for each block.
+    /// Parity datagrams for the whole frame.
     package func parityCount(forShare share: Double) -> Int { rowCount(forShare: share) * blockCount }
 }

@@ -1,24 +1,24 @@
 import CISAL
 
-/// Sums of shards over GF(2^8), each shard times a weight of its own, in several places at once.
+/// Weighted sums of shards over GF(2⁸), several sums at once.
 ///
-/// The tables that ISA-L wants are made for one source at a time: those of all sources are no faster, and 4 KiB for each
-/// row of a block.
+/// ISA-L's tables are made for one source at a time: tables for all sources are no faster, and take 4 KiB for each row
+/// of a block.
 struct WeightedSums {
     private typealias Place = UnsafeMutablePointer<UInt8>?
 
     private let places: UnsafeMutableBufferPointer<Place>
-    /// Of one group of places, from the offset that is added at.
+    /// The places of one group, plus the offset in `add`.
     private let targets: UnsafeMutableBufferPointer<Place>
     private let weights: UnsafeMutableBufferPointer<UInt8>
     private let tables: UnsafeMutableBufferPointer<UInt8>
 
-    /// Places that are added to in one go, so that all memory here is small enough for the stack.
+    /// Places handled in one call of ISA-L, so that all memory here fits on the stack.
     private static let group = 32
-    /// ISA-L's tables for one weight, in bytes.
+    /// ISA-L's table for one weight, in bytes.
     private static let tableLength = 32
 
-    /// Lends room for sums in `count` places, `ParityLayout.mostRows` at most, as long as `body` runs.
+    /// Provides `count` sums, at most `ParityLayout.mostRows`, while `body` runs.
     static func with(_ count: Int, _ body: (WeightedSums) -> Void) {
         precondition(count <= ParityLayout.mostRows)
         withUnsafeTemporaryAllocation(of: Place.self, capacity: ParityLayout.mostRows + group) { pointers in
@@ -37,18 +37,19 @@ struct WeightedSums {
         }
     }
 
-    /// Sum `index` is what `place` holds, and what is added to it.
+    /// Sum `index` starts with the content of `place`.
     func put(_ index: Int, at place: UnsafeMutableRawBufferPointer) {
         places[index] = place.baseAddress?.assumingMemoryBound(to: UInt8.self)
     }
 
-    /// Sum `index` begins with zeros, in `place`.
+    /// Sum `index` starts at zero, in `place`.
     func putZeros(_ index: Int, at place: UnsafeMutableRawBufferPointer) {
         put(index, at: place)
         place.initializeMemory(as: UInt8.self, repeating: 0)
     }
 
-    /// Adds `source` times `weight(index)` to each sum, from byte `offset` on. No place is shorter than that.
+    /// Adds `source` times `weight(index)` to each sum, from byte `offset` of its place on. Each place must be long
+    /// enough.
     func add(_ source: UnsafeRawBufferPointer, at offset: Int = 0, weight: (Int) -> UInt8) {
         guard let base = source.baseAddress, !source.isEmpty else { return }
         // ISA-L doesn't write to its sources.

@@ -1,16 +1,15 @@
 import CSodium
 import Crypto
 
-/// Why a pairing can't go on.
 enum PairingFailure: Error, Hashable, CustomStringConvertible {
-    /// A share that is no element of the group, or its neutral one, or our own.
+    /// The peer's share isn't a group element, is the neutral element, or is our own share.
     case share
     case length(of: String, Int)
-    /// What was revealed isn't what was committed to.
+    /// The revealed nonce doesn't match the commitment.
     case commitment
-    /// As many digits are never compared.
+    /// A digit count other than 6 or 9.
     case digitCount(Int)
-    /// The system's cryptography is of no use.
+    /// libsodium couldn't be initialised, or has no memory.
     case unavailable
 
     var description: String {
@@ -25,10 +24,11 @@ enum PairingFailure: Error, Hashable, CustomStringConvertible {
 }
 
 /// CPace (draft-irtf-cfrg-cpace-21) for G_Ristretto255 with SHA-512, initiator and responder: two sides that know the
-/// same six digits come by the same key, and who doesn't know them learns nothing by which to find them.
+/// same six digits derive the same key. Without the digits, each connection allows one guess.
 ///
-/// The group's operations are libsodium's. Whatever would let somebody search for the code (the generator, the scalar,
-/// K and the session key) is kept in `SecretBytes`, the key of the tags in swift-crypto's memory, which is wiped too.
+/// libsodium does the group operations. Values from which the code could be searched offline (the generator, the
+/// scalar, K and the session key) are kept in `SecretBytes`; the key of the tags is in swift-crypto's memory, which is
+/// wiped, too.
 enum CPace {
     static let shareLength = Int(crypto_core_ristretto255_BYTES)
     static let scalarLength = Int(crypto_core_ristretto255_SCALARBYTES)
@@ -37,19 +37,19 @@ enum CPace {
     private static let separator = Array("CPaceRistretto255".utf8)
     private static let keySeparator = Array("CPaceRistretto255_ISK".utf8)
     private static let confirmationSeparator = Array("CPaceMac".utf8)
-    /// SHA-512's block, in bytes: the code fills the first one alone, whatever its length.
+    /// SHA-512's block length in bytes. The draft pads the code to a full block.
     private static let blockLength = 128
-    /// libsodium's initialisation, once for the process.
+    /// Initialises libsodium, once for the process.
     private static let isReady = sodium_init() >= 0
 
-    /// Has to succeed before anything else of libsodium is used.
+    /// Call it before any other function of libsodium.
     static func prepare() throws(PairingFailure) {
         guard isReady else { throw .unavailable }
     }
 
     // MARK: Strings (6.3)
 
-    /// LEB128, as many bytes as it takes.
+    /// `count` in LEB128.
     static func lengthPrefix(_ count: Int) -> [UInt8] {
         var prefix: [UInt8] = []
         var rest = count
@@ -65,7 +65,7 @@ enum CPace {
 
     // MARK: The group (8.1, 8.3)
 
-    /// The element that the code selects.
+    /// The draft's generator, calculated from the code.
     static func generator(
         password: SecretBytes, channel: [UInt8], session: [UInt8]
     ) throws(PairingFailure) -> SecretBytes {
@@ -80,7 +80,7 @@ enum CPace {
         }
     }
 
-    /// What is sent: Ya or Yb.
+    /// Ya or Yb, which is sent.
     static func share(_ scalar: SecretBytes, _ generator: SecretBytes) throws(PairingFailure) -> [UInt8] {
         var share = [UInt8](repeating: 0, count: shareLength)
         let result = scalar.withBytes { scalar in
@@ -90,11 +90,11 @@ enum CPace {
         return share
     }
 
-    /// The draft's K. Refuses what is no element, and the neutral one.
+    /// The draft's K. Throws for a share that isn't an element, and for the neutral element.
     static func secret(_ scalar: SecretBytes, with share: [UInt8]) throws(PairingFailure) -> SecretBytes {
         guard share.count == shareLength else { throw .length(of: "pairing share", share.count) }
-        // libsodium 1.0.18 overlooks the highest bit, and so takes two encodings for the same element (RFC 9496, 4.3.1,
-        // allows one): our own share could come back in disguise.
+        // libsodium 1.0.18 ignores the highest bit and so accepts two encodings of an element, where RFC 9496, 4.3.1
+        // allows one. Our own share could be sent back with that bit set.
         guard share[shareLength - 1] & 0x80 == 0 else { throw .share }
         return try SecretBytes(count: shareLength) { memory throws(PairingFailure) in
             let result = scalar.withBytes { crypto_scalarmult_ristretto255(memory, $0, share) }
@@ -120,7 +120,7 @@ enum CPace {
             .open(initiator.transcript + responder.transcript))
     }
 
-    /// What the tags are made with.
+    /// The key of the confirmation tags.
     static func confirmationKey(session: [UInt8], sessionKey: SecretBytes) throws(PairingFailure) -> SymmetricKey {
         let hash = try SecretBytes.hash(.open(confirmationSeparator + session), .secret(sessionKey))
         return hash.withBytes { SymmetricKey(data: UnsafeRawBufferPointer(start: $0, count: hash.count)) }
@@ -130,7 +130,7 @@ enum CPace {
         Array(HMAC<SHA512>.authenticationCode(for: share.transcript, using: key))
     }
 
-    /// In constant time.
+    /// Compares in constant time.
     static func isValid(_ tag: [UInt8], of share: Share, _ key: SymmetricKey) -> Bool {
         HMAC<SHA512>.isValidAuthenticationCode(tag, authenticating: share.transcript, using: key)
     }

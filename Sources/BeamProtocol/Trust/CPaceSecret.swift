@@ -1,16 +1,16 @@
 import CSodium
 
-/// Bytes that nobody else is to learn, in memory of their own (`sodium_malloc`): wiped when their owner goes, left out
-/// of core dumps, and kept from swap as far as the system's limit of locked memory goes.
+/// Secret bytes in memory from `sodium_malloc`: wiped when freed, excluded from core dumps, and locked against swap as
+/// far as the system's limit on locked memory allows.
 ///
-/// What can't be wiped from Swift: what registers and the stack still hold of a value that has gone through them, and
-/// the code itself, a string that is on the host's screen anyway.
+/// Swift can't wipe copies in registers and on the stack, nor the code itself, a string that is on the host's screen
+/// anyway.
 final class SecretBytes: @unchecked Sendable {
     // Sendable: written only before `init` returns, and only read after.
     private let memory: UnsafeMutablePointer<UInt8>
     let count: Int
 
-    /// `write` is lent the memory, and has to fill all `count` bytes of it.
+    /// `write` must fill all `count` bytes of the memory.
     init(
         count: Int, _ write: (UnsafeMutablePointer<UInt8>) throws(PairingFailure) -> Void
     ) throws(PairingFailure) {
@@ -30,18 +30,18 @@ final class SecretBytes: @unchecked Sendable {
 
     deinit { sodium_free(memory) }
 
-    /// Lends the `count` bytes; the pointer is good for no longer than `body` runs.
+    /// The pointer to the `count` bytes is valid only while `body` runs.
     func withBytes<Result, Failure>(
         _ body: (UnsafePointer<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        // The pointer doesn't keep its owner.
+        // The pointer doesn't keep this object alive.
         defer { withExtendedLifetime(self) {} }
         return try body(UnsafePointer(memory))
     }
 }
 
 extension SecretBytes {
-    /// A part of what is hashed.
+    /// A piece of a hash's input.
     enum Piece {
         case open([UInt8])
         case secret(SecretBytes)
@@ -54,7 +54,7 @@ extension SecretBytes {
         }
     }
 
-    /// SHA-512 (FIPS 180-4) over all pieces, one after the other: 64 bytes.
+    /// SHA-512 (FIPS 180-4) of the concatenated pieces: 64 bytes.
     static func hash(_ pieces: Piece...) throws(PairingFailure) -> SecretBytes {
         let input = try SecretBytes(count: pieces.reduce(0) { $0 + $1.count }) { memory in
             var end = memory
@@ -72,7 +72,7 @@ extension SecretBytes {
         }
     }
 
-    /// A fresh scalar of ristretto255, uniform between 1 and the group's order less one, from the system's generator.
+    /// A random ristretto255 scalar, uniform from 1 to the group's order less one, from the system's generator.
     static func randomScalar() throws(PairingFailure) -> SecretBytes {
         try SecretBytes(count: CPace.scalarLength) { crypto_core_ristretto255_scalar_random($0) }
     }

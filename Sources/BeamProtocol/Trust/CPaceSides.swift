@@ -1,30 +1,30 @@
 import Crypto
 
 extension PairingContext {
-    /// The draft's CI: what the code's element is bound to besides the code.
+    /// The draft's CI: binds the generator to this protocol and the two device keys.
     var channel: [UInt8] {
         CPace.concatenated(Array("BeamRoom 2".utf8), viewer.bytes, host.bytes)
     }
 
-    /// The draft's sid.
+    /// The draft's sid: the first 16 bytes of the host's nonce.
     var session: [UInt8] { Array(nonce.prefix(16)) }
 
-    /// The code's element on this connection.
+    /// The draft's generator for this connection.
     fileprivate func generator(_ code: PairingCode) throws(PairingFailure) -> SecretBytes {
         try CPace.generator(password: SecretBytes(code.description.utf8), channel: channel, session: session)
     }
 
-    /// What the viewer sends, with its name.
+    /// The viewer's share and name.
     fileprivate func initiator(_ share: [UInt8]) -> CPace.Share {
         CPace.Share(element: share, data: Array(viewerName.utf8))
     }
 
-    /// What the host sends, with its name.
+    /// The host's share and name.
     fileprivate func responder(_ share: [UInt8]) -> CPace.Share {
         CPace.Share(element: share, data: Array(hostName.utf8))
     }
 
-    /// What the tags of these two are made with.
+    /// The key of both sides' confirmation tags.
     fileprivate func confirmationKey(
         _ secret: SecretBytes, _ initiator: CPace.Share, _ responder: CPace.Share
     ) throws(PairingFailure) -> SymmetricKey {
@@ -36,15 +36,16 @@ extension PairingContext {
 
 /// The viewer's side of CPace: the initiator.
 struct CPaceViewer: Sendable {
-    /// What the viewer has said, and what has to come back.
+    /// The state after both shares are known: the viewer's tag, and the check of the host's.
     struct Confirmed: Sendable {
-        /// The viewer's tag: it proves to the host that the code was typed.
+        /// The viewer's tag, which proves to the host that the code was typed.
         let confirmation: [UInt8]
         fileprivate let key: SymmetricKey
         fileprivate let context: PairingContext
         fileprivate let hostShare: [UInt8]
 
-        /// Whether the host's tag proves that it knows the code, and the same two keys. In constant time.
+        /// Whether the host's tag proves that it knows the code and has seen the same two keys. Compares in constant
+        /// time.
         func verify(_ tag: [UInt8]) -> Bool {
             CPace.isValid(tag, of: context.responder(hostShare), key)
         }
@@ -59,7 +60,7 @@ struct CPaceViewer: Sendable {
         try self.init(code: code, context: context, scalar: .randomScalar())
     }
 
-    /// With a scalar that isn't fresh: for tests.
+    /// With a given scalar, for tests.
     init(code: PairingCode, context: PairingContext, scalar: SecretBytes) throws(PairingFailure) {
         self.context = context
         self.scalar = scalar
@@ -68,7 +69,7 @@ struct CPaceViewer: Sendable {
 
     func confirm(hostShare: [UInt8]) throws(PairingFailure) -> Confirmed {
         let secret = try CPace.secret(scalar, with: hostShare)
-        // Nobody but this viewer has sent it.
+        // A reflected share proves nothing.
         guard hostShare != share else { throw .share }
         let initiator = context.initiator(share)
         let key = try context.confirmationKey(secret, initiator, context.responder(hostShare))
@@ -89,7 +90,7 @@ struct CPaceHost: Sendable {
         try self.init(code: code, context: context, viewerShare: viewerShare, scalar: .randomScalar())
     }
 
-    /// With a scalar that isn't fresh: for tests.
+    /// With a given scalar, for tests.
     init(
         code: PairingCode, context: PairingContext, viewerShare: [UInt8], scalar: SecretBytes
     ) throws(PairingFailure) {
@@ -101,7 +102,7 @@ struct CPaceHost: Sendable {
         key = try context.confirmationKey(secret, context.initiator(viewerShare), context.responder(share))
     }
 
-    /// The host's tag, if the viewer's is right; nil if another code was typed, or somebody stands in between. In
+    /// The host's tag, if the viewer's is valid; nil if another code was typed or somebody is in between. Compares in
     /// constant time.
     func answer(to confirmation: [UInt8]) -> [UInt8]? {
         guard CPace.isValid(confirmation, of: context.initiator(viewerShare), key) else { return nil }

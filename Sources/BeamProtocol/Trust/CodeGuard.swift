@@ -1,45 +1,45 @@
 import BeamMedia
 
-/// Makes guessing the code slow: after five tries without success the next has to wait, and the one after that for
-/// longer.
+/// Limits guesses at the code: after five failed attempts the next one has to wait, and each further one longer.
 ///
-/// A try counts from its first message until it succeeds, so that many at once are many.
+/// An attempt counts from its first message until it succeeds, so concurrent attempts all count.
 struct CodeGuard: Sendable {
     enum Verdict: Hashable, Sendable {
         case go
-        /// Nobody's try is looked at for so long.
+        /// No attempt is accepted for this long.
         case wait(Duration)
     }
 
-    /// Tries without success that cost nothing.
-    static let free = 5
+    /// Failed attempts before the first pause.
+    static let freeAttempts = 5
+    /// The longest pause. Pauses begin at 1 s and double.
     static let longestPause = Duration.seconds(60)
 
     private var failures = 0
-    /// When the next try is looked at.
-    private var reopening: MediaTime?
+    /// When the next attempt is accepted.
+    private var blockedUntil: MediaTime?
 
-    /// Somebody begins to prove that he knows the code.
+    /// An attempt begins.
     mutating func begin(now: MediaTime) -> Verdict {
         if let pause = pause(now: now) { return .wait(pause) }
         failures += 1
-        if failures >= Self.free {
+        if failures >= Self.freeAttempts {
             // 1, 2, 4 … 60 s.
-            let doublings = min(failures - Self.free, 6)
-            reopening = now + min(.seconds(1 << doublings), Self.longestPause)
+            let doublings = min(failures - Self.freeAttempts, 6)
+            blockedUntil = now + min(.seconds(1 << doublings), Self.longestPause)
         }
         return .go
     }
 
-    /// Somebody has proved it: those before him were clumsy.
+    /// The code was proved: earlier failures don't count any more.
     mutating func succeeded() {
         failures = 0
-        reopening = nil
+        blockedUntil = nil
     }
 
-    /// How long nobody's try is looked at; nil: it is.
+    /// The rest of the pause; nil if an attempt is accepted now.
     func pause(now: MediaTime) -> Duration? {
-        guard let reopening, reopening > now else { return nil }
-        return reopening - now
+        guard let blockedUntil, blockedUntil > now else { return nil }
+        return blockedUntil - now
     }
 }

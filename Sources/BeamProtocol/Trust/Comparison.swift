@@ -3,9 +3,10 @@ import Crypto
 
 /// Pairing by comparing digits: commit, then reveal.
 ///
-/// Whoever stands in between has to commit to a nonce towards the host before it learns the host's, and is shown the
-/// viewer's only when its own is fixed: it gets one chance in a million for the digits to agree. The host sends its nonce only when
-/// its person has agreed to compare, so no digits exist before that, and each chance costs a person's word (`ComparisonGuard`).
+/// An attacker in the middle has to commit to a nonce towards the host before it learns the host's nonce, and sees the
+/// viewer's nonce only when its own is fixed. So the digits agree with a probability of one in a million. The host
+/// sends its nonce only when its person has agreed to compare, so each such chance takes a person's consent
+/// (`ComparisonGuard`).
 private enum Comparison {
     static func hash(_ purpose: String, _ context: PairingContext, _ parts: [UInt8]...) -> [UInt8] {
         var hash = SHA256()
@@ -54,8 +55,8 @@ struct ComparisonViewer: Sendable {
         commitment = Comparison.commitment(context, viewerNonce: nonce)
     }
 
-    /// What to reveal, now that the host's nonce is there, and the digits that both show. `digitCount` is the host's choice, 6 or 9:
-    /// the person sees whether both show as many.
+    /// The nonce to reveal, and the digits that both sides show. `digitCount`, 6 or 9, is the host's choice: a person
+    /// sees whether both sides show as many.
     func reveal(
         hostNonce: [UInt8], digitCount: Int
     ) throws(PairingFailure) -> (nonce: [UInt8], digits: PairingCode) {
@@ -65,7 +66,7 @@ struct ComparisonViewer: Sendable {
     }
 }
 
-/// The host's side: it draws its nonce when the viewer has committed, and the person has agreed to compare.
+/// The host's side. Make it when the viewer has committed and the host's person has agreed to compare.
 struct ComparisonHost: Sendable {
     private let context: PairingContext
     private let commitment: [UInt8]
@@ -83,10 +84,10 @@ struct ComparisonHost: Sendable {
         nonce = Comparison.nonce(&random)
     }
 
-    /// The digits that both show, if what the viewer reveals is what it had committed to.
+    /// The digits that both sides show. Throws if the revealed nonce doesn't match the commitment.
     func digits(revealed: [UInt8]) throws(PairingFailure) -> PairingCode {
         try Comparison.check(revealed, "nonce")
-        // Nothing secret: both sides of this comparison have been sent.
+        // Both values were sent in the clear: no constant time needed.
         guard Comparison.commitment(context, viewerNonce: revealed) == commitment else { throw .commitment }
         return Comparison.digits(context, viewerNonce: revealed, hostNonce: nonce, length)
     }

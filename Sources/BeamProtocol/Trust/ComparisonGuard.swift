@@ -1,32 +1,31 @@
 import BeamMedia
 
-/// Counts comparisons that came to nothing, and makes the digits longer when there are many.
+/// Counts failed comparisons, and makes the digits longer after many of them.
 ///
-/// A comparison begins when the person at the host agrees to it, and gives somebody in the middle one chance in a million that both
-/// screens show the same digits; nothing is tried without a person's word. After `short` failures within a day nine digits are
-/// compared instead of six. Somebody whose person agrees once a second, all day, so has a chance of
-/// 12 × 10⁻⁶ + 86,388 × 10⁻⁹ < 10⁻⁴. Nobody has to wait: honest people compare nine digits, at worst.
+/// A comparison begins when the host's person agrees to it. It gives an attacker in the middle one chance in a million
+/// that both screens show the same digits. After `sixDigitFailures` failures within a day, nine digits are compared
+/// instead of six. An attacker whose victim agrees once a second, all day, so has a chance of 12 × 10⁻⁶ + 86,388 × 10⁻⁹
+/// < 10⁻⁴. Nobody has to wait: at worst, honest people compare nine digits.
 struct ComparisonGuard: Sendable {
     /// Failures within `memory` after which nine digits are compared.
-    static let short = 12
+    static let sixDigitFailures = 12
     static let memory = Duration.seconds(86_400)
 
-    /// When the last comparisons failed, `short` of them at most.
+    /// The times of the last failures, at most `sixDigitFailures`.
     private var failures: [MediaTime] = []
 
-    /// A comparison that the person had agreed to came to nothing: the digits differed, or the viewer left. Answers how many have
-    /// within a day, counted up to `short`.
+    /// A comparison that the person had agreed to has failed: the digits differed, or the viewer left. Returns the
+    /// number of failures within a day, at most `sixDigitFailures`.
     mutating func failed(now: MediaTime) -> Int {
         forget(now: now)
-        if failures.count == Self.short { failures.removeFirst() }
+        if failures.count == Self.sixDigitFailures { failures.removeFirst() }
         failures.append(now)
         return failures.count
     }
 
-    /// How many digits the next comparison has.
     mutating func length(now: MediaTime) -> PairingCode.Length {
         forget(now: now)
-        return failures.count < Self.short ? .six : .nine
+        return failures.count < Self.sixDigitFailures ? .six : .nine
     }
 
     private mutating func forget(now: MediaTime) { failures.removeAll { now - $0 > Self.memory } }

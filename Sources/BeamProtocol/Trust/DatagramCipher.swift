@@ -1,20 +1,20 @@
 import CCrypto
 import Synchronization
 
-/// AES-128-GCM (NIST SP 800-38D) with one key, in place: what datagrams are sealed and opened with.
+/// AES-128-GCM (NIST SP 800-38D) with one key, in place: seals or opens datagrams.
 ///
-/// By OpenSSL, whose context is made once for a key and used for each datagram without an allocation; swift-crypto,
-/// which does everything else, allocates nine times to seal a datagram and has no call that works in place.
+/// OpenSSL's context is made once for a key and used for each datagram without an allocation. swift-crypto, used for
+/// everything else, makes nine allocations to seal a datagram and has no call that works in place.
 final class DatagramCipher: @unchecked Sendable {
-    // Sendable: `handle`, which holds the datagram that it is at, is used under `lock` only.
+    // Sendable: `handle`, which has the state of the datagram in work, is used only under `lock`.
 
-    /// What OpenSSL calls `enc`.
+    /// OpenSSL's `enc` argument.
     enum Direction: Int32, Sendable {
         case open = 0
         case seal = 1
     }
 
-    /// The key's salt as it lies in memory, then the datagram's counter: 12 bytes.
+    /// 12 bytes: the key's salt as it lies in memory, then the datagram's counter in network order.
     struct Nonce {
         let salt: UInt32
         let high: UInt32
@@ -30,7 +30,7 @@ final class DatagramCipher: @unchecked Sendable {
     private let lock = Mutex(())
     private let handle: OpaquePointer
 
-    /// Nil if the system's OpenSSL doesn't have the cipher, or no memory is left.
+    /// Nil if OpenSSL lacks the cipher or has no memory.
     init?(key: SealingKey, _ direction: Direction) {
         guard key.key.count == SealingKey.keyLength, let handle = EVP_CIPHER_CTX_new() else { return nil }
         self.handle = handle
@@ -39,10 +39,10 @@ final class DatagramCipher: @unchecked Sendable {
         }
     }
 
-    /// Wipes the key, too.
+    /// OpenSSL wipes the key.
     deinit { EVP_CIPHER_CTX_free(handle) }
 
-    /// Encrypts `content` where it lies, and writes its tag. False if that fails; `content` is of no use then.
+    /// Encrypts `content` in place, and writes its tag. If it returns false, `content` is undefined.
     func seal(
         _ content: UnsafeMutableRawBufferPointer, header: UnsafeRawBufferPointer, nonce: Nonce,
         tag: UnsafeMutableRawBufferPointer
@@ -50,8 +50,7 @@ final class DatagramCipher: @unchecked Sendable {
         lock.withLock { _ in update(nonce, header: header, content: content) && finish() && readTag(into: tag) }
     }
 
-    /// Decrypts `content` where it lies. False if header, content and tag aren't what was sealed; `content` is wiped
-    /// then, so that nobody can use what isn't authentic.
+    /// Decrypts `content` in place. Returns false, and wipes `content`, if header, content and tag don't match.
     func open(
         _ content: UnsafeMutableRawBufferPointer, header: UnsafeRawBufferPointer, nonce: Nonce,
         tag: UnsafeRawBufferPointer
@@ -65,7 +64,7 @@ final class DatagramCipher: @unchecked Sendable {
 
     // MARK: Steps, under the lock
 
-    /// The nonce, the associated data, then the content in place.
+    /// Sets the nonce, then processes the associated data and the content.
     private func update(
         _ nonce: Nonce, header: UnsafeRawBufferPointer, content: UnsafeMutableRawBufferPointer
     ) -> Bool {
@@ -81,8 +80,7 @@ final class DatagramCipher: @unchecked Sendable {
             && count == content.count
     }
 
-    /// Ends the datagram; when one is opened, says whether the tag is right. GCM is a stream cipher: no bytes are left
-    /// to be written.
+    /// Ends the datagram; when opening, checks the tag. GCM is a stream cipher, so no bytes are left to be written.
     private func finish() -> Bool {
         var count: Int32 = 0
         return withUnsafeTemporaryAllocation(byteCount: 16, alignment: 16) {
@@ -95,7 +93,7 @@ final class DatagramCipher: @unchecked Sendable {
     }
 
     private func expectTag(_ tag: UnsafeRawBufferPointer) -> Bool {
-        // Only read, whatever its type says.
+        // OpenSSL only reads it.
         EVP_CIPHER_CTX_ctrl(
             handle, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), UnsafeMutableRawPointer(mutating: tag.baseAddress)) == 1
     }

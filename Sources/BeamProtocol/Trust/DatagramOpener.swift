@@ -1,15 +1,15 @@
-/// Opens datagrams that were sealed with one key, each once.
+/// Opens datagrams sealed with one key, each once.
 struct DatagramOpener: Sendable {
-    /// What came with a datagram that is authentic and new.
+    /// An authentic datagram that hasn't been opened before.
     struct Opened: Hashable, Sendable {
         var kind: SealedHeader.Kind
         var counter: UInt64
-        /// No datagram that was sealed later has come before it.
+        /// No datagram with a higher counter has arrived yet.
         var isNewest: Bool
     }
 
     let keyNumber: UInt16
-    /// Nil if the system has no such cipher: nothing can be opened then.
+    /// Nil if OpenSSL lacks the cipher: every datagram then counts as forged.
     private let cipher: DatagramCipher?
     private let salt: UInt32
     private var window = ReplayWindow()
@@ -20,10 +20,10 @@ struct DatagramOpener: Sendable {
         salt = key.saltWord
     }
 
-    /// Opens `datagram` into `plaintext`, whose memory is used again; when that fails `plaintext` is empty.
+    /// Opens `datagram` into `plaintext`, whose memory is reused; on failure `plaintext` is empty.
     ///
-    /// What is known to have come before is refused without deciphering it, as RFC 4303 (3.4.3) has it; but only an
-    /// authentic datagram moves the window.
+    /// A replayed counter is refused before decryption (RFC 4303, 3.4.3), but only an authentic datagram moves the
+    /// window.
     mutating func open(
         _ datagram: SealedDatagram, into plaintext: inout [UInt8]
     ) throws(SealedDatagramError) -> Opened {

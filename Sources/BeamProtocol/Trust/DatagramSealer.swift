@@ -1,8 +1,7 @@
 import Synchronization
 
-/// Why a datagram can't be sealed.
 enum SealingError: Error, Hashable, CustomStringConvertible {
-    /// The key has sealed as many datagrams as it may.
+    /// The key has sealed `limit` datagrams.
     case exhausted(keyNumber: UInt16)
     case refused(keyNumber: UInt16)
 
@@ -15,23 +14,23 @@ enum SealingError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Seals datagrams with one key: AES-128-GCM (NIST SP 800-38D), the outer header as associated data, and as nonce the
-/// key's salt and a counter, which begins at 0.
+/// Seals datagrams with one key: AES-128-GCM (NIST SP 800-38D). The associated data is the outer header; the nonce is
+/// the key's salt and a counter that begins at 0.
 ///
-/// A class, because a counter must not be copied: two copies would use the same nonces, which gives the key away.
+/// A class, because the counter must not be copied: two copies would use the same nonces, which breaks GCM.
 final class DatagramSealer: Sendable {
-    /// As many datagrams as one key may seal.
+    /// The most datagrams that one key seals; after that a new key is needed.
     static let limit: UInt64 = 1 << 32
 
     let keyNumber: UInt16
-    /// Nil if the system has no such cipher: nothing can be sealed then.
+    /// Nil if OpenSSL lacks the cipher: nothing can be sealed then.
     private let cipher: DatagramCipher?
     private let salt: UInt32
     private let counter: Atomic<UInt64>
 
     convenience init(key: SealingKey) { self.init(key: key, counter: 0) }
 
-    /// Begins to count elsewhere: for tests.
+    /// `counter` is the first counter; tests begin elsewhere than 0.
     init(key: SealingKey, counter: UInt64) {
         keyNumber = key.number
         cipher = DatagramCipher(key: key, .seal)
@@ -39,15 +38,15 @@ final class DatagramSealer: Sendable {
         self.counter = Atomic(counter)
     }
 
-    /// How many datagrams the key has sealed. Replace it well before this is `limit`.
+    /// Datagrams sealed with this key. Replace the key well before this reaches `limit`.
     var datagramsSealed: UInt64 { min(counter.load(ordering: .relaxed), Self.limit) }
 
-    /// Seals in place. `datagram` has room for the header, then holds the plaintext, then has room for the tag:
-    /// 28 bytes more than the plaintext.
+    /// Seals in place. `datagram` is room for the header, the plaintext, and room for the tag: 28 bytes more than the
+    /// plaintext.
     func seal(_ kind: SealedHeader.Kind, in datagram: UnsafeMutableRawBufferPointer) throws(SealingError) {
         precondition(datagram.count >= SealedHeader.overhead)
         let counter = counter.wrappingAdd(1, ordering: .relaxed).oldValue
-        // Those that are refused count too; 2^64 of them never come.
+        // Refused calls count, too; the counter can't overflow in practice.
         guard counter < Self.limit else { throw .exhausted(keyNumber: keyNumber) }
         let header = UnsafeMutableRawBufferPointer(rebasing: datagram[..<SealedHeader.length])
         let content = UnsafeMutableRawBufferPointer(
@@ -58,13 +57,13 @@ final class DatagramSealer: Sendable {
             content, header: UnsafeRawBufferPointer(header), nonce: DatagramCipher.Nonce(salt: salt, counter: counter),
             tag: tag)
         guard isSealed == true else {
-            // What may still be in the clear isn't to leave by mistake.
+            // Wiped, so that plaintext can't be sent by mistake.
             for index in datagram.indices { datagram[index] = 0 }
             throw .refused(keyNumber: keyNumber)
         }
     }
 
-    /// A datagram by itself, as viewers send them.
+    /// Seals a copy, as viewers do.
     func seal(_ kind: SealedHeader.Kind, _ plaintext: [UInt8]) throws(SealingError) -> [UInt8] {
         var datagram = [UInt8](repeating: 0, count: SealedHeader.length)
         datagram.reserveCapacity(plaintext.count + SealedHeader.overhead)

@@ -1,4 +1,4 @@
-/// What a device is known by: the SHA-256 (FIPS 180-4) of its identity key's SubjectPublicKeyInfo (RFC 5280, 4.1.2.7) in DER.
+/// A device's identity: the SHA-256 (FIPS 180-4) of its identity key's SubjectPublicKeyInfo (RFC 5280, 4.1.2.7) in DER.
 public struct DeviceKey: Hashable, Sendable {
     /// In bytes.
     public static let length = 32
@@ -37,7 +37,7 @@ public struct DeviceKey: Hashable, Sendable {
 }
 
 extension DeviceKey: CustomStringConvertible {
-    /// The first 16 digits in groups of four: enough to tell devices apart by eye, never what trust is decided by.
+    /// The first 16 digits in groups of four, for people to tell devices apart. Never decide trust by it.
     public var description: String {
         let digits = Array(hex.prefix(16))
         return stride(from: 0, to: 16, by: 4).map { String(digits[$0..<$0 + 4]) }.joined(separator: " ")

@@ -1,8 +1,8 @@
-/// The six digits by which somebody new is let in: good for one success.
+/// The six digits by which an unknown viewer is paired; valid for one pairing.
 public struct HostCode: Sendable {
-    /// What has to be typed; nil: nothing helps.
+    /// The digits to type; nil: no code is accepted.
     public private(set) var current: PairingCode?
-    /// A new one follows when this one has served.
+    /// A new code follows when this one has been used.
     private let isRenewed: Bool
 
     private init(_ code: PairingCode?, isRenewed: Bool) {
@@ -10,19 +10,19 @@ public struct HostCode: Sendable {
         self.isRenewed = isRenewed
     }
 
-    /// Nobody new comes in by a code.
+    /// No code is accepted.
     public static var none: HostCode { HostCode(nil, isRenewed: false) }
 
-    /// A fresh one each time.
+    /// A random code, replaced each time it has been used.
     public static func random() -> HostCode {
         var generator = SystemRandomNumberGenerator()
         return HostCode(.random(using: &generator), isRenewed: true)
     }
 
-    /// This one first. `isRenewed`: then a fresh one each time; otherwise none, until `replace`.
+    /// A given code. `isRenewed`: random ones follow it; otherwise none does until `replace`.
     public init(given code: PairingCode, isRenewed: Bool) { self.init(code, isRenewed: isRenewed) }
 
-    /// It has served.
+    /// The code was used.
     mutating func used(random: inout some RandomNumberGenerator) {
         current = isRenewed ? .random(using: &random) : nil
     }

@@ -1,41 +1,40 @@
 import BeamMedia
 
-/// The keys that a viewer may be sent media with: the one in use, those that the host has announced for later, and for
-/// a moment the one before.
+/// The keys that open a viewer's media datagrams: the current one, those announced for later, and the previous one for
+/// a moment.
 ///
-/// A viewer that was sent away knows the old key, and could go on sealing with it: so that key is good for no longer
-/// than a frame may be on its way.
+/// A viewer that was evicted knows the previous key and could seal with it. So that key is accepted only for as long as
+/// a frame may be in flight.
 struct MediaKeyRing: Sendable {
     private struct Entry: Sendable {
         var key: SealingKey
         var opener: DatagramOpener
     }
 
-    /// The one in use, the one before, and two that were announced.
+    /// The current key, the previous one, and two announced ones.
     static let limit = 4
-    /// How long the key before is good, from the first datagram with the new one on.
+    /// How long the previous key is accepted, from the first datagram with the new one on.
     static let grace = Duration.seconds(1)
 
-    /// In the order in which they were announced.
     private var entries: [Entry] = []
-    /// Of the latest key that an authentic datagram has come with.
+    /// The index of the newest key that an authentic datagram has used.
     private var current: Int?
-    /// When the keys before the present one are dropped.
+    /// When the keys before the current one are dropped.
     private var retirement: MediaTime?
 
-    /// The numbers of the keys that are good now, in the order in which they were announced.
+    /// The numbers of the accepted keys, in the order in which they were announced.
     var numbers: [UInt16] { entries.map(\.key.number) }
 
-    /// The host has announced a key. One that is known already stays as it is, and remembers what came.
+    /// The host has announced a key. A known one keeps its replay window.
     mutating func add(_ key: SealingKey) {
         if let known = entries.first(where: { $0.key.number == key.number }) {
             guard known.key != key else { return }
-            // Another key by the same number: the host has begun anew.
+            // Another key with the same number: the host has started over.
             self = MediaKeyRing()
         }
         entries.append(Entry(key: key, opener: DatagramOpener(key: key)))
         guard entries.count > Self.limit else { return }
-        // The key before goes first, then what was announced first; never the one in use.
+        // The previous key is dropped first, then the oldest announced one; never the current one.
         if current == 0 {
             entries.remove(at: 1)
         } else {
@@ -44,7 +43,7 @@ struct MediaKeyRing: Sendable {
         }
     }
 
-    /// Opens a datagram from the host into `plaintext`, whose memory is used again; when that fails it is empty.
+    /// Opens a datagram from the host into `plaintext`, whose memory is reused; on failure `plaintext` is empty.
     mutating func open(
         _ bytes: UnsafeRawBufferPointer, into plaintext: inout [UInt8], now: MediaTime
     ) throws(SealedDatagramError) -> DatagramOpener.Opened {
@@ -63,7 +62,7 @@ struct MediaKeyRing: Sendable {
         return opened
     }
 
-    /// The host has begun to use a later key. Those between were announced and never used.
+    /// The host uses a later key now. Keys announced in between were never used.
     private mutating func moveOn(to index: Int, now: MediaTime) {
         let previous = current.map { entries[$0] }
         entries.removeFirst(index)

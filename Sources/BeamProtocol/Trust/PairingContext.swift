@@ -1,14 +1,14 @@
-/// What both sides of a pairing know, and what the pairing binds.
+/// What both sides know before pairing, and what the pairing binds.
 public struct PairingContext: Sendable {
-    /// Of the welcome's nonce, in bytes.
+    /// The length of `nonce` in bytes.
     public static let nonceLength = 32
 
-    /// The keys that the two certificates of this TLS connection prove.
+    /// The device keys from the two certificates of this TLS connection.
     public var viewer: DeviceKey
     public var host: DeviceKey
-    /// From the host's welcome: fresh for each connection, 32 bytes.
+    /// From the host's welcome: random for each connection, 32 bytes.
     public var nonce: [UInt8]
-    /// As the two call themselves.
+    /// The names that the two devices claim.
     public var viewerName: String
     public var hostName: String
 

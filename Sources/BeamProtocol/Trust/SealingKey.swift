@@ -1,12 +1,12 @@
-/// A key for datagrams of one direction: AES-128, with the salt that begins each nonce.
+/// A key for datagrams in one direction: AES-128, and the salt at the start of each nonce.
 ///
-/// It is made at random, used by one sender in one run of the program, and its counter begins at 0: so no nonce is ever
-/// used twice.
+/// It is random, used by one sender in one run of the program, and its counter begins at 0, so no nonce is used twice.
 public struct SealingKey: Sendable, Hashable {
+    /// AES-128's key, and the part of GCM's 12-byte nonce that isn't the counter; in bytes.
     public static let keyLength = 16
     public static let saltLength = 4
 
-    /// By which a datagram names it.
+    /// The number by which datagrams name the key.
     public let number: UInt16
     let key: [UInt8]
     let salt: [UInt8]
@@ -19,19 +19,19 @@ public struct SealingKey: Sendable, Hashable {
         self.salt = salt
     }
 
-    /// A fresh one. Pass the system's generator, but in tests.
+    /// A random key. Pass the system's generator, except in tests.
     init(number: UInt16, random: inout some RandomNumberGenerator) {
         self.number = number
         key = (0..<Self.keyLength).map { _ in .random(in: 0...255, using: &random) }
         salt = (0..<Self.saltLength).map { _ in .random(in: 0...255, using: &random) }
     }
 
-    /// The salt's bytes as they lie in memory.
+    /// The salt as a word, its bytes in the same order in memory.
     var saltWord: UInt32 { salt.withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) } }
 }
 
 extension SealingKey: CustomStringConvertible, CustomReflectable {
-    /// Without the secret: this may end up in a log.
+    /// Without the secret, because it may be logged.
     public var description: String { "sealing key \(number)" }
     public var customMirror: Mirror { Mirror(self, children: ["number": number]) }
 }

@@ -1,28 +1,29 @@
-/// The devices that are known at the moment, with the names that they are remembered by: viewers at a host, hosts at a viewer.
+/// The known devices and the names that they are remembered by: viewers at a host, hosts at a viewer.
 struct TrustBook: Sendable {
     private var remembered: [DeviceKey: String]
-    /// Paired in this run: not stored, or not yet.
+    /// Paired in this run and not stored, or not yet.
     private var paired: [DeviceKey: String] = [:]
-    /// The store has changed and can't be read: `remembered` may hold devices that were forgotten.
+    /// The store has changed and can't be read: `remembered` may contain devices that were forgotten.
     private(set) var isStale = false
 
     init(remembered: [DeviceKey: String]) { self.remembered = remembered }
 
     func trusts(_ device: DeviceKey) -> Bool { remembered[device] != nil || paired[device] != nil }
 
-    /// What a known device is called here, whatever it calls itself now; fit to be shown. Nil for one that isn't known.
+    /// The name by which a device is remembered, for display; nil if it isn't known. What it calls itself now doesn't
+    /// matter.
     func name(of device: DeviceKey) -> String? {
         (remembered[device] ?? paired[device]).map { PeerText.name($0) }
     }
 
-    /// Another known device has this name already.
+    /// Whether another known device has this name.
     func isTaken(_ name: String, butBy device: DeviceKey) -> Bool {
         let others = remembered.merging(paired) { first, _ in first }.filter { $0.key != device }
         return others.values.contains { DeviceNames.areSame($0, name) }
     }
 
-    /// The device is known from now on. Answers the name that it is known by: the one that it had before, or else `name`, marked with
-    /// its key's first digits where another device has that.
+    /// Adds the device. Returns its name: the one that it had before, else `name`, marked with the first digits of its
+    /// key if another device has that name.
     mutating func pair(_ device: DeviceKey, name: String) -> String {
         if let known = self.name(of: device) {
             paired[device] = known
@@ -36,7 +37,7 @@ struct TrustBook: Sendable {
         return name
     }
 
-    /// Known from a list that is out of date.
+    /// Known only from a list that is out of date.
     func isUncertain(_ device: DeviceKey) -> Bool { isStale && remembered[device] != nil }
 
     mutating func becomeStale() { isStale = true }
@@ -46,7 +47,7 @@ struct TrustBook: Sendable {
         paired[device] = nil
     }
 
-    /// The store's content has changed. Answers the devices that were forgotten.
+    /// Takes the store's new content. Returns the devices that were forgotten.
     mutating func update(_ devices: [DeviceKey: String]) -> [DeviceKey] {
         let forgotten = remembered.keys.filter { devices[$0] == nil }
         for device in forgotten { paired[device] = nil }
@@ -56,22 +57,23 @@ struct TrustBook: Sendable {
     }
 }
 
-/// When two devices' names count as the same, and how they are told apart. A device chooses its name; what it is remembered by is this
-/// machine's business.
+/// Compares devices' names, and makes equal ones different. A device chooses the name that it claims; this machine
+/// chooses the one that it remembers it by.
 public enum DeviceNames {
-    /// Without regard to case, and to what can't be seen.
+    /// Ignores case and invisible characters.
     public static func areSame(_ one: String, _ other: String) -> Bool {
         PeerText.name(one).lowercased() == PeerText.name(other).lowercased()
     }
 
-    /// `desk (3f2a)`: the name of a device that calls itself as another one does, no wider than any name. More digits of its key where
-    /// `isTaken` says that such a name is another's, too: four digits are quickly found by trying keys, sixteen aren't.
+    /// `desk (3f2a)`: a device's name, marked with digits of its key because another device has the name; no wider than
+    /// any name. More digits where `isTaken` says that the marked name is taken, too: a key with four given digits is
+    /// found quickly by trial, one with sixteen isn't.
     public static func marked(_ name: String, _ device: DeviceKey, isTaken: (String) -> Bool) -> String {
         let names = markLengths.map { marked(name, device, digits: $0) }
         return names.first { !isTaken($0) } ?? names[names.count - 1]
     }
 
-    /// Whether the device's name here, `known`, stands for what it calls itself, `name`.
+    /// Whether `known`, the remembered name, stands for `name`, which the device claims.
     public static func isVariant(_ known: String, of name: String, _ device: DeviceKey) -> Bool {
         areSame(known, name) || markLengths.contains { areSame(known, marked(name, device, digits: $0)) }
     }

@@ -1,20 +1,20 @@
 import BeamMedia
 
-/// Something that a host announces, and may change as often as it likes: whether it shares, its media port. A change is passed on at
-/// once; the next one waits until `pause` has gone by, and then only the newest counts. So a host that changes it without end costs
-/// the viewer's person two lines a second, and the viewer two sockets.
+/// Limits how often a value that the host announces (whether it shares, its media port) is passed on. The first change
+/// is passed on at once. Later ones wait until `pause` has gone by, and only the newest of them is passed on. So a host
+/// that changes the value without end costs the person two lines a second, and the viewer two sockets.
 struct Announcement<Value: Hashable & Sendable>: Sendable {
     private static var pause: Duration { .milliseconds(500) }
 
-    private var passedOn: Value?
+    private var lastPassedOn: Value?
     private var waiting: Value?
     private var quietUntil: MediaTime?
 
-    /// When to call `deadlineReached`; nil while nothing waits.
+    /// When to call `deadlineReached`; nil while no value waits.
     var deadline: MediaTime? { waiting == nil ? nil : quietUntil }
 
-    /// The host says this. Answers what is to be passed on now, if that is news.
-    mutating func came(_ value: Value, now: MediaTime) -> Value? {
+    /// Takes in what the host says. Returns the value to pass on now, nil if it isn't new or has to wait.
+    mutating func received(_ value: Value, now: MediaTime) -> Value? {
         if let quietUntil, now < quietUntil {
             waiting = value
             return nil
@@ -28,15 +28,15 @@ struct Announcement<Value: Hashable & Sendable>: Sendable {
         return passOn(value, now: now)
     }
 
-    /// A new session: whatever it says is news. The pause goes on.
+    /// A new session: its first value counts as a change. The pause goes on.
     mutating func forget() {
-        passedOn = nil
+        lastPassedOn = nil
         waiting = nil
     }
 
     private mutating func passOn(_ value: Value, now: MediaTime) -> Value? {
-        guard value != passedOn else { return nil }
-        passedOn = value
+        guard value != lastPassedOn else { return nil }
+        lastPassedOn = value
         quietUntil = now + Self.pause
         return value
     }

@@ -1,20 +1,21 @@
 import BeamMedia
 
-/// What the reassembly of frames says of how datagrams arrive.
-enum ArrivalSign: Hashable, Sendable {
-    /// A part has come for the first time. `wasMissed`: it had been counted as missed.
+/// How a datagram arrived, or failed to, as the reassembler saw it.
+enum ArrivalEvent: Hashable, Sendable {
+    /// The first copy of a part has arrived. `wasMissed`: it had been counted as missed before.
     case arrived(SequenceNumber, part: UInt16, wasMissed: Bool, at: MediaTime)
-    /// A part has come that was asked for, or parity: the host is to know that it isn't on its way any more.
-    case cameAgain(Feedback.Again, at: MediaTime)
-    /// So many parts ought to have come by now.
+    /// A retransmitted part or parity has arrived. The host is told, so that it stops counting it as in flight.
+    case recoveryArrived(Feedback.Recovery, at: MediaTime)
+    /// This many parts should have arrived by now and haven't.
     case missed(Int, at: MediaTime)
-    /// The frames' numbers mean something else from now on.
+    /// Frame numbers start over: another session, layer or host.
     case renumbered
 }
 
-/// How what was sent has arrived, as the host is told several times a second: its estimate of the path rests on that.
+/// Collects arrivals for the reports that the host gets several times a second. The host's bandwidth estimate rests on
+/// them.
 ///
-/// Only what is sent for the first time counts, not what comes again.
+/// Only first transmissions count; retransmissions and parity don't.
 struct ArrivalLog: Sendable {
     private struct Entry: Sendable {
         var frame: SequenceNumber
@@ -22,39 +23,43 @@ struct ArrivalLog: Sendable {
         var highest: UInt16
         var first: MediaTime
         var last: MediaTime
-        /// Something of it came that the host hasn't been told.
-        var isNews = true
+        /// A part has arrived since the last report that named this frame.
+        var isUnreported = true
     }
 
-    /// From something that arrives to the report of it. The first report comes sooner: the host knows nothing of the path yet.
-    private static let pause = Duration.milliseconds(25)
-    /// The same where something was missed a moment ago: a burst of losses takes so many reports, and not so much time.
-    private static let pauseWithLosses = Duration.milliseconds(8)
-    private static let memory = Duration.seconds(1)
-    private static let firstPause = Duration.milliseconds(1)
+    /// From the first unreported arrival to the report.
+    private static let interval = Duration.milliseconds(25)
+    /// The interval within `lossMemory` of a loss. Reports get lost, too: a burst of losses swallows a number of them,
+    /// so frequent reports end it sooner.
+    private static let intervalWithLosses = Duration.milliseconds(8)
+    /// How long after a loss reports are frequent and repeat frames.
+    private static let lossMemory = Duration.seconds(1)
+    /// The interval of the first `firstReports` reports, because the host knows nothing of the path yet.
+    private static let firstInterval = Duration.milliseconds(1)
     private static let firstReports = 4
-    /// After this nothing is known of the path any more either.
-    private static let rest = Duration.milliseconds(500)
-    /// Frames at a time; more than a report holds are told in the next one.
+    /// After this long without arrivals the first reports come fast again, because the path may have changed.
+    private static let idleTime = Duration.milliseconds(500)
+    /// Frames that wait to be reported. What doesn't fit into one report goes into the next one.
     private static let capacity = 64
-    private static let toldAgain = 2
+    /// The newest frames that each report repeats after losses.
+    private static let repeatedFrames = 2
 
     private var entries: [Entry] = []
     private var expected: UInt32 = 0
     private var missed: UInt32 = 0
     private var reports = 0
-    private var lastAgain: Feedback.Again?
+    private var lastRecovery: Feedback.Recovery?
     private var lastMiss: MediaTime?
     private var lastArrival: MediaTime?
     /// When to call `take`; nil while there is nothing to tell.
     private(set) var deadline: MediaTime?
 
-    mutating func note(_ sign: ArrivalSign) {
-        switch sign {
+    mutating func note(_ event: ArrivalEvent) {
+        switch event {
         case .arrived(let frame, let part, let wasMissed, let now):
             arrived(frame, part: part, wasMissed: wasMissed, now: now)
-        case .cameAgain(let again, let now):
-            lastAgain = again
+        case .recoveryArrived(let recovery, let now):
+            lastRecovery = recovery
             schedule(now: now)
         case .missed(let count, let now): missed(count, now: now)
         case .renumbered: forgetFrames()
@@ -68,13 +73,13 @@ struct ArrivalLog: Sendable {
 
     private mutating func arrived(_ frame: SequenceNumber, part: UInt16, wasMissed: Bool, now: MediaTime) {
         if wasMissed { missed &-= 1 } else { expected &+= 1 }
-        if lastArrival.map({ now - $0 > Self.rest }) ?? false { reports = 0 }
+        if lastArrival.map({ now - $0 > Self.idleTime }) ?? false { reports = 0 }
         lastArrival = now
         if let index = entries.lastIndex(where: { $0.frame == frame }) {
             entries[index].received &+= 1
             entries[index].highest = max(part, entries[index].highest)
             entries[index].last = now
-            entries[index].isNews = true
+            entries[index].isUnreported = true
         } else {
             if entries.count == Self.capacity { entries.removeFirst(Self.capacity / 4) }
             entries.append(Entry(frame: frame, received: 1, highest: part, first: now, last: now))
@@ -82,17 +87,18 @@ struct ArrivalLog: Sendable {
         schedule(now: now)
     }
 
-    private func hasLosses(now: MediaTime) -> Bool { lastMiss.map { now - $0 < Self.memory } ?? false }
+    private func hasLosses(now: MediaTime) -> Bool { lastMiss.map { now - $0 < Self.lossMemory } ?? false }
 
     private mutating func schedule(now: MediaTime) {
         guard deadline == nil else { return }
         let hasLosses = hasLosses(now: now)
-        let pause = reports < Self.firstReports ? Self.firstPause : hasLosses ? Self.pauseWithLosses : Self.pause
-        deadline = now + pause
+        let interval =
+            reports < Self.firstReports ? Self.firstInterval : hasLosses ? Self.intervalWithLosses : Self.interval
+        deadline = now + interval
     }
 
-    /// The host wants to know whether anything arrives at all.
-    mutating func answer(now: MediaTime) { deadline = now }
+    /// The host asked for a report at once.
+    mutating func reportNow(now: MediaTime) { deadline = now }
 
     private mutating func missed(_ count: Int, now: MediaTime) {
         lastMiss = now
@@ -100,27 +106,28 @@ struct ArrivalLog: Sendable {
         expected &+= UInt32(truncatingIfNeeded: count)
     }
 
-    /// What has arrived since the last time, if it is time for that.
+    /// The report, if one is due.
     mutating func take(now: MediaTime) -> Feedback.Report? {
         guard let deadline, deadline <= now else { return nil }
         var report = Feedback.Report(time: now, expected: expected, missed: missed)
-        // Where reports get lost as well, what the last ones told is told again, and nothing but silence ends them.
+        // After losses each report repeats the newest frames, because reports get lost, too. This ends when nothing has
+        // been missed for `lossMemory`.
         let hasLosses = hasLosses(now: now)
-        let again = hasLosses ? max(0, entries.count - Self.toldAgain) : entries.count
-        for index in entries.indices where entries[index].isNews || index >= again {
+        let firstRepeated = hasLosses ? max(0, entries.count - Self.repeatedFrames) : entries.count
+        for index in entries.indices where entries[index].isUnreported || index >= firstRepeated {
             guard report.arrivals.count < Feedback.Report.mostArrivals else { break }
-            entries[index].isNews = false
+            entries[index].isUnreported = false
             let entry = entries[index]
             report.arrivals.append(
                 Feedback.Arrival(
                     frame: entry.frame, received: entry.received, highest: entry.highest,
                     firstAge: Self.age(of: entry.first, now: now), lastAge: Self.age(of: entry.last, now: now)))
         }
-        report.again = lastAgain
-        lastAgain = nil
+        report.recovery = lastRecovery
+        lastRecovery = nil
         reports += 1
-        let isAllTold = !entries.contains(where: \.isNews)
-        self.deadline = isAllTold ? hasLosses ? now + Self.pauseWithLosses : nil : now + Self.firstPause
+        let isAllReported = !entries.contains(where: \.isUnreported)
+        self.deadline = isAllReported ? hasLosses ? now + Self.intervalWithLosses : nil : now + Self.firstInterval
         return report
     }
 

@@ -1,37 +1,37 @@
 import BeamMedia
 
-/// One frame being put together from its parts.
+/// A frame in reassembly.
 ///
-/// Each part is copied once, straight to its place: part `i` to `i` × `stride`, but the AVCC bytes of part 0 to the
-/// end of its place, so that the usual frame, whose parts are all full, lies in one piece when it is complete. The
-/// parameter sets stand before them, so that each place holds its part as it was sent: parity is over that.
+/// Each part is copied once, to its own slot: part `i` goes to `i` × `stride`. The AVCC bytes of part 0 go to the end
+/// of its slot, so that a frame whose parts are all full (the usual case) is contiguous once complete. The parameter
+/// sets stand before them, so that the slot holds part 0 as it was sent: parity covers both.
 ///
-/// Memory is reserved for the whole frame, but touched only as datagrams come: parts far behind a gap wait in memory of their own
-/// until enough have come, so that a datagram takes time in proportion to its own bytes.
+/// Memory is reserved for the whole frame but written only as datagrams arrive. A part far behind a gap waits in memory
+/// of its own until enough others have arrived, so that the work for a datagram is in proportion to its own bytes.
 struct FrameAssembly: Sendable {
     enum Insertion: Hashable, Sendable {
         case inserted
-        /// That was the last part, or all that were missing could be repaired: `unit` is there.
+        /// The frame is complete, by its last part or by parity: `unit` is set.
         case completed
-        /// It was there before; or it is parity, and nothing is left for it to repair.
+        /// The part arrived before; or it is parity that isn't needed.
         case duplicate
-        /// The part contradicts those before it, or its parameter sets aren't any.
+        /// The part contradicts earlier ones, or its parameter-set block can't be read.
         case contradiction
-        /// That was the last part, and what was sent is not in AVCC form, or its parameter sets aren't any.
+        /// All parts are there, but together they aren't AVCC, or the parameter-set block can't be read.
         case malformedFrame
     }
 
     let sequence: SequenceNumber
     let header: MediaHeader.Frame
-    /// Decoding can start here.
+    /// A keyframe with its parameter sets.
     let isStart: Bool
     let firstSeen: MediaTime
-    /// When the last part arrived.
+    /// When the newest part or parity arrived.
     private(set) var lastSeen: MediaTime
     private(set) var received = 0
-    /// Parts that didn't come, and were made from parity.
-    private(set) var repaired = 0
-    /// A part, or the whole frame, came after one that was sent later.
+    /// Parts reconstructed from parity.
+    private(set) var reconstructed = 0
+    /// A part arrived after a later one of the same frame, or the frame began after a later frame.
     private(set) var isReordered: Bool
     /// The coded picture, once the frame is complete.
     private(set) var unit: AccessUnit?
@@ -39,23 +39,23 @@ struct FrameAssembly: Sendable {
     private var parameterSets: ParameterSets?
     private var stride: Int
     private var bytes: [UInt8] = []
-    /// Parts that came long before those that belong in front of them, each at its offset.
+    /// Parts that arrived far ahead of the parts before them, by offset (see `fillShare`).
     private var early: [Int: [UInt8]] = [:]
-    /// Of each part's AVCC bytes; nil for a part that hasn't come.
+    /// Each part's AVCC bytes; nil for a part that is missing.
     private var lengths: [UInt16?]
-    /// Of the parameter-set block in part 0.
+    /// Bytes of the parameter-set block in part 0.
     private var configLength = 0
-    /// Nil until some has come, and once there is nothing to repair.
+    /// Nil before the first parity, and once the frame is complete.
     private var parity: FrameParity?
-    /// All parts are as long as parity takes them to be.
+    /// False once a part has a length that Reed–Solomon can't use.
     private var isParityUsable = true
-    /// Of the parts that have come.
+    /// The highest part number that has arrived; -1 before the first.
     private(set) var highestPart: Int = -1
     private var content = 0
-    /// Datagrams of parity that have been of use.
+    /// Parity datagrams that were kept.
     private var paritySeen = 0
 
-    /// Room for a part at most; version 1 has the shorter headers.
+    /// The longest part in bytes. Version 1 has the shorter headers, and so the longer parts.
     private static let longestStride = MediaLimits.receivedDatagramLength - MediaForm.version1.overhead
 
     /// An empty assembly for the frame of `datagram`.
@@ -86,23 +86,22 @@ struct FrameAssembly: Sendable {
         bytes.reserveCapacity(stride * Int(header.partCount))
     }
 
-    /// Memory that an assembly for this header holds, in bytes, as long as it holds no parity.
+    /// Memory in bytes that an assembly with this header holds without parity.
     static func reservation(for header: MediaHeader.Frame) -> Int {
         Int(header.partCount) * (longestStride + MemoryLayout<UInt16?>.stride)
     }
 
-    /// Memory that it holds now, in bytes: each insertion may change it.
+    /// Memory that it holds now, in bytes. Each insertion may change it.
     var reservation: Int { Self.reservation(for: header) + (parity?.reservation ?? 0) }
     /// Memory that has been written to, in bytes.
     var touched: Int { early.values.reduce(bytes.count) { $0 + $1.count } }
-    /// Parts that are neither there nor repaired.
-    var missing: Int { lengths.count - received - repaired }
-    /// Neither a part nor parity has come.
-    var isEmpty: Bool { received == 0 && repaired == 0 && parity == nil }
-    /// Part `part` is neither there nor repaired.
+    /// Parts that have neither arrived nor been reconstructed.
+    var missing: Int { lengths.count - received - reconstructed }
+    /// Nothing has arrived.
+    var isEmpty: Bool { received == 0 && reconstructed == 0 && parity == nil }
     func isMissing(_ part: Int) -> Bool { lengths[part] == nil }
 
-    /// The parts in `range` that are missing, `limit` ranges of them at most.
+    /// The missing parts in `range`, as at most `limit` ranges.
     func missingParts(in range: Range<Int>, limit: Int) -> [Range<Int>] {
         var ranges: [Range<Int>] = []
         for part in range.clamped(to: lengths.indices) where lengths[part] == nil {
@@ -117,12 +116,11 @@ struct FrameAssembly: Sendable {
         return ranges
     }
 
-    /// How many of the parts before `end` are missing.
     func missingCount(below end: Int) -> Int {
         // The usual case: parts in order.
         if received == highestPart + 1, end <= received { return 0 }
-        if repaired == 0, end > highestPart { return min(end, lengths.count) - received }
-        if repaired == 0, end == highestPart { return end + 1 - received }
+        if reconstructed == 0, end > highestPart { return min(end, lengths.count) - received }
+        if reconstructed == 0, end == highestPart { return end + 1 - received }
         return lengths.prefix(end).reduce(0) { $0 + ($1 == nil ? 1 : 0) }
     }
 
@@ -149,10 +147,10 @@ struct FrameAssembly: Sendable {
         highestPart = max(highestPart, part)
         lastSeen = now
         placeEarly()
-        return repairOthers(after: part)
+        return reconstructBlock(after: part)
     }
 
-    /// The whole frame, once it is complete. Its capture time is by the host's clock.
+    /// The frame, once complete. Its capture time is on the host's clock.
     var complete: ReceivedFrame? {
         unit.map { unit in
             ReceivedFrame(
@@ -161,7 +159,7 @@ struct FrameAssembly: Sendable {
         }
     }
 
-    /// Makes the access unit, unless what was sent isn't in AVCC form. The bytes are handed over, not copied.
+    /// Makes the access unit; false if the bytes aren't AVCC. The bytes are moved, not copied.
     private mutating func finish() -> Bool {
         let range = compact()
         let isWellFormed = bytes.withUnsafeBytes { AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[range])) }
@@ -178,10 +176,11 @@ struct FrameAssembly: Sendable {
         part == 0 ? stride - length : part * stride
     }
 
-    /// Parts' worth of memory that may be filled for each datagram that has come, and for one more.
+    /// Each datagram that has arrived, and one more, allows this many parts' worth of memory to be filled. So one
+    /// datagram with a high part number can't make the viewer zero the memory of a whole frame.
     private static let fillShare = 16
 
-    /// Parts whose memory may be filled by now.
+    /// Parts whose memory may be filled now.
     private var mostFilled: Int { (received + paritySeen + 1) * Self.fillShare }
 
     private mutating func place(_ payload: UnsafeRawBufferPointer, at offset: Int) {
@@ -190,7 +189,7 @@ struct FrameAssembly: Sendable {
             return
         }
         if bytes.count <= offset {
-            // The usual case: parts in order. A gap is for those that are late.
+            // The usual case: parts in order. A gap is zeroed and filled later.
             grow(to: offset)
             bytes.append(contentsOf: payload)
             return
@@ -201,7 +200,8 @@ struct FrameAssembly: Sendable {
         }
     }
 
-    /// Puts parts into their places for which that has become worth it. Looked at whenever twice as many have come.
+    /// Moves early parts to their slots. Tried whenever the number of received parts has doubled, and when all memory
+    /// may be filled.
     private mutating func placeEarly() {
         guard !early.isEmpty, mostFilled >= lengths.count || received.nonzeroBitCount == 1 else { return }
         let waiting = early
@@ -215,7 +215,7 @@ struct FrameAssembly: Sendable {
         while bytes.count < count { bytes.append(contentsOf: Self.zeros.prefix(count - bytes.count)) }
     }
 
-    /// A part is longer than those of our own making: gives each more room. Parity has no use for such parts.
+    /// A part is longer than our own hosts send: moves all parts to longer slots. Parity can't cover such parts.
     private mutating func widen() {
         parity = nil
         isParityUsable = false
@@ -240,8 +240,8 @@ struct FrameAssembly: Sendable {
 
     // MARK: Parity
 
-    /// Takes parity in, which may come before any part. As soon as a block has as many parts and rows of parity as it
-    /// has parts, those that are missing are repaired.
+    /// Inserts parity, which may arrive before any part. As soon as a block has as many parts and parity rows together
+    /// as it has parts, its missing parts are reconstructed.
     mutating func insertParity(_ datagram: ParityDatagram, now: MediaTime) -> Insertion {
         let lastLength = Int(datagram.header.lastLength)
         guard datagram.header.frame == header else { return .contradiction }
@@ -266,19 +266,19 @@ struct FrameAssembly: Sendable {
             paritySeen += 1
             placeEarly()
             guard let block = parity?.layout.block(ofIndex: index) else { return .inserted }
-            return repair(block)
+            return reconstruct(block)
         case .needless, nil:
             return .duplicate
         }
     }
 
-    /// Bytes that were sent as part `part`, parameter sets included; nil if it isn't there.
+    /// Bytes of part `part` as sent, parameter sets included; nil if it is missing.
     private func contentLength(of part: Int) -> Int? {
         lengths[part].map { Int($0) + (part == 0 ? configLength : 0) }
     }
 
-    /// A part has come: that may be what the others of its block were waiting for.
-    private mutating func repairOthers(after part: Int) -> Insertion {
+    /// A part has arrived: with it, its block may have enough to reconstruct the rest.
+    private mutating func reconstructBlock(after part: Int) -> Insertion {
         guard missing > 0 else { return finish() ? .completed : .malformedFrame }
         guard let layout = parity?.layout, let length = parity?.length(ofPart: part) else { return .inserted }
         guard contentLength(of: part) == length else {
@@ -287,12 +287,12 @@ struct FrameAssembly: Sendable {
             return .inserted
         }
         let isEnough = parity?.arrived(part) ?? false
-        return isEnough ? repair(layout.block(ofPart: part)) : .inserted
+        return isEnough ? reconstruct(layout.block(ofPart: part)) : .inserted
     }
 
-    /// Makes the missing parts of a block for which enough is there.
-    private mutating func repair(_ block: Int) -> Insertion {
-        // Where a small part of a large frame makes a block whole, the rest of the frame is waited for first.
+    /// Reconstructs a block's missing parts. The caller has made sure that there is enough parity.
+    private mutating func reconstruct(_ block: Int) -> Insertion {
+        // Reconstruction fills the whole frame's memory: wait until `fillShare` allows that.
         guard let layout = parity?.layout, mostFilled >= lengths.count else { return .inserted }
         grow(to: stride * lengths.count)
         let isRecovered = bytes.withUnsafeMutableBytes { bytes in
@@ -302,20 +302,20 @@ struct FrameAssembly: Sendable {
         for position in 0..<layout.partCount(ofBlock: block) {
             let part = layout.part(at: position, ofBlock: block)
             guard lengths[part] == nil else { continue }
-            guard let length = part == 0 ? repairedFirstPart() : parity?.length(ofPart: part) else {
+            guard let length = part == 0 ? reconstructedFirstPart() : parity?.length(ofPart: part) else {
                 return .malformedFrame
             }
             lengths[part] = UInt16(length)
             content += length
-            repaired += 1
+            reconstructed += 1
         }
         guard content <= MediaLimits.frameLength else { return .malformedFrame }
         return missing > 0 ? .inserted : finish() ? .completed : .malformedFrame
     }
 
-    /// Takes the parameter sets out of part 0, which was repaired, and says how many AVCC bytes follow them. Nil if there
-    /// should be some and aren't.
-    private mutating func repairedFirstPart() -> Int? {
+    /// Reads the parameter sets from the reconstructed part 0, and returns the number of AVCC bytes behind them. Nil if
+    /// a keyframe's parameter sets can't be read.
+    private mutating func reconstructedFirstPart() -> Int? {
         let whole = parity?.length(ofPart: 0) ?? stride
         if isStart {
             let block = bytes.withUnsafeBytes {
@@ -327,7 +327,7 @@ struct FrameAssembly: Sendable {
         }
         let shift = stride - whole
         if shift > 0 {
-            // The only part of its frame: to the end of its place.
+            // The frame has one part, which is short: move it to the end of its slot.
             bytes.withUnsafeMutableBytes {
                 UnsafeMutableRawBufferPointer(rebasing: $0[shift..<stride])
                     .copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<whole]))
@@ -336,7 +336,7 @@ struct FrameAssembly: Sendable {
         return whole - configLength
     }
 
-    /// Closes the gaps behind parts that weren't full, and answers where the frame is.
+    /// Closes the gaps behind short parts, and returns the range of the frame's bytes.
     private mutating func compact() -> Range<Int> {
         let first = Int(lengths[0] ?? 0)
         let start = stride - first

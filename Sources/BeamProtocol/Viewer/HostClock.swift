@@ -1,31 +1,31 @@
 import BeamMedia
 
-/// How the host's clock stands to the viewer's, from the control plane's pings: as Cristian's algorithm has it, the host
-/// read its clock within the round trip, so half of that is the error.
+/// The offset between the host's and the viewer's clock, from the control connection's pings by Cristian's algorithm:
+/// the host read its clock somewhere within the round trip, so the error is at most half of it.
 ///
-/// The best of the exchanges counts; it grows worse as it grows old, because the clocks' crystals differ.
+/// The exchange with the smallest error counts. Its error grows with its age, because the two clocks drift apart.
 struct HostClock: Sendable {
     private struct Exchange: Sendable {
-        /// To be added to a time of the host's.
+        /// Host time + `offset` = viewer time.
         var offset: Duration
         var error: Duration
         var at: MediaTime
     }
 
-    /// What two crystals may differ by, at the worst: 100 µs in a second.
-    private static let drift = 1e-4
+    /// Drift between the two clocks, in seconds a second: 100 ppm, more than two ordinary crystals differ by.
+    private static let clockDrift = 1e-4
 
     private var best: Exchange?
     private(set) var roundTrip: Duration?
     private var exchanges = 0
 
-    /// The first few follow one another: the first is hardly ever the quickest.
+    /// Six pings are sent in a row at first, because the first one is rarely the fastest.
     var wantsMore: Bool { exchanges < 6 }
 
-    /// The answer to a ping that left at `sent`, with the host's clock.
+    /// The host's answer to the ping sent at `sent`; `host` is its clock.
     mutating func pong(sent: MediaTime, host: MediaTime, now: MediaTime) {
         let trip = now - sent
-        // A ping that was never sent, or a clock from nowhere.
+        // Not an answer to a recent ping of ours.
         guard trip >= .zero, trip < .seconds(10) else { return }
         exchanges += 1
         roundTrip = trip
@@ -35,11 +35,11 @@ struct HostClock: Sendable {
         best = exchange
     }
 
-    /// A time of the host's, on the viewer's clock; nil before the first answer.
+    /// Converts host time to viewer time; nil before the first answer.
     func local(_ time: MediaTime) -> MediaTime? { best.map { time + $0.offset } }
 
-    /// How far off `local` may be.
+    /// The largest error of `local`; nil before the first answer.
     func error(now: MediaTime) -> Duration? {
-        best.map { $0.error + .seconds(clamping: (now - $0.at).inSeconds * Self.drift) }
+        best.map { $0.error + .seconds(clamping: (now - $0.at).inSeconds * Self.clockDrift) }
     }
 }

@@ -1,28 +1,28 @@
 import BeamMedia
 
-/// A viewer's media socket: when it says hello, when it has been silent for too long, when it is replaced.
+/// Decides when a viewer's media socket sends a hello, counts as stalled, and is replaced.
 struct MediaLiveness: Sendable {
-    /// A socket that says hello.
+    /// An open socket, which sends hellos.
     struct Open: Sendable {
         var localPort: UInt16
         var nextHello: MediaTime
-        /// When it was opened, or when the last datagram came.
-        var lastSign: MediaTime
+        /// When the socket was opened, or its newest datagram arrived.
+        var lastArrival: MediaTime
         var hasData: Bool
 
-        /// The socket is replaced then.
+        /// When the socket is replaced for lack of datagrams.
         var replacement: MediaTime {
-            lastSign + (hasData ? ViewerTiming.silenceAfterData : ViewerTiming.silenceBeforeData)
+            lastArrival + (hasData ? ViewerTiming.dataTimeout : ViewerTiming.firstDataTimeout)
         }
     }
 
     enum State: Sendable {
-        /// No session, or no port yet.
+        /// There is no session, or the host's media port isn't known.
         case closed
-        /// Asked for.
+        /// The driver was asked to open a socket.
         case opening(port: UInt16, giveUp: MediaTime)
         case open(port: UInt16, Open)
-        /// Closed, to be opened afresh.
+        /// Closed; a new socket is opened at `until`.
         case pausing(port: UInt16, until: MediaTime)
     }
 
@@ -30,30 +30,29 @@ struct MediaLiveness: Sendable {
         case open(port: UInt16)
         case close
         case hello
-        /// Tell the host which port the hellos come from.
+        /// Tell the host the local port (version 1).
         case announce(localPort: UInt16)
         case tell(ViewerEvent)
     }
 
     private(set) var state = State.closed
-    /// A host of version 2 answers each hello: one that isn't answered was lost.
+    /// The host speaks version 2 and answers each hello, so an unanswered hello was lost and is repeated fast.
     var isAnswered = false
-    /// The host has said that it isn't sharing: there is nothing to miss.
+    /// The host has said that it isn't sharing, so silence is expected.
     private var isPaused = false
-    /// The person knows that nothing comes.
+    /// A `stalled` event was emitted, and no data has arrived since.
     private var isStalled = false
     private var isReconnecting = false
     private var lastData: MediaTime?
     private var nextStallReport: MediaTime?
 
-    /// The local port of the socket that is open.
+    /// The open socket's local port.
     var localPort: UInt16? {
         if case .open(_, let open) = state { open.localPort } else { nil }
     }
 
     var isOpen: Bool { localPort != nil }
 
-    /// The next time that `deadlineReached` has something to do.
     var deadline: MediaTime? {
         let socket: MediaTime? =
             switch state {
@@ -68,7 +67,7 @@ struct MediaLiveness: Sendable {
 
     // MARK: What happens
 
-    /// The host streams from `port`. A socket for another port, or another session, is replaced.
+    /// The host streams from `port`. A socket for another port or an earlier session is replaced.
     mutating func start(port: UInt16, isNewSession: Bool, now: MediaTime) -> [Action] {
         switch state {
         case .opening(port, _), .open(port, _), .pausing(port, _):
@@ -85,11 +84,11 @@ struct MediaLiveness: Sendable {
         guard case .opening(let port, _) = state else { return [] }
         state = .open(
             port: port,
-            Open(localPort: localPort, nextHello: now + helloPause(hasData: false), lastSign: now, hasData: false))
+            Open(localPort: localPort, nextHello: now + helloPause(hasData: false), lastArrival: now, hasData: false))
         return [.hello, .announce(localPort: localPort)]
     }
 
-    /// Says hello out of turn: the host knows us by another key now.
+    /// Sends a hello now: the host knows this viewer by another key.
     mutating func helloNow(now: MediaTime) -> [Action] {
         guard case .open(let port, var open) = state else { return [] }
         open.nextHello = now + helloPause(hasData: open.hasData)
@@ -97,41 +96,40 @@ struct MediaLiveness: Sendable {
         return [.hello]
     }
 
-    /// The socket could not be opened, or has had an error.
     mutating func failed(now: MediaTime) -> [Action] {
         switch state {
         case .closed, .pausing:
             return []
-        case .open(_, let open) where open.hasData && now - open.lastSign < ViewerTiming.recentData:
+        case .open(_, let open) where open.hasData && now - open.lastArrival < ViewerTiming.recentData:
             return []
         case .opening(let port, _), .open(let port, _):
-            return replace(port, after: ViewerTiming.reopeningAfterFailure, now: now)
+            return replace(port, after: ViewerTiming.reopeningDelayAfterFailure, now: now)
         }
     }
 
-    /// A datagram of the protocol has come.
+    /// An authentic (version 2) or well-formed (version 1) datagram has arrived.
     mutating func datagram(now: MediaTime) -> Action? {
         guard case .open(let port, var open) = state else { return nil }
-        open.lastSign = now
+        open.lastArrival = now
         open.hasData = true
         state = .open(port: port, open)
         lastData = now
-        nextStallReport = now + ViewerTiming.stall
+        nextStallReport = now + ViewerTiming.stallTimeout
         guard isStalled || isReconnecting else { return nil }
         isStalled = false
         isReconnecting = false
         return .tell(.mediaResumed)
     }
 
-    /// The host is (not) sharing; nil: it may or may not, there is no word from it.
+    /// The host is or isn't sharing; nil: unknown.
     mutating func broadcast(_ isOn: Bool?, now: MediaTime) {
         let wasPaused = isPaused
         isPaused = isOn == false
         guard wasPaused, !isPaused else { return }
-        // What was missed in between is no silence.
-        if lastData != nil { nextStallReport = now + ViewerTiming.stall }
+        // The pause doesn't count as silence.
+        if lastData != nil { nextStallReport = now + ViewerTiming.stallTimeout }
         if case .open(let port, var open) = state {
-            open.lastSign = now
+            open.lastArrival = now
             state = .open(port: port, open)
         }
     }
@@ -154,12 +152,12 @@ struct MediaLiveness: Sendable {
         case .closed:
             break
         case .opening(let port, let giveUp):
-            if giveUp <= now { actions += replace(port, after: ViewerTiming.reopening, now: now) }
+            if giveUp <= now { actions += replace(port, after: ViewerTiming.reopeningDelay, now: now) }
         case .pausing(let port, let until):
             if until <= now { actions += open(port, now: now) }
         case .open(let port, var open):
             if !isPaused, open.replacement <= now {
-                actions += replace(port, after: ViewerTiming.reopening, now: now)
+                actions += replace(port, after: ViewerTiming.reopeningDelay, now: now)
             } else if open.nextHello <= now {
                 open.nextHello = now + helloPause(hasData: open.hasData)
                 state = .open(port: port, open)
@@ -172,25 +170,25 @@ struct MediaLiveness: Sendable {
     // MARK: Steps
 
     private func helloPause(hasData: Bool) -> Duration {
-        isAnswered && !hasData ? ViewerTiming.unansweredHello : ViewerTiming.hello
+        isAnswered && !hasData ? ViewerTiming.unansweredHelloInterval : ViewerTiming.helloInterval
     }
 
     private mutating func open(_ port: UInt16, now: MediaTime) -> [Action] {
-        state = .opening(port: port, giveUp: now + ViewerTiming.silenceBeforeData)
+        state = .opening(port: port, giveUp: now + ViewerTiming.firstDataTimeout)
         return [.open(port: port)]
     }
 
     private mutating func replace(_ port: UInt16, after pause: Duration, now: MediaTime) -> [Action] {
         state = .pausing(port: port, until: now + pause)
         defer { isReconnecting = true }
-        // One outage is told once.
+        // One event for each outage.
         return isReconnecting ? [.close] : [.tell(.mediaReconnecting), .close]
     }
 
     private mutating func stallReport(now: MediaTime) -> [Action] {
         guard !isPaused, let lastData, let due = nextStallReport, due <= now else { return [] }
         isStalled = true
-        nextStallReport = now + ViewerTiming.stallReport
+        nextStallReport = now + ViewerTiming.stallReportInterval
         return [.tell(.stalled(now - lastData))]
     }
 }

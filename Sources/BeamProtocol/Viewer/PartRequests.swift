@@ -1,30 +1,31 @@
 import BeamMedia
 
-/// What is missing, since when that is known, and when it was asked for.
+/// Which parts are missing, since when, and when each was requested.
 struct PartRequests: Sendable {
-    /// A frame of which something is missing.
+    /// A frame with missing parts.
     struct Entry: Sendable {
         let frame: SequenceNumber
-        /// Since when something is known to be missing that hasn't been asked for.
+        /// When a part that hasn't been requested was found missing.
         var since: MediaTime
-        /// The parts before this one have been looked at.
+        /// Missing parts are looked for below this part number.
         var below = 0
-        /// They have been asked for first, and last, then.
+        /// When parts of the frame were first and last requested.
         var firstAskedAt: MediaTime?
         var askedAt: MediaTime?
         var askedBelow = 0
-        /// What is missing before this part is in the figures that the host gets.
+        /// Missing parts below this number have been counted as missed in the reports.
         var countedBelow = 0
     }
 
-    /// Frames with gaps that are kept in mind: as many as may be put together at a time, and as many of which nothing has come
-    /// as are asked for. Who leaps in numbers makes the oldest be forgotten.
+    /// The most frames with gaps that are tracked: as many as are in reassembly at a time (64), and as many as are
+    /// requested though nothing of them has arrived (32). Beyond that the oldest is dropped, which a host can cause
+    /// only by leaps in the numbers.
     static let mostEntries = 96
 
     private(set) var entries: [Entry] = []
     private(set) var timing: RequestTiming
-    /// When something was asked for last, whatever it was. What is said again is said together.
-    private var saidAt = MediaTime.zero
+    /// When the last request of any kind was sent. Duplicates of several requests go out together.
+    private var lastRequestAt = MediaTime.zero
 
     init(timing: RequestTiming = RequestTiming()) { self.timing = timing }
 
@@ -32,12 +33,12 @@ struct PartRequests: Sendable {
 
     func entry(_ frame: SequenceNumber) -> Entry? { entries.first { $0.frame == frame } }
 
-    /// Since when the frame is known to be incomplete, or missing.
+    /// When the frame was found incomplete or missing.
     func since(_ frame: SequenceNumber) -> MediaTime? { entry(frame)?.since }
 
-    /// Parts before `below` are missing; when they may be asked for.
+    /// Notes that parts below `below` are missing. Returns when to request them.
     mutating func missing(_ frame: SequenceNumber, below: Int, now: MediaTime) -> MediaTime {
-        timing.relax(now: now)
+        timing.forgetLateness(now: now)
         let index: Int
         if let known = entries.firstIndex(where: { $0.frame == frame }) {
             index = known
@@ -53,57 +54,60 @@ struct PartRequests: Sendable {
         let entry = entries[index]
         let fresh = entry.askedBelow < entry.below ? entry.since + timing.wait(now: now) : MediaTime.distantFuture
         guard let asked = entry.askedAt else { return fresh }
-        let again = asked + timing.repetition
-        return min(fresh, isEchoing(now: now) ? min(again, saidAt + timing.echo) : again)
+        let again = asked + timing.repeatInterval
+        return min(fresh, sendsDuplicates(now: now) ? min(again, lastRequestAt + timing.duplicateInterval) : again)
     }
 
-    /// The parts from which on to ask: all of them where that is due again, else those that were never asked for.
+    /// Notes a request, and returns the first part to request: 0 where the earlier request is repeated or duplicated,
+    /// else the first part that was never requested.
     mutating func ask(_ frame: SequenceNumber, now: MediaTime) -> Int {
         guard let index = entries.firstIndex(where: { $0.frame == frame }) else { return 0 }
-        // As `missing` reckons: times are whole nanoseconds, durations aren't.
+        // The same sum as in `missing`: times are whole nanoseconds, durations aren't, so another order of terms could
+        // round differently.
         let asked = entries[index].askedAt
-        let isAgain = asked.map { $0 + timing.repetition <= now } ?? true
-        let isEcho = isEchoing(now: now) && (saidAt + timing.echo <= now || saidAt == now)
+        let isAgain = asked.map { $0 + timing.repeatInterval <= now } ?? true
+        let isDuplicate =
+            sendsDuplicates(now: now) && (lastRequestAt + timing.duplicateInterval <= now || lastRequestAt == now)
         if isAgain, asked != nil { lossyUntil = now + Self.lossyTime }
         defer {
             if isAgain { entries[index].askedAt = now }
             entries[index].firstAskedAt = entries[index].firstAskedAt ?? now
             entries[index].askedBelow = entries[index].below
-            saidAt = now
+            lastRequestAt = now
         }
-        return isAgain || isEcho ? 0 : entries[index].askedBelow
+        return isAgain || isDuplicate ? 0 : entries[index].askedBelow
     }
 
-    /// On a path that loses much requests get lost, too, and many in a row: they are said again and again. Something had to be
-    /// asked for twice a moment ago, and the answer takes far longer than from one time to the next.
-    private func isEchoing(now: MediaTime) -> Bool {
-        timing.isEchoUseful && lossyUntil.map { now < $0 } ?? false
+    /// Whether requests are duplicated every `duplicateInterval`: something had to be requested twice within
+    /// `lossyTime`, so requests get lost in bursts, and the answer takes far longer than a duplicate.
+    private func sendsDuplicates(now: MediaTime) -> Bool {
+        timing.allowsDuplicates && lossyUntil.map { now < $0 } ?? false
     }
 
     private var lossyUntil: MediaTime?
+    /// How long requests are duplicated after one had to be repeated.
     private static let lossyTime = Duration.seconds(2)
 
-    /// A part has come that was asked for: nobody knows which time. Where requests get lost, the first is the one that leaves time
-    /// for the answers.
+    /// A requested part has arrived. Which request it answers is unknown. While requests are duplicated, the first is
+    /// taken, so that the estimate leaves time for the answer.
     mutating func answered(_ frame: SequenceNumber, now: MediaTime) {
         guard let entry = entry(frame), let last = entry.askedAt else { return }
-        timing.answered(after: now - (isEchoing(now: now) ? entry.firstAskedAt ?? last : last))
+        timing.answered(after: now - (sendsDuplicates(now: now) ? entry.firstAskedAt ?? last : last))
     }
 
-    /// What is missing before part `below` was counted as missed.
+    /// Missing parts below `below` have been counted as missed.
     mutating func counted(_ frame: SequenceNumber, below: Int) {
         guard let index = entries.firstIndex(where: { $0.frame == frame }) else { return }
         entries[index].countedBelow = max(below, entries[index].countedBelow)
     }
 
-    /// A part has come by itself that was taken for lost. True if it had been counted as missed.
-    mutating func cameLate(_ frame: SequenceNumber, part: Int, now: MediaTime) -> Bool {
+    /// The first copy of a part has arrived late. Returns true if it had been counted as missed.
+    mutating func arrivedLate(_ frame: SequenceNumber, part: Int, now: MediaTime) -> Bool {
         guard let entry = entry(frame), part < entry.below else { return false }
-        timing.cameLate(by: now - entry.since, now: now)
+        timing.arrivedLate(by: now - entry.since, now: now)
         return part < entry.countedBelow
     }
 
-    /// Nothing before this frame is of interest.
     mutating func forget(before frame: SequenceNumber) {
         if !entries.isEmpty { entries.removeAll { $0.frame.distance(from: frame) < 0 } }
     }
@@ -114,69 +118,72 @@ struct PartRequests: Sendable {
 
     mutating func removeAll() { entries.removeAll(keepingCapacity: true) }
 
-    mutating func spaced(by gap: Duration) { timing.spaced(by: gap) }
+    mutating func partsArrived(apart gap: Duration) { timing.partsArrived(apart: gap) }
 
-    /// Some parity has come: what is missing may be repaired without a request.
-    mutating func parityCame(now: MediaTime) { timing.parityCame(now: now) }
+    /// Parity has arrived: missing parts may be reconstructed without a request.
+    mutating func parityArrived(now: MediaTime) { timing.parityArrived(now: now) }
 
-    /// What the control connection says, as long as no answer has told more.
+    /// The control connection's round trip, used until a request has been answered.
     mutating func expect(roundTrip: Duration) { timing.expect(roundTrip: roundTrip) }
 }
 
-/// How long to wait for what, learnt from what has come.
+/// How long to wait before a part is requested, requested again, or given up; learnt from arrivals.
 struct RequestTiming: Sendable {
-    /// What overtakes others does so by a moment, on a quiet network.
+    /// How late a part may be by reordering alone: 2 ms on a quiet network, more after parts have been late by more.
     private static let leastTolerance = Duration.milliseconds(2)
+    /// The most lateness that is waited for. A part that is later than this is requested.
     private static let mostTolerance = Duration.milliseconds(60)
-    /// Nothing more of a frame has come for so long: the rest of it is missing.
+    /// The least time without another part after which the rest of a frame counts as missing: longer than a burst
+    /// takes.
     private static let leastSilence = Duration.milliseconds(15)
-    /// A network that has stopped to reorder is believed in after some of these.
-    private static let forgetting = Duration.seconds(4)
+    /// A quarter of the time constant with which observed lateness decays, so that the tolerance shrinks again.
+    private static let latenessMemory = Duration.seconds(4)
 
     private var roundTrip = Duration.milliseconds(30)
     private var variation = Duration.milliseconds(10)
     private var isMeasured = false
     private var lateness = Duration.zero
     private var latenessAt = MediaTime.zero
-    /// From one part to the next: at first as on a slow path.
+    /// Time between two parts of a frame; begins with the value of a slow path.
     private var gap = Duration.milliseconds(15)
 
-    /// How long what seems to be missing may still be on its way.
+    /// How long to wait for a part that may only be late. Between 2 and 60 ms.
     private(set) var tolerance = leastTolerance
 
     private var lastParity: MediaTime?
+    /// How long after the last parity more of it is expected.
     private static let parityMemory = Duration.seconds(1)
-    /// Parity follows its frame; it takes no longer than this on any path that isn't a slow one.
+    /// Parity follows its frame within this time, unless the path is slow.
     private static let parityTime = Duration.milliseconds(6)
 
-    mutating func parityCame(now: MediaTime) { lastParity = now }
+    mutating func parityArrived(now: MediaTime) { lastParity = now }
 
-    /// How long to wait before something is asked for.
+    /// How long to wait before a missing part is requested: longer while parity arrives, which may make the request
+    /// unnecessary.
     func wait(now: MediaTime) -> Duration {
         let hasParity = lastParity.map { now - $0 < Self.parityMemory } ?? false
         return hasParity ? tolerance + max(Self.parityTime, gap * 2) : tolerance
     }
 
-    /// From one request for a part to the next: a round trip, and a moment for what varies.
-    var repetition: Duration { roundTrip + variation * 2 + tolerance + .milliseconds(4) }
+    /// Time between two requests for the same part: round trip + jitter + tolerance. A part that is only late isn't
+    /// requested twice.
+    var repeatInterval: Duration { roundTrip + variation * 2 + tolerance + .milliseconds(4) }
 
-    /// From a request to the same once more, where requests get lost. They are short; the more of them in a burst of losses, the
-    /// sooner one is behind it.
-    let echo = Duration.milliseconds(4)
-    /// Where an answer comes sooner, the host would take an echo for another request; and where datagrams come late by much,
-    /// answers do, too.
-    var isEchoUseful: Bool { roundTrip > .milliseconds(16) && tolerance < .milliseconds(20) }
+    /// Time between duplicates of a request, where requests get lost in bursts. They are short, and more of them
+    /// outlast a burst sooner.
+    let duplicateInterval = Duration.milliseconds(4)
+    /// Not on short paths, where the host would take a duplicate for a second request; nor where parts are late, for
+    /// then answers are, too.
+    var allowsDuplicates: Bool { roundTrip > .milliseconds(16) && tolerance < .milliseconds(20) }
 
-    /// How long a frame is waited for when nothing more of it comes. A keyframe takes a round trip, an encoder's time and its own
-    /// length, of which as much gets lost as of the frame; and to ask for it is no surer than to ask for parts: a few requests are
-    /// quicker than that.
-    var patience: Duration { max(.milliseconds(100), min(.milliseconds(600), repetition * 7 / 2)) }
+    /// How long to wait for a frame of which nothing more arrives: 3.5 requests. After that a keyframe is requested,
+    /// which takes a round trip, encoding and its own length, and is no surer to arrive.
+    var timeout: Duration { max(.milliseconds(100), min(.milliseconds(600), repeatInterval * 7 / 2)) }
 
-    /// How long after its last part the rest of a frame is taken for lost.
     var silence: Duration { max(Self.leastSilence, max(gap * 3, tolerance)) }
 
     mutating func answered(after trip: Duration) {
-        // RFC 6298's smoothing.
+        // RFC 6298, 2: SRTT and RTTVAR with gains 1/8 and 1/4.
         guard trip > .zero, trip < .seconds(3) else { return }
         guard isMeasured else {
             isMeasured = true
@@ -195,8 +202,8 @@ struct RequestTiming: Sendable {
         variation = max(.milliseconds(1), roundTrip / 4)
     }
 
-    mutating func cameLate(by time: Duration, now: MediaTime) {
-        relax(now: now)
+    mutating func arrivedLate(by time: Duration, now: MediaTime) {
+        forgetLateness(now: now)
         lateness = max(lateness, time)
         setTolerance()
     }
@@ -206,18 +213,18 @@ struct RequestTiming: Sendable {
         tolerance = min(Self.mostTolerance, max(Self.leastTolerance, needed))
     }
 
-    /// What came late once is forgotten again.
-    mutating func relax(now: MediaTime) {
+    /// Lets the observed lateness decay.
+    mutating func forgetLateness(now: MediaTime) {
         let passed = now - latenessAt
-        guard passed > Self.forgetting / 40 else { return }
+        guard passed > Self.latenessMemory / 40 else { return }
         latenessAt = now
         defer { setTolerance() }
-        let share = max(0, 1 - passed.inSeconds / Self.forgetting.inSeconds / 4)
+        let share = max(0, 1 - passed.inSeconds / Self.latenessMemory.inSeconds / 4)
         lateness = .seconds(clamping: lateness.inSeconds * share)
     }
 
-    mutating func spaced(by time: Duration) {
-        // Up at once, and down slowly.
+    mutating func partsArrived(apart time: Duration) {
+        // Rises at once, falls by 1/16 a sample.
         gap = time > gap ? time : gap - (gap - time) / 16
     }
 }

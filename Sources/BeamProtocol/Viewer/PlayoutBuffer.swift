@@ -1,40 +1,43 @@
 import BeamMedia
 
-/// Frames that wait for their time, so that those that took longer than others come in step.
+/// Delays frames to even out jitter.
 ///
-/// A frame's time is when the host had it encoded and the least that frames have been under way lately, and nearly as much more
-/// as nineteen of twenty frames need. Where that is next to nothing, as on a quiet local network, no frame waits.
+/// Playout time = encode time + recent minimum transit + jitter margin, where the margin is the 95th percentile of
+/// recent transit above that minimum, less `tolerance`. Where that jitter is `negligibleJitter` or less, as on a quiet
+/// local network, no frame waits.
 struct PlayoutBuffer: Sendable {
-    /// What isn't worth a delay: half of what a picture lasts at 60 a second.
-    private static let negligible = Duration.milliseconds(8)
-    /// How far frames may be out of step where they do wait.
+    /// Up to this much jitter nothing is delayed: half of a frame interval at 60 frames a second.
+    private static let negligibleJitter = Duration.milliseconds(8)
+    /// How late a frame at the 95th percentile may be: this much less delay for all frames.
     private static let tolerance = Duration.milliseconds(6)
-    /// More than this isn't waited for by itself: a picture that jerks is better than one that lags.
-    private static let longest = Duration.milliseconds(120)
-    /// Frames that count.
-    private static let memory = 60
-    private static let share = 0.95
-    /// What the delay goes down by with each frame.
+    /// The most delay that the buffer chooses by itself. Beyond this an uneven picture is better than a late one.
+    private static let longestDelay = Duration.milliseconds(120)
+    /// The number of recent frames whose transit counts.
+    private static let transitCount = 60
+    private static let percentile = 0.95
+    /// How much the delay shrinks with each frame. It grows at once.
     private static let decay = Duration.microseconds(500)
-    /// More than this doesn't wait: a host that floods the viewer finds no more memory here. In bytes and in frames.
+    /// Limits on the waiting frames, in bytes and in frames. Beyond them the oldest ones are released early, so that a
+    /// host can't make the buffer grow without bound.
     private static let mostBytes = 16 << 20
     private static let mostFrames = 240
-    /// As a person may set it.
+    /// What `--buffer` accepts.
     static let allowed: ClosedRange<Duration> = .zero ... .seconds(2)
 
     private let fixed: Duration?
     private var waiting: [(frame: ReceivedFrame, due: MediaTime)] = []
     private(set) var waitingBytes = 0
     var waitingFrames: Int { waiting.count }
-    /// From the encoder, by the host's clock, to arrival, of the last frames: a ring.
+    /// Transit times of the last frames: from the end of encoding, on the host's clock, to arrival on this one. Only
+    /// differences between them mean something. A ring.
     private var transits: [Duration] = []
     private var nextTransit = 0
-    /// For choosing among them; its memory is used again.
+    /// Scratch memory for the percentile, kept between frames.
     private var sorted: [Duration] = []
-    /// How long a frame that took no longer than any waits at the moment.
+    /// The present playout delay: how long a frame with the minimum transit waits.
     private(set) var delay: Duration
 
-    /// `fixed`: that long, whatever the network does; nil: as long as is needed.
+    /// `fixed`: a constant delay; nil: adapt to the jitter.
     init(fixed: Duration? = nil) {
         self.fixed = fixed.map { min(max($0, Self.allowed.lowerBound), Self.allowed.upperBound) }
         delay = self.fixed ?? .zero
@@ -45,15 +48,14 @@ struct PlayoutBuffer: Sendable {
 
     private var isOverfull: Bool { waitingBytes > Self.mostBytes || waiting.count > Self.mostFrames }
 
-    /// The stream begins anew.
     mutating func removeAll() { self = PlayoutBuffer(fixed: fixed) }
 
-    /// A frame is ready now. Its capture time is still by the host's clock. `isPathBound`: frames take as long as their length
-    /// makes them, and waiting for that would only add to it.
+    /// Adds a frame whose capture time is still on the host's clock. `isPathBound`: the path limits the rate, so
+    /// transit follows the frame's size, and waiting would only add to it.
     mutating func put(_ frame: ReceivedFrame, isPathBound: Bool = false, now: MediaTime) {
         guard let capture = frame.captureTime else { return append(frame, due: now) }
-        // What waited for the encoder, or took it long, was late before it left, and a large change is shown later than a small
-        // one; but holding back the small ones for that would only make them late, too.
+        // Transit excludes the host's stages: a large change takes longer to encode and is shown later, but delaying
+        // the small ones for that would only make them late, too.
         let transit = now - capture - (frame.stages.map { $0.waited + $0.encode } ?? .zero)
         if isPathBound, fixed == nil {
             transits.removeAll(keepingCapacity: true)
@@ -66,7 +68,7 @@ struct PlayoutBuffer: Sendable {
         append(frame, due: max(now, now + least + delay - transit))
     }
 
-    /// The next frame whose time has come.
+    /// The next frame that is due.
     mutating func next(now: MediaTime) -> ReceivedFrame? {
         guard let first = waiting.first, first.due <= now || isOverfull else { return nil }
         waitingBytes -= first.frame.unit.bytes.count
@@ -74,24 +76,24 @@ struct PlayoutBuffer: Sendable {
     }
 
     private mutating func append(_ frame: ReceivedFrame, due: MediaTime) {
-        // None overtakes another.
+        // Frames keep their order.
         waiting.append((frame, max(due, waiting.last?.due ?? due)))
         waitingBytes += frame.unit.bytes.count
     }
 
     private mutating func note(_ transit: Duration) {
-        if transits.count < Self.memory {
+        if transits.count < Self.transitCount {
             transits.append(transit)
         } else {
             transits[nextTransit] = transit
         }
-        nextTransit = (nextTransit + 1) % Self.memory
-        guard fixed == nil, transits.count >= Self.memory / 4 else { return }
+        nextTransit = (nextTransit + 1) % Self.transitCount
+        guard fixed == nil, transits.count >= Self.transitCount / 4 else { return }
         sorted.removeAll(keepingCapacity: true)
         sorted.append(contentsOf: transits)
         sorted.sort()
-        let late = sorted[Int(clamping: Double(sorted.count - 1) * Self.share)] - sorted[0]
-        let wanted = late > Self.negligible ? min(late - Self.tolerance, Self.longest) : .zero
+        let jitter = sorted[Int(clamping: Double(sorted.count - 1) * Self.percentile)] - sorted[0]
+        let wanted = jitter > Self.negligibleJitter ? min(jitter - Self.tolerance, Self.longestDelay) : .zero
         delay = max(wanted, delay - Self.decay, .zero)
         if wanted == .zero, delay <= Self.decay { delay = .zero }
     }

@@ -1,45 +1,48 @@
 import BeamMedia
 
-/// What is missing, and when to ask for it again.
+/// Finds missing parts, and decides when to request them.
 extension Reassembler {
-    /// A part of which nothing but the number is known.
+    /// Stands for "all parts" of a frame whose part count isn't known.
     private static let allParts = 1 << 16
 
-    /// A datagram of a frame has come: what that says of the path.
+    /// Records what a media datagram's arrival says of the path.
     mutating func note(_ header: MediaHeader, wireLength: Int, now: MediaTime) {
         guard canAsk else { return }
         let part = Int(header.part)
         guard !header.isSentAgain else {
-            statistics.resent += 1
+            statistics.recovered += 1
             if let entry = requests.entry(header.sequence), entry.askedBelow == Self.allParts, entry.countedBelow == 0 {
-                // So it had been sent before, and all of it was lost.
+                // The host sent this frame before, and all of it was lost.
                 count(missed: Int(header.frame.partCount), of: header.sequence, below: Self.allParts, now: now)
             }
-            sign(.cameAgain(Feedback.Again(frame: header.sequence, part: header.part), at: now))
+            record(.recoveryArrived(Feedback.Recovery(frame: header.sequence, part: header.part), at: now))
             return requests.answered(header.sequence, now: now)
         }
-        let isLate = requests.cameLate(header.sequence, part: part, now: now)
-        sign(.arrived(header.sequence, part: header.part, wasMissed: isLate, at: now))
-        if let last = frames.last, last.sequence == header.sequence { requests.spaced(by: now - last.lastSeen) }
+        let isLate = requests.arrivedLate(header.sequence, part: part, now: now)
+        record(.arrived(header.sequence, part: header.part, wasMissed: isLate, at: now))
+        if let last = frames.last, last.sequence == header.sequence {
+            requests.partsArrived(apart: now - last.lastSeen)
+        }
     }
 
-    /// Parity has made parts of a frame: they were lost all the same, whether they had been asked for or not.
-    mutating func noteRepaired(_ frame: FrameAssembly, now: MediaTime) {
-        statistics.repaired += UInt64(frame.repaired)
+    /// Parts were reconstructed from parity. They count as missed, unless they were counted when they were requested.
+    mutating func noteReconstructed(_ frame: FrameAssembly, now: MediaTime) {
+        statistics.reconstructed += UInt64(frame.reconstructed)
         guard canAsk, requests.entry(frame.sequence)?.askedAt == nil else { return }
-        statistics.missed += UInt64(frame.repaired)
-        sign(.missed(frame.repaired, at: now))
+        statistics.missed += UInt64(frame.reconstructed)
+        record(.missed(frame.reconstructed, at: now))
     }
 
-    /// Parts of a frame ought to have come by now: all those before `below` have been counted.
+    /// Counts parts as missed; all missing ones below `below` have been counted then.
     private mutating func count(missed: Int, of frame: SequenceNumber, below: Int, now: MediaTime) {
         requests.counted(frame, below: below)
         guard missed > 0 else { return }
-        sign(.missed(missed, at: now))
+        record(.missed(missed, at: now))
         statistics.missed += UInt64(missed)
     }
 
-    /// A disposable frame is given up. Only a part before another one that came was surely sent.
+    /// A disposable frame is given up. Only what is missing before a part that arrived is known to have been sent, and
+    /// counts as lost.
     mutating func noteSkipped(_ frame: FrameAssembly) {
         let below = max(0, frame.highestPart)
         let missing = frame.missingCount(below: below)
@@ -52,7 +55,7 @@ extension Reassembler {
             now: frame.lastSeen)
     }
 
-    /// When something may be asked for next; nil while nothing is missing.
+    /// When the next request may be due; nil while nothing is missing.
     mutating func requestDeadline(now: MediaTime) -> MediaTime? {
         guard canAsk else { return nil }
         var next = MediaTime.distantFuture
@@ -60,24 +63,25 @@ extension Reassembler {
             next = min(next, due)
             return true
         }
-        // Once it has passed, what is missing has a time of its own, or is out of reach: there is nothing more to wake up for.
+        // Once it has passed, each missing part has a deadline of its own, or can't be requested: there is nothing to
+        // wake up for.
         if let silence = silenceDeadline, silence > now { next = min(next, silence) }
         return next < .distantFuture ? next : nil
     }
 
-    /// What is to be asked for now, if anything.
+    /// The requests that are due.
     mutating func takeRequests(now: MediaTime) -> [Feedback.Missing] {
         guard canAsk else { return [] }
         var due: [(frame: SequenceNumber, index: Int?)] = []
         forEachMissing(now: now) { frame, index, time in
             if time <= now { due.append((frame, index)) }
-            return due.count < Self.framesAtATime
+            return due.count < Self.framesPerRequest
         }
         return due.compactMap { frame, index in
             let before = requests.entry(frame)?.countedBelow ?? 0
             let start = requests.ask(frame, now: now)
             guard let index else {
-                // Nothing of it has come: it may have as many parts as the one after it.
+                // Nothing of it has arrived. Its part count is guessed from the next frame's.
                 if before == 0, isSurelySent(frame) {
                     count(missed: usualPartCount, of: frame, below: Self.allParts, now: now)
                 }
@@ -86,7 +90,7 @@ extension Reassembler {
             let below = requests.entry(frame)?.askedBelow ?? 0
             let parts = frames[index].missingParts(in: start..<max(start, below), limit: Feedback.Missing.mostRanges)
             if before < Self.allParts {
-                // The host may have left out the rest of a disposable frame.
+                // The host may have skipped the rest of a disposable frame.
                 let sent = frames[index].header.isDisposable ? min(below, max(0, frames[index].highestPart)) : below
                 let fresh = frames[index].missingCount(below: sent) - frames[index].missingCount(below: before)
                 if sent > before { count(missed: fresh, of: frame, below: sent, now: now) }
@@ -95,42 +99,42 @@ extension Reassembler {
         }
     }
 
-    /// Frames in one request.
-    private static let framesAtATime = 12
+    /// Frames requested at a time: four datagrams of `framesInFeedback`.
+    private static let framesPerRequest = 12
 
     private var usualPartCount: Int { frames.first.map { Int($0.header.partCount) } ?? 1 }
 
-    /// Whether a frame of which nothing has come was sent. The host may leave out a disposable frame for a viewer that gets less
-    /// than others; that is no loss, and the host's estimate of the path must not take it for one. So such a frame counts as missed
-    /// only once it is known to have been sent: the frame after it needs it, or the host says that it was the last one sent, or
-    /// (in `note`) it comes again. Where the host makes no disposable frames, it sends every frame.
+    /// Whether a frame of which nothing has arrived is known to have been sent. The host may skip a disposable frame
+    /// for a slow viewer, and its bandwidth estimate must not take that for loss. So such a frame counts as missed only
+    /// when the next frame refers to it, when the host says that it was the last one sent, or when it is retransmitted
+    /// (in `note`). A host that makes no disposable frames sends every frame.
     private func isSurelySent(_ frame: SequenceNumber) -> Bool {
-        if awaited?.number == frame { return true }
+        if announcedFrame?.number == frame { return true }
         let index = frames.firstIndex { $0.sequence.distance(from: frame) > 0 }
         return isNeeded(frame, followedBy: index ?? frames.count) == true
     }
 
-    /// Whether others refer to a frame of which nothing has come; nil as long as that isn't known. `index` is the place of the next
-    /// frame that has begun.
+    /// Whether other frames refer to a frame of which nothing has arrived; nil while that is unknown. `index` is the
+    /// place of the next frame that has begun.
     private func isNeeded(_ frame: SequenceNumber, followedBy index: Int) -> Bool? {
-        guard hasLayers, index < frames.count else { return true }
+        guard hasDisposableFrames, index < frames.count else { return true }
         let isAfterDisposable = frames[index].header.isAfterDisposable
         switch frames[index].sequence.distance(from: frame) {
         case 1: return !isAfterDisposable
-        // The one between is disposable, and no two in a row are (H.264 clause 8.2.1.3).
+        // The frame between is disposable, and no two disposable frames follow each other (H.264 clause 8.2.1.3).
         case 2 where isAfterDisposable: return true
         default: return nil
         }
     }
 
-    /// Calls `body` for each frame of which something is missing, with its place among those that have begun, and when that may
-    /// be asked for; until it answers false.
+    /// Calls `body` for each frame with missing parts, with its index in `frames` (nil if nothing of it has arrived)
+    /// and the time when they may be requested. Stops when `body` returns false.
     private mutating func forEachMissing(
         now: MediaTime, _ body: (SequenceNumber, _ index: Int?, _ due: MediaTime) -> Bool
     ) {
         guard case .following(let next) = position else { return searchForMissing(now: now, body) }
         guard let last = newestKnown, last.distance(from: next) >= 0 else { return }
-        guard last.distance(from: next) < limits.longestRepair else { return giveUpRepairs() }
+        guard last.distance(from: next) < limits.longestRecovery else { return giveUpRecovery() }
         var index = 0
         var frame = next
         while last.distance(from: frame) >= 0 {
@@ -146,13 +150,13 @@ extension Reassembler {
         }
     }
 
-    /// Whether to ask for a frame of which nothing has come; `index` is the place of the next one that has begun. Not for one that
-    /// isn't needed; and only once as long as that isn't known, because the frame after it is missing, too.
+    /// Whether to request a frame of which nothing has arrived; `index` is the place of the next frame that has begun.
+    /// Not if no frame refers to it; only once while that is unknown, because the next frame is missing as well.
     private func mayAsk(for frame: SequenceNumber, followedBy index: Int) -> Bool {
         isNeeded(frame, followedBy: index) ?? (requests.entry(frame)?.askedAt == nil)
     }
 
-    /// While a keyframe is looked for nothing else is of use: the newest one is to be completed.
+    /// While the viewer waits for a keyframe, only the newest incomplete keyframe is worth requesting.
     private mutating func searchForMissing(
         now: MediaTime, _ body: (SequenceNumber, _ index: Int?, _ due: MediaTime) -> Bool
     ) {
@@ -160,7 +164,7 @@ extension Reassembler {
         if let due = dueTime(ofBegun: index, now: now) { _ = body(frames[index].sequence, index, due) }
     }
 
-    /// When what is missing of a frame that has begun may be asked for; nil if nothing is, as far as can be known.
+    /// When the missing parts of a frame that has begun may be requested; nil if none is known to be missing.
     private mutating func dueTime(ofBegun index: Int, now: MediaTime) -> MediaTime? {
         let frame = frames[index]
         guard frame.unit == nil else { return nil }
@@ -169,33 +173,33 @@ extension Reassembler {
         return requests.missing(frame.sequence, below: below, now: now)
     }
 
-    /// Nothing more of the frame will come by itself.
+    /// Whether the host has finished sending the frame: a later frame is known, or it has been silent for long enough.
     private func isOver(_ frame: FrameAssembly, now: MediaTime) -> Bool {
         if let newestKnown, newestKnown.distance(from: frame.sequence) > 0 { return true }
-        if awaited?.number == frame.sequence { return true }
+        if announcedFrame?.number == frame.sequence { return true }
         return frame.lastSeen + silence <= now
     }
 
-    /// How long after its last part the rest of a frame is taken for lost. Of the first one the host sends no more than any path
-    /// holds until it has heard how that arrives: a round trip.
+    /// How long after its last part the rest of a frame counts as lost. Until the first feedback the host sends only
+    /// what any path holds, so the rest of the first frame takes another round trip.
     private var silence: Duration {
         if case .following = position { return requests.timing.silence }
-        return max(requests.timing.silence, requests.timing.repetition)
+        return max(requests.timing.silence, requests.timing.repeatInterval)
     }
 
-    /// When the newest frame, which is incomplete, is taken to be over.
+    /// When the newest frame, if incomplete, counts as over.
     private var silenceDeadline: MediaTime? {
         guard let last = frames.last, last.unit == nil, !isOver(last, now: last.lastSeen) else { return nil }
         if case .following = position {} else if !last.isStart { return nil }
         let deadline = last.lastSeen + silence
-        // Once that has passed, what is missing has a time of its own.
+        // Once all its parts have been noted as missing, each has a deadline of its own.
         return requests.entry(last.sequence).map { $0.below >= Int(last.header.partCount) } == true ? nil : deadline
     }
 
-    /// The newest frame that is known to have been sent.
+    /// The newest frame known to have been sent, by arrival or by the host's word.
     var newestKnown: SequenceNumber? {
         guard let newest else { return nil }
-        guard let awaited, awaited.number.distance(from: newest) > 0 else { return newest }
-        return awaited.number
+        guard let announcedFrame, announcedFrame.number.distance(from: newest) > 0 else { return newest }
+        return announcedFrame.number
     }
 }

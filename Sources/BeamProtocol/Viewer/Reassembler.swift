@@ -1,38 +1,40 @@
 import BeamMedia
 
-/// Makes frames of datagrams, and hands them on in order, complete, and only if everything they refer to was handed
-/// on before.
+/// Reassembles frames from datagrams, and delivers them in order, complete, and only if everything they refer to was
+/// delivered before.
 ///
-/// While a frame is missing those after it wait for it: for a second at most, or, where it can be asked for, as long as
-/// that gets on. A complete newer keyframe ends the waiting at once. Once a frame is lost nothing is handed on until a keyframe.
+/// While a frame is missing, later ones wait for it: at most a second, or, where parts can be requested, as long as
+/// they keep arriving. A complete newer keyframe ends the waiting. Once a frame is lost, nothing is delivered until a
+/// keyframe.
 ///
-/// A disposable frame, which nothing refers to, is waited for only until the frame after it is complete. Either frame's header
-/// tells that it is one, so that a viewer knows it also of a frame of which nothing has come: such a frame was skipped by
-/// the host, for this viewer, or lost. Where the two headers contradict each other the frame counts as needed. A host that
-/// tells neither truth makes the decoder fail, and a keyframe mends that.
+/// A disposable frame, which nothing refers to, is waited for only until the frame after it is complete. Its own header
+/// and the next frame's both say that it is disposable, so that this is known even if nothing of it has arrived: the
+/// host skipped it for this viewer, or it was lost. Where the headers contradict each other the frame counts as needed.
+/// If a host lies in both, decoding fails, and a keyframe restores the picture.
 struct Reassembler: Sendable {
     struct Limits: Sendable {
-        /// Frames in flight, and the memory reserved for them in bytes.
+        /// Frames in reassembly, and the memory reserved for them in bytes.
         var frames = 64
         var bytes = 32 << 20
-        /// How long a frame may take from its first datagram until it is handed on.
-        var patience = Duration.seconds(1)
-        /// The same where what is missing can be asked for, as long as parts of it go on coming.
-        var patienceWithRequests = Duration.seconds(5)
-        /// Where so many frames are missing in a row, the link was down: a keyframe mends that sooner than all of them.
-        var longestRepair = 32
-        /// A keyframe so many frames behind is not late: the host has begun to count anew.
+        /// How long to wait for a frame after its first datagram.
+        var timeout = Duration.seconds(1)
+        /// How long to wait for a frame, after its first datagram, where missing parts can be requested and parts keep
+        /// arriving.
+        var timeoutWithRequests = Duration.seconds(5)
+        /// With this many frames missing in a row the link was down: a keyframe is faster than recovering all of them.
+        var longestRecovery = 32
+        /// A keyframe this many frames behind isn't late: the host has restarted its numbering.
         var restartDistance = 256
-        /// After so long without anything new, neither is any other keyframe behind.
+        /// After this long without progress, any keyframe behind the position counts as a restart.
         var restartSilence = Duration.milliseconds(500)
     }
 
     enum Position: Sendable {
-        /// Nothing has come yet.
+        /// Nothing has arrived yet.
         case unknown
-        /// Nothing makes sense but a keyframe, of this number or a later one.
+        /// Only a keyframe with this number or a later one can be decoded.
         case searching(from: SequenceNumber)
-        /// The frame before `next` was handed on.
+        /// The frame before `next` was delivered.
         case following(next: SequenceNumber)
 
         var number: SequenceNumber? {
@@ -45,40 +47,40 @@ struct Reassembler: Sendable {
 
     let limits: Limits
     private(set) var position = Position.unknown
-    /// In the order of their numbers, none older than the position.
+    /// Sorted by number, none older than the position.
     private(set) var frames: [FrameAssembly] = []
     private var reserved = 0
-    /// The newest number seen.
+    /// The newest number that has arrived.
     private(set) var newest: SequenceNumber?
-    /// Which of the host's streams this is; nil before the first datagram.
+    /// The simulcast layer; nil before the first datagram.
     private(set) var layer: UInt8?
-    /// A keyframe was handed on: what is missing from there on is lost, not just before our time.
+    /// A keyframe was delivered: what is missing after it counts as lost, and isn't just from before this viewer
+    /// joined.
     private var hasBegun = false
     private var lastProgress: MediaTime?
-    /// A keyframe behind the position: when it is complete, the host counts from there.
+    /// A keyframe behind the position. When it is complete, the host's restarted numbering is followed from there.
     private var restart: FrameAssembly?
-    /// The newest frame that the host says it has sent, as long as nothing of it has come; and since when that is known.
-    private(set) var awaited: (number: SequenceNumber, since: MediaTime)?
-    /// The host has made disposable frames: a frame of which nothing comes may have been left out.
-    private(set) var hasLayers = false
-    /// The host sends again what it is asked for, and keyframes.
+    /// The newest frame that the host says it has sent, while nothing of it has arrived; and when the host said so.
+    private(set) var announcedFrame: (number: SequenceNumber, since: MediaTime)?
+    /// The host makes disposable frames, so a frame of which nothing arrives may have been skipped.
+    private(set) var hasDisposableFrames = false
+    /// Parts and keyframes can be requested (version 2).
     let canAsk: Bool
-    /// What is missing, and what was asked for.
     var requests = PartRequests()
-    /// How what was sent has arrived: what the host's estimate of the path rests on. In the order in which it happened, until they are
-    /// handed over. Empty where the host can't be told.
-    private(set) var signs: [ArrivalSign] = []
+    /// Arrivals for the reports to the host, in order, until `moveArrivalEvents` takes them. Empty where the host can't
+    /// be told (version 1).
+    private(set) var arrivalEvents: [ArrivalEvent] = []
     var statistics = ViewerStatistics()
 
-    /// The most frames that count as lost in one go; a leap beyond that is no loss.
+    /// The most frames that one gap counts as lost; a larger leap in the numbers isn't loss.
     private static let longestGap = 4096
 
-    /// `canAsk` where the host sends a keyframe when it is asked.
+    /// `canAsk`: parts and keyframes can be requested.
     init(limits: Limits = Limits(), canAsk: Bool = false) { self.init(limits, canAsk, ViewerStatistics()) }
 
-    private var patience: Duration { canAsk ? requests.timing.patience : limits.patience }
+    private var timeout: Duration { canAsk ? requests.timing.timeout : limits.timeout }
 
-    /// When to call `expire`. Asked for with each datagram: nothing is allocated.
+    /// When to call `expire`. Read with each datagram: nothing is allocated.
     var deadline: MediaTime? {
         var next = MediaTime.distantFuture
         if case .following = position {
@@ -87,21 +89,20 @@ struct Reassembler: Sendable {
         } else {
             next = frames.reduce(next) { min($0, end(of: $1)) }
         }
-        if let awaited { next = min(next, awaited.since + patience) }
+        if let announcedFrame { next = min(next, announcedFrame.since + timeout) }
         return next < .distantFuture ? next : nil
     }
 
-    /// When to give up a frame, and what waits for it. Where what is missing can be asked for, a frame isn't late as long as parts
-    /// of it go on coming.
+    /// When to give up a frame. Where parts can be requested, it isn't late as long as parts of it keep arriving.
     private func end(of frame: FrameAssembly) -> MediaTime {
-        guard canAsk else { return frame.firstSeen + patience }
+        guard canAsk else { return frame.firstSeen + timeout }
         guard frame.unit == nil, frame.sequence == firstNeeded.number || frame.isStart else {
-            return frame.firstSeen + patience
+            return frame.firstSeen + timeout
         }
-        return min(frame.lastSeen + patience, frame.firstSeen + limits.patienceWithRequests)
+        return min(frame.lastSeen + timeout, frame.firstSeen + limits.timeoutWithRequests)
     }
 
-    /// The frame after which a keyframe is needed, as long as nothing else goes on and none is on its way.
+    /// The frame after which a keyframe is needed; nil unless decoding has stopped and no keyframe is arriving.
     var keyframeNeededAfter: SequenceNumber? {
         guard case .searching(let next) = position, !frames.contains(where: \.isStart) else { return nil }
         let last = SequenceNumber(next.value &- 1)
@@ -112,26 +113,25 @@ struct Reassembler: Sendable {
     /// Memory reserved, in bytes.
     var bytesHeld: Int { reserved + (restart?.reservation ?? 0) }
 
-    /// Another host, or another session: nothing of what is there is of use. The totals go on. `canAsk` where the host
-    /// sends a keyframe when it is asked; nil: as before.
+    /// Another host, session or layer: drops everything but the totals. `canAsk` nil: as before.
     mutating func reset(canAsk: Bool? = nil) {
         for index in frames.indices { countDropped(frames[index]) }
         let timing = requests.timing
-        let signs = signs
+        let arrivalEvents = arrivalEvents
         self = Reassembler(limits, canAsk ?? self.canAsk, statistics)
         requests = PartRequests(timing: timing)
-        self.signs = signs
-        sign(.renumbered)
+        self.arrivalEvents = arrivalEvents
+        record(.renumbered)
     }
 
-    mutating func sign(_ sign: ArrivalSign) {
-        if canAsk { signs.append(sign) }
+    mutating func record(_ event: ArrivalEvent) {
+        if canAsk { arrivalEvents.append(event) }
     }
 
-    /// Hands the signs over; their memory is used again.
-    mutating func moveSigns(to log: inout ArrivalLog) {
-        for sign in signs { log.note(sign) }
-        signs.removeAll(keepingCapacity: true)
+    /// Moves the arrival events to `log`; their memory is kept.
+    mutating func moveArrivalEvents(to log: inout ArrivalLog) {
+        for event in arrivalEvents { log.note(event) }
+        arrivalEvents.removeAll(keepingCapacity: true)
     }
 
     private init(_ limits: Limits, _ canAsk: Bool, _ statistics: ViewerStatistics) {
@@ -140,27 +140,26 @@ struct Reassembler: Sendable {
         self.statistics = statistics
     }
 
-    /// The decoder lacks a frame that was handed on: go on with the next keyframe.
+    /// The decoder couldn't use a delivered frame: continue with the next keyframe.
     mutating func decoderFailed() {
         if case .following(let next) = position { position = .searching(from: next) }
     }
 
-    /// The host says that it has sent the frames up to `number`.
     mutating func announced(_ number: SequenceNumber, now: MediaTime) {
         guard let next = position.number else {
-            // Those were sent before our time, or else nothing of ours has come.
-            awaited = awaited ?? (number, now)
+            // They were sent before this viewer joined, or all of it was lost.
+            announcedFrame = announcedFrame ?? (number, now)
             return
         }
         let isNews = newest.map { number.distance(from: $0) > 0 } ?? true
         let ahead = number.distance(from: next)
-        guard isNews, ahead >= 0, ahead <= limits.restartDistance, awaited?.number != number else { return }
-        awaited = (number, now)
+        guard isNews, ahead >= 0, ahead <= limits.restartDistance, announcedFrame?.number != number else { return }
+        announcedFrame = (number, now)
     }
 
     // MARK: In
 
-    /// Takes a version 1 datagram in. False for one that isn't of the protocol.
+    /// Takes a version 1 datagram. Returns false if it isn't one.
     mutating func insert(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
         do throws(MediaDatagramError) {
             return insert(try MediaDatagram(bytes), now: now)
@@ -170,7 +169,7 @@ struct Reassembler: Sendable {
         }
     }
 
-    /// A datagram of so many bytes came, and is none.
+    /// Counts a datagram of `wireLength` bytes that can't be parsed.
     mutating func refused(_ error: MediaDatagramError, wireLength: Int) { refused(wireLength: wireLength) }
 
     mutating func refused(wireLength: Int) {
@@ -178,7 +177,7 @@ struct Reassembler: Sendable {
         statistics.malformed += 1
     }
 
-    /// A sealed datagram of so many bytes came, and can't be used.
+    /// Counts a sealed datagram of `wireLength` bytes that can't be opened or was opened before.
     mutating func refused(_ error: SealedDatagramError, wireLength: Int) {
         countDatagram(wireLength)
         switch error {
@@ -192,7 +191,8 @@ struct Reassembler: Sendable {
         statistics.bytes += UInt64(wireLength)
     }
 
-    /// Takes a datagram in, of either version. False for one that contradicts others, or makes no frame.
+    /// Takes a media datagram of either version. Returns false if it contradicts others of its frame, or the frame is
+    /// malformed.
     mutating func insert(_ datagram: MediaDatagram, now: MediaTime) -> Bool {
         countDatagram(datagram.wireLength)
         let sequence = datagram.header.sequence
@@ -211,7 +211,7 @@ struct Reassembler: Sendable {
         return inserted(index, now: now) { $0.insert(datagram, now: now) }
     }
 
-    /// Takes parity in. False for what contradicts the frame's parts.
+    /// Takes parity. Returns false if it contradicts the frame's parts.
     mutating func insert(_ parity: ParityDatagram, now: MediaTime) -> Bool {
         countDatagram(parity.wireLength)
         let sequence = parity.header.sequence
@@ -220,17 +220,17 @@ struct Reassembler: Sendable {
             return true
         }
         if canAsk {
-            sign(.cameAgain(Feedback.Again(frame: sequence, part: Feedback.Again.parity), at: now))
-            requests.parityCame(now: now)
+            record(.recoveryArrived(Feedback.Recovery(frame: sequence, part: Feedback.Recovery.parity), at: now))
+            requests.parityArrived(now: now)
         }
-        // What it could repair was handed on or given up, or is too far away.
+        // Its frame was delivered or given up, or is too far ahead.
         guard sequence.distance(from: nextNumber(orBefore: sequence)) >= 0 else { return true }
         let index = place(sequence, parity.header.frame, now: now) { FrameAssembly(for: parity, isLate: $0, now: now) }
         guard let index else { return true }
         return inserted(index, now: now, isParity: true) { $0.insertParity(parity, now: now) }
     }
 
-    /// Where the frame is being put together, or is from now on; nil if there is no room for it.
+    /// The index of the frame's assembly, which is made if there is none; nil if there is no room for it.
     private mutating func place(
         _ sequence: SequenceNumber, _ header: MediaHeader.Frame, now: MediaTime,
         begin: (_ isLate: Bool) -> FrameAssembly
@@ -242,21 +242,21 @@ struct Reassembler: Sendable {
         guard index == frames.endIndex || frames[index].sequence != sequence else { return index }
         let reservation = FrameAssembly.reservation(for: header)
         while frames.count >= limits.frames || bytesHeld + reservation > limits.bytes {
-            // The oldest goes; but nothing newer for something older.
+            // The oldest frame is dropped, but never a newer one for an older one.
             guard index > 0 else { return nil }
             giveUp(0)
             index -= 1
         }
         let isLate = newest.map { sequence.distance(from: $0) < 0 } ?? false
         frames.insert(begin(isLate), at: index)
-        if header.isDisposable || header.isAfterDisposable { hasLayers = true }
+        if header.isDisposable || header.isAfterDisposable { hasDisposableFrames = true }
         reserved += frames[index].reservation
         if !isLate { newest = sequence }
-        if let number = awaited?.number, sequence.distance(from: number) >= 0 { awaited = nil }
+        if let number = announcedFrame?.number, sequence.distance(from: number) >= 0 { announcedFrame = nil }
         return index
     }
 
-    /// Puts something into a frame, and counts what comes of it.
+    /// Inserts a part or parity, and counts the outcome.
     private mutating func inserted(
         _ index: Int, now: MediaTime, isParity: Bool = false, _ insert: (inout FrameAssembly) -> FrameAssembly.Insertion
     ) -> Bool {
@@ -267,7 +267,7 @@ struct Reassembler: Sendable {
         case .inserted, .completed:
             lastProgress = now
         case .duplicate:
-            // Parity that isn't needed is what one hopes for.
+            // Unneeded parity isn't counted: it is normal.
             statistics.duplicates += isParity ? 0 : 1
         case .malformedFrame:
             statistics.malformed += 1
@@ -282,7 +282,7 @@ struct Reassembler: Sendable {
         return true
     }
 
-    /// Whether the datagram is of the stream that is followed; a keyframe of another one is the beginning of that.
+    /// Whether the datagram belongs to the layer that is followed. A keyframe of another layer switches to that.
     private mutating func follow(layerOf header: MediaHeader.Frame) -> Bool {
         guard header.layer != layer else { return true }
         guard layer == nil || header.isStart else { return false }
@@ -291,7 +291,8 @@ struct Reassembler: Sendable {
         return true
     }
 
-    /// The position's number. With the first datagram, one that leaves room for frames that were sent before it.
+    /// The position's number. At the first datagram it is set back by `limits.frames`, so that frames sent earlier
+    /// still fit.
     private mutating func nextNumber(orBefore first: SequenceNumber) -> SequenceNumber {
         if let next = position.number { return next }
         let next = SequenceNumber(first.value &- UInt32(limits.frames))
@@ -299,14 +300,14 @@ struct Reassembler: Sendable {
         return next
     }
 
-    /// A datagram of a frame that was handed on or given up; or of a host that has begun to count anew.
+    /// A datagram behind the position: a late one, or the host has restarted its numbering.
     private mutating func insertBehind(_ datagram: MediaDatagram, by distance: Int, now: MediaTime) -> Bool {
         let isQuiet = !hasBegun || lastProgress.map { now - $0 > limits.restartSilence } ?? true
         guard datagram.header.frame.isStart, distance > limits.restartDistance || isQuiet else {
             statistics.duplicates += 1
             return true
         }
-        let isOld = restart.map { now - $0.firstSeen > patience } ?? true
+        let isOld = restart.map { now - $0.firstSeen > timeout } ?? true
         if isOld || restart?.sequence != datagram.header.sequence {
             restart = nil
             guard bytesHeld + FrameAssembly.reservation(for: datagram.header.frame) <= limits.bytes else { return true }
@@ -340,7 +341,7 @@ struct Reassembler: Sendable {
 
     // MARK: Out
 
-    /// The next frame to decode, if it is there.
+    /// The next frame to decode, if it is complete.
     mutating func nextFrame() -> ReceivedFrame? {
         if case .following(let next) = position {
             if frames.first?.sequence == next, let frame = takeFirst() { return frame }
@@ -350,15 +351,16 @@ struct Reassembler: Sendable {
                 return takeFirst()
             }
         }
-        // The newest complete keyframe, if any: whoever decodes it needs nothing older.
+        // The newest complete keyframe, if any: nothing older is needed to decode it.
         guard let index = frames.lastIndex(where: { $0.unit != nil && $0.isStart }) else { return nil }
         advance(to: frames[index].sequence)
         hasBegun = true
         return takeFirst()
     }
 
-    /// The first frame from the position on that is complete or can't be done without, and its place in `frames`, where it is or
-    /// would be. Those before it, begun or not, are disposable, as the frame after each of them says.
+    /// The first frame from the position on that is complete or isn't disposable, and the index in `frames` where it is
+    /// or would be. The frames before it, whether begun or not, are disposable according to the frame after each of
+    /// them.
     private var firstNeeded: (number: SequenceNumber?, index: Int) {
         guard case .following(var number) = position else { return (position.number, 0) }
         var index = 0
@@ -376,7 +378,7 @@ struct Reassembler: Sendable {
         return (number, index)
     }
 
-    /// Gives up the disposable frames before `target`, without a word to anybody.
+    /// Skips the disposable frames before `target`.
     private mutating func skip(to target: (number: SequenceNumber?, index: Int)) {
         guard case .following(let next) = position, let number = target.number else { return }
         statistics.skipped += UInt64(clamping: number.distance(from: next))
@@ -390,7 +392,6 @@ struct Reassembler: Sendable {
         requests.forget(before: number)
     }
 
-    /// The first frame, if it is complete.
     private mutating func takeFirst() -> ReceivedFrame? {
         guard let complete = frames.first?.complete else { return nil }
         let frame = frames.removeFirst()
@@ -399,16 +400,16 @@ struct Reassembler: Sendable {
         statistics.frames += 1
         statistics.keyframes += complete.isKeyframe ? 1 : 0
         statistics.reordered += frame.isReordered ? 1 : 0
-        if frame.repaired > 0 { noteRepaired(frame, now: complete.lastArrival) }
+        if frame.reconstructed > 0 { noteReconstructed(frame, now: complete.lastArrival) }
         requests.forget(before: frame.sequence.next)
         return complete
     }
 
-    /// Gives up the frames that have waited for too long, and those before them.
+    /// Gives up the frames that are too late, and those before them.
     mutating func expire(now: MediaTime) {
         while let index = indexOfLate(now: now) { giveUp(index) }
-        guard let (number, since) = awaited, since + patience <= now else { return }
-        awaited = nil
+        guard let (number, since) = announcedFrame, since + timeout <= now else { return }
+        announcedFrame = nil
         guard let next = position.number else {
             position = .searching(from: number.next)
             return
@@ -419,47 +420,47 @@ struct Reassembler: Sendable {
     }
 
     private func indexOfLate(now: MediaTime) -> Int? {
-        // Those behind the one that all wait for have time.
+        // Only the first needed frame can be late: those behind it wait for it.
         if case .following = position {
             let needed = firstNeeded
             guard needed.index < frames.count else { return nil }
             let frame = frames[needed.index]
-            // One that is complete is about to be handed on, once those before it have been given up.
+            // A complete one is delivered as soon as those before it have been skipped.
             let isReady = frame.unit != nil && frame.sequence == needed.number
             return !isReady && end(of: frame) <= now ? needed.index : nil
         }
         return frames.firstIndex { end(of: $0) <= now }
     }
 
-    /// Nothing that is missing can come any more in time: go on with a keyframe.
-    mutating func giveUpRepairs() {
+    /// Too much is missing to recover it in time: continue with a keyframe.
+    mutating func giveUpRecovery() {
         guard case .following(let next) = position, let newest = newestKnown else { return }
         let target = frames.first { $0.isStart }?.sequence ?? newest.next
         guard target.distance(from: next) > 0 else { return }
-        awaited = nil
+        announcedFrame = nil
         advance(to: target)
         position = .searching(from: target)
     }
 
-    /// The frame at `index` will not be handed on, nor anything before it, nor anything after it up to a keyframe.
+    /// Gives up the frame at `index`, those before it, and those after it up to a keyframe.
     private mutating func giveUp(_ index: Int) {
         let sequence = frames[index].sequence
         if case .following = position, frames[index].header.isDisposable,
             let needed = firstNeeded.number, needed.distance(from: sequence) >= 0
         {
-            // Nothing refers to it: the next one goes on.
+            // Nothing refers to it, so the stream continues with the next frame.
             skip(to: (sequence.next, index + 1))
         } else if let next = position.number, sequence.distance(from: next) <= limits.restartDistance {
             advance(to: sequence.next)
             position = .searching(from: sequence.next)
         } else {
-            // A leap, or a number that somebody made up: don't follow it.
+            // A leap in the numbers, perhaps forged: don't follow it.
             countDropped(frames[index])
             remove(index)
         }
     }
 
-    /// Gives up everything before `sequence`, which the caller goes on from.
+    /// Gives up everything before `sequence`. The caller sets the position.
     private mutating func advance(to sequence: SequenceNumber) {
         let needed = firstNeeded
         if let number = needed.number, sequence.distance(from: number) >= 0 { skip(to: needed) }
@@ -480,7 +481,7 @@ struct Reassembler: Sendable {
         let frame = frames.remove(at: index)
         reserved -= frame.reservation
         requests.forget(frame.sequence)
-        // Numbers go around: one that somebody made up would lie behind the others one day.
+        // Numbers wrap around: a forged one left here would lie behind the real ones one day.
         if newest == frame.sequence { newest = frames.last?.sequence }
     }
 

@@ -1,34 +1,35 @@
-/// How a version 2 viewer comes in, on one connection: greeting, then pairing where one of the two doesn't know the other, then joining.
+/// A version 2 viewer's way into a session on one connection: hello, then pairing if either side doesn't know the
+/// other, then join.
 struct SecurePairing: Sendable {
     private enum State: Sendable {
-        /// The hello is out. `hasJoined`: and so is the wish to join, because the host is known.
+        /// The hello was sent. `hasJoined`: so was the join, because the host is known.
         case greeting(hasJoined: Bool)
         case joining
         case provingCode(CPaceViewer, PairingContext)
         case confirmingCode(CPaceViewer.Confirmed)
-        /// The person at the host is being asked whether to compare digits.
+        /// The host's person is asked whether to compare digits.
         case committed(ComparisonViewer)
-        /// Both show the digits; the person at the host compares them.
+        /// Both sides show the digits; the host's person compares them.
         case comparing
     }
 
     enum Action: Sendable {
         case none
         case send(SecureMessage)
-        /// Asks the person at the host to compare digits.
+        /// Send this; the host's person is asked to compare digits.
         case requestComparison(SecureMessage)
-        /// Both ends show these digits; the person at the host compares.
+        /// Send this; both sides show these digits, and the host's person compares them.
         case compare(SecureMessage, PairingCode)
-        /// The host wants its code, and none is at hand.
+        /// The host wants its code, and none was given.
         case needCode
         case wrongCode
-        /// The host looks at no code for so long.
+        /// Too many wrong codes: the host takes none for this long.
         case wait(milliseconds: UInt32)
-        /// The host has proved that it is the one whose code was typed, or that the person there has accepted. Join.
+        /// Pairing has succeeded, by the code or by the person at the host. Join.
         case paired(isRemembered: Bool)
         case joined(SecureMessage.Session)
         case refused(SecureMessage.Refusal, String)
-        /// The host speaks nonsense, or isn't the one that it should be.
+        /// The host broke the protocol, or couldn't prove that it knows the code.
         case violated(String)
     }
 
@@ -36,14 +37,13 @@ struct SecurePairing: Sendable {
     let own: DeviceKey
     private let ownName: String
     private let code: PairingCode?
-    /// The person wants the host to prove that it knows the code: it is paired with by that, or not at all.
+    /// The person gave a code at some time: pair by the code or not at all, so that the host proves that it knows it.
     private let wantsCode: Bool
-    /// The host was paired before.
     private let isKnown: Bool
     private(set) var hostName = ""
     private var state: State
 
-    /// `wantsCode`: a code was brought at some time; `code` is nil where it was used up, or was wrong.
+    /// `wantsCode`: a code was given at some time. `code` is nil if it was used up or was wrong.
     init(own: DeviceKey, name: String, host: DeviceKey, isKnown: Bool, code: PairingCode?, wantsCode: Bool) {
         self.own = own
         ownName = name
@@ -54,7 +54,7 @@ struct SecurePairing: Sendable {
         state = .greeting(hasJoined: isKnown)
     }
 
-    /// What is said first.
+    /// The first messages of the connection.
     func opening(instance: UInt64, features: SecureMessage.Hello.Features) -> [SecureMessage] {
         let hello = SecureMessage.hello(
             SecureMessage.Hello(features: features, instance: instance, name: ownName))
@@ -84,7 +84,7 @@ struct SecurePairing: Sendable {
                 return .violated("\(error)")
             }
         case (.confirmingCode(let confirmed), .codeConfirm(let tag)):
-            // The host proves that it knows the code too, and the same two keys.
+            // The host's tag proves that it knows the code and has seen the same two keys.
             guard confirmed.verify(tag) else { return .violated("it doesn't know its own code") }
             state = .joining
             return .none
@@ -118,7 +118,7 @@ struct SecurePairing: Sendable {
         let context = PairingContext(
             viewer: own, host: host, nonce: welcome.nonce, viewerName: ownName, hostName: welcome.name)
         if wantsCode {
-            // A host that offers something else might be a false one, and would prove nothing.
+            // An impostor would offer another method, which proves nothing.
             guard welcome.methods.contains(.code) else {
                 return .refused(
                     .notTrusted,

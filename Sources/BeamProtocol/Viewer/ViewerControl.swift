@@ -1,17 +1,16 @@
 import BeamMedia
 
-/// A viewer's control connection: when to connect, when to give up, when to try again.
+/// Decides when a viewer's control connection is opened, given up and retried.
 struct ViewerControl: Sendable {
     enum State: Sendable {
-        /// Before the first attempt.
         case idle
         case connecting(giveUp: MediaTime)
-        /// The handshake is out.
+        /// The handshake was sent; the host decides.
         case deciding(giveUp: MediaTime)
         case paired(since: MediaTime, nextHeartbeat: MediaTime, lastLine: MediaTime)
-        /// Between two attempts.
+        /// Waiting for the next attempt.
         case waiting(until: MediaTime)
-        /// The person has to type the host's code first.
+        /// The person has to type the host's code before the next attempt.
         case needsCode
         /// Refused, or shut down.
         case ended
@@ -22,26 +21,26 @@ struct ViewerControl: Sendable {
         case close
         case sendHandshake
         case sendHeartbeat
-        /// A paired connection is gone.
+        /// An admitted connection has ended.
         case lost(reason: String)
         case retry(after: Duration, reason: String)
     }
 
     private(set) var state = State.idle
     private var attempts = 0
-    /// Attempts that the host's person may have been bothered by.
+    /// Attempts since the last admission; each may have asked the host's person.
     private var unanswered = 0
-    /// A host has let us in before.
+    /// This viewer was admitted before.
     private var wasPaired = false
     private var leastPause = Duration.zero
-    /// Connections in a row that ended soon after the host had let us in.
+    /// Consecutive connections that ended within `stableControl` of admission.
     private var shortLived = 0
 
     var isPaired: Bool {
         if case .paired = state { true } else { false }
     }
 
-    /// The connection stands: lines come and go.
+    /// Lines or messages can be exchanged.
     var isConnected: Bool {
         switch state {
         case .deciding, .paired: true
@@ -53,7 +52,7 @@ struct ViewerControl: Sendable {
         switch state {
         case .idle, .needsCode, .ended: nil
         case .connecting(let time), .deciding(let time), .waiting(let time): time
-        case .paired(_, let nextHeartbeat, let lastLine): min(nextHeartbeat, lastLine + ViewerTiming.controlSilence)
+        case .paired(_, let nextHeartbeat, let lastLine): min(nextHeartbeat, lastLine + ViewerTiming.controlTimeout)
         }
     }
 
@@ -66,11 +65,11 @@ struct ViewerControl: Sendable {
 
     mutating func connected(now: MediaTime) -> [Action] {
         guard case .connecting = state else { return [] }
-        state = .deciding(giveUp: now + ViewerTiming.decision)
+        state = .deciding(giveUp: now + ViewerTiming.decisionTimeout)
         return [.sendHandshake]
     }
 
-    /// The connection could not be made, or has ended.
+    /// The connection couldn't be established, or has ended.
     mutating func closed(reason: String, now: MediaTime) -> [Action] {
         switch state {
         case .idle, .waiting, .needsCode, .ended: []
@@ -84,33 +83,33 @@ struct ViewerControl: Sendable {
         return connect(now: now)
     }
 
-    /// A line has come, whatever it says.
-    mutating func lineCame(now: MediaTime) {
+    /// A line or message has arrived; its content doesn't matter here.
+    mutating func lineArrived(now: MediaTime) {
         guard case .paired(let since, let nextHeartbeat, _) = state else { return }
         state = .paired(since: since, nextHeartbeat: nextHeartbeat, lastLine: now)
     }
 
-    /// The host has let us in. False if that is no news.
+    /// The host has admitted this viewer. Returns false if it had done so before.
     mutating func accepted(now: MediaTime) -> Bool {
         guard case .deciding = state else { return false }
-        state = .paired(since: now, nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: now)
+        state = .paired(since: now, nextHeartbeat: now + ViewerTiming.heartbeatInterval, lastLine: now)
         attempts = 0
         unanswered = 0
         wasPaired = true
         return true
     }
 
-    /// The host has asked its person, who may take a while.
-    mutating func asked(now: MediaTime) {
+    /// The host's person is asked, so the decision may take longer.
+    mutating func personAsked(now: MediaTime) {
         guard case .deciding = state else { return }
-        state = .deciding(giveUp: now + ViewerTiming.secureDecision)
+        state = .deciding(giveUp: now + ViewerTiming.pairingTimeout)
     }
 
-    /// Digits are shown on both sides. If that ends without a word, the next try waits longer than a host lets a viewer take to reveal
-    /// its nonce: so nobody in between gets two chances for one.
-    mutating func compared() { leastPause = ViewerTiming.afterComparison }
+    /// Both sides show digits. If the connection ends now, the next attempt waits longer than a host allows a viewer to
+    /// reveal its nonce, so that an attacker in the middle can't use two attempts for one comparison.
+    mutating func comparisonStarted() { leastPause = ViewerTiming.comparisonRetry }
 
-    /// The host takes nobody without its code: nothing goes on before the person has typed it.
+    /// The host requires its code: no attempt before the person has typed it.
     mutating func needsCode() -> [Action] {
         switch state {
         case .deciding:
@@ -129,16 +128,16 @@ struct ViewerControl: Sendable {
         return connect(now: now)
     }
 
-    /// The host has said when to come again.
+    /// The host has said how long to wait.
     mutating func postponed(by pause: Duration, reason: String, now: MediaTime) -> [Action] {
         guard case .deciding = state else { return [] }
         state = .waiting(until: now + pause)
         return [.close, .retry(after: pause, reason: reason)]
     }
 
-    /// What answers isn't the host that is waited for, which may come yet: tried again at the slowest pace.
-    mutating func mistrusted(reason: String, now: MediaTime) -> [Action] {
-        let pause = ViewerTiming.mistrust
+    /// Another host answered in place of the expected one. Retries are slow, because the expected one may come back.
+    mutating func foundWrongHost(reason: String, now: MediaTime) -> [Action] {
+        let pause = ViewerTiming.wrongHostRetry
         switch state {
         case .connecting, .deciding:
             state = .waiting(until: now + pause)
@@ -151,14 +150,14 @@ struct ViewerControl: Sendable {
         }
     }
 
-    /// The other end speaks no version 2: tried again at once in version 1.
-    mutating func fellBack(now: MediaTime) -> [Action] {
+    /// The host doesn't speak version 2: connect at once in version 1.
+    mutating func fallBack(now: MediaTime) -> [Action] {
         guard case .connecting = state else { return [] }
         attempts -= 1
         return connect(now: now)
     }
 
-    /// The host speaks nonsense.
+    /// The host broke the protocol.
     mutating func violated(reason: String, now: MediaTime) -> [Action] {
         switch state {
         case .deciding: [.close] + retry(reason: reason, now: now)
@@ -167,7 +166,6 @@ struct ViewerControl: Sendable {
         }
     }
 
-    /// Nothing more is tried.
     mutating func end() -> [Action] {
         defer { state = .ended }
         switch state {
@@ -190,11 +188,11 @@ struct ViewerControl: Sendable {
             state = .waiting(until: now + pause)
             return [.close, .retry(after: pause, reason: "nobody has decided in time")]
         case .paired(let since, _, let lastLine):
-            if lastLine + ViewerTiming.controlSilence <= now {
-                let seconds = Int(clamping: ViewerTiming.controlSilence.inSeconds)
+            if lastLine + ViewerTiming.controlTimeout <= now {
+                let seconds = Int(clamping: ViewerTiming.controlTimeout.inSeconds)
                 return [.close] + lose(since: since, reason: "it has said nothing for \(seconds) s", now: now)
             }
-            state = .paired(since: since, nextHeartbeat: now + ViewerTiming.heartbeat, lastLine: lastLine)
+            state = .paired(since: since, nextHeartbeat: now + ViewerTiming.heartbeatInterval, lastLine: lastLine)
             return [.sendHeartbeat]
         }
     }
@@ -203,28 +201,30 @@ struct ViewerControl: Sendable {
 
     private mutating func connect(now: MediaTime) -> [Action] {
         attempts += 1
-        state = .connecting(giveUp: now + ViewerTiming.connection)
+        state = .connecting(giveUp: now + ViewerTiming.connectionTimeout)
         return [.connect(attempt: attempts)]
     }
 
     private mutating func retry(reason: String, now: MediaTime) -> [Action] {
-        let pause = wasPaired ? ViewerTiming.mending : scheduledPause()
+        let pause = wasPaired ? ViewerTiming.reconnection : scheduledPause()
         state = .waiting(until: now + pause)
         return [.retry(after: pause, reason: reason)]
     }
 
     private mutating func lose(since: MediaTime, reason: String, now: MediaTime) -> [Action] {
-        shortLived = now - since < ViewerTiming.lastingControl ? shortLived + 1 : 0
-        // A host that lets us in and sends us away isn't visited without end.
-        let tries = shortLived - ViewerTiming.quickMendings
+        shortLived = now - since < ViewerTiming.stableControl ? shortLived + 1 : 0
+        // A host that admits this viewer and drops it each time is retried more and more slowly.
+        let tries = shortLived - ViewerTiming.quickReconnections
         let pause =
-            tries > 0 ? ViewerTiming.schedule[min(tries, ViewerTiming.schedule.count) - 1] : ViewerTiming.firstMending
+            tries > 0
+            ? ViewerTiming.retrySchedule[min(tries, ViewerTiming.retrySchedule.count) - 1]
+            : ViewerTiming.firstReconnection
         state = .waiting(until: now + pause)
         return [.lost(reason: reason)]
     }
 
     private mutating func scheduledPause() -> Duration {
         defer { unanswered += 1 }
-        return max(leastPause, ViewerTiming.schedule[min(unanswered, ViewerTiming.schedule.count - 1)])
+        return max(leastPause, ViewerTiming.retrySchedule[min(unanswered, ViewerTiming.retrySchedule.count - 1)])
     }
 }

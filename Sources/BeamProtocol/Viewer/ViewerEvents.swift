@@ -1,77 +1,77 @@
-/// What a person, or the rest of the viewer, wants to know.
+/// What the session tells the rest of the viewer and the person.
 public enum ViewerEvent: Sendable, Equatable {
-    /// Trying to reach the host; attempts are counted from 1 since the last session.
+    /// A connection attempt begins; counted from 1 since the last session.
     case connecting(attempt: Int)
-    /// The person at the host is asked whether to compare digits; there are none before.
+    /// The host's person is asked whether to compare digits. There are none yet.
     case waitingForPerson(host: String)
-    /// The person at the host is looking at the same digits, and decides.
+    /// The host's person sees these digits, too, and decides.
     case waitingForDecision(code: PairingCode)
-    /// The host shows a code, which has to be typed here: answer with `ViewerSession.Input.code`. `wasWrong`: the last one
-    /// wasn't the host's.
+    /// The host shows a code that has to be typed here: pass it in `ViewerSession.Input.code`. `wasWrong`: the code
+    /// given before was wrong.
     case codeNeeded(host: String, wasWrong: Bool)
-    /// The host has proved who it is: to be stored if it `isToBeRemembered`.
+    /// The host was paired. Store its key if it `isToBeRemembered`.
     case hostPaired(DeviceKey, name: String, isToBeRemembered: Bool)
-    /// A known host calls itself `name` now. It goes on under the name that it is remembered by.
+    /// A known host now calls itself `name`. It keeps the name that it is remembered by, `known`.
     case hostCallsItself(_ name: String, known: String)
-    /// This known host has let us in: that is who is at the address now.
+    /// This host has admitted the viewer, which confirms who is at the address.
     case hostReached(DeviceKey)
-    /// `deviceName` where the host gives one; `isNewSession` is false when an earlier session goes on. Without encryption
-    /// (version 1) everybody on the network can see the picture.
+    /// Admitted. `deviceName` is nil if the host gives none; `isNewSession` is false when an earlier session continues.
+    /// Without encryption (version 1) everybody on the network can see the picture.
     case paired(session: String, deviceName: String?, isNewSession: Bool, isEncrypted: Bool)
-    /// The host said no; the session has ended, there is no retry.
+    /// The host refused. The session has ended and isn't retried.
     case refused(reason: String)
-    /// This attempt has failed; the next follows after `delay`.
+    /// The attempt has failed; the next one follows after this pause.
     case retrying(after: Duration, reason: String)
-    /// The screen is (not) being shared; said when it changes.
+    /// Whether the host is sharing has changed.
     case broadcast(Bool)
-    /// No datagram for this long, longer than a host may leave between two: the picture stands.
+    /// No datagram for this long, though the host sends something at least every two seconds. Repeated while it lasts.
     case stalled(Duration)
-    /// A fresh media socket is being opened because the old one has gone silent.
+    /// The media socket is replaced because it has been silent.
     case mediaReconnecting
-    /// Data after a stall.
+    /// Data has arrived after a stall or a replaced socket.
     case mediaResumed
-    /// The control connection is gone; the picture goes on, and the connection is being mended.
+    /// The control connection has ended and is being reconnected. Media continues.
     case controlLost(reason: String)
-    /// It stands again, in the same session.
+    /// The control connection is back, in the same session.
     case controlRestored
 }
 
-/// Totals since the session began.
+/// Totals since the viewer started.
 public struct ViewerStatistics: Sendable, Equatable {
-    /// Media datagrams and their bytes that arrived, whatever became of them.
+    /// Media datagrams that arrived, and their bytes.
     public var datagrams: UInt64 = 0
     public var bytes: UInt64 = 0
-    /// Of those, refused: malformed, forged or damaged.
+    /// Datagrams refused because they are malformed, forged or damaged.
     public var malformed: UInt64 = 0
-    /// Of those, duplicates or too late.
+    /// Datagrams that are duplicates or too late.
     public var duplicates: UInt64 = 0
-    /// Fragments that were missed when what was sent after them had come; those that came because they were asked for again, and
-    /// those that parity brought back (version 2).
+    /// Parts found missing after a later one had arrived; parts recovered by request; parts reconstructed from parity
+    /// (version 2).
     public var missed: UInt64 = 0
-    public var resent: UInt64 = 0
-    public var repaired: UInt64 = 0
-    /// Keyframes that were asked for, because nothing else could mend the picture (version 2).
+    public var recovered: UInt64 = 0
+    public var reconstructed: UInt64 = 0
+    /// How many times only a keyframe could restore the picture, and one was requested (version 2).
     public var keyframesRequested: UInt64 = 0
-    /// Fragments that never came, of frames that were begun or skipped (a frame of which nothing came counts as one).
+    /// Parts that never arrived. A frame of which nothing arrived counts as one.
     public var lost: UInt64 = 0
-    /// Frames handed to the decoder; keyframes among them.
+    /// Frames delivered to the decoder, and keyframes among them.
     public var frames: UInt64 = 0
     public var keyframes: UInt64 = 0
-    /// Frames that arrived, whole or in part, and could not be shown. Without those in `skipped`.
+    /// Frames that arrived, whole or in part, and couldn't be delivered. Those in `skipped` don't count.
     public var dropped: UInt64 = 0
-    /// Frames that nothing refers to and that didn't come, or not in time: the host left them out for this viewer, or they were
-    /// lost. The picture is none the worse for it (version 2).
+    /// Disposable frames that didn't arrive in time: the host skipped them for this viewer, or they were lost. The
+    /// picture stays intact (version 2).
     public var skipped: UInt64 = 0
-    /// Frames whose fragments arrived in another order than sent.
+    /// Frames whose parts arrived out of order.
     public var reordered: UInt64 = 0
-    /// Of the last ping on the control connection (version 2).
+    /// Round trip of the last ping on the control connection (version 2).
     public var roundTrip: Duration?
-    /// What the host takes the path to carry, and what it uses of that, in bits a second (version 2).
+    /// The host's bandwidth estimate for this viewer's path, and the rate it sends at; bits a second (version 2).
     public var estimatedRate: Int?
     public var usedRate: Int?
-    /// How long frames wait at the moment, so that those that take longer than others come in step.
+    /// The present playout delay.
     public var buffer = Duration.zero
-    /// By how much `ReceivedFrame.captureTime` may be off (version 2).
+    /// The largest error of `ReceivedFrame.captureTime` (version 2).
     public var clockError: Duration?
 
     public init() {}

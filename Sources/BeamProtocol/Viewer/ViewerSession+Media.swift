@@ -1,8 +1,8 @@
 import BeamMedia
 
-/// The viewer's media plane: what comes in datagrams, what goes to the decoder, and what the host is told of it.
+/// The viewer's media plane: datagrams in, frames to the decoder, feedback to the host.
 extension ViewerSession {
-    /// A datagram has come to the media socket.
+    /// Handles a datagram from the media socket.
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) {
         guard media.isOpen else { return }
         let isOfTheHost: Bool
@@ -13,11 +13,11 @@ extension ViewerSession {
         }
         if isOfTheHost, let action = media.datagram(now: now) { perform([action], now: now) }
         deliver(now: now)
-        updateWish(now: now)
+        updateKeyframeRequest(now: now)
         armDeadlines(now: now)
     }
 
-    /// Version 2: what either side sends is sealed, and the host can be asked for what is missing.
+    /// Version 2: datagrams are sealed, and parts and keyframes can be requested.
     var isSealed: Bool { membership?.sealing != nil }
 
     private mutating func sealedDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
@@ -29,14 +29,14 @@ extension ViewerSession {
             reassembler.refused(error, wireLength: bytes.count)
             return false
         }
-        // Shared, not copied, and given back before the next one is opened.
+        // `opened`'s storage is shared here, not copied, and released before the next datagram is opened.
         let plaintext = opened
         return plaintext.withUnsafeBytes { part in
             if kind == .state {
                 let state = StreamState(part)
                 if let token = state.challenge {
                     challenged(token, now: now)
-                    // The stream doesn't come yet: hellos go on as before.
+                    // A challenge isn't data: hellos continue as if nothing had arrived.
                     return false
                 }
                 take(state, now: now)
@@ -66,7 +66,7 @@ extension ViewerSession {
             reassembler.announced(newest, now: now)
         }
         rates = state.rates ?? rates
-        if state.wantsReport { arrivals.answer(now: now) }
+        if state.wantsReport { arrivals.reportNow(now: now) }
     }
 
     // MARK: Frames
@@ -88,29 +88,29 @@ extension ViewerSession {
 
     // MARK: What the host is told
 
-    /// In version 1 the host sends keyframes all the time, and can't be asked.
-    mutating func updateWish(now: MediaTime) {
+    /// Version 1 hosts can't be asked: they send a keyframe every two seconds.
+    mutating func updateKeyframeRequest(now: MediaTime) {
         let canAsk = isSealed && media.isOpen && membership?.isBroadcasting != false
-        wish.update(isWanted: canAsk && reassembler.keyframeNeededAfter != nil, now: now)
+        keyframeRequest.update(isWanted: canAsk && reassembler.keyframeNeededAfter != nil, now: now)
     }
 
     mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
         guard isSealed, media.isOpen else { return nil }
-        // Asked for with each datagram: nothing is allocated.
-        var next = wish.deadline ?? .distantFuture
+        // Read with each datagram: nothing is allocated.
+        var next = keyframeRequest.deadline ?? .distantFuture
         if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
         if let deadline = arrivals.deadline { next = min(next, deadline) }
         return next < .distantFuture ? next : nil
     }
 
-    /// Tells the host what is missing, and how what came has arrived.
+    /// Sends requests and the arrival report.
     mutating func giveFeedback(now: MediaTime) {
         guard isSealed, media.isOpen else { return }
         var missing = reassembler.takeRequests(now: now)[...]
-        updateWish(now: now)
+        updateKeyframeRequest(now: now)
         var feedback = Feedback(layer: reassembler.layer ?? 0)
-        if wish.take(now: now) { feedback.keyframeAfter = reassembler.keyframeNeededAfter }
-        reassembler.moveSigns(to: &arrivals)
+        if keyframeRequest.take(now: now) { feedback.keyframeAfter = reassembler.keyframeNeededAfter }
+        reassembler.moveArrivalEvents(to: &arrivals)
         feedback.report = arrivals.take(now: now)
         repeat {
             feedback.missing = Array(missing.prefix(Self.framesInFeedback))
@@ -122,20 +122,20 @@ extension ViewerSession {
         } while !missing.isEmpty
     }
 
-    /// As many frames with gaps as fit into one datagram beside a report.
+    /// Frames with gaps in one datagram: with 48 ranges each, this many fit beside a report.
     private static let framesInFeedback = 3
 
-    /// The host wants to know whether what it sends here arrives. Answered at once, and by every hello for a while: an answer may be
-    /// lost.
+    /// The host has challenged the address that our hellos come from. Answered at once, and with every hello for a
+    /// while, because an answer may be lost.
     private mutating func challenged(_ token: UInt64, now: MediaTime) {
-        if let last = membership?.challenge, now - last.time < ViewerTiming.challengePause { return }
+        if let last = membership?.challenge, now - last.time < ViewerTiming.challengeAnswerInterval { return }
         membership?.challenge = Challenge(token: token, time: now)
         perform(media.helloNow(now: now), now: now)
     }
 
     mutating func sayHello(now: MediaTime) {
         guard isSealed else { return outputs.append(.sendMedia(MediaLimits.hello)) }
-        // A key is good for more hellos than a viewer will ever say.
+        // Sealing fails only after 2³² datagrams, more than a viewer sends.
         let token = membership?.challenge.flatMap { $0.expiry > now ? $0.token : nil }
         guard let hello = try? membership?.sealing?.hellos.seal(.hello, SealedHello(time: now, token: token).plaintext)
         else {

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// Version 1's control plane at the viewer: lines of JSON, in the clear.
+/// The viewer's version 1 control plane: unencrypted lines of JSON.
 extension ViewerSession {
     mutating func controlBytes(_ bytes: [UInt8], now: MediaTime) {
         guard control.isConnected, case .version1(var reading) = dialog else { return }
@@ -13,18 +13,18 @@ extension ViewerSession {
         }
         dialog = .version1(reading)
         for line in complete {
-            // Any of them may be the connection's last.
+            // Each line may end the connection.
             guard control.isConnected, case .version1(var reading) = dialog else { return }
-            control.lineCame(now: now)
+            control.lineArrived(now: now)
             guard messages.admits(now: now) else {
                 return perform(control.violated(reason: MessageRate.reason, now: now), now: now)
             }
             do {
                 handle(try ControlMessage(line: line), now: now)
             } catch {
-                reading.strikes += 1
+                reading.malformedLines += 1
                 dialog = .version1(reading)
-                guard reading.strikes == ViewerTiming.strikes else { continue }
+                guard reading.malformedLines == ViewerTiming.malformedLineLimit else { continue }
                 perform(control.violated(reason: "it sent \(error), time and again", now: now), now: now)
             }
         }

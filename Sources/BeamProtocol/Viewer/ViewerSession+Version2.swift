@@ -1,8 +1,8 @@
 import BeamMedia
 
-/// Version 2's control plane at the viewer: messages inside TLS, between two keys.
+/// The viewer's version 2 control plane: messages inside TLS.
 extension ViewerSession {
-    /// The other end has proved that it holds this key. Whether it is one to talk to is decided here, on every connection.
+    /// TLS has proved that the peer holds this key. Whether it is trusted is decided here, for each connection.
     mutating func controlSecured(_ host: DeviceKey, now: MediaTime) {
         let trust = configuration.trust
         secured()
@@ -22,7 +22,7 @@ extension ViewerSession {
 
     mutating func controlMessage(_ bytes: [UInt8], now: MediaTime) {
         guard control.isConnected else { return }
-        control.lineCame(now: now)
+        control.lineArrived(now: now)
         guard messages.admits(now: now) else {
             return perform(control.violated(reason: MessageRate.reason, now: now), now: now)
         }
@@ -44,10 +44,10 @@ extension ViewerSession {
         }
     }
 
-    /// A host may call itself something else on each connection; the person is told so often.
+    /// Reports of a changed host name in one run: a host could change its name with each connection.
     private static let mostNewNames = 3
 
-    /// A known host has the name that it is remembered by, whatever it calls itself.
+    /// Sets `hostName`: the name that a known host is remembered by, otherwise the name that it claims.
     private mutating func nameHost(_ pairing: SecurePairing) {
         guard !pairing.hostName.isEmpty else { return }
         let claimed = PeerText.name(pairing.hostName)
@@ -74,11 +74,11 @@ extension ViewerSession {
         case .requestComparison(let message):
             guard configuration.trust.pairs else { return refuseForgotten(now: now) }
             send(message)
-            control.asked(now: now)
+            control.personAsked(now: now)
             emit(.waitingForPerson(host: hostName))
         case .compare(let message, let digits):
             send(message)
-            control.compared()
+            control.comparisonStarted()
             emit(.waitingForDecision(code: digits))
         case .needCode:
             askForCode(wasWrong: false, now: now)
@@ -89,10 +89,10 @@ extension ViewerSession {
             perform(
                 control.postponed(by: pause, reason: "too many wrong codes were typed there", now: now), now: now)
         case .paired(let isRemembered):
-            // A new host may have the name of another one; it is for the store to mark it.
+            // Another known host may have this name; the store then marks the new one.
             let name = book.name(of: pairing.host) ?? PeerText.name(pairing.hostName)
             hostName = book.pair(pairing.host, name: name)
-            // A code is good for one success.
+            // A code is valid for one pairing.
             code = nil
             isCodeSpent = false
             emit(
@@ -112,9 +112,9 @@ extension ViewerSession {
         }
     }
 
-    /// A host that says 0 isn't asked without end.
+    /// The least pause, in case the host says 0 ms.
     private static let shortestCodeWait = Duration.milliseconds(500)
-    /// No host has a reason to keep a code shut for longer.
+    /// The most pause: longer than our own hosts ever ask for (60 s).
     private static let longestCodeWait = Duration.seconds(600)
 
     private mutating func refuseForgotten(now: MediaTime) {
@@ -125,7 +125,7 @@ extension ViewerSession {
         let isNews = control.accepted(now: now)
         dialog = .version2
         let id = SessionID(joined.id).description
-        // Every connection has its own key for what the viewer says; the media's stays, or is a later one.
+        // Each connection has a new key for the viewer's datagrams. The media key stays, or is a later one.
         var ring = MediaKeyRing()
         if let membership, membership.id == id, let media = membership.sealing?.media { ring = media }
         ring.add(joined.mediaKey)

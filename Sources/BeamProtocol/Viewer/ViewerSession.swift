@@ -1,23 +1,24 @@
 import BeamMedia
 
-/// A viewer's whole protocol, without I/O: what the host says goes in, what to do comes out.
+/// A viewer's side of the protocol, without I/O.
 ///
-/// Call a `handle…` method for each thing that happens, then `pollOutput` until it answers `.wait`. The first poll
+/// Call a `handle…` method for each thing that happens, then `pollOutput` until it returns `.wait`. The first poll
 /// begins to connect.
 public struct ViewerSession: Sendable {
     public struct Configuration: Sendable {
         public var trust: ViewerTrust
-        /// The host's code, which proves to it that the person here can see it. In version 1 the digits that the person at the host compares.
+        /// The host's code, by which the viewer is paired. In version 1: the digits that the host's person compares.
         public var code: PairingCode?
-        /// Somebody is here who can type the host's code when it is asked for.
+        /// A person can be asked to type the host's code.
         public var asksForCode: Bool
-        /// A host that speaks no version 2 may be watched in version 1: everybody on the network can see what it shows.
+        /// Version 1 may be used with a host that doesn't speak version 2: everybody on the network can see what it
+        /// shows.
         public var allowsUnencrypted: Bool
-        /// What discovery says that the host speaks; nil: unknown.
+        /// The protocol version from discovery; nil: unknown.
         public var announcedVersion: Int?
-        /// 4:4:4 pictures may come.
+        /// The decoder takes 4:4:4.
         public var decodesFullChroma: Bool
-        /// How long frames wait, so that those that take longer than others come in step; nil: as long as is needed.
+        /// The playout delay; nil: adaptive.
         public var buffer: Duration?
 
         public init(
@@ -34,9 +35,8 @@ public struct ViewerSession: Sendable {
         }
     }
 
-    /// Which version of the protocol a control connection is to speak.
     public enum Version: Int, Sendable, Hashable {
-        /// Lines, in the clear.
+        /// Unencrypted lines of JSON.
         case version1 = 1
         /// Messages inside TLS.
         case version2 = 2
@@ -45,68 +45,68 @@ public struct ViewerSession: Sendable {
     /// Why a control connection could not be made, or has ended.
     public enum ControlFailure: Sendable, Hashable {
         case network
-        /// The other end doesn't speak TLS.
+        /// The peer doesn't speak TLS.
         case notSecure
-        /// The other end could not prove who it is; to be refused, and tried no further.
+        /// The peer's certificate is invalid; not retried as usual.
         case refusedCertificate
     }
 
     public enum Input: Sendable {
-        /// The version 1 connection that `.connectControl` asked for stands.
+        /// The version 1 connection requested by `.connectControl` is established.
         case controlConnected
-        /// Bytes of it, cut anywhere.
+        /// Bytes received on it, split anywhere.
         case controlBytes([UInt8])
-        /// The version 2 connection that `.connectControl` asked for stands, and its other end holds this key.
+        /// The version 2 connection requested by `.connectControl` is established; its peer holds this key.
         case controlSecured(DeviceKey)
-        /// A message of it, without the length in front.
+        /// A message received on it, without its length prefix.
         case controlMessage([UInt8])
-        /// It could not be made, or has ended; `reason` in words for a person.
+        /// The connection couldn't be established, or has ended; `reason` is for a person.
         case controlClosed(reason: String, ControlFailure = .network)
         /// The person has typed the host's code.
         case code(PairingCode)
-        /// The hosts that the store remembers now; who is missing was forgotten.
+        /// The hosts in the store have changed. Hosts that are missing were forgotten.
         case remembered([DeviceKey: String])
-        /// Discovery has seen the host (again): don't wait for the next try.
+        /// Discovery has found the host: connect now.
         case hostAppeared
-        /// The socket that `.openMedia` asked for is bound to this local port.
+        /// The socket requested by `.openMedia` is bound to this local port.
         case mediaOpened(localPort: UInt16)
-        /// It could not be made, or an error came back; the watchdog goes on.
+        /// The socket couldn't be opened, or reported an error. It is retried.
         case mediaFailed(reason: String)
-        /// The decoder could not use what was delivered: nothing more until the next keyframe.
+        /// The decoder couldn't use a delivered frame, and needs a keyframe.
         case decoderFailed
         case shutdown
     }
 
     public enum Output: Sendable {
-        /// Look the host up afresh and connect to its control port.
+        /// Look up the host's address again and connect to its control port.
         case connectControl(Version)
-        /// Bytes of a version 1 connection, or a whole message of a version 2 connection.
+        /// Version 1: bytes to send. Version 2: one message to send.
         case sendControl([UInt8])
         case closeControl
-        /// A fresh UDP socket, connected to the control connection's address and this port; an older one is closed.
+        /// Open a UDP socket connected to the control connection's address and this port, in place of any earlier one.
         case openMedia(port: UInt16)
         case closeMedia
         case sendMedia([UInt8])
-        /// The next frame to decode: in order, complete, decodable given what was delivered before.
+        /// The next frame to decode: in order and complete; all frames that it refers to were delivered.
         case deliver(ReceivedFrame)
         case event(ViewerEvent)
-        /// Nothing more to do until then, or until something happens. What there will be to do then: nil if nothing is due ever.
+        /// Nothing to do until this time or the next input. `for` is the purpose of the wake-up; nil if there is none.
         case wait(until: MediaTime, for: Purpose?)
     }
 
-    /// What the session wakes up for.
+    /// The purpose of a deadline.
     public enum Purpose: Hashable, Sendable {
-        /// The control connection: heartbeats, silence, the next try.
+        /// The control connection: heartbeats, timeout, the next attempt.
         case control
-        /// The media socket: hellos, silence, a fresh one.
+        /// The media socket: hellos, timeout, replacement.
         case media
-        /// A frame has waited for its missing parts for too long.
+        /// A frame's missing parts are overdue.
         case reassembly
-        /// The host has to know something.
+        /// Requests or a report are due.
         case feedback
-        /// A frame has waited for its time.
+        /// A frame's playout time has come.
         case playout
-        /// Something that the host has announced too often is passed on.
+        /// A rate-limited announcement is passed on.
         case announcements
     }
 
@@ -114,90 +114,90 @@ public struct ViewerSession: Sendable {
     enum Dialog: Sendable {
         case none
         case version1(LineReading)
-        /// Not in yet.
+        /// Version 2, before admission.
         case pairing(SecurePairing)
         case version2
     }
 
-    /// Version 1's lines, as they come.
+    /// The state of reading version 1's lines.
     struct LineReading: Sendable {
         var lines = LineBuffer()
-        var strikes = 0
-        /// A port that was named before the reply.
+        var malformedLines = 0
+        /// The media port, if it was announced before the reply.
         var earlyPort: UInt16?
     }
 
-    /// What a version 2 session's datagrams are sealed with.
+    /// The keys of a version 2 session's datagrams.
     struct MediaSealing: Sendable {
         var hellos: DatagramSealer
         var media: MediaKeyRing
     }
 
-    /// The session that the host has let us into. It outlives the control connection that it began on.
+    /// The session that the host has admitted this viewer to. It outlives the control connection that it began on.
     struct Membership: Sendable {
-        /// Where the host has named it: in version 1 it needn't.
+        /// Nil if a version 1 host gave none.
         var id: String?
-        /// Nil in version 1, which seals nothing.
+        /// Nil in version 1, which doesn't encrypt.
         var sealing: MediaSealing?
-        /// What the host has said last.
+        /// Whether the host is sharing, as it said last; nil: it hasn't said.
         var isBroadcasting: Bool?
         var challenge: Challenge?
     }
 
-    /// The host has asked whether we are at the address that our hellos come from.
+    /// The host's newest challenge of the address that our hellos come from.
     struct Challenge: Sendable {
         var token: UInt64
         var time: MediaTime
-        var expiry: MediaTime { time + ViewerTiming.challengeTime }
+        var expiry: MediaTime { time + ViewerTiming.challengeLifetime }
     }
 
     let configuration: Configuration
     var random: any RandomNumberGenerator & Sendable
-    /// For version 1, where the viewer makes it up.
+    /// Version 1's digits, which the viewer chooses.
     private let shownCode: PairingCode
-    /// What the person has typed.
+    /// The code that the person has given, until it is used.
     var code: PairingCode?
-    /// The person has brought a code at some time: an unknown host is paired with by a code, or not at all.
+    /// The person has given a code at some time: an unknown host is paired by a code or not at all.
     var wantsCode: Bool
-    /// Our proof that we know the code has left, and the host's hasn't come: whoever is there could try one code by it. It isn't
-    /// given another chance by itself.
+    /// The code's confirmation tag was sent and no answer has arrived. Whoever is there may have tested one guess with
+    /// it, so the code isn't sent again without the person.
     var isCodeSpent = false
     var outputs = OutputQueue<Output>()
     private var deadlines = Deadlines<Purpose>()
     var control = ViewerControl()
     private var version: Version
-    /// The host has spoken version 2: it does, whoever says otherwise.
+    /// The host has spoken version 2 in this run: no fallback to version 1 any more.
     private var isSecureHost = false
     var dialog = Dialog.none
-    /// What the host is called here: the name that it is remembered by, or else what it calls itself; fit to be shown.
+    /// The host's name for display: the remembered one, else the one it claims.
     var hostName = ""
-    /// The other name of a known host that the person was told of last.
+    /// The last changed name of a known host that was reported.
     var lastNewName: String?
     var newNames = 0
-    /// The hosts that are known, from before and from this run.
+    /// The known hosts: remembered, or paired in this run.
     var book: TrustBook
-    /// Of the host that this is a session with.
+    /// The key of the host on the present or last version 2 connection.
     var hostKey: DeviceKey?
     var membership: Membership?
-    /// Of what the host announces, what the person and the media socket are told.
+    /// Rate limits on what the host announces: sharing for the person, the port for the media socket.
     var sharing = Announcement<Bool>()
     var port = Announcement<UInt16>()
     var media = MediaLiveness()
-    /// Of the present control connection.
+    /// Rate limit of the present control connection.
     var messages = MessageRate()
     var reassembler = Reassembler()
-    /// How what was sent has arrived, for the host.
+    /// Arrivals, for the reports to the host.
     var arrivals = ArrivalLog()
-    var wish = KeyframeWish()
+    var keyframeRequest = KeyframeRequest()
     var playout: PlayoutBuffer
-    /// What the host has said of the path.
+    /// The host's bandwidth estimate and its sending rate.
     var rates: StreamState.Rates?
     var clock = HostClock()
     var clockError: Duration?
-    /// What the last datagram says; its memory is used again.
+    /// The last datagram's plaintext; its memory is reused.
     var opened: [UInt8] = []
 
-    /// `random` makes nonces and, in version 1, the code: pass the system's generator, but in tests.
+    /// `random` makes nonces and version 1's code: pass the system's generator, except in tests.
     public init(configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         var random = random
         self.configuration = configuration
@@ -216,14 +216,14 @@ public struct ViewerSession: Sendable {
         var statistics = reassembler.statistics
         statistics.roundTrip = clock.roundTrip
         statistics.clockError = clockError
-        statistics.keyframesRequested = wish.count
+        statistics.keyframesRequested = keyframeRequest.count
         statistics.estimatedRate = rates.map { Int($0.estimated) * 1000 }
         statistics.usedRate = rates.map { Int($0.used) * 1000 }
         statistics.buffer = playout.delay
         return statistics
     }
 
-    /// Something happened. What comes too late, or out of turn, is ignored.
+    /// Handles an input. One that is late or out of order is ignored.
     public mutating func handle(_ input: Input, now: MediaTime) {
         if case .ended = control.state { return }
         switch input {
@@ -248,11 +248,11 @@ public struct ViewerSession: Sendable {
         case .decoderFailed: reassembler.decoderFailed()
         case .shutdown: end(now: now)
         }
-        updateWish(now: now)
+        updateKeyframeRequest(now: now)
         armDeadlines(now: now)
     }
 
-    /// The next thing to do; `.wait` when everything is done for now.
+    /// The next thing to do; `.wait` when there is nothing more to do now.
     public mutating func pollOutput(now: MediaTime) -> Output {
         while true {
             if let output = outputs.popFirst() { return output }
@@ -275,7 +275,7 @@ public struct ViewerSession: Sendable {
             case .announcements:
                 announcementsDue(now: now)
             }
-            updateWish(now: now)
+            updateKeyframeRequest(now: now)
             armDeadlines(now: now)
         }
     }
@@ -287,7 +287,7 @@ public struct ViewerSession: Sendable {
         switch failure {
         case .notSecure where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil:
             version = .version1
-            perform(control.fellBack(now: now), now: now)
+            perform(control.fallBack(now: now), now: now)
         case .notSecure where configuration.announcedVersion == 1 && configuration.trust.required != nil:
             mistrust(
                 "it was paired before, and encrypts; what answers under its name now doesn't, and is somebody else",
@@ -303,7 +303,7 @@ public struct ViewerSession: Sendable {
         }
     }
 
-    /// The host has let us in, into this session or an earlier one that goes on.
+    /// The host has admitted this viewer, to a new session or to the one that it was in.
     mutating func enter(
         session named: String?, host: String?, mediaPort: UInt16?, isNews: Bool, sealing: MediaSealing?, now: MediaTime
     ) {
@@ -326,7 +326,7 @@ public struct ViewerSession: Sendable {
             emit(.paired(session: named ?? "", deviceName: host, isNewSession: true, isEncrypted: isEncrypted))
             media.broadcast(nil, now: now)
             if let mediaPort {
-                _ = port.came(mediaPort, now: now)
+                _ = port.received(mediaPort, now: now)
                 perform(media.start(port: mediaPort, isNewSession: true, now: now), now: now)
             } else {
                 perform(media.stop(), now: now)
@@ -335,17 +335,17 @@ public struct ViewerSession: Sendable {
     }
 
     mutating func mediaPortNamed(_ named: UInt16, now: MediaTime) {
-        guard let named = port.came(named, now: now) else { return }
+        guard let named = port.received(named, now: now) else { return }
         perform(media.start(port: named, isNewSession: false, now: now), now: now)
     }
 
     mutating func broadcastNamed(_ isOn: Bool, now: MediaTime) {
         media.broadcast(isOn, now: now)
         membership?.isBroadcasting = isOn
-        if let isOn = sharing.came(isOn, now: now) { emit(.broadcast(isOn)) }
+        if let isOn = sharing.received(isOn, now: now) { emit(.broadcast(isOn)) }
     }
 
-    /// What the host has announced meanwhile is passed on.
+    /// Passes on rate-limited announcements that are due.
     private mutating func announcementsDue(now: MediaTime) {
         if let isOn = sharing.deadlineReached(now: now) { emit(.broadcast(isOn)) }
         if let named = port.deadlineReached(now: now) {
@@ -367,12 +367,12 @@ public struct ViewerSession: Sendable {
                 dialog = .none
                 outputs.append(.closeControl)
             case .sendHandshake:
-                introduce()
+                sendHandshake()
             case .sendHeartbeat:
                 if case .version1 = dialog { send(.heartbeat) } else { ping(now: now) }
             case .lost(let reason):
                 emit(.controlLost(reason: reason))
-                // Whether it is sharing is anybody's guess from now on: watch the media.
+                // Whether the host is sharing is unknown now, so silence counts as a stall.
                 media.broadcast(nil, now: now)
             case .retry(let pause, let reason):
                 if isCodeSpent {
@@ -384,7 +384,7 @@ public struct ViewerSession: Sendable {
         }
     }
 
-    /// The code that we had is of no use (any more): the person has to type another, if there is one.
+    /// The code is missing, wrong or used up: the person has to type one, if there is a person.
     mutating func askForCode(wasWrong: Bool, now: MediaTime) {
         code = nil
         isCodeSpent = false
@@ -398,7 +398,7 @@ public struct ViewerSession: Sendable {
         emit(.codeNeeded(host: hostName, wasWrong: wasWrong))
     }
 
-    private mutating func introduce() {
+    private mutating func sendHandshake() {
         switch dialog {
         case .version1:
             send(.handshake(ControlMessage.Handshake(code: shownCode)))
@@ -428,17 +428,17 @@ public struct ViewerSession: Sendable {
         }
     }
 
-    /// The host has said no, or isn't one to be watched: there is no retry.
+    /// The host refused, or must not be watched. There is no retry.
     mutating func refuse(_ reason: String, now: MediaTime) {
         emit(.refused(reason: reason))
         end(now: now)
     }
 
-    /// What answers isn't the host that is wanted. A person is told, and decides; where nobody is asked for anything
-    /// (`--auto`), the right host is waited for, or anybody could end the waiting by answering in its place once.
+    /// Another host answers than the expected one. A person is told, and decides. Without a person (`--auto`) the
+    /// viewer keeps waiting for the right host; otherwise anyone could end that by answering once in its place.
     mutating func mistrust(_ reason: String, now: MediaTime) {
         guard !configuration.trust.pairs else { return refuse(reason, now: now) }
-        perform(control.mistrusted(reason: reason, now: now), now: now)
+        perform(control.foundWrongHost(reason: reason, now: now), now: now)
     }
 
     mutating func end(now: MediaTime) {
@@ -456,7 +456,7 @@ public struct ViewerSession: Sendable {
     mutating func send(_ message: SecureMessage) { outputs.append(.sendControl(message.bytes)) }
 
     mutating func armDeadlines(now: MediaTime) {
-        reassembler.moveSigns(to: &arrivals)
+        reassembler.moveArrivalEvents(to: &arrivals)
         func arm(_ purpose: Purpose, _ time: MediaTime?) {
             if let time { deadlines.set(purpose, at: time) } else { deadlines.cancel(purpose) }
         }

@@ -1,44 +1,50 @@
-/// How long a viewer waits for what.
+/// A viewer's timeouts and intervals.
 enum ViewerTiming {
-    /// Pauses before the next attempt, the last one again and again (the wire's own schedule).
-    static let schedule: [Duration] = [1, 2, 3, 5, 8, 10].map { .seconds($0) }
-    /// To the host's decision.
-    static let decision = Duration.seconds(8)
-    /// To the decision of a version 2 host's person, who has up to two minutes.
-    static let secureDecision = Duration.seconds(125)
-    /// From a comparison that was broken off to the next try: more than twice what a host lets a viewer take to reveal its nonce.
-    static let afterComparison = Duration.seconds(5)
-    /// To a connection, or the word that there is none.
-    static let connection = Duration.seconds(10)
-    /// Before a host that has let us in is tried again. A connection that it refuses bothers nobody there.
-    static let firstMending = Duration.milliseconds(300)
-    /// A connection that held for so long is mended at once; of those that didn't, so many in a row.
-    static let lastingControl = Duration.seconds(5)
-    static let quickMendings = 3
-    static let mending = Duration.seconds(1)
-    /// Before somebody else who answers in the place of a known host is tried again.
-    static let mistrust = Duration.seconds(10)
-    static let heartbeat = Duration.seconds(5)
-    /// Without a line from the host for so long, the control connection is lost.
-    static let controlSilence = Duration.seconds(15)
-    /// Malformed lines that a host may send on one connection.
-    static let strikes = 16
+    /// Pauses before each further attempt; the last one repeats. Version 1 of the wire prescribes them.
+    static let retrySchedule: [Duration] = [1, 2, 3, 5, 8, 10].map { .seconds($0) }
+    /// For the host's answer to the hello or handshake.
+    static let decisionTimeout = Duration.seconds(8)
+    /// For the decision of a version 2 host's person, who has up to two minutes.
+    static let pairingTimeout = Duration.seconds(125)
+    /// From an interrupted comparison to the next attempt: more than twice the two seconds that a host allows a viewer
+    /// to reveal its nonce.
+    static let comparisonRetry = Duration.seconds(5)
+    /// For the control connection to be established or refused.
+    static let connectionTimeout = Duration.seconds(10)
+    /// Before the first reconnection to a host that has admitted this viewer. Nobody there is asked again.
+    static let firstReconnection = Duration.milliseconds(300)
+    /// A connection that lasted this long is reconnected at once. Of shorter ones, this many in a row are.
+    static let stableControl = Duration.seconds(5)
+    static let quickReconnections = 3
+    /// Before an attempt to reconnect that follows a failed one.
+    static let reconnection = Duration.seconds(1)
+    /// Before the next attempt when another host answered in place of a known one.
+    static let wrongHostRetry = Duration.seconds(10)
+    /// Time between heartbeats (version 1) or pings (version 2).
+    static let heartbeatInterval = Duration.seconds(5)
+    /// Without a message from the host for this long, the control connection counts as lost.
+    static let controlTimeout = Duration.seconds(15)
+    /// Malformed lines after which a version 1 connection is closed.
+    static let malformedLineLimit = 16
 
-    static let hello = Duration.seconds(1)
-    /// The same in version 2 until something has come: longer than a round trip on any local network.
-    static let unansweredHello = Duration.milliseconds(150)
-    /// How long hellos bring a challenge's token back, and how often a challenge is answered at most.
-    static let challengeTime = Duration.seconds(3)
-    static let challengePause = Duration.milliseconds(5)
-    /// Without a datagram for so long, the media socket is replaced: after data, and before any.
-    static let silenceAfterData = Duration.seconds(4)
-    static let silenceBeforeData = Duration.seconds(6)
-    /// Before the fresh one is opened; and after the system has refused the old one.
-    static let reopening = Duration.milliseconds(500)
-    static let reopeningAfterFailure = Duration.seconds(1)
-    /// Data so recent prove that an error of the socket is nothing to act on.
+    /// Time between hellos.
+    static let helloInterval = Duration.seconds(1)
+    /// Time between version 2 hellos until the first datagram: longer than a round trip on any local network.
+    static let unansweredHelloInterval = Duration.milliseconds(150)
+    /// How long hellos carry a challenge's token, and the least interval between two answers to challenges.
+    static let challengeLifetime = Duration.seconds(3)
+    static let challengeAnswerInterval = Duration.milliseconds(5)
+    /// Without a datagram for this long the media socket is replaced: after data, and before any.
+    static let dataTimeout = Duration.seconds(4)
+    static let firstDataTimeout = Duration.seconds(6)
+    /// Before the new media socket is opened: after silence, and after an error of the system.
+    static let reopeningDelay = Duration.milliseconds(500)
+    static let reopeningDelayAfterFailure = Duration.seconds(1)
+    /// An error of the socket is ignored if data arrived within this time.
     static let recentData = Duration.seconds(1)
-    /// Silence that is worth a word. A screen that stands still sends a keyframe every two seconds, or (version 2) a word that it does.
-    static let stall = Duration.milliseconds(2500)
-    static let stallReport = Duration.seconds(1)
+    /// Silence after which a stall is reported. On a still screen a host sends a keyframe every two seconds (version
+    /// 1), or answers a hello every second (version 2).
+    static let stallTimeout = Duration.milliseconds(2500)
+    /// Time between reports of a stall.
+    static let stallReportInterval = Duration.seconds(1)
 }

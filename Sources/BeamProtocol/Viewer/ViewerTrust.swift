@@ -1,22 +1,21 @@
-/// Which hosts a viewer knows, and how it comes to know others.
+/// Which hosts a viewer trusts, and whether it may pair with others.
 public struct ViewerTrust: Sendable {
-    /// The viewer's own key, which its certificate shows.
+    /// The viewer's own device key.
     public var own: DeviceKey
-    /// What the host's person sees.
+    /// The viewer's name, shown at the host.
     public var name: String
-    /// Random: tells this run from others on the same machine.
+    /// Random: identifies this run among those on the same machine.
     public var instance: UInt64
-    /// The hosts that were paired before, with their names.
     public var known: [DeviceKey: String]
-    /// The host has to be one of these: it was chosen by a name or an address that belongs to them.
+    /// The host must be one of these: it was chosen by a name or address that belongs to them. Nil: any host.
     public var required: Set<DeviceKey>?
-    /// The name under which discovery has found the host that was chosen; nil where it was chosen by address.
+    /// The name by which the host was found in discovery; nil if it was chosen by address.
     public var chosenName: String?
-    /// The address by which it was chosen, where a known host was at the last time.
+    /// The address that was chosen, if a known host was there the last time.
     public var chosenAddress: String?
-    /// False: who isn't known is left alone.
+    /// False: only known hosts are watched.
     public var pairs: Bool
-    /// False: a host that is paired is known until the viewer ends, and no longer.
+    /// False: a newly paired host is known only until the viewer ends.
     public var remembersNewHosts: Bool
 
     public init(
@@ -35,7 +34,8 @@ public struct ViewerTrust: Sendable {
         self.remembersNewHosts = remembersNewHosts
     }
 
-    /// Why a host with this key isn't the one that was chosen, and what to do, as a part of a sentence; nil if it may be.
+    /// Why the host with this key isn't the chosen one, and what to do, as part of a sentence for the person; nil if it
+    /// may be.
     func conflict(with host: DeviceKey) -> String? {
         if let required, !required.contains(host) { return conflictWithRequired(host) }
         guard required == nil, let chosenName, let known = known[host].map({ PeerText.name($0) }),
@@ -58,7 +58,7 @@ public struct ViewerTrust: Sendable {
             + "stand in between"
     }
 
-    /// Discovery adds ` #2` to a name that another machine has already.
+    /// Discovery appends ` #2` to a name that is taken.
     private static func withoutNumber(_ name: String) -> String {
         guard let mark = name.lastIndex(of: "#"), mark > name.startIndex,
             name[mark...].dropFirst().allSatisfy(\.isNumber), name[name.index(before: mark)] == " "

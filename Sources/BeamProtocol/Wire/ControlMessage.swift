@@ -1,6 +1,6 @@
-/// One line of the control plane: a JSON object that is known by its keys.
+/// One line of version 1's control plane: a JSON object, told apart by its keys.
 enum ControlMessage: Hashable, Sendable {
-    /// A viewer introduces itself. What it says is judged by the host, not by the parser.
+    /// A viewer's first line. The host checks the values, not the parser.
     struct Handshake: Hashable, Sendable {
         static let app = "beamroom"
         static let version = 1
@@ -28,7 +28,7 @@ enum ControlMessage: Hashable, Sendable {
         var session: String?
         var mediaPort: UInt16?
         var message: String?
-        /// Our own key: what people call the host.
+        /// The host's name. BeamRoom's own addition to version 1.
         var deviceName: String?
     }
 
@@ -37,16 +37,17 @@ enum ControlMessage: Hashable, Sendable {
     case mediaPort(UInt16)
     case broadcast(Bool)
     case heartbeat
-    /// Our own line: the local port of a viewer's media socket, so that the host knows whose a hello is.
+    /// The local port of a viewer's media socket, so that the host knows whose hello is whose. BeamRoom's own addition
+    /// to version 1.
     case mediaSource(UInt16)
-    /// A line of the future: to be ignored.
+    /// A line of a later version: ignored.
     case unknown
 }
 
 // MARK: - To bytes
 
 extension ControlMessage {
-    /// The line, with its `\n`; keys in the order of the wire's description.
+    /// The line with its `\n`; keys in the order of the protocol's description.
     var line: [UInt8] {
         let text =
             switch self {

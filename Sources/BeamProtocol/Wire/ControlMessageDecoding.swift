@@ -1,4 +1,3 @@
-/// What is wrong with a line.
 enum ControlMessageError: Error, Hashable, CustomStringConvertible {
     case notJSON
     /// A known key has a value of another type, or out of range.
@@ -13,12 +12,12 @@ enum ControlMessageError: Error, Hashable, CustomStringConvertible {
 }
 
 extension ControlMessage {
-    /// Reads one line, without its end.
+    /// Reads one line, without its `\n`.
     ///
-    /// It is decoded once; where several messages' keys are there, the first of on, ok, udpPort, hb, app and
-    /// mediaSource decides. A key whose value is null counts as absent.
+    /// The message is told by the first of these keys that is present: on, ok, udpPort, hb, app, mediaSource. A key
+    /// whose value is null counts as absent.
     init(line: ArraySlice<UInt8>) throws(ControlMessageError) {
-        // Blank lines are nothing to complain of.
+        // Blank lines are allowed.
         guard line.contains(where: { $0 != 0x20 && $0 != 0x09 }) else {
             self = .unknown
             return
@@ -57,7 +56,7 @@ extension ControlMessage {
         }
     }
 
-    /// A line's members, by type. Nil stands for a key that is absent, or null.
+    /// A line's members by type. Nil: the key is absent or null.
     private struct Fields {
         var members: [String: JSONScanner.Member]
 

@@ -1,36 +1,36 @@
 import BeamMedia
 
-/// What a viewer says of the stream (sealed, kind 0xB3): what it lacks, and how what it got has arrived.
+/// A viewer's feedback (sealed, kind 0xB3): requests, and how frames have arrived.
 struct Feedback: Hashable, Sendable {
-    /// Parts of a frame that haven't come, although what was sent after them has.
+    /// A request for missing parts of one frame.
     struct Missing: Hashable, Sendable {
-        /// Ranges of one frame at a time; what doesn't fit is asked for later.
+        /// The most ranges in one request; the rest is requested later.
         static let mostRanges = 48
 
         var frame: SequenceNumber
-        /// Empty: all of it.
+        /// Empty: all parts.
         var parts: [Range<Int>] = []
     }
 
-    /// How a frame has arrived so far. Only what was sent of it the first time counts.
+    /// How a frame has arrived so far. Only first transmissions count.
     struct Arrival: Hashable, Sendable {
         static let length = 16
 
         var frame: SequenceNumber
-        /// Parts so far, and the highest of them.
+        /// Parts that have arrived, and the highest part number among them.
         var received: UInt16
         var highest: UInt16
-        /// No age that is told is greater, in µs: what came a minute ago tells nothing of the path.
+        /// The greatest age that is reported, in µs: 60 s. Older arrivals say nothing of the path.
         static let longestAge: UInt32 = 60_000_000
 
-        /// On the viewer's clock, in µs before the report left.
+        /// Time from the first and the last arrival to the report, in µs on the viewer's clock.
         var firstAge: UInt32
         var lastAge: UInt32
     }
 
-    /// A part that was sent again, or parity.
-    struct Again: Hashable, Sendable {
-        /// Stands for parity, of whatever index.
+    /// A retransmitted part, or parity, that has arrived.
+    struct Recovery: Hashable, Sendable {
+        /// The part number that stands for parity of any index.
         static let parity = UInt16.max
 
         var frame: SequenceNumber
@@ -38,23 +38,23 @@ struct Feedback: Hashable, Sendable {
     }
 
     struct Report: Hashable, Sendable {
-        /// In one datagram.
+        /// The most arrivals in one datagram.
         static let mostArrivals = 30
 
-        /// When it left, by the viewer's clock.
+        /// The viewer's clock when the report was made.
         var time: MediaTime
-        /// Parts that were sent, as far as is known, and those of them that were missed when what was sent later had come, since
-        /// the session began; both wrap around.
+        /// Parts that should have arrived since the session began, and those of them that were missing when a later one
+        /// had arrived. Both wrap around.
         var expected: UInt32
         var missed: UInt32
         var arrivals: [Arrival] = []
-        /// What came last of what wasn't sent for the first time; nil where nothing has since the last report.
-        var again: Again?
+        /// The last retransmission or parity that arrived since the last report; nil if none did.
+        var recovery: Recovery?
     }
 
-    /// Which stream all of this is about.
+    /// The simulcast layer that all of this refers to.
     var layer: UInt8 = 0
-    /// The frames up to this one are of no use any more: only a keyframe behind it mends the picture.
+    /// A keyframe request: frames up to this number can't be decoded, so only a later keyframe restores the picture.
     var keyframeAfter: SequenceNumber?
     var missing: [Missing] = []
     var report: Report?
@@ -68,7 +68,7 @@ struct Feedback: Hashable, Sendable {
 
     var isEmpty: Bool { keyframeAfter == nil && missing.isEmpty && report == nil }
 
-    /// What doesn't make sense isn't there.
+    /// Reads what is valid; invalid items are left out.
     init(_ plaintext: UnsafeRawBufferPointer) {
         var feedback = Feedback()
         var arrivals: [Arrival] = []
@@ -82,7 +82,8 @@ struct Feedback: Hashable, Sendable {
                 guard let frame: UInt32 = fields.integer(), let layer: UInt8 = fields.integer() else { return }
                 var missing = Missing(frame: SequenceNumber(frame))
                 while let first: UInt16 = fields.integer(), let count: UInt16 = fields.integer() {
-                    // Each part once, so that looking at a request takes no longer than the frame has parts.
+                    // Ranges in ascending order, each part once, so that serving a request takes no longer than the
+                    // frame has parts.
                     guard count > 0, missing.parts.count < Missing.mostRanges,
                         Int(first) >= missing.parts.last?.upperBound ?? 0
                     else { return }
@@ -98,7 +99,7 @@ struct Feedback: Hashable, Sendable {
                 feedback.layer = layer
                 feedback.report = Report(time: time, expected: expected, missed: missed)
                 if let frame: UInt32 = fields.integer(), let part: UInt16 = fields.integer() {
-                    feedback.report?.again = Again(frame: SequenceNumber(frame), part: part)
+                    feedback.report?.recovery = Recovery(frame: SequenceNumber(frame), part: part)
                 }
             case .arrivals:
                 while arrivals.count < Report.mostArrivals, let arrival = Arrival(&fields) { arrivals.append(arrival) }
@@ -132,14 +133,14 @@ struct Feedback: Hashable, Sendable {
             $0.append(bigEndian: report.expected)
             $0.append(bigEndian: report.missed)
             $0.append(layer)
-            if let again = report.again {
-                $0.append(bigEndian: again.frame.value)
-                $0.append(bigEndian: again.part)
+            if let recovery = report.recovery {
+                $0.append(bigEndian: recovery.frame.value)
+                $0.append(bigEndian: recovery.part)
             }
         }
         var rest = report.arrivals.prefix(Report.mostArrivals)
         while !rest.isEmpty {
-            let some = rest.prefix(SealedItems.longest / Arrival.length)
+            let some = rest.prefix(SealedItems.longestValue / Arrival.length)
             rest = rest.dropFirst(some.count)
             SealedItems.append(Item.arrivals, to: &bytes) { for arrival in some { arrival.write(to: &$0) } }
         }
@@ -166,24 +167,24 @@ extension Feedback.Arrival {
     }
 }
 
-/// What a host says beside the frames (sealed, kind 0xB4): that it is there, how far the stream has come, and what it makes of
-/// the path. Without it nobody would miss the last frame before the screen came to rest.
+/// The host's state (sealed, kind 0xB4): that it is there, which frame it sent last, and its bandwidth estimate.
+/// Without it a viewer wouldn't notice the loss of the last frame before the screen comes to rest.
 struct StreamState: Hashable, Sendable {
-    /// What the host takes the viewer's path to carry, and what it uses of that, in kbit/s.
+    /// The host's bandwidth estimate for the viewer's path, and its sending rate, in kbit/s.
     struct Rates: Hashable, Sendable {
         var estimated: UInt32
         var used: UInt32
-        /// The path, and not what the host was asked for, determines the rate.
+        /// The path limits the rate, not the host's options.
         var isPathBound = false
     }
 
     var layer: UInt8 = 0
-    /// The last frame that was sent; nil before the first.
+    /// The newest frame of which something was sent; nil before the first.
     var newest: SequenceNumber?
     var rates: Rates?
-    /// The host hasn't heard anything for a while: a report is to be given at once.
+    /// The host hasn't heard from the viewer for a while, and wants a report at once.
     var wantsReport = false
-    /// To be brought back by a hello from where this has arrived.
+    /// A token that the viewer returns in a hello from the address where this arrived.
     var challenge: UInt64?
 
     init(
@@ -197,7 +198,7 @@ struct StreamState: Hashable, Sendable {
         self.challenge = challenge
     }
 
-    /// What doesn't make sense isn't there.
+    /// Reads what is valid; invalid items are left out.
     init(_ plaintext: UnsafeRawBufferPointer) {
         var state = StreamState(newest: nil)
         SealedItems.read(plaintext) { (kind: Item, fields) in

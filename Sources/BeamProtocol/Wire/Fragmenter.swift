@@ -1,14 +1,13 @@
 import BeamMedia
 
-/// Why a frame cannot be put on the wire.
 enum FragmentationError: Error, Hashable, CustomStringConvertible {
     case malformedFrame
     case frameTooLong(Int)
     case size(PixelSize)
     case parameterSetsMissing
-    /// They have to fit into the first datagram.
+    /// Parameter sets have to fit into the first datagram.
     case parameterSetsTooLong(Int)
-    /// There are viewers to seal it for, and nothing to seal it with.
+    /// There is no key to seal the frame with.
     case noSealingKey
     case sealing(SealingError)
 
@@ -28,17 +27,17 @@ enum FragmentationError: Error, Hashable, CustomStringConvertible {
 
 /// Cuts frames into datagrams.
 enum Fragmenter {
-    /// Writes the frame's version 1 datagrams at the start of `memory`, one after the other, each exactly 1200 bytes
-    /// but the last, and says how many bytes those are. `memory` grows if it is too small, and is used again for the
-    /// next frame; what is behind the frame in it is of others.
+    /// Writes the frame's version 1 datagrams at the start of `memory`, one after the other, each but the last exactly
+    /// 1200 bytes, and returns their length in bytes. `memory` grows if it is too small, and is reused for the next
+    /// frame; bytes behind the returned length are left over from earlier frames.
     static func write(
         _ frame: EncodedFrame, sequence: SequenceNumber, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
         try write(try FrameCutter(frame, as: .version1), sequence: sequence, to: &memory) { _ in }
     }
 
-    /// The same in version 2, sealed where they lie. A repeated frame's capture time is told as 0, and so are stages that
-    /// aren't known. `isAfterDisposable`: nothing refers to the frame before this one.
+    /// Writes the frame's version 2 datagrams, sealed in place, as above. The capture time of a repeated frame is
+    /// written as 0, and so are unknown stages. `isAfterDisposable`: nothing refers to the frame before this one.
     static func write(
         _ frame: EncodedFrame, sequence: SequenceNumber, isAfterDisposable: Bool = false,
         sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
@@ -75,8 +74,8 @@ enum Fragmenter {
         return total
     }
 
-    /// Writes some parts of a version 2 frame once more, sealed afresh, one datagram in each `MediaLimits.datagramLength` bytes
-    /// of `memory`, and says how many bytes those are.
+    /// Writes parts of a version 2 frame for retransmission, sealed afresh, one datagram in each
+    /// `MediaLimits.datagramLength` bytes of `memory`. Returns the length in bytes.
     static func writeAgain(
         _ parts: some Collection<Int>, of frame: EncodedFrame, sequence: SequenceNumber,
         isAfterDisposable: Bool = false, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
@@ -106,7 +105,7 @@ enum Fragmenter {
 }
 
 extension [UInt8] {
-    /// Makes room for so many bytes; what is there stays.
+    /// Grows to `count` bytes; never shrinks.
     mutating func grow(to count: Int) {
         if self.count < count { append(contentsOf: repeatElement(0, count: count - self.count)) }
     }

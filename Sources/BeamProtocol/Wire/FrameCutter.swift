@@ -1,22 +1,22 @@
 import BeamMedia
 
-/// Cuts one frame into datagrams: all of them one after the other, or some of them again.
+/// Cuts one frame into datagrams.
 struct FrameCutter {
-    /// What the frame's datagrams have in common.
+    /// The fields that all the frame's datagrams share.
     let header: MediaHeader.Frame
     let form: MediaForm
-    /// Bytes before the parts' AVCC bytes: the parameter-set block of a keyframe.
+    /// A keyframe's parameter-set block, which precedes the AVCC bytes in part 0; else empty.
     let config: [UInt8]
     private let unit: AccessUnit
 
-    /// `isAfterDisposable`: the frame with the number before this one's is disposable. Version 1 can't say either.
+    /// `isAfterDisposable`: the frame before this one is disposable. Version 1 can't say either.
     init(_ frame: EncodedFrame, as form: MediaForm, isAfterDisposable: Bool = false) throws(FragmentationError) {
         let unit = frame.unit
         config = try Self.config(of: unit, form: form)
         var header = try Self.header(of: frame, configLength: config.count, form: form)
         if form == .version2 {
-            if unit.isDisposable, !unit.isKeyframe { header.layers.insert(.disposable) }
-            if isAfterDisposable { header.layers.insert(.afterDisposable) }
+            if unit.isDisposable, !unit.isKeyframe { header.temporalFlags.insert(.disposable) }
+            if isAfterDisposable { header.temporalFlags.insert(.afterDisposable) }
         }
         self.header = header
         self.form = form
@@ -25,19 +25,19 @@ struct FrameCutter {
 
     var partCount: Int { Int(header.partCount) }
 
-    /// What the parts hold: the parameter-set block and the AVCC bytes.
+    /// Parameter-set block and AVCC bytes, in bytes.
     var contentLength: Int { config.count + unit.range.count }
 
-    /// Of all datagrams together, in bytes.
+    /// The length of all datagrams in bytes.
     var totalLength: Int { contentLength + partCount * form.overhead }
 
-    /// Of one datagram, in bytes: all but the last are full.
+    /// The length of one datagram in bytes: all but the last are full.
     func length(ofPart part: Int) -> Int {
         part < partCount - 1
             ? MediaLimits.datagramLength : contentLength - part * form.payloadLength + form.overhead
     }
 
-    /// Writes one datagram into memory of just its length, all but what seals it.
+    /// Writes one datagram, but for its seal, into memory of exactly its length.
     func write(
         part: Int, sequence: SequenceNumber, isSentAgain: Bool = false, to datagram: UnsafeMutableRawBufferPointer
     ) {
@@ -59,7 +59,8 @@ struct FrameCutter {
         }
     }
 
-    /// Writes rows of parity for the frame's blocks as datagrams, sealed, at the start of `memory`: how many bytes those are.
+    /// Writes the frame's parity as sealed datagrams at the start of `memory`, and returns their length in bytes.
+    /// `share`: parity rows for each part (`ParityLayout.rowCount`).
     func writeParity(
         share: Double, sequence: SequenceNumber, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
@@ -96,7 +97,7 @@ struct FrameCutter {
         guard isWellFormed else { throw .malformedFrame }
         let content = configLength + unit.range.count
         guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
-        // At most 8 MiB in parts of 1144 bytes: fewer than 2^13.
+        // At most 8 MiB in parts of 1144 bytes: fewer than 2¹³ parts.
         let count = (content + form.payloadLength - 1) / form.payloadLength
         return MediaHeader.Frame(
             partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,

@@ -1,16 +1,16 @@
 /// Reads JSON (RFC 8259) from an unauthenticated peer: one pass, bounded depth, no object model.
 ///
-/// The protocol's messages are flat objects of a few keys. Foundation's decoder, which would do more than is needed,
-/// traps on 513 opening brackets (in Swift 6.3), and a host has to survive those.
+/// The protocol's messages are flat objects of a few keys. Foundation's decoder traps on 513 opening brackets (in Swift
+/// 6.3), so any peer could end the host with it.
 struct JSONScanner {
-    /// What a member of the object holds.
+    /// A member's value.
     enum Member: Hashable, Sendable {
         case null
         case bool(Bool)
-        /// Nil for a number that isn't whole, or that `Int` cannot hold.
+        /// Nil for a number that isn't whole or doesn't fit into `Int`.
         case number(Int?)
         case string(String)
-        /// An array or object, which was checked and left out.
+        /// An array or object: its syntax was checked, its content dropped.
         case nested
     }
 
@@ -18,10 +18,11 @@ struct JSONScanner {
     struct Malformed: Error {}
 
     private var bytes: ArraySlice<UInt8>
-    /// Arrays and objects inside each other, at most.
+    /// The deepest nesting of arrays and objects.
     static let depthLimit = 32
 
-    /// The members of the object that `text` is, of members of one name the last; nil if it is another JSON value.
+    /// The members of the object in `text`; nil if it is another JSON value. Of members with the same name the last
+    /// counts.
     static func object(_ text: ArraySlice<UInt8>) throws(Malformed) -> [String: Member]? {
         guard String(validating: text, as: UTF8.self) != nil else { throw Malformed() }
         var scanner = JSONScanner(bytes: text)

@@ -1,18 +1,18 @@
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 ///
-/// Holds at most one unfinished line, of at most `limit` bytes; each byte is looked at once.
+/// It holds at most one unfinished line of at most `limit` bytes, and looks at each byte once.
 struct LineBuffer: Sendable {
     /// The longest line, without its `\n`, in bytes.
     static let limit = 4096
 
-    /// A line was longer than that. The stream is of no use any more.
+    /// A line was longer than `limit`. The stream can't be read any further.
     struct LineTooLong: Error, Hashable, CustomStringConvertible {
         var description: String { "a line of more than \(LineBuffer.limit) bytes" }
     }
 
     private var unfinished: [UInt8] = []
 
-    /// Calls `body` with each line that `bytes` completes, without its `\n` (and `\r`).
+    /// Calls `body` with each line that `bytes` completes, without its `\n` or `\r\n`.
     mutating func append(_ bytes: [UInt8], forEachLine body: (ArraySlice<UInt8>) -> Void) throws(LineTooLong) {
         var rest = bytes[...]
         while let end = rest.firstIndex(of: 0x0A) {

@@ -9,9 +9,9 @@ import BeamMedia
 struct MediaHeader: Hashable, Sendable {
     static let magic: UInt32 = 0x424D_5256  // "BMRV"
 
-    /// Bit 0: keyframe. Bit 1: parameter sets stand in part 0. Version 2 only: bit 2, of the part and not of the frame: it was sent
-    /// before. Bit 3: nothing refers to this frame. Bit 4: nothing refers to the frame before this one (its number less 1).
-    /// The others are unknown, and let through.
+    /// Bit 0: keyframe. Bit 1: part 0 has parameter sets. Version 2 only: bit 2, of a part: it is a retransmission. Bit
+    /// 3: nothing refers to this frame. Bit 4: nothing refers to the frame before this one (its number less 1). Unknown
+    /// bits are accepted.
     struct Flags: OptionSet, Hashable, Sendable {
         var rawValue: UInt16
         static let keyframe = Flags(rawValue: 1 << 0)
@@ -19,10 +19,11 @@ struct MediaHeader: Hashable, Sendable {
         static let sentAgain = Flags(rawValue: 1 << 2)
         static let disposable = Flags(rawValue: 1 << 3)
         static let afterDisposable = Flags(rawValue: 1 << 4)
-        static let layers: Flags = [.disposable, .afterDisposable]
+        /// The flags that say which frames are disposable.
+        static let temporal: Flags = [.disposable, .afterDisposable]
     }
 
-    /// `StageTimes` in units of 10 µs; 65535 stands for that and everything longer.
+    /// `StageTimes` in units of 10 µs; 65535 means that or longer.
     struct Stages: Hashable, Sendable {
         var waited: UInt16
         var encode: UInt16
@@ -44,41 +45,41 @@ struct MediaHeader: Hashable, Sendable {
         }
     }
 
-    /// What all parts of a frame have in common.
+    /// The fields that all parts of a frame share.
     struct Frame: Hashable, Sendable {
         var partCount: UInt16
         var flags: Flags
-        /// Of `Flags.layers`, those that are set. Empty in version 1, where these bits mean nothing and stay in `flags`.
-        var layers: Flags = []
+        /// The set bits of `Flags.temporal`. Empty in version 1, where these bits are unknown and stay in `flags`.
+        var temporalFlags: Flags = []
         var width: UInt16
         var height: UInt16
-        /// When the screen looked like this, by the host's clock. Nil for a picture that is sent again, and in version 1,
-        /// which doesn't tell.
+        /// When the screen looked like this, on the host's clock. Nil for a repeated picture, and in version 1, which
+        /// doesn't say.
         var captureTime: MediaTime?
-        /// Where the host's time went. Nil where there is no capture time.
+        /// The time spent in the host's stages. Nil where there is no capture time.
         var stages: Stages?
-        /// Of the host's streams, the one that the frame belongs to: each numbers its own. 0 in version 1, which has one.
+        /// The simulcast layer. Each layer numbers its own frames. 0 in version 1.
         var layer: UInt8 = 0
 
-        /// Decoding can start here: an IDR picture that brings its parameter sets.
+        /// Decoding can start here: an IDR picture with its parameter sets.
         var isStart: Bool { flags.isSuperset(of: [.keyframe, .parameterSets]) }
-        /// Nothing refers to this frame: it may be left out. A keyframe is never that, whatever its flags say.
-        var isDisposable: Bool { layers.contains(.disposable) && !flags.contains(.keyframe) }
-        /// The frame before this one is disposable, so that this one doesn't need it. Tells a viewer that nothing of that has
-        /// reached.
-        var isAfterDisposable: Bool { layers.contains(.afterDisposable) }
+        /// Nothing refers to this frame, so it may be skipped. A keyframe is never disposable, whatever its flags say.
+        var isDisposable: Bool { temporalFlags.contains(.disposable) && !flags.contains(.keyframe) }
+        /// The frame before this one is disposable, so this one doesn't need it. Tells a viewer so if nothing of that
+        /// frame has arrived.
+        var isAfterDisposable: Bool { temporalFlags.contains(.afterDisposable) }
         var size: PixelSize { PixelSize(width: Int(width), height: Int(height)) }
     }
 
     var sequence: SequenceNumber
     var part: UInt16
     var frame: Frame
-    /// Version 2: this part was sent before, and was asked for again.
+    /// Version 2: this part is a retransmission.
     var isSentAgain = false
-    /// Of the parameter-set block that follows the header, in bytes.
+    /// The length in bytes of the parameter-set block that follows the header.
     var configLength: UInt16
 
-    /// Writes the header at the start of `bytes`, which has room for it.
+    /// Writes the header at the start of `bytes`.
     func write(to bytes: UnsafeMutableRawBufferPointer, as form: MediaForm) {
         var writer = BigEndianWriter(bytes)
         switch form {
@@ -95,7 +96,7 @@ struct MediaHeader: Hashable, Sendable {
             writer.write(sequence.value)
             writer.write(part)
             writer.write(frame.partCount)
-            let flags = frame.flags.union(frame.layers).union(isSentAgain ? .sentAgain : [])
+            let flags = frame.flags.union(frame.temporalFlags).union(isSentAgain ? .sentAgain : [])
             writer.write(UInt8(truncatingIfNeeded: flags.rawValue))
             writer.write(frame.layer)
             writer.write(frame.width)
@@ -115,7 +116,7 @@ extension MediaHeader {
         case captureTime(UInt64)
     }
 
-    /// Reads the header at the start of a datagram, as `write` has it.
+    /// Reads what `write` writes.
     init(_ bytes: UnsafeRawBufferPointer, as form: MediaForm) throws(Failure) {
         var reader = BigEndianReader(bytes)
         switch form {
@@ -139,12 +140,12 @@ extension MediaHeader {
                 let encode: UInt16 = reader.integer()
             else { throw .truncated }
             guard let captureTime = MediaTime(microseconds: microseconds) else { throw .captureTime(microseconds) }
-            // 0: nothing has changed on the screen since the last frame.
+            // 0 marks a repeated picture.
             let isNew = microseconds != 0
             let flags = Flags(rawValue: UInt16(flagBits))
             let frame = Frame(
-                partCount: partCount, flags: flags.subtracting(.layers.union(.sentAgain)),
-                layers: flags.intersection(.layers), width: width, height: height,
+                partCount: partCount, flags: flags.subtracting(.temporal.union(.sentAgain)),
+                temporalFlags: flags.intersection(.temporal), width: width, height: height,
                 captureTime: isNew ? captureTime : nil,
                 stages: isNew ? Stages(waited: waited, encode: encode) : nil, layer: layer)
             self.init(
@@ -154,7 +155,6 @@ extension MediaHeader {
     }
 }
 
-/// What is wrong with a datagram.
 enum MediaDatagramError: Error, Hashable, CustomStringConvertible {
     case length(Int)
     case magic
@@ -181,23 +181,23 @@ enum MediaDatagramError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// A datagram that has been looked at: its header, and where its bytes are.
+/// A parsed datagram: its header, and views of its content.
 struct MediaDatagram {
     let form: MediaForm
     let header: MediaHeader
-    /// The parameter-set block; empty in every part but part 0 of a keyframe.
+    /// The parameter-set block; empty except in part 0 of a keyframe.
     let config: UnsafeRawBufferPointer
     /// The part's AVCC bytes.
     let payload: UnsafeRawBufferPointer
-    /// How long the datagram was on the wire, in bytes.
+    /// The datagram's length on the wire in bytes.
     let wireLength: Int
 
-    /// A view of a version 1 datagram's bytes, valid as long as they are. Nothing is copied.
+    /// A view of a version 1 datagram, valid as long as `bytes`. Nothing is copied.
     init(_ bytes: UnsafeRawBufferPointer) throws(MediaDatagramError) {
         try self.init(bytes, form: .version1)
     }
 
-    /// A view of what a version 2 datagram's seal held, valid as long as that is. Nothing is copied.
+    /// A view of a version 2 datagram's plaintext, valid as long as `plaintext`. Nothing is copied.
     init(version2 plaintext: UnsafeRawBufferPointer) throws(MediaDatagramError) {
         try self.init(plaintext, form: .version2)
     }
@@ -231,7 +231,7 @@ struct MediaDatagram {
         guard payloadStart <= bytes.count else { throw .configLength(Int(header.configLength)) }
         config = UnsafeRawBufferPointer(rebasing: bytes[form.headerLength..<payloadStart])
         payload = UnsafeRawBufferPointer(rebasing: bytes[payloadStart...])
-        // Only a block of parameter sets can leave no room for AVCC bytes.
+        // Only a parameter-set block can leave no room for AVCC bytes.
         guard !payload.isEmpty || (hasConfig && frame.partCount > 1) else { throw .emptyPart }
     }
 }

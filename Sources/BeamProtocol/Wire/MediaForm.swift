@@ -1,11 +1,11 @@
-/// The two forms in which a frame's parts go over the wire.
+/// The two formats of media datagrams.
 enum MediaForm: Hashable, Sendable, CaseIterable {
-    /// In the clear.
+    /// Unencrypted.
     case version1
     /// Sealed.
     case version2
 
-    /// Of the header that describes the part, in bytes. In version 2 it is part of what is sealed.
+    /// The length of the media header in bytes. In version 2 it is encrypted.
     var headerLength: Int {
         switch self {
         case .version1: 20
@@ -13,16 +13,16 @@ enum MediaForm: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Bytes that sealing puts before that header, and after the content.
+    /// Bytes that sealing adds before the media header and after the content.
     var prefixLength: Int { self == .version2 ? SealedHeader.length : 0 }
     var suffixLength: Int { self == .version2 ? SealedHeader.tagLength : 0 }
 
-    /// What a datagram holds besides its content, in bytes.
+    /// Bytes of a datagram besides its content.
     var overhead: Int { prefixLength + headerLength + suffixLength }
 
-    /// Content of a full datagram of our own making, in bytes: 1180 or 1144.
+    /// Content bytes of a full datagram of 1200: 1180 or 1144.
     var payloadLength: Int { MediaLimits.datagramLength - overhead }
 
-    /// Parts of the largest frame that is cut into full datagrams.
+    /// Parts of the largest frame.
     var partLimit: Int { (MediaLimits.frameLength + payloadLength - 1) / payloadLength }
 }

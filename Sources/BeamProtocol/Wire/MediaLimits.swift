@@ -1,14 +1,16 @@
 import BeamMedia
 
-/// What the media plane is held to, on both sides.
+/// Limits of the media plane, for both sides.
 enum MediaLimits {
-    /// The longest datagram that is sent, headers and tag included, in bytes.
+    /// The longest datagram that is sent, headers and tag included, in bytes. With UDP's and IPv6's headers it stays
+    /// below 1280 bytes, IPv6's least MTU, so it isn't fragmented.
     static let datagramLength = 1200
-    /// The longest datagram that is read: an Ethernet frame's payload, for hosts that cut larger parts.
+    /// The longest datagram that is read, in bytes: the payload of an Ethernet frame, because other hosts may cut
+    /// larger parts.
     static let receivedDatagramLength = 1500
-    /// The largest frame: parameter sets and AVCC bytes.
+    /// The largest frame, parameter sets and AVCC bytes together, in bytes.
     static let frameLength = 8 << 20
-    /// What a version 1 viewer says to be sent the stream: `BRHI!`.
+    /// `BRHI!`, by which a version 1 viewer asks for the stream.
     static let hello: [UInt8] = [0x42, 0x52, 0x48, 0x49, 0x21]
 
     static func isHello(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -16,8 +18,7 @@ enum MediaLimits {
     }
 }
 
-/// A frame's number on the wire. Numbers wrap around: a number is newer than those up to half the circle behind it
-/// (RFC 1982).
+/// A frame's number on the wire. Numbers wrap around: a number is newer than the 2³¹ − 1 before it (RFC 1982).
 struct SequenceNumber: Hashable, Sendable {
     var value: UInt32
 

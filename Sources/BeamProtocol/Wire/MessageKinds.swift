@@ -1,8 +1,8 @@
-// The table of version 2's messages: every number that says what follows stands here and nowhere else. The page “Version 2 on the
-// wire” has the same table for people; a test compares the two. Version 1 has no numbers: see `ControlMessage`.
+// The numbers of version 2's messages, datagrams and items, all in this file. The page “Version 2 on the wire” has the
+// same tables; a test compares the two. Version 1 has no numbers: see `ControlMessage`.
 
 extension SecureMessage {
-    /// A control message's first byte. Who sends which, and the fields, are in the page.
+    /// A control message's first byte. The page says who sends which, and the fields.
     enum Kind: UInt8, CaseIterable {
         case hello = 0x01
         case welcome = 0x02
@@ -36,11 +36,11 @@ extension SealedHeader {
     enum Kind: UInt8, Sendable, CaseIterable {
         /// A part of a frame.
         case media = 0xB1
-        /// A viewer asks for the stream to be sent where this comes from.
+        /// A viewer asks for the stream, at the address that this comes from.
         case hello = 0xB2
-        /// What a viewer lacks, and how the stream arrives.
+        /// Requests, and how frames have arrived.
         case feedback = 0xB3
-        /// How far the stream has come, and what the host makes of the path.
+        /// The newest frame sent, the bandwidth estimate, challenges.
         case state = 0xB4
         /// Parity (FEC) of a frame.
         case parity = 0xB5

@@ -3,7 +3,7 @@ import BeamMedia
 /// The block of parameter sets in a keyframe's part 0: u8 number of SPS, u8 number of PPS, then for each, SPS first,
 /// u16 length and the bytes, without start code or length prefix of their own.
 enum ParameterSetBlock {
-    /// Nil if there are too many of them, none, or one too long to be written.
+    /// Nil if a kind is missing, has more than 255 sets, or has one that is empty or longer than 65535 bytes.
     static func encode(_ sets: ParameterSets) -> [UInt8]? {
         guard let spsCount = UInt8(exactly: sets.sps.count), let ppsCount = UInt8(exactly: sets.pps.count),
             spsCount > 0, ppsCount > 0
@@ -19,12 +19,12 @@ enum ParameterSetBlock {
         return block
     }
 
-    /// Nil unless the block holds at least one SPS and one PPS, none is empty, and nothing is left over.
+    /// Nil unless the block has at least one SPS and one PPS, none is empty, and no bytes are left over.
     static func decode(_ block: UnsafeRawBufferPointer) -> ParameterSets? {
         decode(startOf: block).flatMap { $0.length == block.count ? $0.sets : nil }
     }
 
-    /// The block at the start of `bytes`, and its length in bytes. Nil unless it holds at least one SPS and one PPS, and
+    /// The block at the start of `bytes`, and its length in bytes. Nil unless it has at least one SPS and one PPS, and
     /// none is empty.
     static func decode(startOf bytes: UnsafeRawBufferPointer) -> (sets: ParameterSets, length: Int)? {
         var reader = BigEndianReader(bytes)
@@ -45,7 +45,7 @@ enum ParameterSetBlock {
 
 /// An access unit's AVCC form: 4-byte big-endian length before each NAL unit (ISO/IEC 14496-15, 5.3.4.2).
 enum AVCC {
-    /// At least one NAL unit, none empty, and their lengths add up to all of `bytes`.
+    /// Whether there is at least one NAL unit, none is empty, and together they make up all of `bytes`.
     static func isWellFormed(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var reader = BigEndianReader(bytes)
         repeat {

@@ -1,26 +1,25 @@
 import BeamMedia
 
-/// A parity datagram's header, big-endian, 28 bytes, sealed. It has the shape of a part's in version 2, with the parity's
-/// index where the part's number stands, and the length of the last part where that of the parameter sets does: u32 seq,
-/// u16 parity index, u16 parts, u8 flags, u8 layer, u16 width, u16 height, u16 content bytes in the last part, u64 capture
-/// time in µs, u16 time waited and u16 time encoded in units of 10 µs.
+/// A parity datagram's header, big-endian, 28 bytes, sealed. It has the layout of version 2's media header, with the
+/// parity index in place of the part number, and the length of the frame's last part in place of the parameter-set
+/// block's: u32 seq, u16 parity index, u16 parts, u8 flags, u8 layer, u16 width, u16 height, u16 content bytes in the
+/// last part, u64 capture time in µs, u16 time waited and u16 time encoded in units of 10 µs.
 struct ParityHeader: Hashable, Sendable {
     var sequence: SequenceNumber
     /// See `ParityLayout`.
     var index: UInt16
-    /// As in the frame's parts.
+    /// The same as in the frame's parts.
     var frame: MediaHeader.Frame
-    /// Content of the frame's last part, parameter sets included if it is the first one too; in bytes.
+    /// Content of the frame's last part in bytes, parameter sets included if it is also the first.
     var lastLength: UInt16
 
-    /// Writes the header at the start of `bytes`, which has room for it.
+    /// Writes the header at the start of `bytes`.
     func write(to bytes: UnsafeMutableRawBufferPointer) {
         MediaHeader(sequence: sequence, part: index, frame: frame, configLength: lastLength)
             .write(to: bytes, as: .version2)
     }
 }
 
-/// What is wrong with a parity datagram.
 enum ParityDatagramError: Error, Hashable, CustomStringConvertible {
     case length(Int)
     case partCount(UInt16)
@@ -45,18 +44,18 @@ enum ParityDatagramError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// A parity datagram that has been looked at: its header, and where its shard is.
+/// A parsed parity datagram: its header, and a view of its shard.
 struct ParityDatagram {
     let header: ParityHeader
-    /// `ParityCode.shardLength` bytes.
+    /// The shard, `ParityCode.shardLength` bytes.
     let shard: UnsafeRawBufferPointer
-    /// How long the datagram was on the wire, in bytes.
+    /// The datagram's length on the wire in bytes.
     let wireLength: Int
 
-    /// The most streams of a host.
+    /// The most simulcast layers of a host.
     private static let layerCount = 2
 
-    /// A view of what a datagram's seal held, valid as long as that is. Nothing is copied.
+    /// A view of a datagram's plaintext, valid as long as `plaintext`. Nothing is copied.
     init(_ plaintext: UnsafeRawBufferPointer) throws(ParityDatagramError) {
         let form = MediaForm.version2
         guard plaintext.count == form.headerLength + ParityCode.shardLength else { throw .length(plaintext.count) }
@@ -70,7 +69,7 @@ struct ParityDatagram {
             }
         }
         var frame = fields.frame
-        // No parity is sent twice, so this bit means nothing here: like the other unknown ones it is let through.
+        // Parity is never retransmitted, so this bit is unknown here, and unknown bits are accepted.
         if fields.isSentAgain { frame.flags.insert(.sentAgain) }
         header = ParityHeader(
             sequence: fields.sequence, index: fields.part, frame: frame, lastLength: fields.configLength)

@@ -1,23 +1,22 @@
 import BeamMedia
 
-/// A sealed datagram's outer header: 12 bytes, big-endian, in the clear. It is the AEAD's associated data, so that
-/// none of its bits can be changed.
+/// A sealed datagram's outer header: 12 bytes, big-endian, unencrypted, authenticated as the AEAD's associated data.
 ///
-/// u8 kind, u8 0, u16 number of the key, u64 counter. The ciphertext follows, then 16 bytes of tag.
+/// u8 kind, u8 0, u16 key number, u64 counter. The ciphertext follows, then 16 bytes of tag.
 struct SealedHeader: Hashable, Sendable {
     /// In bytes.
     static let length = 12
-    /// Of AES-GCM's authentication tag at the datagram's end, in bytes.
+    /// The length of AES-GCM's tag at the datagram's end, in bytes.
     static let tagLength = 16
-    /// What sealing adds to a plaintext, in bytes.
+    /// Bytes that sealing adds to a plaintext.
     static let overhead = length + tagLength
 
     var kind: Kind
     var keyNumber: UInt16
-    /// Of the datagrams sealed with that key before this one: no two have the same.
+    /// The number of datagrams sealed with this key before this one, so it is never used twice.
     var counter: UInt64
 
-    /// Writes the header at the start of `bytes`, which has room for it.
+    /// Writes the header at the start of `bytes`.
     func write(to bytes: UnsafeMutableRawBufferPointer) {
         var writer = BigEndianWriter(bytes)
         writer.write(kind.rawValue)
@@ -33,11 +32,11 @@ enum SealedDatagramError: Error, Hashable, CustomStringConvertible {
     case kind(UInt8)
     case reserved(UInt8)
     case unknownKey(UInt16)
-    /// It came before.
+    /// It arrived before.
     case replayed(UInt64)
-    /// So many were sealed after it that nobody remembers whether it came before.
+    /// It is behind the replay window, so whether it arrived before is unknown.
     case tooOld(UInt64)
-    /// It was made, or changed, by somebody without the key.
+    /// Its tag is wrong: it was made or changed without the key.
     case forged
 
     var description: String {
@@ -53,13 +52,13 @@ enum SealedDatagramError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// A sealed datagram whose outer header makes sense. Nothing in it is to be believed until it has been opened.
+/// A sealed datagram with a valid outer header. It isn't authentic until it has been opened.
 struct SealedDatagram {
     let header: SealedHeader
-    /// All of it, the header included.
+    /// The whole datagram, header included.
     let bytes: UnsafeRawBufferPointer
 
-    /// What is only authenticated, what is encrypted too, and the proof of both.
+    /// The associated data, the ciphertext and the tag.
     var parts: (header: UnsafeRawBufferPointer, content: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer) {
         let end = bytes.count - SealedHeader.tagLength
         return (
@@ -69,7 +68,7 @@ struct SealedDatagram {
         )
     }
 
-    /// A view of `bytes`, valid as long as they are. Nothing is copied, and nothing deciphered.
+    /// A view of `bytes`, valid as long as they are. Nothing is copied or decrypted.
     init(_ bytes: UnsafeRawBufferPointer, from sender: SealedHeader.Sender) throws(SealedDatagramError) {
         guard bytes.count >= SealedHeader.overhead, bytes.count <= MediaLimits.receivedDatagramLength else {
             throw .length(bytes.count)

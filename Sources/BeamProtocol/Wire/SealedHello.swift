@@ -1,14 +1,14 @@
 import BeamMedia
 
-/// What a viewer seals to be sent the stream: its clock, u64 in µs, then, if the host has challenged it, the challenge's token, u64.
-/// Bytes after that are for later versions.
+/// A viewer's hello, by which it asks for the stream: its clock, u64 in µs, then, if the host has challenged it, the
+/// challenge's token, u64. Bytes after that are for later versions.
 struct SealedHello: Hashable, Sendable {
     static let length = 8
     private static let tokenEnd = 16
 
-    /// The viewer's monotonic clock when it said hello.
+    /// The viewer's monotonic clock when the hello was made.
     var time: MediaTime
-    /// Proves that the viewer gets what is sent to the address that the hello comes from.
+    /// Proves that the viewer receives at the address that the hello comes from.
     var token: UInt64?
 
     init(time: MediaTime, token: UInt64? = nil) {
@@ -16,7 +16,7 @@ struct SealedHello: Hashable, Sendable {
         self.token = token
     }
 
-    /// Nil if there are too few bytes, or the clock is none.
+    /// Nil if bytes are missing, or the clock is out of range.
     init?(_ plaintext: UnsafeRawBufferPointer) {
         var reader = BigEndianReader(plaintext)
         guard let microseconds: UInt64 = reader.integer(), let time = MediaTime(microseconds: microseconds) else {

@@ -1,15 +1,15 @@
 import BeamMedia
 
-/// The content of small sealed datagrams: items one after the other, each u8 kind, u8 length, then so many bytes, integers in
-/// network order.
+/// The content of state and feedback datagrams: a sequence of items, each u8 kind, u8 length, then that many bytes,
+/// integers in network order.
 ///
-/// A kind that isn't known belongs to a later version, and is skipped, as are bytes behind an item's known fields; an item that
-/// is cut short ends the reading.
+/// Unknown kinds are skipped, as are bytes behind an item's known fields, so that later versions can add both. An item
+/// that is cut short ends the reading.
 enum SealedItems {
-    /// Of an item's value, in bytes.
-    static let longest = 255
+    /// The longest value of an item in bytes.
+    static let longestValue = 255
 
-    /// Calls `body` for each whole item of a known kind.
+    /// Calls `body` for each complete item of a known kind.
     static func read<Kind: RawRepresentable<UInt8>>(
         _ bytes: UnsafeRawBufferPointer, _ body: (_ kind: Kind, _ fields: inout BigEndianReader) -> Void
     ) {
@@ -21,7 +21,7 @@ enum SealedItems {
         }
     }
 
-    /// Appends an item whose value `write` appends: `longest` bytes at most.
+    /// Appends an item. `write` appends its value, at most `longestValue` bytes.
     static func append(
         _ kind: some RawRepresentable<UInt8>, to bytes: inout [UInt8], _ write: (inout [UInt8]) -> Void
     ) {

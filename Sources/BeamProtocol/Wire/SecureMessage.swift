@@ -1,44 +1,44 @@
 import BeamMedia
 
-/// A message of version 2's control plane, inside TLS: one byte that says which, then its fields.
+/// A message of version 2's control plane, inside TLS: one byte for its kind, then its fields.
 ///
-/// The length in front is the channel's business. Bytes behind the known fields belong to a later version, and are ignored.
+/// `MessageFraming` adds the length. Bytes behind the known fields belong to a later version and are ignored.
 enum SecureMessage: Hashable, Sendable {
-    /// What both sides tell of themselves first.
+    /// The viewer's first message.
     struct Hello: Hashable, Sendable {
         static let version: UInt16 = 2
 
-        /// What a viewer can do beyond what every one can.
+        /// Optional abilities of a viewer.
         struct Features: OptionSet, Hashable, Sendable {
             var rawValue: UInt32
-            /// It decodes 4:4:4 pictures (H.264's High 4:4:4 Predictive profile).
+            /// It decodes 4:4:4 (H.264's High 4:4:4 Predictive profile).
             static let fullChroma = Features(rawValue: 1 << 0)
         }
 
         var version = Self.version
         var features: Features = []
-        /// Tells one run of a viewer from another on the same device.
+        /// Identifies one run of a viewer among others on the same device.
         var instance: UInt64
         var name: String
     }
 
     struct Welcome: Hashable, Sendable {
-        /// How a viewer that the host doesn't know may come in.
+        /// The ways in which an unknown viewer may be admitted.
         struct Methods: OptionSet, Hashable, Sendable {
             var rawValue: UInt8
             /// It types the code that the host shows.
             static let code = Methods(rawValue: 1 << 0)
-            /// Both show the same digits, and the person at the host is asked.
+            /// Both sides show digits, and the host's person compares them.
             static let compare = Methods(rawValue: 1 << 1)
-            /// Everybody is let in.
+            /// Everybody is admitted.
             static let open = Methods(rawValue: 1 << 2)
         }
 
         var version = Hello.version
-        /// The host remembers this viewer.
+        /// The host knows this viewer.
         var isTrusted: Bool
         var methods: Methods
-        /// 32 bytes, fresh for each connection; part of what a pairing binds.
+        /// 32 bytes, random for each connection; bound by a pairing.
         var nonce: [UInt8]
         var name: String
     }
@@ -48,22 +48,22 @@ enum SecureMessage: Hashable, Sendable {
         var id: [UInt8]
         var mediaPort: UInt16
         var isBroadcasting: Bool
-        /// For what the viewer sends to the media port.
+        /// Seals the viewer's datagrams.
         var viewerKey: SealingKey
         var mediaKey: SealingKey
     }
 
-    /// Why a host says no.
+    /// Why a host refuses.
     enum Refusal: UInt16, Sendable {
         case other = 0
         case declined = 1
-        /// The host takes nobody that it doesn't know, or not in this way.
+        /// The host admits no unknown viewer, or not in this way.
         case notTrusted = 2
         case wrongCode = 3
-        /// Later, perhaps.
+        /// The host is busy: retry later.
         case busy = 4
         case unanswered = 5
-        /// It was trusted, until somebody said `devices forget`.
+        /// The viewer was forgotten by `devices forget`.
         case forgotten = 6
     }
 
@@ -75,11 +75,11 @@ enum SecureMessage: Hashable, Sendable {
     case codeShare([UInt8])
     /// CPace's Ta and Tb: 64 bytes.
     case codeConfirm([UInt8])
-    /// Too many wrong codes have come to the host: not before so many milliseconds.
+    /// Too many wrong codes: don't retry for this many milliseconds.
     case codeWait(UInt32)
-    /// 32 bytes: a viewer asks for digits to be compared.
+    /// 32 bytes: the viewer asks to compare digits.
     case compareCommit([UInt8])
-    /// 32 bytes, and how many digits are compared: the person at the host has agreed.
+    /// 32 bytes, and the number of digits; sent when the host's person has agreed.
     case compareNonce([UInt8], digits: UInt8)
     /// 32 bytes.
     case compareReveal([UInt8])
@@ -93,11 +93,10 @@ enum SecureMessage: Hashable, Sendable {
     case pong(UInt64, clock: UInt64)
     case refused(Refusal, String)
     case bye(String)
-    /// A kind of a later version: to be skipped.
+    /// A kind of a later version: skipped.
     case unknown(UInt8)
 }
 
-/// What is wrong with a message.
 enum SecureMessageError: Error, Hashable, CustomStringConvertible {
     case empty
     case truncated(kind: UInt8)
@@ -113,13 +112,14 @@ enum SecureMessageError: Error, Hashable, CustomStringConvertible {
 }
 
 extension SecureMessage {
-    /// Of names and reasons, in bytes of UTF-8.
+    /// The longest name or reason in bytes of UTF-8.
     static let longestText = 255
+    /// The lengths of fields in bytes.
     private static let shareLength = 32
     private static let confirmationLength = 64
     private static let sessionLength = 16
 
-    /// The message's bytes, without the length in front.
+    /// The message's bytes, without the length prefix.
     var bytes: [UInt8] {
         var writer = FieldWriter()
         switch self {
@@ -264,7 +264,7 @@ private struct FieldWriter {
 
     mutating func integer(_ value: some FixedWidthInteger) { bytes.append(bigEndian: value) }
 
-    /// A text that is too long loses its end.
+    /// A text that is too long is cut.
     mutating func text(_ value: String) {
         let text = value.withoutControls.prefix(utf8: SecureMessage.longestText)
         integer(UInt16(text.utf8.count))
@@ -278,7 +278,7 @@ private struct FieldWriter {
     }
 }
 
-/// Takes a message's fields off the front.
+/// Reads a message's fields.
 private struct FieldReader {
     private var bytes: BigEndianReader
     private let kind: UInt8
@@ -312,7 +312,7 @@ private struct FieldReader {
         return port
     }
 
-    /// UTF-8 without control characters: it is shown to people.
+    /// UTF-8 without control characters, because it is shown to people.
     mutating func text() throws(SecureMessageError) -> String {
         let length: UInt16 = try integer()
         guard length <= SecureMessage.longestText else { throw .value(kind: kind, field: "text") }
@@ -334,7 +334,7 @@ private struct FieldReader {
 }
 
 extension String {
-    /// As many whole characters as fit into so many bytes of UTF-8.
+    /// The longest prefix of whole characters that has at most `limit` bytes of UTF-8.
     func prefix(utf8 limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var text = self
@@ -342,7 +342,7 @@ extension String {
         return text
     }
 
-    /// Without control characters: fit for a message's text.
+    /// Without control characters, as a message's text has to be.
     var withoutControls: String {
         var scalars = String.UnicodeScalarView()
         for scalar in unicodeScalars where scalar.properties.generalCategory != .control { scalars.append(scalar) }

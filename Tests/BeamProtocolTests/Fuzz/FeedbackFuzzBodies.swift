@@ -137,7 +137,7 @@ extension FuzzBodies {
                     lastAge: UInt32.random(in: 0...age, using: &random)))
         }
         if random.chance(0.3) {
-            report.again = Feedback.Again(frame: number(), part: UInt16.random(in: 0...30, using: &random))
+            report.recovery = Feedback.Recovery(frame: number(), part: UInt16.random(in: 0...30, using: &random))
         }
         feedback.report = report
         return feedback

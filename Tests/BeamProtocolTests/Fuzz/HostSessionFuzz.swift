@@ -160,7 +160,8 @@ private struct HostStory {
                     highest: input.integer(near: 3), firstAge: ages.max() ?? 0, lastAge: ages.min() ?? 0))
         }
         if input.chance(60) {
-            report.again = Feedback.Again(frame: SequenceNumber(input.integer(near: newest)), part: input.integer())
+            report.recovery = Feedback.Recovery(
+                frame: SequenceNumber(input.integer(near: newest)), part: input.integer())
         }
         feedback.report = report
         return feedback

@@ -108,7 +108,7 @@ private struct ViewerStory {
         let flags = MediaHeader.Flags(rawValue: isStart ? 3 : input.chance(20) ? UInt16(input.byte()) : 0)
         clock = input.integer(near: input.chance(100) ? now.microseconds : clock)
         return MediaHeader.Frame(
-            partCount: input.integer(near: 3), flags: flags.subtracting(.sentAgain), layers: layerFlags,
+            partCount: input.integer(near: 3), flags: flags.subtracting(.sentAgain), temporalFlags: temporalFlags,
             width: input.integer(near: 1366), height: input.integer(near: 768),
             captureTime: MediaTime(nanoseconds: Int64(truncatingIfNeeded: clock)),
             stages: MediaHeader.Stages(waited: input.integer(), encode: input.integer()),
@@ -117,7 +117,7 @@ private struct ViewerStory {
 
     /// Told by the number, so that no input means anything else than before: of each 32 frames, 8 have disposable ones among them as
     /// an encoder makes them, and 8 claim whatever they like.
-    private var layerFlags: MediaHeader.Flags {
+    private var temporalFlags: MediaHeader.Flags {
         switch sequence / 8 % 4 {
         case 1: sequence % 2 == 1 ? .disposable : .afterDisposable
         case 2:
@@ -159,9 +159,9 @@ private struct ViewerStory {
         var frame = TestFrame.make(
             sequence, reference: isKeyframe ? nil : sequence &- 1, bytes: 13 + input.choice(1 << 14), time: now)
         frame.captureTime = MediaTime(nanoseconds: input.integer(near: now.nanoseconds))
-        frame.unit.isDisposable = layerFlags.contains(.disposable)
+        frame.unit.isDisposable = temporalFlags.contains(.disposable)
         let datagrams = try? sealedDatagrams(
-            frame, sequence, sealer, isAfterDisposable: layerFlags.contains(.afterDisposable))
+            frame, sequence, sealer, isAfterDisposable: temporalFlags.contains(.afterDisposable))
         guard let datagrams else { return }
         waiting = input.chance(40) ? datagrams.reversed() : datagrams
         if input.chance(200) { for datagram in waiting.dropFirst(input.choice(3)) { take(datagram) } }

@@ -14,7 +14,7 @@ struct FrameRepairTests {
         #expect(insertions.last == .completed, comment)
         #expect(insertions.dropLast().allSatisfy { $0 == .inserted }, comment)
         let made = try #require(assembly)
-        #expect(made.repaired == repaired && made.missing == 0, comment)
+        #expect(made.reconstructed == repaired && made.missing == 0, comment)
         #expect(made.reservation == FrameAssembly.reservation(for: frame.header), comment)
         let received = try #require(made.complete)
         let unit = received.unit
@@ -112,7 +112,7 @@ struct FrameRepairTests {
         #expect(assembly?.missing == 3 && assembly?.received == 2 && assembly?.isEmpty == false)
         // Part 4 leaves two to repair; then they aren't needed any more, nor is more parity.
         #expect(try frame.assemble([.part(frame.parts[4])], in: &assembly) == [.completed])
-        #expect(assembly?.repaired == 2 && assembly?.reservation == bare)
+        #expect(assembly?.reconstructed == 2 && assembly?.reservation == bare)
         #expect(
             try frame.assemble([.part(frame.parts[3]), .parity(parity[1])], in: &assembly) == [.duplicate, .duplicate])
     }
@@ -127,7 +127,7 @@ struct FrameRepairTests {
         pieces += [.part(frame.parts[0]), .part(frame.parts[1]), .parity(parity[3])]
         var assembly: FrameAssembly?
         let insertions = try frame.assemble(pieces, in: &assembly)
-        #expect(insertions.last == .completed && assembly?.repaired == 2)
+        #expect(insertions.last == .completed && assembly?.reconstructed == 2)
         #expect(assembly?.unit.map { Array($0.avcc) } == Array(frame.unit.avcc))
     }
 
@@ -182,7 +182,7 @@ struct FrameRepairTests {
                 pieces.insert(.parity(parity[0]), at: place)
                 pieces.insert(.parity(parity[1]), at: place)
                 #expect(try frame.assemble(pieces, in: &assembly).last == .completed)
-                #expect(assembly?.repaired == 0)
+                #expect(assembly?.reconstructed == 0)
                 #expect(assembly?.unit.map { Array($0.avcc) } == content)
             }
         }

@@ -39,7 +39,9 @@ extension FuzzBodies {
                 let present = assembly
             else { continue }
             let parts = Int(present.header.partCount)
-            guard present.received + present.repaired + present.missing == parts else { return "parts don't add up" }
+            guard present.received + present.reconstructed + present.missing == parts else {
+                return "parts don't add up"
+            }
             guard present.reservation <= FrameAssembly.reservation(for: present.header) + parts * 4096 + 65_536 else {
                 return "too much is held"
             }

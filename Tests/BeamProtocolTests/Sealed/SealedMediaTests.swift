@@ -179,7 +179,7 @@ struct SealedMediaTests {
         var keyframe = Self.keyframe
         keyframe.unit.isDisposable = true
         let header = try FrameCutter(keyframe, as: .version2).header
-        #expect(header.flags == [.keyframe, .parameterSets] && header.layers.isEmpty)
+        #expect(header.flags == [.keyframe, .parameterSets] && header.temporalFlags.isEmpty)
         var bytes = SealedDatagramTests.mediaPlaintext
         bytes[8] |= 0x18
         let frame = try bytes.withUnsafeBytes { try MediaDatagram(version2: $0).header.frame }

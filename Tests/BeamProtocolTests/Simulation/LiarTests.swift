@@ -71,7 +71,7 @@ struct LiarTests {
                     time: MediaTime(nanoseconds: Int64.random(in: 0 ... .max, using: &random)),
                     expected: UInt32(truncatingIfNeeded: random.next()),
                     missed: UInt32(truncatingIfNeeded: random.next()), arrivals: random.chance(0.5) ? arrivals : near,
-                    again: Feedback.Again(frame: back(random.chance(0.5) ? 1 : 1 << 20), part: .max)))
+                    recovery: Feedback.Recovery(frame: back(random.chance(0.5) ? 1 : 1 << 20), part: .max)))
         case .flattery: return Feedback(layer: layer, report: report(11, 0..<20, time: simulation.now))
         case .poverty: return Feedback(layer: layer, report: report(1, 0..<1, time: simulation.now, lost: 1))
         case .greed: return Feedback(layer: layer, missing: everything, report: report(11, 0..<3, time: simulation.now))

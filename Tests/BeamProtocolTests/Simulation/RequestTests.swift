@@ -62,7 +62,7 @@ struct RequestTests {
         #expect(viewer.frames.filter(\.isKeyframe).count == 1)
         #expect(viewer.frames.count > 900)
         #expect(viewer.session.statistics.lost == 0)
-        #expect(viewer.session.statistics.resent >= UInt64(10))
+        #expect(viewer.session.statistics.recovered >= UInt64(10))
     }
 
     /// Nothing comes after it that would show that it is missing.

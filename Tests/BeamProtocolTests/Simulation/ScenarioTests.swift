@@ -93,7 +93,7 @@ struct ScenarioTests {
             captured += Int((simulation.now - first).inSeconds * 30)
             requests += viewer.session.statistics.keyframesRequested
             keyframes += host.keyframes
-            #expect(viewer.session.statistics.repaired > 20 && host.retransmissions > 20)
+            #expect(viewer.session.statistics.reconstructed > 20 && host.retransmissions > 20)
             #expect(host.parity * 2 <= host.datagrams, "half of what is sent at most")
             // Losses by chance are no reason to make less than the 4.8 Mbit/s that there are.
             #expect(host.pathRate ?? .max > 6_000_000)

@@ -105,7 +105,7 @@ struct ComparisonSearchTests {
 
     @Test func honestPeopleCompareNineDigitsAfterSomebodyElsesTries() throws {
         var searcher = Searcher()
-        for _ in 0..<ComparisonGuard.short {
+        for _ in 0..<ComparisonGuard.sixDigitFailures {
             let attempt = searcher.commit()
             let (id, _) = try #require(attempt)
             searcher.host.handle(.decision(ConnectionID(id), accept: true))

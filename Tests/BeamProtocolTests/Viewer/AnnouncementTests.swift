@@ -7,15 +7,15 @@ import Testing
 struct AnnouncementTests {
     @Test func theFirstIsPassedOnAtOnceAndThenTheNewest() {
         var sharing = Announcement<Bool>()
-        #expect(sharing.came(true, now: .zero) == true)
-        #expect(sharing.came(true, now: .zero) == nil && sharing.deadline != nil)
-        #expect(sharing.came(false, now: .at(0.1)) == nil)
+        #expect(sharing.received(true, now: .zero) == true)
+        #expect(sharing.received(true, now: .zero) == nil && sharing.deadline != nil)
+        #expect(sharing.received(false, now: .at(0.1)) == nil)
         #expect(sharing.deadlineReached(now: .at(0.4)) == nil)
         #expect(sharing.deadlineReached(now: .at(0.5)) == false)
         #expect(sharing.deadline == nil)
-        #expect(sharing.came(true, now: .at(2)) == true)
+        #expect(sharing.received(true, now: .at(2)) == true)
         // Back and forth is no news.
-        #expect(sharing.came(false, now: .at(2.1)) == nil && sharing.came(true, now: .at(2.2)) == nil)
+        #expect(sharing.received(false, now: .at(2.1)) == nil && sharing.received(true, now: .at(2.2)) == nil)
         #expect(sharing.deadlineReached(now: .at(3)) == nil && sharing.deadline == nil)
     }
 

@@ -233,7 +233,7 @@ struct ArrivingTests {
                     secondsComponent: 0,
                     attosecondsComponent: Int64.random(
                         in: 1_000_000_000_000_000...90_000_000_000_000_000, using: &random))
-                requests.spaced(by: trip / 7)
+                requests.partsArrived(apart: trip / 7)
                 _ = requests.missing(number(9), below: 3, now: .at(0.5))
                 _ = requests.ask(number(9), now: .at(0.5))
                 requests.answered(number(9), now: .at(0.5) + trip)
@@ -256,15 +256,15 @@ struct ArrivingTests {
         let quiet = requests.timing.tolerance
         #expect(quiet <= .milliseconds(3))
         _ = requests.missing(number(1), below: 4, now: .at(1))
-        let isLate = requests.cameLate(number(1), part: 2, now: .at(1.02))
+        let isLate = requests.arrivedLate(number(1), part: 2, now: .at(1.02))
         #expect(!isLate, "it hadn't been asked for")
         #expect(requests.timing.tolerance > .milliseconds(20) && requests.timing.tolerance < .milliseconds(40))
         #expect(requests.timing.silence >= requests.timing.tolerance)
-        #expect(requests.cameLate(number(1), part: 4, now: .at(1.02)) == false, "that one wasn't missing")
+        #expect(requests.arrivedLate(number(1), part: 4, now: .at(1.02)) == false, "that one wasn't missing")
         _ = requests.ask(number(1), now: .at(1.03))
-        #expect(requests.cameLate(number(1), part: 3, now: .at(1.04)) == false, "it hadn't been counted as missed")
+        #expect(requests.arrivedLate(number(1), part: 3, now: .at(1.04)) == false, "it hadn't been counted as missed")
         requests.counted(number(1), below: 4)
-        #expect(requests.cameLate(number(1), part: 3, now: .at(1.04)) == true)
+        #expect(requests.arrivedLate(number(1), part: 3, now: .at(1.04)) == true)
         // A network that has stopped to reorder is believed in again.
         for second in 2...60 {
             _ = requests.missing(number(2), below: 1, now: .at(Double(second)))
@@ -276,39 +276,39 @@ struct ArrivingTests {
     @Test func answersTellTheRoundTrip() {
         var timing = RequestTiming()
         timing.expect(roundTrip: .milliseconds(2))
-        let first = timing.repetition
+        let first = timing.repeatInterval
         #expect(first < .milliseconds(15))
         for _ in 0..<40 { timing.answered(after: .milliseconds(80)) }
-        #expect(timing.repetition > .milliseconds(80) && timing.repetition < .milliseconds(130))
-        #expect(timing.patience >= timing.repetition)
+        #expect(timing.repeatInterval > .milliseconds(80) && timing.repeatInterval < .milliseconds(130))
+        #expect(timing.timeout >= timing.repeatInterval)
         timing.expect(roundTrip: .milliseconds(2))
-        #expect(timing.repetition > .milliseconds(80), "what was measured counts")
+        #expect(timing.repeatInterval > .milliseconds(80), "what was measured counts")
         timing.answered(after: .seconds(100))
         timing.answered(after: .zero)
-        #expect(timing.repetition < .milliseconds(130))
+        #expect(timing.repeatInterval < .milliseconds(130))
         // Parity is on its way: it may mend what is missing.
         let without = timing.wait(now: .at(5))
-        timing.parityCame(now: .at(5))
+        timing.parityArrived(now: .at(5))
         #expect(timing.wait(now: .at(5.1)) > without)
         #expect(timing.wait(now: .at(9)) == without)
     }
 
-    // MARK: KeyframeWish
+    // MARK: KeyframeRequest
 
     @Test func oneWishIsCountedOnceHoweverOftenItIsSaid() {
-        var wish = KeyframeWish()
-        #expect(wish.deadline == nil)
-        #expect(wish.take(now: .at(1)) == false)
-        wish.update(isWanted: true, now: .at(1))
-        let said = [1, 1.05, 1.1, 1.15, 1.2].map { wish.take(now: .at($0)) }
+        var request = KeyframeRequest()
+        #expect(request.deadline == nil)
+        #expect(request.take(now: .at(1)) == false)
+        request.update(isWanted: true, now: .at(1))
+        let said = [1, 1.05, 1.1, 1.15, 1.2].map { request.take(now: .at($0)) }
         #expect(said == [true, false, true, false, true])
-        #expect(wish.count == 1)
-        wish.update(isWanted: false, now: .at(1.2))
-        #expect(wish.deadline == nil)
-        #expect(wish.take(now: .at(2)) == false)
-        wish.update(isWanted: true, now: .at(2))
-        #expect(wish.count == 1, "not before it is said")
-        #expect(wish.take(now: .at(2)) == true)
-        #expect(wish.count == 2)
+        #expect(request.count == 1)
+        request.update(isWanted: false, now: .at(1.2))
+        #expect(request.deadline == nil)
+        #expect(request.take(now: .at(2)) == false)
+        request.update(isWanted: true, now: .at(2))
+        #expect(request.count == 1, "not before it is said")
+        #expect(request.take(now: .at(2)) == true)
+        #expect(request.count == 2)
     }
 }

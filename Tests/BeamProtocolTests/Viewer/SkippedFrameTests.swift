@@ -89,7 +89,7 @@ struct SkippedFrameTests {
             note()
         }
 
-        private mutating func note() { reassembler.moveSigns(to: &arrivals) }
+        private mutating func note() { reassembler.moveArrivalEvents(to: &arrivals) }
     }
 
     /// Frame 0 is a keyframe, the odd ones are disposable, and each refers to the last one that isn't.

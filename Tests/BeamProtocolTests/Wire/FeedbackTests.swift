@@ -37,7 +37,8 @@ struct FeedbackTests {
         (
             Feedback(
                 report: Feedback.Report(
-                    time: .zero, expected: 0, missed: 0, again: Feedback.Again(frame: SequenceNumber(8), part: 3))),
+                    time: .zero, expected: 0, missed: 0, recovery: Feedback.Recovery(frame: SequenceNumber(8), part: 3))
+            ),
             [3, 23, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 8, 0, 3]
         ),
     ]
@@ -132,7 +133,7 @@ struct FeedbackTests {
             missing: (0..<3).map { Feedback.Missing(frame: SequenceNumber($0), parts: ranges) },
             report: Feedback.Report(
                 time: .at(1e6), expected: .max, missed: .max, arrivals: arrivals,
-                again: Feedback.Again(frame: SequenceNumber(.max), part: Feedback.Again.parity)))
+                recovery: Feedback.Recovery(frame: SequenceNumber(.max), part: Feedback.Recovery.parity)))
         #expect(value.plaintext.count + SealedHeader.overhead <= MediaLimits.datagramLength)
         #expect(feedback(value.plaintext) == value)
         // More than that is neither said nor believed.

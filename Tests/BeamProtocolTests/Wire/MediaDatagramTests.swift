@@ -122,7 +122,7 @@ struct MediaDatagramTests {
         encoded.unit.isDisposable = true
         #expect(try datagrams(encoded, 3) == plain)
         let header = try FrameCutter(encoded, as: .version1, isAfterDisposable: true).header
-        #expect(header.flags.isEmpty && header.layers.isEmpty)
+        #expect(header.flags.isEmpty && header.temporalFlags.isEmpty)
     }
 
     @Test(

@@ -131,10 +131,11 @@ struct Delivery: Sendable {
         }
         count(report)
         if newest == nil, path.isSilent, let lastProbe { newest = (lastProbe, .zero) }
-        if let again = report.again {
+        if let recovery = report.recovery {
             let departure =
-                again.part == Feedback.Again.parity
-                ? log.frame(again.frame)?.paritySent : retransmissions.departure(of: Int(again.part), of: again.frame)
+                recovery.part == Feedback.Recovery.parity
+                ? log.frame(recovery.frame)?.paritySent
+                : retransmissions.departure(of: Int(recovery.part), of: recovery.frame)
             if let departure { path.heard(sentBefore: departure, now: now) }
         }
         guard let newest else { return }

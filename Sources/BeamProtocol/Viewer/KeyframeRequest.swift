@@ -1,20 +1,20 @@
 import BeamMedia
 
-/// When a viewer asks for a keyframe: at once when nothing else can mend its picture, and again until one has come.
-struct KeyframeWish: Sendable {
-    /// From one request to the next: the way there, an encoder's time and the way back, on any local network.
+/// Schedules a viewer's keyframe requests: the first as soon as only a keyframe can restore the picture, then one every
+/// `repetition` until a keyframe arrives.
+struct KeyframeRequest: Sendable {
+    /// About one request's way to the host, the encoder's time and the keyframe's way back, on any local network.
     static let repetition = Duration.milliseconds(100)
 
     private enum State: Sendable {
         case none
-        /// To be asked for the first time.
+        /// The first request waits to be sent.
         case new(due: MediaTime)
-        /// To be asked for once more.
         case asked(again: MediaTime)
     }
 
     private var state = State.none
-    /// Keyframes that were asked for so far, however often.
+    /// How many times a keyframe became necessary and was requested; repetitions don't count.
     private(set) var count: UInt64 = 0
 
     /// When to call `take`; nil while no keyframe is wanted.
@@ -25,7 +25,6 @@ struct KeyframeWish: Sendable {
         }
     }
 
-    /// Whether one is wanted may have changed.
     mutating func update(isWanted: Bool, now: MediaTime) {
         switch state {
         case .none where isWanted: state = .new(due: now)
@@ -34,7 +33,7 @@ struct KeyframeWish: Sendable {
         }
     }
 
-    /// True when it is time to ask.
+    /// Returns true, and schedules the repetition, when a request is due.
     mutating func take(now: MediaTime) -> Bool {
         guard let deadline, deadline <= now else { return false }
         if case .new = state { count += 1 }
