@@ -117,7 +117,7 @@ struct PairingTests {
         #expect(host.take(2).count == 3)
     }
 
-    @Test func thePersonIsNotFloodedWithQuestions() {
+    @Test func atMost8QuestionsAreOpen() {
         var host = HostBench(.ask)
         for id: UInt64 in 0..<12 { host.introduce(id, from: .v4(UInt32(id))) }
         #expect(host.takeEvents().count { if case .viewerAsks = $0 { true } else { false } } == 8)

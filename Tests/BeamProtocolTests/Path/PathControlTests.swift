@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Streams over simulated paths, in virtual time, each with several seeds.
+/// Streams over simulated paths in virtual time, each with several seeds.
 struct PathControlTests {
     private static let limit = 15_000_000
     private static let seeds: ClosedRange<UInt64> = 1...3
@@ -12,7 +12,7 @@ struct PathControlTests {
         PathLab(limit: Self.limit, weather: weather, seed: seed)
     }
 
-    @Test(arguments: Self.seeds) func aCleanNetworkCostsNothing(_ seed: UInt64) {
+    @Test(arguments: Self.seeds) func aCleanNetworkDoesNotReduceTheRate(_ seed: UInt64) {
         var lab = lab(seed)
         lab.keyframeBytes = 200_000
         lab.run(for: 1)
@@ -47,7 +47,7 @@ struct PathControlTests {
         }
     }
 
-    @Test(arguments: Self.seeds) func aShortQueueIsNoticed(_ seed: UInt64) {
+    @Test(arguments: Self.seeds) func aBottleneckWithAShortQueueIsFound(_ seed: UInt64) {
         var lab = lab(seed, PathWeather(rate: 5e6, queueBytes: 6250, delay: 0.005))
         lab.run(for: 12)
         let later = lab.during(2..<12)
@@ -56,7 +56,7 @@ struct PathControlTests {
         #expect(later.greatestRate < 6.5e6)
     }
 
-    @Test(arguments: Self.seeds) func aPolicerIsNoticed(_ seed: UInt64) {
+    @Test(arguments: Self.seeds) func aPolicersRateIsFound(_ seed: UInt64) {
         var lab = lab(seed, PathWeather(delay: 0.01, policed: 5e6))
         lab.run(for: 12)
         let later = lab.during(2..<12)
@@ -65,7 +65,7 @@ struct PathControlTests {
         #expect(later.medianRate < 5.5e6)
     }
 
-    @Test(arguments: Self.seeds) func jitterIsNotAQueue(_ seed: UInt64) {
+    @Test(arguments: Self.seeds) func jitterIsNotCongestion(_ seed: UInt64) {
         var lab = lab(seed, PathWeather(delay: 0.005, jitter: 0.03))
         lab.run(for: 15)
         #expect(lab.moments.leastRate >= 0.8 * 15e6)
@@ -74,7 +74,7 @@ struct PathControlTests {
     }
 
     @Test(arguments: [500_000, 50_000], Self.seeds)
-    func aPathThatCollapsesIsFollowedDownAndUp(_ queueBytes: Int, _ seed: UInt64) {
+    func theRateFollowsAPathThatCollapsesAndRecovers(_ queueBytes: Int, _ seed: UInt64) {
         var lab = lab(seed, PathWeather(rate: 20e6, queueBytes: 500_000, delay: 0.005))
         lab.run(for: 5)
         #expect(lab.moments.medianRate == 15e6)
@@ -104,7 +104,7 @@ struct PathControlTests {
         #expect(lab.during(3..<15).medianQueue < 0.06)
     }
 
-    @Test(arguments: Self.seeds) func whatWasKnownOutlastsARest(_ seed: UInt64) {
+    @Test(arguments: Self.seeds) func theEstimateOutlastsARest(_ seed: UInt64) {
         var lab = lab(seed, PathWeather(rate: 4e6, queueBytes: 100_000, delay: 0.005))
         lab.run(for: 5)
         lab.wanted = 50_000
@@ -118,7 +118,7 @@ struct PathControlTests {
     }
 
     @Test(arguments: [1e9, 8e6], Self.seeds)
-    func aPathThatWasDeadComesBackAsItWas(_ rate: Double, _ seed: UInt64) throws {
+    func afterAnOutageTheRateReturns(_ rate: Double, _ seed: UInt64) throws {
         var lab = lab(seed, PathWeather(rate: rate, queueBytes: 200_000, delay: 0.005))
         lab.run(for: 4)
         let before = Double(lab.control.rate)
@@ -133,7 +133,7 @@ struct PathControlTests {
         #expect(lab.during(7..<10).greatestQueue < 0.1)
     }
 
-    @Test(arguments: Self.seeds) func aLongerWayIsForgiven(_ seed: UInt64) {
+    @Test(arguments: Self.seeds) func aLongerRouteReducesTheRateOnlyBriefly(_ seed: UInt64) {
         var lab = lab(seed, PathWeather(delay: 0.005, drift: 1e-4))
         lab.run(for: 12)
         #expect(lab.moments.allSatisfy { !$0.isBound })
@@ -143,7 +143,7 @@ struct PathControlTests {
         #expect(lab.during(13..<22).leastRate == 15e6)
     }
 
-    @Test(arguments: Self.seeds) func aNarrowPathThatTrembles(_ seed: UInt64) {
+    @Test(arguments: Self.seeds) func aNarrowPathWithJitterAndLossIsUsed(_ seed: UInt64) {
         var lab = lab(seed, PathWeather(rate: 3e6, queueBytes: 75_000, delay: 0.01, jitter: 0.03, loss: 0.02))
         lab.repairs = true
         lab.run(for: 20)

@@ -2,35 +2,36 @@ import BeamMedia
 
 @testable import BeamProtocol
 
-/// What lies between host and viewer, at one time.
+/// A path between host and viewer.
 struct PathWeather {
-    /// Bits a second of the bottleneck, and the bytes that its queue holds: what comes on top is dropped.
+    /// The bottleneck in bits a second, and its queue in bytes (drop-tail).
     var rate = 1e9
     var queueBytes = 1_000_000
-    /// One way.
+    /// One way, in seconds.
     var delay = 0.001
-    /// Up to that much more, evenly distributed; datagrams keep their order but for 2 %.
+    /// Up to this many seconds more, evenly distributed. 98 % of the datagrams keep their order.
     var jitter = 0.0
     var loss = 0.0
-    /// Chances that a run of losses begins with a datagram, and that it ends (Gilbert–Elliott).
+    /// The chances that a run of losses begins at a datagram, and that it ends (Gilbert–Elliott).
     var burstBegins = 0.0
     var burstEnds = 0.125
     var isDown = false
-    /// Drops, without a queue, what comes above that rate and a bucket of 15 kB.
+    /// Bits a second of a policer with a bucket of 15 kB and no queue.
     var policed: Double?
-    /// How much faster the viewer's clock runs.
+    /// How much faster the viewer's clock runs, as a fraction.
     var drift = 0.0
 }
 
-/// A stream over a simulated path in virtual time, the same each time for the same seed: 30 frames a second, as large as the
-/// rate allows and the encoder wants, paced and windowed as `PathControl` says, and a viewer that reports every 25 ms.
+/// A stream over a simulated path in virtual time, repeatable by its seed: 30 frames a second whose size follows the
+/// rate, up to what the encoder wants, with `PathControl`'s pacing and congestion window, and a viewer that reports
+/// every 25 ms.
 struct PathLab {
     struct Moment {
         var time: Double
         var rate: Double
         var isBound: Bool
         var isSilent: Bool
-        /// How long a datagram that leaves now waits in the bottleneck, in seconds.
+        /// Seconds that a datagram that leaves now waits in the bottleneck's queue.
         var queue: Double
         var window: Int
         var isHeld: Bool
@@ -54,7 +55,7 @@ struct PathLab {
         var firstArrived = 0.0
         var lastArrived = 0.0
         var bytes = 0
-        /// What the host has been told.
+        /// Parts that the host knows to have arrived.
         var told = 0
     }
 
@@ -71,10 +72,10 @@ struct PathLab {
     static let tick = 0.000_5
     var control: PathControl
     var weather: PathWeather
-    /// The encoder's own bit rate.
+    /// The encoder's own bit rate, in bits a second.
     var wanted: Double
     var keyframeBytes = 0
-    /// What is lost is sent again a round trip and a report later, and taken for a part of the frame like any other.
+    /// Lost parts are retransmitted a round trip and a report later, and count as parts of the frame.
     var repairs = false
     private(set) var moments: [Moment] = []
     private(set) var sentDatagrams = 0
@@ -120,7 +121,7 @@ struct PathLab {
         MediaTime(nanoseconds: Int64((time * 1e9).rounded()) + 7_000_000_000)
     }
 
-    /// The viewer's clock began to count long before.
+    /// The viewer's clock has an offset and a drift.
     private func viewer(_ time: Double) -> MediaTime {
         MediaTime(nanoseconds: Int64((time * (1 + weather.drift) * 1e9).rounded()) + 86_400_000_000_000)
     }
@@ -133,7 +134,7 @@ struct PathLab {
         }
     }
 
-    /// What happened in that time.
+    /// The moments of this range, in seconds.
     func during(_ range: Range<Double>) -> [Moment] { moments.filter { range.contains($0.time) } }
 
     private mutating func step() {
@@ -207,7 +208,7 @@ struct PathLab {
         }
     }
 
-    /// Whether the path drops it on the way in.
+    /// Whether the path drops the datagram before the queue.
     private mutating func isDropped(_ size: Int) -> Bool {
         if random.chance(isInBurst ? weather.burstEnds : weather.burstBegins) { isInBurst.toggle() }
         if weather.isDown || isInBurst || random.chance(weather.loss) { return true }

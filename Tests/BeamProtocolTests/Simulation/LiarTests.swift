@@ -3,26 +3,26 @@ import Testing
 
 @testable import BeamProtocol
 
-/// A viewer that was let in, and lies: to get more than its share, or to spoil what the others see.
+/// An admitted viewer that lies, to get more than its share or to disturb the others.
 ///
-/// What bounds it: it has a sender of its own. The host looks at 400 datagrams a second of what one viewer says; what it asks for again
-/// is paid for at the rate of its own path, which is never above what the options allow; keyframes have a budget (`Conduct`). Whoever
-/// exceeds what any honest viewer needs is evicted.
+/// What limits it: it has a sender of its own. The host reads at most 400 of its datagrams a second; its
+/// retransmissions count against the rate of its own path, which never exceeds the options' rate; keyframes have a
+/// budget (`Conduct`). A viewer that exceeds what any honest one needs is evicted.
 struct LiarTests {
     enum Lie: CaseIterable {
-        /// Times, counts and numbers without sense.
+        /// Impossible times, counts and numbers.
         case nonsense
-        /// Everything has arrived at once, and in no time.
+        /// Everything has arrived at once, without any transit time.
         case flattery
-        /// Nothing of what was sent has arrived, ever.
+        /// Nothing has ever arrived.
         case poverty
-        /// All parts of all frames, again and again.
+        /// All parts of all frames are missing, again and again.
         case greed
-        /// The same, on a path that is said to be narrow.
+        /// The same, with reports of a narrow path.
         case greedOnANarrowPath
-        /// Reports that are late on purpose, so that its window is full.
+        /// Reports come late on purpose, so that the congestion window is full.
         case sloth
-        /// A keyframe, always.
+        /// A keyframe is needed all the time.
         case keyframes
         /// Frames have arrived that the host hasn't made yet.
         case boast
@@ -76,7 +76,7 @@ struct LiarTests {
         case .poverty: return Feedback(layer: layer, report: report(1, 0..<1, time: simulation.now, lost: 1))
         case .greed: return Feedback(layer: layer, missing: everything, report: report(11, 0..<3, time: simulation.now))
         case .greedOnANarrowPath:
-            // Each later than the one before.
+            // Each report's clock runs ahead by a quarter, as if the transit time grew.
             let time = simulation.now + (simulation.now - .at(2)) / 4
             return Feedback(layer: layer, missing: everything, report: report(2, 0..<1, time: time))
         case .sloth:
@@ -88,7 +88,7 @@ struct LiarTests {
         }
     }
 
-    @Test(arguments: Lie.allCases) func aLiarHarmsNobody(lie: Lie) throws {
+    @Test(arguments: Lie.allCases) func aLyingViewerDoesNotDisturbOthers(lie: Lie) throws {
         var simulation = Simulation.honestAndLiar(seed: 3, Self.source)
         var random = SeededGenerator(seed: 17)
         let from = (simulation.viewers[1].sent.bytes, simulation.now)
@@ -98,7 +98,7 @@ struct LiarTests {
         }
         let (honest, end) = (simulation.viewers[0], simulation.now)
         let host = try #require(simulation.host)
-        // Those who went too far are gone, and know why; so does the person at the host.
+        // A liar that went too far is evicted; it and the person at the host learn the reason.
         let left = simulation.hostEvents.compactMap { entry -> String? in
             if case .viewerLeft(_, _, let reason) = entry.event { reason } else { nil }
         }
@@ -118,7 +118,7 @@ struct LiarTests {
         } else {
             #expect(left.isEmpty && told.isEmpty, "\(left)")
         }
-        // The honest one gets all there is.
+        // The honest viewer gets all frames at full quality.
         #expect(host.senders.all.first?.layer == SimulcastLayer.full)
         #expect(honest.decoder.errors.isEmpty, "\(honest.decoder.errors.prefix(3))")
         let shown = honest.frames.filter { $0.time > end - .seconds(1) }
@@ -126,7 +126,7 @@ struct LiarTests {
         #expect(shown.compactMap(\.age).allSatisfy { $0 < .milliseconds(20) })
         #expect(host.stream.layers[SimulcastLayer.full].demand == StreamDemand(isWatched: true))
         #expect(honest.longestPause(from: from.1, to: end) < .milliseconds(80))
-        // What it is sent is at most its path's rate in repairs, and the frames.
+        // The liar gets at most the frames, and retransmissions at its path's rate.
         let rate = Double(simulation.viewers[1].sent.bytes - from.0) * 8 / (end - from.1).inSeconds
         #expect(rate < 30e6 + 6e6, "\(Int(rate / 1000)) kbit/s")
         #expect(host.statistics.keyframes <= UInt64(1 + 5 * Self.seconds + 1))

@@ -1,37 +1,37 @@
 import BeamMedia
 
-/// What a network does to datagrams.
+/// The properties of a network path.
 struct Weather {
     /// One way.
     var delay = Duration.milliseconds(1)
-    /// Up to that much more, evenly distributed: neighbours may overtake each other.
+    /// Up to that much more, evenly distributed: datagrams may overtake each other.
     var jitter = Duration.zero
-    /// Parts of all datagrams, 0 to 1: lost, delivered twice, or held back for 2 to 20 ms.
+    /// Shares of all datagrams, 0 to 1, that are lost, delivered twice, or delayed by 2 to 20 ms.
     var loss = 0.0
     var duplication = 0.0
     var reorder = 0.0
-    /// Chances that a run of losses begins with a datagram, and that it ends.
+    /// The chances that a run of losses begins at a datagram, and that it ends.
     var burstBegins = 0.0
     var burstEnds = 0.3
-    /// With a queue of `queueBytes` in front; nil: any rate.
+    /// The bottleneck, with a queue of `queueBytes` in front; nil: unlimited.
     var bitsPerSecond: Double?
     var queueBytes = 256_000
     var isMuted = false
 }
 
-/// One direction of a network between two machines, the same each time for the same seed.
+/// One direction of a network, repeatable by its seed.
 struct Link {
     var weather = Weather()
     private var random: SeededGenerator
     private var isInBurst = false
-    /// When the last byte in the queue has left.
+    /// The time when the last byte in the queue will have left.
     private var busyUntil = MediaTime.zero
     private(set) var lost = 0
     private(set) var passed = 0
 
     init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
-    /// When a datagram arrives: never, once or twice.
+    /// The arrival times of a datagram: none, one or two.
     mutating func arrivals(of length: Int, now: MediaTime) -> [MediaTime] {
         if random.chance(isInBurst ? weather.burstEnds : weather.burstBegins) { isInBurst.toggle() }
         var leaves = now

@@ -3,16 +3,16 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Host and viewer over networks of all kinds.
+/// Host and viewer on many kinds of networks.
 struct NetworkTests {
-    @Test func onACleanNetworkEveryFrameArrives() {
+    @Test func everyFrameArrivesOnACleanNetwork() {
         var simulation = Simulation.pair()
         simulation.drive(for: .seconds(20))
         let viewer = simulation.viewer
         #expect(viewer.decoder.errors.isEmpty)
         #expect((595...605).contains(viewer.frames.count))
         #expect(viewer.frames.map(\.number) == (0..<UInt32(viewer.frames.count)).map { $0 })
-        #expect((viewer.frames.first?.time ?? .distantFuture) < .at(0.06), "a round trip or two, and an encode")
+        #expect((viewer.frames.first?.time ?? .distantFuture) < .at(0.06), "two round trips and an encode")
         let statistics = viewer.session.statistics
         #expect(statistics.lost == 0 && statistics.dropped == 0 && statistics.malformed == 0)
         #expect(statistics.duplicates == 0 && statistics.reordered == 0)
@@ -24,7 +24,7 @@ struct NetworkTests {
         #expect(told.count == 4, "\(told)")
     }
 
-    @Test func aScreenThatStandsStillIsThereAtOnceAndStays() {
+    @Test func aStillScreenIsShownAtOnceAndStays() {
         var simulation = Simulation.pair()
         simulation.source.isStill = true
         simulation.drive(for: .seconds(30))
@@ -35,7 +35,7 @@ struct NetworkTests {
         #expect(viewer.events.count == 4, "no stall, no reconnection: \(viewer.events.map(\.event))")
     }
 
-    /// Whatever is lost: no broken picture, and on it goes with the next keyframe.
+    /// No broken picture is shown, and the stream resumes with the next keyframe.
     @Test(arguments: 1...12)
     func lossAndReorderNeverBreakAPicture(seed: Int) {
         var simulation = Simulation.pair(seed: UInt64(seed))
@@ -51,12 +51,12 @@ struct NetworkTests {
         #expect(viewer.session.statistics.lost > 20)
         #expect(viewer.session.statistics.reordered > 20)
         #expect(viewer.session.statistics.malformed == 0)
-        // A keyframe of 17 parts comes through 7 times in 10, a frame of 4 parts 9 times.
+        // A keyframe of 17 parts arrives whole in 7 of 10 cases, a frame of 4 parts in 9.
         #expect(viewer.frames.filter(\.isKeyframe).count >= 6)
         #expect(viewer.frames.count >= 60)
     }
 
-    @Test func reorderAloneCostsNothing() {
+    @Test func reorderingAloneLosesNoFrame() {
         var simulation = Simulation.pair(seed: 3)
         simulation.media.weather.reorder = 0.1
         simulation.media.weather.jitter = .milliseconds(3)
@@ -71,7 +71,7 @@ struct NetworkTests {
     }
 
     @Test(arguments: 1...6)
-    func lossesInRuns(seed: Int) {
+    func burstsOfLossNeverBreakAPicture(seed: Int) {
         var simulation = Simulation.pair(seed: UInt64(seed))
         simulation.media.weather.burstBegins = 0.002
         simulation.media.weather.burstEnds = 0.1
@@ -83,16 +83,16 @@ struct NetworkTests {
         #expect(viewer.longestPause(from: .at(1), to: .at(30)) < .seconds(7))
     }
 
-    @Test func aNarrowLinkDropsButNeverBreaks() {
+    @Test func aNarrowLinkDropsFramesButNeverBreaksAPicture() {
         var simulation = Simulation.pair(seed: 5)
-        simulation.media.weather.bitsPerSecond = 2_500_000  // the stream makes 3.2 Mbit/s
+        simulation.media.weather.bitsPerSecond = 2_500_000  // the stream takes 3.2 Mbit/s
         simulation.media.weather.queueBytes = 100_000
         simulation.drive(for: .seconds(30))
         #expect(simulation.viewer.decoder.errors.isEmpty)
         #expect(simulation.viewer.session.statistics.lost > 500)
     }
 
-    @Test func anythingGoesWrongAtOnce() {
+    @Test func manyFaultsAtOnceNeverBreakAPicture() {
         for seed: UInt64 in 1...4 {
             var simulation = Simulation.pair(seed: seed)
             simulation.media.weather = Weather(
@@ -118,7 +118,7 @@ struct NetworkTests {
         }
     }
 
-    /// The same seed, the same run.
+    /// The same seed gives the same run.
     @Test func runsCanBeRepeated() {
         func run() -> [String] {
             var simulation = Simulation.pair(seed: 11)
