@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The network and the machines misbehave; host and viewer are the program itself.
+/// Network failures and killed processes; host and viewer are the program itself.
 extension EndToEnd {
     @Suite(.needsProgram) struct TroubleTests {
         let scratch: ScratchDirectory
@@ -9,7 +9,7 @@ extension EndToEnd {
         init() throws { scratch = try ScratchDirectory() }
 
         @Test(arguments: [1, 2])
-        func underLossAndReorderNoBrokenPictureIsShown(version: Int) throws {
+        func underLossAndReorderingNoBrokenPictureIsShown(version: Int) throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
             let run = try relayed(
                 ["--source", source], UDPRelay.Weather(loss: 0.02, reorder: 0.05), seed: 42, limit: 9,
@@ -34,7 +34,7 @@ extension EndToEnd {
             #expect(worst >= 30, "a broken picture was shown")
         }
 
-        @Test(.tags(.alone)) func reorderAloneCostsNothing() throws {
+        @Test(.tags(.alone)) func reorderingAloneLosesNoPicture() throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
             let run = try relayed(["--source", source], UDPRelay.Weather(loss: 0, reorder: 0.1), seed: 3, limit: 4)
             let (viewer, frames) = (run.viewer, run.frames)
@@ -46,7 +46,7 @@ extension EndToEnd {
             #expect(worst >= 38)
         }
 
-        @Test func thePictureGoesOnWhileControlIsCutAndMended() throws {
+        @Test func thePictureContinuesWhileControlIsCutAndRestored() throws {
             let run = try relayed(Self.moving)
             let (viewer, control, frames) = (run.viewer, run.control, run.frames)
             try viewer.waitFor("first-frame")
@@ -54,7 +54,7 @@ extension EndToEnd {
             for _ in 0..<3 {
                 let size = fileSize(frames)
                 pause(seconds: 0.7)
-                #expect(fileSize(frames) > size, "the picture stands though only the control connection is cut")
+                #expect(fileSize(frames) > size, "the picture stopped, though only the control connection is cut")
             }
             let connections = control.state.current.connections
             control.mend()
@@ -66,7 +66,7 @@ extension EndToEnd {
             #expect((stats.number("fps") ?? 0) > 5)
         }
 
-        @Test func thePictureIsBackWhenMutedMediaReturn() throws {
+        @Test func thePictureReturnsAfterMutedMedia() throws {
             let run = try relayed(Self.moving)
             let (viewer, media, frames) = (run.viewer, run.media, run.frames)
             try viewer.waitFor("first-frame")
@@ -78,7 +78,7 @@ extension EndToEnd {
             let start = secondsNow()
             #expect(eventually(timeout: 30) { fileSize(frames) > size }, "the picture isn't back")
             report("media muted for 5 s: picture back after", "\((secondsNow() - start).short) s")
-            #expect(!viewer.events("stall").isEmpty || !viewer.events("reconnect").isEmpty, "the stall is told")
+            #expect(!viewer.events("stall").isEmpty || !viewer.events("reconnect").isEmpty, "the stall is reported")
         }
 
         @Test(arguments: [false, true])
@@ -125,7 +125,7 @@ extension EndToEnd {
 
         private static let moving = ["--source", "pattern", "--size", "640x360", "--max-fps", "30"]
 
-        /// A host, and a viewer that reaches it through relays only and writes its pictures into the file named last.
+        /// A host, and a viewer that reaches it only through relays and writes its pictures into a file.
         private func relayed(
             _ source: [String], _ weather: UDPRelay.Weather = UDPRelay.Weather(), seed: UInt64 = 1, limit: Double = 60,
             version: Int = 2
@@ -163,9 +163,9 @@ extension EndToEnd {
     }
 }
 
-/// A host and a viewer with relays in between, ended together.
+/// A host and a viewer with relays between them, ended together.
 private final class Relayed {
-    /// Two addresses of this machine, so that the relays have the host's port numbers.
+    // Two loopback addresses, so that the relays can have the host's port numbers.
     static let host = "127.0.0.2"
     static let relay = "127.0.0.3"
 

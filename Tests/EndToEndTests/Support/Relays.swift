@@ -1,12 +1,13 @@
 import BeamMedia
 import Foundation
 
-/// Stands between a viewer and a host's media port, and spoils what the host sends, the same way in each run.
+/// A relay between viewers and a host's media port that loses and reorders the host's datagrams, repeatable by its
+/// seed.
 final class UDPRelay: Sendable {
     struct Weather: Sendable {
-        /// The part of the host's datagrams that never arrive, 0 to 1.
+        /// The share of the host's datagrams that are lost, 0 to 1.
         var loss = 0.0
-        /// The part that arrive after one to eight later ones.
+        /// The share that is delayed behind one to eight later datagrams.
         var reorder = 0.0
         var isMuted = false
     }
@@ -43,7 +44,7 @@ final class UDPRelay: Sendable {
 
     private static func run(_ socket: Socket, _ state: Monitor<State>, _ seed: UInt64) {
         var random = SplitMix64(seed: seed)
-        /// One socket towards the host for each of the viewer's.
+        /// One socket to the host for each of the viewer's sockets.
         var upstream: [Endpoint: Socket] = [:]
         var held: [Held] = []
         while true {
@@ -82,10 +83,9 @@ final class UDPRelay: Sendable {
     }
 }
 
-/// Stands between a viewer and a host's control port, and can be cut.
-///
-/// In version 1 it puts the media relay's port in the place of the host's. Version 2 can't be meddled with like that:
-/// there the two relays have an address of their own, and the host's ports.
+/// A relay between viewers and a host's control port that can be cut. In version 1 it replaces the host's media port in
+/// messages by the media relay's. Version 2 can't be changed like that: there both relays have their own address and
+/// the host's port numbers.
 final class TCPRelay: Sendable {
     struct State: Sendable {
         var isCut = false
@@ -97,7 +97,7 @@ final class TCPRelay: Sendable {
     let port: UInt16
     let state = Monitor(State())
 
-    /// For version 1: hangs up on TLS.
+    /// For version 1: closes TLS connections.
     convenience init(to host: UInt16, media: UDPRelay) throws {
         try self.init(to: Endpoint(host), at: Endpoint(0), media: media)
     }
@@ -109,7 +109,7 @@ final class TCPRelay: Sendable {
         }
     }
 
-    /// Hangs up on TLS, and passes version 1 on as it is.
+    /// Closes TLS connections, and forwards version 1 unchanged.
     convenience init(onlyVersion1To host: Endpoint) throws {
         try self.init(at: Endpoint(0), to: host) { viewer, towardsHost in
             Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) { $0 } }
@@ -117,7 +117,7 @@ final class TCPRelay: Sendable {
         }
     }
 
-    /// Passes everything on as it is.
+    /// Forwards everything unchanged.
     convenience init(at place: Endpoint, to host: Endpoint) throws {
         try self.init(at: place, to: host) { viewer, towardsHost in
             Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) }
@@ -160,13 +160,13 @@ final class TCPRelay: Sendable {
 
     deinit { end() }
 
-    /// For good.
+    /// Ends the relay.
     func end() {
         state.withLock { $0.stops = true }
         cut()
     }
 
-    /// Ends every connection, and every new one at once, until `mend`.
+    /// Closes every connection, and new ones at once, until `mend`.
     func cut() {
         let open = state.withLock { state in
             state.isCut = true
