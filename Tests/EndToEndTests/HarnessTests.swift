@@ -70,7 +70,7 @@ extension EndToEnd {
             let scratch = try ScratchDirectory()
             let host = try IOSHost(try RecordedStream(width: 640, height: 360, seconds: 2, in: scratch))
             defer { host.stop() }
-            let media = try UDPRelay(UDPRelay.Weather(loss: 0.02, reorder: 0.05))
+            let media = try UDPRelay(UDPRelay.Conditions(loss: 0.02, reorder: 0.05))
             let control = try TCPRelay(to: host.controlPort, media: media)
             let viewer = try IOSViewer(control.port)
             defer { viewer.leave() }

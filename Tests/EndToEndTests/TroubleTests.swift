@@ -12,7 +12,7 @@ extension EndToEnd {
         func underLossAndReorderingNoBrokenPictureIsShown(version: Int) throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
             let run = try relayed(
-                ["--source", source], UDPRelay.Weather(loss: 0.02, reorder: 0.05), seed: 42, limit: 9,
+                ["--source", source], UDPRelay.Conditions(loss: 0.02, reorder: 0.05), seed: 42, limit: 9,
                 version: version)
             let (viewer, media, frames) = (run.viewer, run.media, run.frames)
             #expect(try viewer.waitForEnd() == .exited(0))
@@ -20,23 +20,23 @@ extension EndToEnd {
             let arrived = try Y4M(frames)
             let matches = arrived.matches(in: sent)
             let worst = matches.map(\.psnr).min() ?? 0
-            let weather = media.state.current
+            let conditions = media.state.current
             let summary = try #require(viewer.events("summary").first)
             report(
                 "version \(version), 2 % lost, 5 % out of order",
                 """
-                \(arrived.count) pictures in 9 s, the worst \(worst.short) dB; \(weather.lost) datagrams lost, \
-                \(weather.reordered) late, \(weather.passed) passed; the viewer counts \
+                \(arrived.count) pictures in 9 s, the worst \(worst.short) dB; \(conditions.lost) datagrams lost, \
+                \(conditions.reordered) late, \(conditions.passed) passed; the viewer counts \
                 \(Int(summary.number("lost") ?? -1)) lost, \(Int(summary.number("dropped") ?? -1)) frames dropped
                 """)
-            #expect(weather.lost > 0 && weather.reordered > 0)
+            #expect(conditions.lost > 0 && conditions.reordered > 0)
             #expect(arrived.count >= 5)
             #expect(worst >= 30, "a broken picture was shown")
         }
 
         @Test(.tags(.alone)) func reorderingAloneLosesNoPicture() throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
-            let run = try relayed(["--source", source], UDPRelay.Weather(loss: 0, reorder: 0.1), seed: 3, limit: 4)
+            let run = try relayed(["--source", source], UDPRelay.Conditions(loss: 0, reorder: 0.1), seed: 3, limit: 4)
             let (viewer, frames) = (run.viewer, run.frames)
             #expect(try viewer.waitForEnd() == .exited(0))
             let arrived = try Y4M(frames)
@@ -127,7 +127,8 @@ extension EndToEnd {
 
         /// A host, and a viewer that reaches it only through relays and writes its pictures into a file.
         private func relayed(
-            _ source: [String], _ weather: UDPRelay.Weather = UDPRelay.Weather(), seed: UInt64 = 1, limit: Double = 60,
+            _ source: [String], _ conditions: UDPRelay.Conditions = UDPRelay.Conditions(), seed: UInt64 = 1,
+            limit: Double = 60,
             version: Int = 2
         ) throws -> Relayed {
             let ports = try Ports()
@@ -141,13 +142,13 @@ extension EndToEnd {
                 let place: String
                 if version == 2 {
                     media = try UDPRelay(
-                        weather, seed: seed, at: Endpoint(ports.media, on: Relayed.relay),
+                        conditions, seed: seed, at: Endpoint(ports.media, on: Relayed.relay),
                         target: Endpoint(ports.media, on: Relayed.host))
                     control = try TCPRelay(
                         at: Endpoint(ports.control, on: Relayed.relay), to: Endpoint(ports.control, on: Relayed.host))
                     place = Relayed.relay
                 } else {
-                    media = try UDPRelay(weather, seed: seed)
+                    media = try UDPRelay(conditions, seed: seed)
                     control = try TCPRelay(to: ports.control, media: media)
                     place = "127.0.0.1"
                 }

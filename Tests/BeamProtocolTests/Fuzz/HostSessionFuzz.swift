@@ -6,13 +6,13 @@ extension FuzzBodies {
     /// A host that gets any messages in any order from an admitted viewer and from unauthenticated peers: the session
     /// comes to rest, what it holds is bounded, and its path estimates stay plausible.
     static func hostSession(_ bytes: [UInt8]) -> String? {
-        var story = HostStory(bytes)
-        return story.run()
+        var run = HostFuzzRun(bytes)
+        return run.run()
     }
 }
 
 /// A host's run, as `FuzzInput` decides it.
-private struct HostStory {
+private struct HostFuzzRun {
     private var input: FuzzInput
     private var session: HostSession
     private var now = MediaTime.at(1)
@@ -57,7 +57,7 @@ private struct HostStory {
     mutating func run() -> String? {
         session.handle(.mediaPort(52346), now: now)
         session.handle(.broadcast(true), now: now)
-        letIn(Self.viewer, device: .viewer, instance: 1)
+        admit(Self.viewer, device: .viewer, instance: 1)
         say(.hello, SealedHello(time: now).plaintext)
         for _ in 0..<Self.mostSteps where !input.isAtEnd && error == nil {
             step()
@@ -68,7 +68,7 @@ private struct HostStory {
         return error
     }
 
-    private mutating func letIn(_ id: ConnectionID, device: DeviceKey, instance: UInt64) {
+    private mutating func admit(_ id: ConnectionID, device: DeviceKey, instance: UInt64) {
         session.handle(.connectionOpened(id, from: .v4(1)), now: now)
         session.handle(.connectionSecured(id, device), now: now)
         let hello = SecureMessage.Hello(features: [.fullChroma], instance: instance, name: "viewer")
@@ -107,7 +107,7 @@ private struct HostStory {
             session.handle(.remembered(isKept ? [.viewer: "viewer", .made(1): "other"] : [:]), now: now)
         case 27: session.handle(.broadcast(input.chance(200)), now: now)
         case 28: session.handle(input.chance(128) ? .mediaPort(input.integer()) : .sendFailed(address), now: now)
-        case 29: letIn(id, device: input.chance(128) ? .viewer : .made(1), instance: UInt64(input.choice(3)))
+        case 29: admit(id, device: input.chance(128) ? .viewer : .made(1), instance: UInt64(input.choice(3)))
         case 30: MediaLimits.hello.withUnsafeBytes { session.handleDatagram($0, from: address, now: now) }
         default:
             let bytes = input.bytes(input.choice(80))

@@ -6,13 +6,13 @@ extension FuzzBodies {
     /// A viewer that gets any messages in any order from the host that it is paired with: the session comes to rest,
     /// what it holds is bounded, and every frame that it delivers is in AVCC form.
     static func viewerSession(_ bytes: [UInt8]) -> String? {
-        var story = ViewerStory(bytes)
-        return story.run()
+        var run = ViewerFuzzRun(bytes)
+        return run.run()
     }
 }
 
 /// A viewer's run, as `FuzzInput` decides it.
-private struct ViewerStory {
+private struct ViewerFuzzRun {
     private var input: FuzzInput
     private var session: ViewerSession
     private var now = MediaTime.at(1)
@@ -39,7 +39,7 @@ private struct ViewerStory {
 
     mutating func run() -> String? {
         drain()
-        enter()
+        admit()
         for _ in 0..<Self.mostSteps where !input.isAtEnd && error == nil {
             step()
             drain()
@@ -49,7 +49,7 @@ private struct ViewerStory {
     }
 
     /// Connects the viewer, and admits it.
-    private mutating func enter() {
+    private mutating func admit() {
         session.handle(.controlSecured(.host), now: now)
         drain()
         say(welcome(isTrusted: true, methods: [.code, .compare]))
@@ -71,7 +71,7 @@ private struct ViewerStory {
         case 18...20: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
         case 21...24: say(message())
         case 25: session.handle(.controlClosed(reason: "gone", input.chance(40) ? .notSecure : .network), now: now)
-        case 26: enter()
+        case 26: admit()
         case 27: session.handle(.mediaOpened(localPort: input.integer(near: 40000)), now: now)
         case 28: session.handle(input.chance(128) ? .decoderFailed : .mediaFailed(reason: "no"), now: now)
         case 29: session.handle(.hostAppeared, now: now)

@@ -127,7 +127,7 @@ struct AddressProofTests {
         let delay = Duration.microseconds(Int64(delay * 1000))
         var simulation = Simulation.securePair()
         simulation.source.encodes = .milliseconds(encodes)
-        simulation.setWeather(0, Weather(delay: delay))
+        simulation.setConditions(0, LinkConditions(delay: delay))
         simulation.drive(for: .seconds(3))
         let first = try #require(simulation.bursts.first?.time, "the challenge")
         let keyframe = try #require(simulation.bursts.first { $0.burst.range.count > 108 }?.time)
@@ -140,8 +140,9 @@ struct AddressProofTests {
     @Test func aLostChallengeDelaysTheStreamOnlyBriefly() throws {
         for seed: UInt64 in 1...20 {
             var simulation = Simulation.securePair(seed: seed)
-            simulation.setWeather(
-                0, Weather(delay: .milliseconds(2), loss: 0.3), back: Weather(delay: .milliseconds(2), loss: 0.3))
+            simulation.setConditions(
+                0, LinkConditions(delay: .milliseconds(2), loss: 0.3),
+                back: LinkConditions(delay: .milliseconds(2), loss: 0.3))
             simulation.drive(for: .seconds(3))
             let first = try #require(simulation.viewer.frames.first?.time)
             #expect(first < .at(1.5), "\(seed): \(first)")

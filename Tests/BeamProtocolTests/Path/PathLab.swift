@@ -3,7 +3,7 @@ import BeamMedia
 @testable import BeamProtocol
 
 /// A path between host and viewer.
-struct PathWeather {
+struct PathConditions {
     /// The bottleneck in bits a second, and its queue in bytes (drop-tail).
     var rate = 1e9
     var queueBytes = 1_000_000
@@ -71,7 +71,7 @@ struct PathLab {
 
     static let tick = 0.000_5
     var control: PathControl
-    var weather: PathWeather
+    var conditions: PathConditions
     /// The encoder's own bit rate, in bits a second.
     var wanted: Double
     var keyframeBytes = 0
@@ -109,9 +109,9 @@ struct PathLab {
     private var toldExpected = 0
     private var toldReceived = 0
 
-    init(limit: Int, weather: PathWeather = PathWeather(), seed: UInt64) {
+    init(limit: Int, conditions: PathConditions = PathConditions(), seed: UInt64) {
         control = PathControl(limit: limit)
-        self.weather = weather
+        self.conditions = conditions
         wanted = Double(limit)
         random = SeededGenerator(seed: seed)
         tokens = Double(control.burst)
@@ -123,7 +123,7 @@ struct PathLab {
 
     /// The viewer's clock has an offset and a drift.
     private func viewer(_ time: Double) -> MediaTime {
-        MediaTime(nanoseconds: Int64((time * (1 + weather.drift) * 1e9).rounded()) + 86_400_000_000_000)
+        MediaTime(nanoseconds: Int64((time * (1 + conditions.drift) * 1e9).rounded()) + 86_400_000_000_000)
     }
 
     mutating func run(for seconds: Double) {
@@ -210,16 +210,16 @@ struct PathLab {
 
     /// Whether the path drops the datagram before the queue.
     private mutating func isDropped(_ size: Int) -> Bool {
-        if random.chance(isInBurst ? weather.burstEnds : weather.burstBegins) { isInBurst.toggle() }
-        if weather.isDown || isInBurst || random.chance(weather.loss) { return true }
-        if let rate = weather.policed {
+        if random.chance(isInBurst ? conditions.burstEnds : conditions.burstBegins) { isInBurst.toggle() }
+        if conditions.isDown || isInBurst || random.chance(conditions.loss) { return true }
+        if let rate = conditions.policed {
             bucket.bytes = min(15_000, bucket.bytes + (now - bucket.time) * rate / 8)
             bucket.time = now
             if bucket.bytes < Double(size) { return true }
             bucket.bytes -= Double(size)
         }
         let backlog = max(0, busyUntil - now)
-        return backlog * weather.rate / 8 + Double(size) > Double(weather.queueBytes)
+        return backlog * conditions.rate / 8 + Double(size) > Double(conditions.queueBytes)
     }
 
     private mutating func transmit(_ size: Int, frame index: Int) {
@@ -228,13 +228,13 @@ struct PathLab {
         sentDatagrams += 1
         if isDropped(size) {
             droppedDatagrams += 1
-            if repairs { repairsDue.append((now + 2 * weather.delay + 0.025, index, size)) }
+            if repairs { repairsDue.append((now + 2 * conditions.delay + 0.025, index, size)) }
             return
         }
-        busyUntil = max(busyUntil, now) + Double(size * 8) / weather.rate
-        var arrival = busyUntil + weather.delay
-        if weather.jitter > 0 {
-            arrival += Double.random(in: 0...weather.jitter, using: &random)
+        busyUntil = max(busyUntil, now) + Double(size * 8) / conditions.rate
+        var arrival = busyUntil + conditions.delay
+        if conditions.jitter > 0 {
+            arrival += Double.random(in: 0...conditions.jitter, using: &random)
             if !random.chance(0.02) {
                 arrival = max(arrival, lastArrival)
                 lastArrival = arrival
@@ -264,10 +264,10 @@ struct PathLab {
         guard hasNews, now >= nextReport, let newest else { return }
         nextReport = now + 0.025
         hasNews = false
-        if weather.isDown || random.chance(weather.loss) { return }
-        var arrival = now + weather.delay
-        if weather.jitter > 0 {
-            arrival = max(lastReturn, arrival + Double.random(in: 0...weather.jitter, using: &random))
+        if conditions.isDown || random.chance(conditions.loss) { return }
+        var arrival = now + conditions.delay
+        if conditions.jitter > 0 {
+            arrival = max(lastReturn, arrival + Double.random(in: 0...conditions.jitter, using: &random))
             lastReturn = arrival
         }
         let seen = frames.indices.suffix(12).filter { frames[$0].bytes > 0 }.map {

@@ -5,7 +5,7 @@ import Testing
 
 /// Impossible numbers from authenticated peers: they crash nobody, and have no lasting effect.
 struct HostileNumbersTests {
-    private static let lan = Weather(delay: .milliseconds(1))
+    private static let lan = LinkConditions(delay: .milliseconds(1))
 
     private func simulation() -> Simulation {
         var simulation = Simulation(seed: 5)

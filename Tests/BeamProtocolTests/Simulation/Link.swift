@@ -1,7 +1,7 @@
 import BeamMedia
 
 /// The properties of a network path.
-struct Weather {
+struct LinkConditions {
     /// One way.
     var delay = Duration.milliseconds(1)
     /// Up to that much more, evenly distributed: datagrams may overtake each other.
@@ -21,7 +21,7 @@ struct Weather {
 
 /// One direction of a network, repeatable by its seed.
 struct Link {
-    var weather = Weather()
+    var conditions = LinkConditions()
     private var random: SeededGenerator
     private var isInBurst = false
     /// The time when the last byte in the queue will have left.
@@ -33,23 +33,23 @@ struct Link {
 
     /// The arrival times of a datagram: none, one or two.
     mutating func arrivals(of length: Int, now: MediaTime) -> [MediaTime] {
-        if random.chance(isInBurst ? weather.burstEnds : weather.burstBegins) { isInBurst.toggle() }
+        if random.chance(isInBurst ? conditions.burstEnds : conditions.burstBegins) { isInBurst.toggle() }
         var leaves = now
-        if let rate = weather.bitsPerSecond {
+        if let rate = conditions.bitsPerSecond {
             let backlog = max(.zero, busyUntil - now)
-            guard backlog.inSeconds * rate / 8 + Double(length) <= Double(weather.queueBytes) else { return lose() }
+            guard backlog.inSeconds * rate / 8 + Double(length) <= Double(conditions.queueBytes) else { return lose() }
             busyUntil = max(busyUntil, now) + .nanoseconds(Int64(Double(length) * 8e9 / rate))
             leaves = busyUntil
         }
-        if weather.isMuted || isInBurst || random.chance(weather.loss) { return lose() }
+        if conditions.isMuted || isInBurst || random.chance(conditions.loss) { return lose() }
         passed += 1
-        let copies = random.chance(weather.duplication) ? 2 : 1
+        let copies = random.chance(conditions.duplication) ? 2 : 1
         return (0..<copies).map { _ in
-            var arrival = leaves + weather.delay
-            if weather.jitter > .zero {
-                arrival = arrival + .nanoseconds(Int64.random(in: 0...weather.jitter.inNanoseconds, using: &random))
+            var arrival = leaves + conditions.delay
+            if conditions.jitter > .zero {
+                arrival = arrival + .nanoseconds(Int64.random(in: 0...conditions.jitter.inNanoseconds, using: &random))
             }
-            if random.chance(weather.reorder) {
+            if random.chance(conditions.reorder) {
                 arrival = arrival + .milliseconds(Int64.random(in: 2...20, using: &random))
             }
             return arrival

@@ -41,9 +41,9 @@ struct NetworkTests {
         var simulation = Simulation.pair(seed: UInt64(seed))
         simulation.source.frameBytes = 4000
         simulation.source.keyframeBytes = 20_000
-        simulation.media.weather.loss = 0.02
-        simulation.media.weather.reorder = 0.05
-        simulation.mediaBack.weather.loss = 0.02
+        simulation.media.conditions.loss = 0.02
+        simulation.media.conditions.reorder = 0.05
+        simulation.mediaBack.conditions.loss = 0.02
         simulation.drive(for: .seconds(30))
         let viewer = simulation.viewer
         #expect(viewer.decoder.errors.isEmpty, "\(viewer.decoder.errors.prefix(3))")
@@ -58,9 +58,9 @@ struct NetworkTests {
 
     @Test func reorderingAloneLosesNoFrame() {
         var simulation = Simulation.pair(seed: 3)
-        simulation.media.weather.reorder = 0.1
-        simulation.media.weather.jitter = .milliseconds(3)
-        simulation.media.weather.duplication = 0.02
+        simulation.media.conditions.reorder = 0.1
+        simulation.media.conditions.jitter = .milliseconds(3)
+        simulation.media.conditions.duplication = 0.02
         simulation.drive(for: .seconds(20))
         let viewer = simulation.viewer
         #expect(viewer.decoder.errors.isEmpty)
@@ -73,8 +73,8 @@ struct NetworkTests {
     @Test(arguments: 1...6)
     func burstsOfLossNeverBreakAPicture(seed: Int) {
         var simulation = Simulation.pair(seed: UInt64(seed))
-        simulation.media.weather.burstBegins = 0.002
-        simulation.media.weather.burstEnds = 0.1
+        simulation.media.conditions.burstBegins = 0.002
+        simulation.media.conditions.burstEnds = 0.1
         simulation.drive(for: .seconds(30))
         let viewer = simulation.viewer
         #expect(simulation.media.lost > 10)
@@ -85,8 +85,8 @@ struct NetworkTests {
 
     @Test func aNarrowLinkDropsFramesButNeverBreaksAPicture() {
         var simulation = Simulation.pair(seed: 5)
-        simulation.media.weather.bitsPerSecond = 2_500_000  // the stream takes 3.2 Mbit/s
-        simulation.media.weather.queueBytes = 100_000
+        simulation.media.conditions.bitsPerSecond = 2_500_000  // the stream takes 3.2 Mbit/s
+        simulation.media.conditions.queueBytes = 100_000
         simulation.drive(for: .seconds(30))
         #expect(simulation.viewer.decoder.errors.isEmpty)
         #expect(simulation.viewer.session.statistics.lost > 500)
@@ -95,17 +95,17 @@ struct NetworkTests {
     @Test func manyFaultsAtOnceNeverBreakAPicture() {
         for seed: UInt64 in 1...4 {
             var simulation = Simulation.pair(seed: seed)
-            simulation.media.weather = Weather(
+            simulation.media.conditions = LinkConditions(
                 delay: .milliseconds(15), jitter: .milliseconds(10), loss: 0.005, duplication: 0.05, reorder: 0.05,
                 burstBegins: 0.0002, burstEnds: 0.2, bitsPerSecond: 20_000_000)
-            simulation.mediaBack.weather.loss = 0.2
+            simulation.mediaBack.conditions.loss = 0.2
             simulation.controlDelay = .milliseconds(20)
             for second in 1...60 {
                 switch second {
                 case 10: simulation.cutControl()
                 case 14: simulation.mendControl()
-                case 20: simulation.media.weather.isMuted = true
-                case 27: simulation.media.weather.isMuted = false
+                case 20: simulation.media.conditions.isMuted = true
+                case 27: simulation.media.conditions.isMuted = false
                 case 35: simulation.killHost()
                 case 38: simulation.startHost(port: 50001)
                 case 45: simulation.handleAtViewer(0, .decoderFailed)
@@ -122,8 +122,8 @@ struct NetworkTests {
     @Test func runsCanBeRepeated() {
         func run() -> [String] {
             var simulation = Simulation.pair(seed: 11)
-            simulation.media.weather.loss = 0.03
-            simulation.media.weather.jitter = .milliseconds(4)
+            simulation.media.conditions.loss = 0.03
+            simulation.media.conditions.jitter = .milliseconds(4)
             simulation.drive(for: .seconds(8))
             return simulation.viewer.frames.map { "\($0.time.nanoseconds) \($0.number)" }
         }

@@ -50,9 +50,9 @@ struct RequestTests {
         simulation.source.frameBytes = 4000
         simulation.source.keyframeBytes = 20_000
         simulation.drive(for: .seconds(1))
-        simulation.media.weather.loss = 0.01
-        simulation.media.weather.reorder = 0.05
-        simulation.mediaBack.weather.loss = 0.01
+        simulation.media.conditions.loss = 0.01
+        simulation.media.conditions.reorder = 0.05
+        simulation.mediaBack.conditions.loss = 0.01
         simulation.drive(for: .seconds(30))
         let viewer = simulation.viewer
         #expect(simulation.media.lost > 10)
@@ -70,11 +70,11 @@ struct RequestTests {
         var simulation = Simulation.securePair()
         simulation.drive(for: .seconds(2))
         let shown = simulation.viewer.frames.count
-        simulation.media.weather.loss = 1
+        simulation.media.conditions.loss = 1
         simulation.drive(for: .milliseconds(60))
         simulation.source.isStill = true
         simulation.drive(for: .milliseconds(20))
-        simulation.media.weather.loss = 0
+        simulation.media.conditions.loss = 0
         simulation.drive(for: .milliseconds(500))
         let viewer = simulation.viewer
         #expect((shown + 1...shown + 2).contains(viewer.frames.count))

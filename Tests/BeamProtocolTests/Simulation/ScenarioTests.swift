@@ -8,18 +8,19 @@ import Testing
 struct ScenarioTests {
     /// 30 frames a second, 4.8 Mbit/s; the first frame has 80 kB.
     private func simulation(
-        _ seed: Int, _ weather: Weather, back: Weather? = nil, frameBytes: Int = 20_000, keyframeBytes: Int = 80_000
+        _ seed: Int, _ conditions: LinkConditions, back: LinkConditions? = nil, frameBytes: Int = 20_000,
+        keyframeBytes: Int = 80_000
     ) -> Simulation {
         var simulation = Simulation.securePair(seed: UInt64(seed))
         simulation.source.frameBytes = frameBytes
         simulation.source.keyframeBytes = keyframeBytes
-        simulation.media.weather = weather
-        simulation.mediaBack.weather = back ?? Weather(delay: weather.delay)
+        simulation.media.conditions = conditions
+        simulation.mediaBack.conditions = back ?? LinkConditions(delay: conditions.delay)
         return simulation
     }
 
     @Test(arguments: 1...3) func aCleanNetworkHasNoOverhead(seed: Int) throws {
-        var simulation = simulation(seed, Weather(delay: .milliseconds(1)))
+        var simulation = simulation(seed, LinkConditions(delay: .milliseconds(1)))
         simulation.drive(for: .seconds(6))
         let (viewer, host) = (simulation.viewer, try #require(simulation.host?.statistics))
         expectWhole(viewer)
@@ -43,7 +44,7 @@ struct ScenarioTests {
     }
 
     @Test(arguments: 1...3) func onePercentLossIsInvisible(seed: Int) throws {
-        var simulation = simulation(seed, Weather(delay: .milliseconds(5), loss: 0.01))
+        var simulation = simulation(seed, LinkConditions(delay: .milliseconds(5), loss: 0.01))
         simulation.drive(for: .seconds(8))
         let (viewer, host) = (simulation.viewer, try #require(simulation.host?.statistics))
         expectWhole(viewer)
@@ -59,7 +60,7 @@ struct ScenarioTests {
     }
 
     @Test(arguments: 1...3) func fivePercentLossIsHardlyVisible(seed: Int) throws {
-        var simulation = simulation(seed, Weather(delay: .milliseconds(5), loss: 0.05))
+        var simulation = simulation(seed, LinkConditions(delay: .milliseconds(5), loss: 0.05))
         simulation.drive(for: .seconds(8))
         let (viewer, host) = (simulation.viewer, try #require(simulation.host?.statistics))
         expectWhole(viewer)
@@ -75,12 +76,12 @@ struct ScenarioTests {
 
     /// Gilbert–Elliott losses in both directions, eight datagrams in a row on average.
     @Test func burstsOfEightAreRecoveredByParityOrRetransmission() throws {
-        let weather = Weather(delay: .milliseconds(20), burstBegins: 0.1 / 0.9 / 8, burstEnds: 1.0 / 8)
+        let conditions = LinkConditions(delay: .milliseconds(20), burstBegins: 0.1 / 0.9 / 8, burstEnds: 1.0 / 8)
         var shown = 0
         var captured = 0
         var (requests, keyframes) = (UInt64(0), UInt64(0))
         for seed in 1...3 {
-            var simulation = simulation(seed, weather, back: weather)
+            var simulation = simulation(seed, conditions, back: conditions)
             simulation.drive(for: .seconds(10))
             let (viewer, host) = (simulation.viewer, try #require(simulation.host?.statistics))
             expectWhole(viewer)
@@ -102,7 +103,7 @@ struct ScenarioTests {
 
     @Test(arguments: 1...3) func jitterAndReorderLoseNothing(seed: Int) throws {
         var simulation = simulation(
-            seed, Weather(delay: .milliseconds(5), jitter: .milliseconds(30), reorder: 0.02))
+            seed, LinkConditions(delay: .milliseconds(5), jitter: .milliseconds(30), reorder: 0.02))
         simulation.drive(for: .seconds(8))
         let (viewer, host) = (simulation.viewer, try #require(simulation.host?.statistics))
         expectWhole(viewer)
@@ -117,16 +118,16 @@ struct ScenarioTests {
     }
 
     @Test(arguments: 1...3) func aBottleneckThatNarrowsAndWidensIsFollowed(seed: Int) throws {
-        let wide = Weather(delay: .milliseconds(5), bitsPerSecond: 20e6, queueBytes: 500_000)
+        let wide = LinkConditions(delay: .milliseconds(5), bitsPerSecond: 20e6, queueBytes: 500_000)
         var simulation = simulation(seed, wide, frameBytes: 40_000, keyframeBytes: 150_000)
         // At different moments between two frames.
         simulation.drive(for: .seconds(2) + .milliseconds(Int64(seed) * 9))
         let narrowed = simulation.now
-        simulation.media.weather.bitsPerSecond = 2e6
-        simulation.media.weather.queueBytes = 50_000
+        simulation.media.conditions.bitsPerSecond = 2e6
+        simulation.media.conditions.queueBytes = 50_000
         simulation.drive(for: .seconds(6))
         let widened = simulation.now
-        simulation.media.weather = wide
+        simulation.media.conditions = wide
         simulation.drive(for: .seconds(6))
         let viewer = simulation.viewer
         expectWhole(viewer)
@@ -150,7 +151,7 @@ struct ScenarioTests {
 
     @Test(arguments: 1...3) func halfAMegabitShowsARecentPicture(seed: Int) throws {
         var simulation = simulation(
-            seed, Weather(delay: .milliseconds(5 + Int64(seed)), bitsPerSecond: 500_000, queueBytes: 25_000),
+            seed, LinkConditions(delay: .milliseconds(5 + Int64(seed)), bitsPerSecond: 500_000, queueBytes: 25_000),
             frameBytes: 40_000, keyframeBytes: 150_000)
         simulation.drive(for: .seconds(12))
         let viewer = simulation.viewer
@@ -164,25 +165,25 @@ struct ScenarioTests {
         let used = simulation.demands.filter { $0.layer == 0 && $0.time > .at(3) }.compactMap(\.demand.bitRate)
         #expect(used.allSatisfy { (250_000...650_000).contains($0) }, "\(used)")
         // A better path is therefore noticed.
-        simulation.media.weather = Weather(delay: .milliseconds(5), bitsPerSecond: 20e6, queueBytes: 500_000)
+        simulation.media.conditions = LinkConditions(delay: .milliseconds(5), bitsPerSecond: 20e6, queueBytes: 500_000)
         simulation.drive(for: .seconds(8))
         #expect((simulation.demands.last { $0.layer == 0 }?.demand.bitRate ?? .max) > 10_000_000)
         expectWhole(simulation.viewer)
     }
 
     @Test(arguments: 1...3) func afterAnOutageACurrentPictureComesAtOnce(seed: Int) throws {
-        var simulation = simulation(seed, Weather(delay: .milliseconds(5)))
+        var simulation = simulation(seed, LinkConditions(delay: .milliseconds(5)))
         simulation.drive(for: .seconds(2) + .milliseconds(Int64(seed) * 9))
         let shown = simulation.viewer.frames.count
-        simulation.media.weather.isMuted = true
-        simulation.mediaBack.weather.isMuted = true
+        simulation.media.conditions.isMuted = true
+        simulation.mediaBack.conditions.isMuted = true
         let cut = simulation.now
         simulation.drive(for: .seconds(3))
         // Little is sent while nothing is heard.
         let wasted = simulation.bursts.filter { $0.time > cut + .seconds(1) }
         #expect(wasted.allSatisfy { $0.burst.range.count < 100 } && wasted.count <= 25)
-        simulation.media.weather.isMuted = false
-        simulation.mediaBack.weather.isMuted = false
+        simulation.media.conditions.isMuted = false
+        simulation.mediaBack.conditions.isMuted = false
         let mended = simulation.now
         simulation.drive(for: .seconds(2))
         let viewer = simulation.viewer
@@ -197,10 +198,10 @@ struct ScenarioTests {
     }
 
     @Test func aLostHelloIsRepeatedSoon() {
-        var simulation = simulation(1, Weather(delay: .milliseconds(5)), back: Weather(isMuted: true))
+        var simulation = simulation(1, LinkConditions(delay: .milliseconds(5)), back: LinkConditions(isMuted: true))
         simulation.drive(for: .milliseconds(200))
         #expect(simulation.viewer.frames.isEmpty)
-        simulation.mediaBack.weather = Weather(delay: .milliseconds(5))
+        simulation.mediaBack.conditions = LinkConditions(delay: .milliseconds(5))
         simulation.drive(for: .seconds(3))
         #expect((simulation.viewer.frames.first?.time ?? .distantFuture) < .at(0.45))
         // Once answered, hellos come once a second.

@@ -5,8 +5,8 @@ import Testing
 
 /// Several viewers on different paths: a slow path costs only its own viewer.
 struct SeveralViewersTests {
-    private static let lan = Weather(delay: .milliseconds(1))
-    private static let slow = Weather(delay: .milliseconds(5), bitsPerSecond: 1_000_000, queueBytes: 30_000)
+    private static let lan = LinkConditions(delay: .milliseconds(1))
+    private static let slow = LinkConditions(delay: .milliseconds(5), bitsPerSecond: 1_000_000, queueBytes: 30_000)
 
     /// A host with `count` version 2 viewers, each with its own link; they join one after the other.
     private func simulation(_ count: Int, seed: Int = 1, usesFullChroma: Bool = false) -> Simulation {
@@ -53,7 +53,7 @@ struct SeveralViewersTests {
         let full = simulation.demands.last { $0.layer == 0 }?.demand
         #expect(full == StreamDemand(isWatched: true, bitRate: nil, isHeld: false))
 
-        simulation.setWeather(slow, Self.lan)
+        simulation.setConditions(slow, Self.lan)
         simulation.drive(for: .seconds(9))
         #expect(changes(of: simulation).map(\.isReduced) == [true, false])
         #expect(simulation.viewers[slow].frames.last?.layer == 0)
@@ -76,11 +76,11 @@ struct SeveralViewersTests {
         var simulation = simulation(3, seed: seed)
         simulation.drive(for: .seconds(2))
         let cut = simulation.now
-        simulation.setWeather(1, Weather(isMuted: true), back: Weather(isMuted: true))
+        simulation.setConditions(1, LinkConditions(isMuted: true), back: LinkConditions(isMuted: true))
         // Shorter than the time after which a viewer replaces its socket.
         simulation.drive(for: .seconds(3))
         let mended = simulation.now
-        simulation.setWeather(1, Self.lan)
+        simulation.setConditions(1, Self.lan)
         simulation.drive(for: .seconds(2))
         for index in [0, 2] {
             let viewer = simulation.viewers[index]
@@ -116,7 +116,7 @@ struct SeveralViewersTests {
         let plain = simulation.join(Self.lan, decodesFullChroma: false)
         simulation.addViewer(from: .v4(0x0A00_0063))
         let old = simulation.viewers.count - 1
-        simulation.setWeather(old, Self.lan)
+        simulation.setConditions(old, Self.lan)
         simulation.drive(for: .seconds(4))
         for (index, viewer) in simulation.viewers.enumerated() {
             #expect(viewer.frames.count > 100)

@@ -119,13 +119,13 @@ struct Simulation {
         pumpViewer(viewers.count - 1)
     }
 
-    /// Gives the viewer links of its own, with this weather from now on.
-    mutating func setWeather(_ index: Int, _ down: Weather, back up: Weather? = nil) {
+    /// Gives the viewer links of its own, under these conditions from now on.
+    mutating func setConditions(_ index: Int, _ down: LinkConditions, back up: LinkConditions? = nil) {
         var links =
             viewers[index].links
             ?? Links(down: Link(seed: seed &+ 3000 &+ UInt64(index)), up: Link(seed: seed &+ 4000 &+ UInt64(index)))
-        links.down.weather = down
-        links.up.weather = up ?? Weather(delay: down.delay)
+        links.down.conditions = down
+        links.up.conditions = up ?? LinkConditions(delay: down.delay)
         viewers[index].links = links
     }
 

@@ -74,13 +74,14 @@ extension Simulation {
 
     /// Adds a viewer of version 2 with its own device, address and link. Answers its index.
     @discardableResult
-    mutating func join(_ weather: Weather, back: Weather? = nil, decodesFullChroma: Bool = true) -> Int {
+    mutating func join(_ conditions: LinkConditions, back: LinkConditions? = nil, decodesFullChroma: Bool = true) -> Int
+    {
         let index = viewers.count
         var configuration = ViewerSession.Configuration.secure(
             knows: true, device: .made(UInt8(index + 1)), instance: UInt64(index + 1))
         configuration.decodesFullChroma = decodesFullChroma
         addViewer(from: .v4(0x0A00_0100 + UInt32(index)), configuration: configuration)
-        setWeather(index, weather, back: back)
+        setConditions(index, conditions, back: back)
         return index
     }
 
@@ -91,11 +92,11 @@ extension Simulation {
         simulation.source = source
         let remembered = [DeviceKey.made(1): "honest", DeviceKey.made(2): "liar"]
         simulation.startHost(acceptance: .none, trust: HostTrust(own: .host, remembered: remembered, code: .none))
-        let lan = Weather(delay: .milliseconds(1))
+        let lan = LinkConditions(delay: .milliseconds(1))
         simulation.join(lan)
         simulation.join(lan)
         simulation.drive(for: .seconds(2))
-        simulation.setWeather(1, lan, back: Weather(isMuted: true))
+        simulation.setConditions(1, lan, back: LinkConditions(isMuted: true))
         return simulation
     }
 

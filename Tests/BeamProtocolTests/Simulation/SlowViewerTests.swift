@@ -10,20 +10,20 @@ struct SlowViewerTests {
         /// the time.
         case silence100, silence200, silence290, silence350, silence600
         /// The delay grows for 400 ms, and is gone again.
-        case breathing
+        case growingDelay
         /// Half is lost for 800 ms, then nothing for 400 ms.
-        case losing
+        case burstsOfLoss
         /// Delay and loss at once.
-        case both
+        case delayAndLoss
         /// Far slower than the others for 900 ms of each second.
-        case justBelowASecond
+        case slowFor900ms
         /// Everything is missing, on a path that seems narrow.
-        case greedy
+        case everythingMissing
         /// The path seems to collapse for 150 ms of every 700 ms.
-        case collapse
+        case shortCollapses
     }
 
-    private static let lan = Weather(delay: .milliseconds(1))
+    private static let lan = LinkConditions(delay: .milliseconds(1))
     private static let seconds = 6
 
     private static let fast = Simulation.Source(
@@ -43,14 +43,14 @@ struct SlowViewerTests {
             .silence350 where silence(350, 320), .silence600 where silence(600, 400):
             return nil
         case .silence100, .silence200, .silence290, .silence350, .silence600: break
-        case .breathing: delay = Double(millisecond % 400) / 1000
-        case .losing: lost = millisecond % 1200 < 800 ? 0.5 : 0
-        case .both:
+        case .growingDelay: delay = Double(millisecond % 400) / 1000
+        case .burstsOfLoss: lost = millisecond % 1200 < 800 ? 0.5 : 0
+        case .delayAndLoss:
             delay = millisecond % 300 < 200 ? Double(millisecond % 300) / 2000 : 0
             lost = millisecond % 500 < 250 ? 0.6 : 0.01
-        case .justBelowASecond: isNarrow = millisecond % 1000 < 900
-        case .greedy: isNarrow = true
-        case .collapse: isNarrow = millisecond % 700 < 150
+        case .slowFor900ms: isNarrow = millisecond % 1000 < 900
+        case .everythingMissing: isNarrow = true
+        case .shortCollapses: isNarrow = millisecond % 700 < 150
         }
         let time = simulation.now + .seconds(clamping: delay)
         let expected = UInt32(millisecond * 2)
@@ -68,7 +68,7 @@ struct SlowViewerTests {
         }
         let everything = (0..<3).map { Feedback.Missing(frame: back($0), parts: [0..<8191]) }
         return Feedback(
-            layer: UInt8(viewer.layer), missing: attack == .greedy ? everything : [], report: report)
+            layer: UInt8(viewer.layer), missing: attack == .everythingMissing ? everything : [], report: report)
     }
 
     @Test(arguments: Attack.allCases) func theOtherViewersLoseNoFrames(attack: Attack) throws {
@@ -110,7 +110,7 @@ struct SlowViewerTests {
                 !report || guest.delivery?.path.roundTrip != nil
             else { continue }
             muted = simulation.viewers.count - 1
-            simulation.setWeather(muted, Self.lan, back: Weather(isMuted: true))
+            simulation.setConditions(muted, Self.lan, back: LinkConditions(isMuted: true))
         }
         #expect(muted == 15)
         let honest = simulation.viewers[0]
@@ -135,7 +135,8 @@ struct SlowViewerTests {
         simulation.join(Self.lan)
         simulation.drive(for: .seconds(1))
         // The frames take 4.8 Mbit/s; the path carries 3.9 Mbit/s.
-        let slow = simulation.join(Weather(delay: .milliseconds(5), bitsPerSecond: 3_900_000, queueBytes: 40_000))
+        let slow = simulation.join(
+            LinkConditions(delay: .milliseconds(5), bitsPerSecond: 3_900_000, queueBytes: 40_000))
         simulation.drive(for: .seconds(10))
         let (begin, end) = (simulation.now - .seconds(5), simulation.now)
         func shown(_ index: Int) -> Int { simulation.viewers[index].frames.count { $0.time > begin } }
@@ -162,7 +163,8 @@ struct SlowViewerTests {
         simulation.join(Self.lan)
         simulation.drive(for: .seconds(1))
         // The frames take 0.7 Mbit/s.
-        let slow = simulation.join(Weather(delay: .milliseconds(5), bitsPerSecond: 2_000_000, queueBytes: 40_000))
+        let slow = simulation.join(
+            LinkConditions(delay: .milliseconds(5), bitsPerSecond: 2_000_000, queueBytes: 40_000))
         simulation.drive(for: .seconds(10))
         #expect(simulation.host?.senders.all.map(\.layer) == [SimulcastLayer.full, SimulcastLayer.full])
         #expect(simulation.host?.senders.all.last?.delivery?.path.isBound == true)

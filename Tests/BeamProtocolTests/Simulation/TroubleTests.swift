@@ -27,11 +27,11 @@ struct TroubleTests {
         for isMutedBack in [false, true] {
             var simulation = Simulation.pair()
             simulation.drive(for: .seconds(3))
-            simulation.media.weather.isMuted = true
-            simulation.mediaBack.weather.isMuted = isMutedBack
+            simulation.media.conditions.isMuted = true
+            simulation.mediaBack.conditions.isMuted = isMutedBack
             simulation.drive(for: .seconds(seconds))
-            simulation.media.weather.isMuted = false
-            simulation.mediaBack.weather.isMuted = false
+            simulation.media.conditions.isMuted = false
+            simulation.mediaBack.conditions.isMuted = false
             let mended = simulation.now
             simulation.drive(for: .seconds(5))
             let back = simulation.viewer.frames.first { $0.time > mended }?.time ?? .distantFuture
@@ -46,13 +46,13 @@ struct TroubleTests {
     @Test func theStreamRecoversFromALongOutage() {
         var simulation = Simulation.pair()
         simulation.drive(for: .seconds(3))
-        simulation.media.weather.isMuted = true
-        simulation.mediaBack.weather.isMuted = true
+        simulation.media.conditions.isMuted = true
+        simulation.mediaBack.conditions.isMuted = true
         simulation.cutControl()
         simulation.drive(for: .seconds(60))
         #expect(simulation.host?.statistics.viewers == 0)
-        simulation.media.weather.isMuted = false
-        simulation.mediaBack.weather.isMuted = false
+        simulation.media.conditions.isMuted = false
+        simulation.mediaBack.conditions.isMuted = false
         simulation.mendControl()
         simulation.drive(for: .seconds(2))
         let back = simulation.viewer.frames.first { $0.time > .at(63) }?.time ?? .distantFuture
@@ -145,9 +145,9 @@ struct TroubleTests {
         var simulation = Simulation.pair()
         simulation.addViewer(code: "000000")
         simulation.drive(for: .seconds(4))
-        simulation.media.weather.isMuted = true
+        simulation.media.conditions.isMuted = true
         simulation.drive(for: .seconds(5))
-        simulation.media.weather.isMuted = false
+        simulation.media.conditions.isMuted = false
         simulation.drive(for: .seconds(4))
         for viewer in simulation.viewers {
             #expect(viewer.longestPause(from: .at(1), to: .at(4)) < .milliseconds(50))

@@ -132,7 +132,7 @@ struct ComparisonSearchTests {
 }
 
 /// A host that tries to make a viewer with a code pair without it.
-struct BroughtCodeTests {
+struct CodeDowngradeTests {
     private func welcome(_ methods: SecureMessage.Welcome.Methods) -> SecureMessage {
         .welcome(
             SecureMessage.Welcome(

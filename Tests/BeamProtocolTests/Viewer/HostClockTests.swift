@@ -44,7 +44,7 @@ struct HostClockTests {
 
     @Test func frameAgesAreKnown() {
         var simulation = Simulation.securePair()
-        simulation.media.weather.delay = .milliseconds(7)
+        simulation.media.conditions.delay = .milliseconds(7)
         simulation.drive(for: .seconds(3))
         let statistics = simulation.viewer.session.statistics
         #expect(statistics.roundTrip == .milliseconds(2))

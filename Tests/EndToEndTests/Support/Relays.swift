@@ -4,7 +4,7 @@ import Foundation
 /// A relay between viewers and a host's media port that loses and reorders the host's datagrams, repeatable by its
 /// seed.
 final class UDPRelay: Sendable {
-    struct Weather: Sendable {
+    struct Conditions: Sendable {
         /// The share of the host's datagrams that are lost, 0 to 1.
         var loss = 0.0
         /// The share that is delayed behind one to eight later datagrams.
@@ -13,7 +13,7 @@ final class UDPRelay: Sendable {
     }
 
     struct State: Sendable {
-        var weather: Weather
+        var conditions: Conditions
         var target: Endpoint?
         var passed = 0
         var lost = 0
@@ -24,17 +24,19 @@ final class UDPRelay: Sendable {
     let port: UInt16
     let state: Monitor<State>
 
-    init(_ weather: Weather = Weather(), seed: UInt64 = 1, at place: Endpoint? = nil, target: Endpoint? = nil) throws {
+    init(_ conditions: Conditions = Conditions(), seed: UInt64 = 1, at place: Endpoint? = nil, target: Endpoint? = nil)
+        throws
+    {
         let socket = try place.map { try Socket.datagrams(on: $0) } ?? Socket.datagrams()
         port = socket.localEndpoint.port
-        state = Monitor(State(weather: weather, target: target))
+        state = Monitor(State(conditions: conditions, target: target))
         let state = state
         Thread.detachNewThread { Self.run(socket, state, seed) }
     }
 
     deinit { state.withLock { $0.stops = true } }
 
-    func change(_ body: (inout Weather) -> Void) { state.withLock { body(&$0.weather) } }
+    func change(_ body: (inout Conditions) -> Void) { state.withLock { body(&$0.conditions) } }
 
     private struct Held {
         var bytes: [UInt8]
@@ -48,21 +50,21 @@ final class UDPRelay: Sendable {
         var upstream: [Endpoint: Socket] = [:]
         var held: [Held] = []
         while true {
-            let (stops, target, weather) = state.withLock { ($0.stops, $0.target, $0.weather) }
+            let (stops, target, conditions) = state.withLock { ($0.stops, $0.target, $0.conditions) }
             if stops { return }
             var entries = ([socket] + upstream.values).map {
                 pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
             }
             _ = poll(&entries, nfds_t(entries.count), 20)
             while let (bytes, from) = socket.receiveWaitingDatagram() {
-                guard let target, !weather.isMuted else { continue }
+                guard let target, !conditions.isMuted else { continue }
                 if upstream[from] == nil { upstream[from] = try? Socket.datagrams() }
                 upstream[from]?.send(bytes, to: target)
             }
             for (viewer, towardsHost) in upstream {
                 while let (bytes, _) = towardsHost.receiveWaitingDatagram() {
-                    let isLost = weather.isMuted || Double.random(in: 0..<1, using: &random) < weather.loss
-                    let isLate = Double.random(in: 0..<1, using: &random) < weather.reorder
+                    let isLost = conditions.isMuted || Double.random(in: 0..<1, using: &random) < conditions.loss
+                    let isLate = Double.random(in: 0..<1, using: &random) < conditions.reorder
                     state.withLock { state in
                         state.lost += isLost ? 1 : 0
                         state.reordered += isLate && !isLost ? 1 : 0

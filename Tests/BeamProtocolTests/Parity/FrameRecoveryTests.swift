@@ -4,9 +4,9 @@ import Testing
 @testable import BeamProtocol
 
 /// Frames assembled from some of their parts and from parity.
-struct FrameRepairTests {
+struct FrameRecoveryTests {
     /// Assembles the given pieces, and expects the original frame.
-    private func expectRepair(
+    private func expectRecovery(
         _ frame: WireFrame, _ pieces: [Piece], repaired: Int, _ comment: Comment? = nil
     ) throws {
         var assembly: FrameAssembly?
@@ -39,7 +39,7 @@ struct FrameRepairTests {
             for place in 0...parts.count {
                 var pieces = parts
                 pieces.insert(.parity(parity[0]), at: place)
-                try expectRepair(frame, pieces, repaired: 1, "part \(lost) lost, parity at \(place)")
+                try expectRecovery(frame, pieces, repaired: 1, "part \(lost) lost, parity at \(place)")
             }
         }
     }
@@ -48,7 +48,7 @@ struct FrameRepairTests {
     func allPartsCanBeLost(_ encoded: EncodedFrame) throws {
         let frame = try WireFrame(encoded)
         let parity = try frame.parity(rows: 0..<12)
-        try expectRepair(frame, parity.suffix(5).map { .parity($0) }, repaired: 5)
+        try expectRecovery(frame, parity.suffix(5).map { .parity($0) }, repaired: 5)
     }
 
     /// The only part of a frame lies elsewhere in its parity block than the first of many parts.
@@ -57,7 +57,7 @@ struct FrameRepairTests {
         for reference in [nil, UInt32(1)] {
             let frame = try WireFrame(TestFrame.make(2, reference: reference, bytes: length))
             let rows = frame.parts.count
-            try expectRepair(frame, try frame.parity(rows: 2..<2 + rows).map { .parity($0) }, repaired: rows)
+            try expectRecovery(frame, try frame.parity(rows: 2..<2 + rows).map { .parity($0) }, repaired: rows)
         }
     }
 
@@ -69,8 +69,8 @@ struct FrameRepairTests {
         let frame = try WireFrame(encoded)
         #expect(frame.config.count == 1144)
         let parity = try frame.parity(rows: 0..<2)
-        try expectRepair(frame, frame.parts.dropFirst().map { .part($0) } + [.parity(parity[0])], repaired: 1)
-        try expectRepair(
+        try expectRecovery(frame, frame.parts.dropFirst().map { .part($0) } + [.parity(parity[0])], repaired: 1)
+        try expectRecovery(
             frame, [.parity(parity[1]), .part(frame.parts[0]), .parity(parity[0]), .part(frame.parts[1])], repaired: 2)
     }
 
@@ -95,7 +95,7 @@ struct FrameRepairTests {
                 kept += own.shuffled(using: &random).prefix(layout.partCount(ofBlock: block))
             }
             let repaired = kept.count { if case .parity = $0 { true } else { false } }
-            try expectRepair(frame, kept.shuffled(using: &random), repaired: repaired, "seed \(seed)")
+            try expectRecovery(frame, kept.shuffled(using: &random), repaired: repaired, "seed \(seed)")
         }
     }
 

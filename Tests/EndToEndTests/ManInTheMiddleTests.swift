@@ -7,7 +7,7 @@ extension Trait where Self == ConditionTrait {
 
 /// A man in the middle that terminates TLS on both sides with a key of its own, and forwards everything.
 extension EndToEnd {
-    @Suite(.needsProgram, .needsOpenSSL) struct MiddleTests {
+    @Suite(.needsProgram, .needsOpenSSL) struct ManInTheMiddleTests {
         let scratch: ScratchDirectory
         let desk: Machine
         let sofa: Machine

@@ -8,24 +8,24 @@ import Testing
 /// What limits it: it has a sender of its own. The host reads at most 400 of its datagrams a second; its
 /// retransmissions count against the rate of its own path, which never exceeds the options' rate; keyframes have a
 /// budget (`Conduct`). A viewer that exceeds what any honest one needs is evicted.
-struct LiarTests {
+struct LyingViewerTests {
     enum Lie: CaseIterable {
         /// Impossible times, counts and numbers.
-        case nonsense
+        case impossibleNumbers
         /// Everything has arrived at once, without any transit time.
-        case flattery
+        case everythingArrived
         /// Nothing has ever arrived.
-        case poverty
+        case nothingArrived
         /// All parts of all frames are missing, again and again.
-        case greed
+        case everythingMissing
         /// The same, with reports of a narrow path.
-        case greedOnANarrowPath
+        case everythingMissingOnANarrowPath
         /// Reports come late on purpose, so that the congestion window is full.
-        case sloth
+        case lateReports
         /// A keyframe is needed all the time.
         case keyframes
         /// Frames have arrived that the host hasn't made yet.
-        case boast
+        case futureArrivals
     }
 
     private static let seconds = 3
@@ -50,7 +50,7 @@ struct LiarTests {
             Feedback.Missing(frame: back(Int.random(in: 0..<24, using: &random)), parts: [0..<8191])
         }
         switch lie {
-        case .nonsense:
+        case .impossibleNumbers:
             let arrivals = (0..<20).map { _ in
                 Feedback.Arrival(
                     frame: SequenceNumber(UInt32(truncatingIfNeeded: random.next())),
@@ -72,17 +72,18 @@ struct LiarTests {
                     expected: UInt32(truncatingIfNeeded: random.next()),
                     missed: UInt32(truncatingIfNeeded: random.next()), arrivals: random.chance(0.5) ? arrivals : near,
                     again: Feedback.Again(frame: back(random.chance(0.5) ? 1 : 1 << 20), part: .max)))
-        case .flattery: return Feedback(layer: layer, report: report(11, 0..<20, time: simulation.now))
-        case .poverty: return Feedback(layer: layer, report: report(1, 0..<1, time: simulation.now, lost: 1))
-        case .greed: return Feedback(layer: layer, missing: everything, report: report(11, 0..<3, time: simulation.now))
-        case .greedOnANarrowPath:
+        case .everythingArrived: return Feedback(layer: layer, report: report(11, 0..<20, time: simulation.now))
+        case .nothingArrived: return Feedback(layer: layer, report: report(1, 0..<1, time: simulation.now, lost: 1))
+        case .everythingMissing:
+            return Feedback(layer: layer, missing: everything, report: report(11, 0..<3, time: simulation.now))
+        case .everythingMissingOnANarrowPath:
             // Each report's clock runs ahead by a quarter, as if the transit time grew.
             let time = simulation.now + (simulation.now - .at(2)) / 4
             return Feedback(layer: layer, missing: everything, report: report(2, 0..<1, time: time))
-        case .sloth:
+        case .lateReports:
             let isTime = simulation.now.nanoseconds / 1_000_000 % 290 == 0
             return isTime ? Feedback(layer: layer, report: report(11, 1..<3, time: simulation.now)) : Feedback()
-        case .boast: return Feedback(layer: layer, report: report(11, -20 ..< -1, time: simulation.now))
+        case .futureArrivals: return Feedback(layer: layer, report: report(11, -20 ..< -1, time: simulation.now))
         case .keyframes:
             return Feedback(layer: layer, keyframeAfter: newest, report: report(11, 0..<3, time: simulation.now))
         }
@@ -107,10 +108,11 @@ struct LiarTests {
         }
         let reason: String? =
             switch lie {
-            case .boast: "it acknowledged what was never sent"
-            case .greed: "it asked for everything again"
+            case .futureArrivals: "it acknowledged what was never sent"
+            case .everythingMissing: "it asked for everything again"
             case .keyframes: "it asked for keyframes without end"
-            case .nonsense, .flattery, .poverty, .greedOnANarrowPath, .sloth: nil
+            case .impossibleNumbers, .everythingArrived, .nothingArrived, .everythingMissingOnANarrowPath, .lateReports:
+                nil
             }
         if let reason {
             #expect(left.count == 1 && left[0].contains(reason), "\(left)")

@@ -4,7 +4,7 @@ import Testing
 @testable import BeamProtocol
 
 /// What a host remembers of sent frames, and what it retransmits.
-struct SendingAgainTests {
+struct RetransmissionTests {
     private func began(_ frames: inout DepartureLog, _ number: UInt32, parts: Int = 4, at time: Double) {
         frames.began(
             SequenceNumber(number), isKeyframe: false, partCount: parts, length: parts * 1200, now: .at(time))
