@@ -209,7 +209,7 @@ struct StreamBoundsTests {
         #expect(throws: CodecError.self) { try decoder.decode(large[0]) }
     }
 
-    @Test func setsOfAnyKind() {
+    @Test func anySetIsReadOrRefused() {
         let golden = [
             set(Wanted()), set(Wanted(profile: 100, hasMatrices: true, restriction: (0, 1))),
             set(Wanted(profile: 244, chroma: 3, references: 4, hasMatrices: true, restriction: (0, 4))),

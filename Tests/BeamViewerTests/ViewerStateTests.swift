@@ -105,7 +105,7 @@ struct ViewerStateTests {
         #expect(order.withLock { $0.count } == 4)
     }
 
-    @Test func aClientThatComesTooLateIsShutDown() throws {
+    @Test func aClientMadeAfterTheStopIsShutDown() throws {
         let looks = Mutex(0)
         let client = try Self.makeClient { looks.withLock { $0 += 1 } }
         let state = state

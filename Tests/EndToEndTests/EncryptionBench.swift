@@ -35,7 +35,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func versionOneAgainstVersionTwo() throws {
+        @Test func version1AgainstVersion2() throws {
             let seconds = Self.setting("SECONDS", 15)
             let pairs = Int(Self.setting("RUNS", 5))
             var runs: [Int: [Run]] = [1: [], 2: []]

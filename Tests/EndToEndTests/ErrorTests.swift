@@ -57,7 +57,7 @@ extension EndToEnd {
             #expect(said.split(separator: "\n").count <= 4, "an error is a line or two: \(said)")
         }
 
-        @Test(.needsXServer) func aMonitorOrWindowThatIsNotThereIsNamed() throws {
+        @Test(.needsXServer) func aMissingMonitorOrWindowIsNamed() throws {
             let server = try XServer(width: 640, height: 360)
             for (option, value) in [
                 ("--monitor", "NOPE-1"), ("--monitor", "7"), ("--window", "0x1234567"), ("--region", "400x400+600+300"),
@@ -131,7 +131,7 @@ extension EndToEnd {
             #expect(try lonely.waitForEnd() == .exited(0))
         }
 
-        @Test(.needsXServer) func aVanishedXServerIsAClearError() throws {
+        @Test(.needsXServer) func aVanishedXServerEndsTheHostWithAReason() throws {
             let server = try XServer(width: 640, height: 360)
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
@@ -149,7 +149,7 @@ extension EndToEnd {
             try viewer.wait("the end of the broadcast") { $0.broadcast == false ? true : nil }
         }
 
-        @Test(.needsXServer) func aClosedWindowIsAClearEnd() throws {
+        @Test(.needsXServer) func aClosedWindowEndsTheHostWithAReason() throws {
             let server = try XServer(width: 640, height: 360)
             var painter: Painter? = try Painter(server.display, framesPerSecond: 30)
             let window = try #require(XConnection(server.display).visibleWindows().last?.id)

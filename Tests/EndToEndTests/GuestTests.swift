@@ -198,10 +198,10 @@ extension EndToEnd {
             #expect(stats.number("lost") == 0, "a viewer that watches stays")
 
             // The list is repaired: the host notices by itself, and the waiting viewer is admitted.
-            let mended = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-            try mended.truncate(atOffset: 0)
-            try mended.write(contentsOf: good)
-            try mended.close()
+            let restored = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            try restored.truncate(atOffset: 0)
+            try restored.write(contentsOf: good)
+            try restored.close()
             try comes.waitFor("first-frame")
         }
 

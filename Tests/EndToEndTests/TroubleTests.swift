@@ -57,10 +57,10 @@ extension EndToEnd {
                 #expect(fileSize(frames) > size, "the picture stopped, though only the control connection is cut")
             }
             let connections = control.state.current.connections
-            control.mend()
+            control.restore()
             let start = secondsNow()
             #expect(eventually(timeout: 30) { control.state.current.connections > connections })
-            report("control mended after", "\((secondsNow() - start).short) s")
+            report("control restored after", "\((secondsNow() - start).short) s")
             let seen = viewer.lineCount
             let stats = try viewer.waitFor("stats", from: seen)
             #expect((stats.number("fps") ?? 0) > 5)

@@ -100,7 +100,7 @@ struct RetransmissionTests {
     }
 
     /// Frames that were left out for this viewer don't count as lost.
-    @Test func skippedFramesAreKnown() {
+    @Test func framesLeftOutForThisViewerAreKnown() {
         var frames = DepartureLog()
         for number: UInt32 in [3, 5, 6, 9] {
             began(&frames, number, at: 0)

@@ -53,7 +53,7 @@ struct FrameRecoveryTests {
 
     /// The only part of a frame lies elsewhere in its parity block than the first of many parts.
     @Test(arguments: [13, 500, 1100, 1125, 1144])
-    func framesOfOnePart(_ length: Int) throws {
+    func aFrameOfOnePartIsRecovered(_ length: Int) throws {
         for reference in [nil, UInt32(1)] {
             let frame = try WireFrame(TestFrame.make(2, reference: reference, bytes: length))
             let rows = frame.parts.count
@@ -62,7 +62,7 @@ struct FrameRecoveryTests {
     }
 
     /// The parameter sets fill part 0, so that it has no AVCC bytes.
-    @Test func aFirstPartOfParameterSetsAlone() throws {
+    @Test func aFirstPartOfParameterSetsOnlyIsRecovered() throws {
         var encoded = TestFrame.make(2, bytes: 3000)
         encoded.unit.parameterSets = ParameterSets(
             sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
@@ -131,7 +131,7 @@ struct FrameRecoveryTests {
         #expect(assembly?.unit.map { Array($0.avcc) } == Array(frame.unit.avcc))
     }
 
-    @Test func parityOfSomethingElseIsRefused() throws {
+    @Test func parityOfAnotherFrameIsRefused() throws {
         let frame = try WireFrame(Self.keyframe)
         let parity = try frame.parity(rows: 0..<3)
         for (offset, value) in [(8, UInt8(0)), (9, 1), (11, 9), (13, 9), (23, 9), (25, 9)] {

@@ -130,7 +130,7 @@ struct MediaKeyRingTests {
     }
 
     /// A forged datagram with the number of an announced key doesn't switch keys.
-    @Test func aForgedDatagramRetiresNothing() throws {
+    @Test func aForgedDatagramDoesNotRotateTheKey() throws {
         var bench = Bench()
         bench.ring.add(.made(1))
         _ = try bench.come(1)

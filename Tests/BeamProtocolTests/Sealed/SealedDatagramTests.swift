@@ -119,7 +119,7 @@ struct SealedDatagramTests {
     // MARK: What is refused
 
     /// Each bit of header, ciphertext and tag is authenticated.
-    @Test func noBitCanBeChanged() throws {
+    @Test func everyChangedBitIsNoticed() throws {
         var opener = DatagramOpener(key: .golden)
         for bit in 0..<Self.media.count * 8 {
             var bytes = Self.media

@@ -53,7 +53,7 @@ struct SecureSessionTests {
         #expect(simulation.viewers[1].events.contains { if case .refused = $0.event { true } else { false } })
     }
 
-    @Test func aWrongCodeIsAskedForAgain() {
+    @Test func afterAWrongCodeTheViewerAsksAgain() {
         var simulation = Simulation.securePair(
             trust: Self.host(), viewer: .secure(knows: false, code: "000000", asksForCode: true))
         simulation.drive(for: .seconds(1))
@@ -192,7 +192,7 @@ struct SecureSessionTests {
         #expect(Self.pairedKeys(simulation) == [])
         simulation.cutControl()
         simulation.drive(for: .seconds(1))
-        simulation.mendControl()
+        simulation.restoreControl()
         simulation.drive(for: .seconds(3))
         #expect(simulation.viewer.events.contains { $0.event == .controlRestored })
         #expect(simulation.viewer.decoder.errors == [])
@@ -299,7 +299,7 @@ struct SecureSessionTests {
         simulation.handleAtHost(.remembered([.viewer: "a"]))
         simulation.drive(for: .milliseconds(1100))
         #expect(simulation.host?.stream.keys.current.number == 1)
-        simulation.mendControl()
+        simulation.restoreControl()
         simulation.drive(for: .seconds(3))
         #expect(simulation.viewer.decoder.errors == [])
         #expect(simulation.viewer.longestPause(from: simulation.now - .seconds(1), to: simulation.now).inSeconds < 0.2)

@@ -37,7 +37,7 @@ struct NetworkTests {
 
     /// No broken picture is shown, and the stream resumes with the next keyframe.
     @Test(arguments: 1...12)
-    func lossAndReorderNeverBreakAPicture(seed: Int) {
+    func lossAndReorderingNeverBreakAPicture(seed: Int) {
         var simulation = Simulation.pair(seed: UInt64(seed))
         simulation.source.frameBytes = 4000
         simulation.source.keyframeBytes = 20_000
@@ -103,7 +103,7 @@ struct NetworkTests {
             for second in 1...60 {
                 switch second {
                 case 10: simulation.cutControl()
-                case 14: simulation.mendControl()
+                case 14: simulation.restoreControl()
                 case 20: simulation.media.conditions.isMuted = true
                 case 27: simulation.media.conditions.isMuted = false
                 case 35: simulation.killHost()

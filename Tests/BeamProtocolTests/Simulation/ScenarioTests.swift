@@ -101,7 +101,7 @@ struct ScenarioTests {
         #expect(shown >= captured * 98 / 100, "\(shown) of \(captured)")
     }
 
-    @Test(arguments: 1...3) func jitterAndReorderLoseNothing(seed: Int) throws {
+    @Test(arguments: 1...3) func jitterAndReorderingLoseNoFrame(seed: Int) throws {
         var simulation = simulation(
             seed, LinkConditions(delay: .milliseconds(5), jitter: .milliseconds(30), reorder: 0.02))
         simulation.drive(for: .seconds(8))
@@ -184,12 +184,12 @@ struct ScenarioTests {
         #expect(wasted.allSatisfy { $0.burst.range.count < 100 } && wasted.count <= 25)
         simulation.media.conditions.isMuted = false
         simulation.mediaBack.conditions.isMuted = false
-        let mended = simulation.now
+        let restored = simulation.now
         simulation.drive(for: .seconds(2))
         let viewer = simulation.viewer
         expectWhole(viewer)
-        let first = try #require(viewer.frames.first { $0.time > mended })
-        #expect(first.time - mended < .milliseconds(300))
+        let first = try #require(viewer.frames.first { $0.time > restored })
+        #expect(first.time - restored < .milliseconds(300))
         #expect(try #require(first.age) < .milliseconds(50), "no old picture is shown")
         #expect(first.isKeyframe)
         #expect(viewer.frames.filter(\.isKeyframe).count == 2)

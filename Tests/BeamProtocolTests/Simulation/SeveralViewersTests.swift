@@ -79,7 +79,7 @@ struct SeveralViewersTests {
         simulation.setConditions(1, LinkConditions(isMuted: true), back: LinkConditions(isMuted: true))
         // Shorter than the time after which a viewer replaces its socket.
         simulation.drive(for: .seconds(3))
-        let mended = simulation.now
+        let restored = simulation.now
         simulation.setConditions(1, Self.lan)
         simulation.drive(for: .seconds(2))
         for index in [0, 2] {
@@ -91,8 +91,8 @@ struct SeveralViewersTests {
             let numbers = viewer.frames.map(\.number)
             #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 + 1 }, "every frame")
         }
-        let back = try #require(simulation.viewers[1].frames.first { $0.time > mended })
-        #expect(back.time - mended < .milliseconds(300) && back.isKeyframe)
+        let back = try #require(simulation.viewers[1].frames.first { $0.time > restored })
+        #expect(back.time - restored < .milliseconds(300) && back.isKeyframe)
         #expect(simulation.viewers[1].decoder.errors.isEmpty)
     }
 
@@ -127,7 +127,7 @@ struct SeveralViewersTests {
         let layers = simulation.host?.senders.all.map(\.layer)
         #expect(layers == [0, 1, 1])
         #expect(simulation.demands.contains { $0.layer == 1 && $0.demand.isWatched })
-        // Layer 0 doesn't go to the two viewers that can't decode it: its only keyframe was the first viewer's.
+        // The two other viewers begin in layer 1, so no change of layer is reported.
         #expect(changes(of: simulation).isEmpty)
         simulation.killViewer(plain)
         simulation.killViewer(old)

@@ -157,7 +157,7 @@ struct Simulation {
         breakConnections()
     }
 
-    mutating func mendControl() { isControlCut = false }
+    mutating func restoreControl() { isControlCut = false }
 
     /// Sends a datagram to the host's media port from any address.
     mutating func datagram(_ bytes: [UInt8], from address: NetworkAddress) {

@@ -11,7 +11,7 @@ struct TroubleTests {
         simulation.cutControl()
         simulation.drive(for: .seconds(12))
         let port = simulation.viewer.localPort
-        simulation.mendControl()
+        simulation.restoreControl()
         simulation.drive(for: .seconds(3))
         let viewer = simulation.viewer
         #expect(viewer.longestPause(from: .at(1), to: .at(18)) < .milliseconds(50))
@@ -32,10 +32,10 @@ struct TroubleTests {
             simulation.drive(for: .seconds(seconds))
             simulation.media.conditions.isMuted = false
             simulation.mediaBack.conditions.isMuted = false
-            let mended = simulation.now
+            let restored = simulation.now
             simulation.drive(for: .seconds(5))
-            let back = simulation.viewer.frames.first { $0.time > mended }?.time ?? .distantFuture
-            #expect(back - mended < .seconds(2), "\(seconds) s, also the way back: \(isMutedBack)")
+            let back = simulation.viewer.frames.first { $0.time > restored }?.time ?? .distantFuture
+            #expect(back - restored < .seconds(2), "\(seconds) s, also the way back: \(isMutedBack)")
             #expect(simulation.viewer.decoder.errors.isEmpty)
             #expect(simulation.times { $0 == .mediaReconnecting }.count == (seconds >= 4.2 ? 1 : 0))
             #expect(simulation.times { $0 == .mediaResumed }.count == (seconds > 2.5 ? 1 : 0))
@@ -53,7 +53,7 @@ struct TroubleTests {
         #expect(simulation.host?.statistics.viewers == 0)
         simulation.media.conditions.isMuted = false
         simulation.mediaBack.conditions.isMuted = false
-        simulation.mendControl()
+        simulation.restoreControl()
         simulation.drive(for: .seconds(2))
         let back = simulation.viewer.frames.first { $0.time > .at(63) }?.time ?? .distantFuture
         #expect(back < .at(65))

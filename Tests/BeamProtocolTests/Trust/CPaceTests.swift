@@ -205,7 +205,7 @@ struct CPaceTests {
     }
 
     /// Checks nothing: prints how long the cryptography of a pairing takes.
-    @Test func howLongAPairingTakes() throws {
+    @Test func theDurationOfAPairingIsPrinted() throws {
         let runs = 200
         let clock = ContinuousClock()
         let times = try (0..<runs).map { _ in

@@ -120,7 +120,7 @@ struct FeedbackTests {
     }
 
     /// The longest feedback fits into a datagram, and all of it is read back.
-    @Test func theLongestFitsIntoADatagram() {
+    @Test func theLongestFeedbackFitsIntoADatagram() {
         let ranges = (0..<Feedback.Missing.mostRanges).map { $0 * 3..<$0 * 3 + 2 }
         let arrivals = (0..<Feedback.Report.mostArrivals).map {
             Feedback.Arrival(

@@ -168,7 +168,7 @@ final class TCPRelay: Sendable {
         cut()
     }
 
-    /// Closes every connection, and new ones at once, until `mend`.
+    /// Closes every connection, and new ones at once, until `restore`.
     func cut() {
         let open = state.withLock { state in
             state.isCut = true
@@ -178,7 +178,7 @@ final class TCPRelay: Sendable {
         for socket in open { socket.shut() }
     }
 
-    func mend() { state.withLock { $0.isCut = false } }
+    func restore() { state.withLock { $0.isCut = false } }
 
     private static func copy(from: Socket, to: Socket, _ change: (String) -> String) {
         var splitter = LineSplitter()
