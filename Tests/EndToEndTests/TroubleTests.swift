@@ -20,16 +20,16 @@ extension EndToEnd {
             let arrived = try Y4M(frames)
             let matches = arrived.matches(in: sent)
             let worst = matches.map(\.psnr).min() ?? 0
-            let conditions = media.state.current
+            let relay = media.state.current
             let summary = try #require(viewer.events("summary").first)
             report(
                 "version \(version), 2 % lost, 5 % out of order",
                 """
-                \(arrived.count) pictures in 9 s, the worst \(worst.short) dB; \(conditions.lost) datagrams lost, \
-                \(conditions.reordered) late, \(conditions.passed) passed; the viewer counts \
+                \(arrived.count) pictures in 9 s, the worst \(worst.short) dB; \(relay.lost) datagrams lost, \
+                \(relay.reordered) late, \(relay.passed) passed; the viewer counts \
                 \(Int(summary.number("lost") ?? -1)) lost, \(Int(summary.number("dropped") ?? -1)) frames dropped
                 """)
-            #expect(conditions.lost > 0 && conditions.reordered > 0)
+            #expect(relay.lost > 0 && relay.reordered > 0)
             #expect(arrived.count >= 5)
             #expect(worst >= 30, "a broken picture was shown")
         }
