@@ -5,8 +5,8 @@ import BeamPixels
 import Foundation
 import Testing
 
-/// Figures, not verdicts: `BEAMROOM_BENCH=1 swift test -c release --filter CodecBench`, and with `BEAMROOM_BENCH_FILES` (paths of
-/// 4:2:0 `.y4m` files, with spaces between) on pictures of one's own choice.
+/// Prints figures, checks nothing: `BEAMROOM_BENCH=1 swift test -c release --filter CodecBench`. `BEAMROOM_BENCH_FILES`
+/// (paths of 4:2:0 `.y4m` files, separated by spaces) adds other pictures.
 @Suite(
     .enabled(
         if: ProcessInfo.processInfo.environment["BEAMROOM_BENCH"] == "1", "figures are printed with BEAMROOM_BENCH=1"),

@@ -6,7 +6,7 @@ import Testing
 @Suite struct DecodedPicturesTests {
     private let size = PixelSize(width: 640, height: 360)
 
-    /// A still picture, a small change, nothing, and the small change once more elsewhere.
+    /// A still picture, a small change, no change, and the small change at another place.
     private func coded() throws -> [AccessUnit] {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 60, bitRate: 20_000_000))
         return try (0..<4).map { number in
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func theDamageHoldsAllThatChanged() throws {
+    @Test func theDamageCoversAllChanges() throws {
         let decoder = try VideoDecoder()
         let pictures = try coded().map { try #require(try decoder.decode($0)) }
         #expect(pictures[0].damage == DamageRegion(PixelRect(size)))
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func allIsDamagedAtTheFirstPictureAndInAnotherSize() throws {
+    @Test func theFirstPictureOfASizeIsDamagedAsAWhole() throws {
         let decoder = try VideoDecoder()
         for size in [(320, 180), (322, 180), (320, 180)].map({ PixelSize(width: $0.0, height: $0.1) }) {
             let units = try MovingContent(size).coded(1)
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// After damage the next picture is compared with the last one that was handed on, not with the one that was refused.
+    /// After a refused frame the next picture is compared with the last one that was handed on.
     @Test func aRefusedFrameIsNotCompared() throws {
         let units = try coded()
         let decoder = try VideoDecoder()
@@ -73,7 +73,7 @@ import Testing
         var cut = units[1]
         cut.range = cut.range.lowerBound..<cut.range.upperBound - 3
         #expect(throws: CodecError.self) { try decoder.decode(cut) }
-        // The same keyframe makes the same picture.
+        // The same keyframe decodes to the same picture.
         #expect(try #require(try decoder.decode(units[0])).damage.isEmpty)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BeamCodec
 
-/// The choice among encoders, with times of our own making, for there need be no device here.
+/// The choice among encoders, with given times: a device isn't needed.
 @Suite struct EncoderTrialTests {
     private let settings = EncoderSettings(size: PixelSize(width: 640, height: 360), frameRate: 60)
 
@@ -16,7 +16,7 @@ import Testing
             measure: { name, _ in table.first { $0.0 == name }?.1.map { .microseconds($0) } })
     }
 
-    @Test func theQuickestWinsAndTiesGoToLibx264() {
+    @Test func theQuickestEncoderWinsIfItIsMoreThan10PercentQuicker() {
         #expect(
             Self.trial(["libx264": 4000, "h264_nvenc": 3000, "h264_vaapi": 2000]).choose(for: settings) == "h264_vaapi")
         #expect(
@@ -29,7 +29,7 @@ import Testing
             Self.trial(["libx264": nil, "h264_nvenc": nil, "h264_vaapi": 9000]).choose(for: settings) == "h264_vaapi")
     }
 
-    @Test func nothingIsTriedWhereNoDeviceIs() {
+    @Test func withoutADeviceNothingIsTried() {
         let trial = EncoderTrial(
             candidates: { [] },
             measure: { _, _ in
@@ -39,8 +39,8 @@ import Testing
         #expect(trial.choose(for: settings) == "libx264")
     }
 
-    /// A driver that hangs holds nobody up, and its answer isn't waited for.
-    @Test func doesNotWaitForADriverThatHangs() {
+    /// A driver that hangs delays the start by `patience` at most.
+    @Test func aHangingDriverIsGivenUpAfterItsPatience() {
         let end = Latch()
         let trial = EncoderTrial(
             candidates: { ["h264_vaapi"] },
@@ -52,7 +52,7 @@ import Testing
         end.open()
     }
 
-    @Test func choosesOnceAndGivesUpForGood() {
+    @Test func theChoiceIsMadeOnceAndAfterAFailureItIsLibx264() {
         let tried = Mutex(0)
         let trial = EncoderTrial(
             candidates: {
@@ -68,17 +68,19 @@ import Testing
         #expect(tried.withLock { $0 } == 1)
     }
 
-    @Test func looksForDevicesBeforeItTriesAnything() {
+    @Test func devicesAreListedBeforeEncodersAreTried() {
         #expect(EncoderTrial.devices(exists: { _ in false }, renderNodes: []).isEmpty)
-        // As far as this libavcodec has them.
+        // Only encoders that this libavcodec has.
         let all = EncoderTrial.devices(exists: { $0 == "/dev/nvidiactl" }, renderNodes: ["/dev/dri/renderD128"])
         #expect(["h264_nvenc", "h264_vaapi"].filter(all.contains) == all)
         #expect(
             !EncoderTrial.devices(exists: { _ in false }, renderNodes: ["/dev/dri/renderD128"]).contains("h264_nvenc"))
     }
 
-    /// The trial itself, with the encoder that every machine has, odd sizes included.
-    @Test(arguments: [(640, 360), (641, 363), (64, 64)]) func measuresByEncoding(_ width: Int, _ height: Int) throws {
+    /// The real trial, with libx264, which every machine has. Odd sizes included.
+    @Test(arguments: [(640, 360), (641, 363), (64, 64)]) func theTrialMeasuresEncoding(_ width: Int, _ height: Int)
+        throws
+    {
         let size = PixelSize(width: width, height: height)
         let time = try #require(EncoderTrial.time("libx264", EncoderSettings(size: size, frameRate: 60)))
         #expect(time > .zero)
@@ -86,12 +88,11 @@ import Testing
     }
 
     @Test(.enabled(if: EncoderTrial.standard.candidates().isEmpty, "there is a graphics device here"))
-    func libx264WhereThereIsNoDevice() {
+    func withoutADeviceLibx264IsChosen() {
         #expect(EncoderProbe.preferred(for: settings) == "libx264")
     }
 }
 
-/// Something to wait for.
 private final class Latch: Sendable {
     private let isOpen = Mutex(false)
 

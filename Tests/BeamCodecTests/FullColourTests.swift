@@ -4,7 +4,7 @@ import BeamPixels
 import Foundation
 import Testing
 
-/// Glyph-like shapes, one pixel wide, in strong colours on coloured ground: what 4:2:0 smears.
+/// Shapes like glyphs, one pixel wide, in strong colours on a coloured ground: 4:2:0 smears them.
 struct ColouredText {
     let buffer: PixelBuffer
 
@@ -54,7 +54,7 @@ struct ColouredText {
         return 10 * log10(255 * 255 * Double(source.size.area * 3) / Double(max(1, sum)))
     }
 
-    /// Codes coloured text, refined at rest, and returns the stream and its quality.
+    /// Encodes coloured text, refines it at rest, and answers the stream, its quality in dB and the last picture.
     private func coded(_ chroma: ChromaFormat) throws -> (frames: [EncodedFrame], quality: Double, shown: Picture) {
         let source = ColouredText(size).buffer
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000, chroma: chroma))
@@ -71,7 +71,7 @@ struct ColouredText {
         return (frames, quality(rgb(picture444), source), picture444)
     }
 
-    @Test func colouredTextArrivesAsItIs() throws {
+    @Test func colouredTextIsSharperIn444() throws {
         let (full, half) = (try coded(.full), try coded(.subsampled))
         #expect(full.shown.format == .i444 && half.shown.format == .i420)
         #expect(full.shown.size == size && half.shown.size == size)
@@ -80,7 +80,7 @@ struct ColouredText {
         #expect(full.quality >= 38)
     }
 
-    @Test func onlyDamageIsLookedAt() throws {
+    @Test func aSmallChangeTakesFewBits() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, chroma: .full))
         let decoder = try VideoDecoder()
         let converter = PictureConverter(.full)
@@ -102,7 +102,7 @@ struct ColouredText {
     }
 
     @Test(.enabled(if: Probe.isThere, "ffprobe is not installed"), arguments: ["mkv", "mp4"])
-    func recordingsAndFilesKeepIt(_ ending: String) throws {
+    func recordingsAndY4MFilesKeep444(_ ending: String) throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("full.\(ending)")
         let recorder = try StreamRecorder(path: file)
@@ -121,17 +121,17 @@ struct ColouredText {
         #expect(String(decoding: header, as: UTF8.self).contains(" C444 "))
     }
 
-    @Test func whatCannotCodeItSaysSo() throws {
+    @Test func encodersWithout444AreRefused() throws {
         for name in VideoEncoder.workingEncoders() + ["h264_vaapi"] where name != "libx264" {
             #expect(throws: CodecError.noFullColour(name: name)) {
                 try VideoEncoder(EncoderSettings(name: name, size: size, frameRate: 30, chroma: .full))
             }
         }
-        // Where none is named, one that can is taken.
+        // Without a name, an encoder that can do 4:4:4 is chosen.
         #expect(try VideoEncoder(EncoderSettings(size: size, frameRate: 30, chroma: .full)).name == "libx264")
     }
 
-    @Test func scalesToFullColour() throws {
+    @Test func scalingKeepsFullChroma() throws {
         let target = PixelSize(width: 320, height: 181)
         let source = PixelBuffer(format: .bgrx, size: size)
         source.fill(0)

@@ -7,20 +7,20 @@ import Testing
 
 @testable import BeamCodec
 
-/// As far as a machine without a graphics device allows: what is chosen, what happens when a device fails, and the way of NV12
-/// pictures. Where there is a device, it decodes as well.
+/// Tests that run without a graphics device: the choice of decoder, a device that fails, and NV12 pictures. Where there
+/// is a device, it decodes as well.
 @Suite struct HardwareDecoderTests {
     private let content = MovingContent(PixelSize(width: 320, height: 180))
-    /// Just larger than what the processor gets by itself.
+    /// Slightly larger than the largest size that is decoded in software by default.
     private static let large = PixelSize(width: 2562, height: 1442)
 
-    /// A device made of the processor's decoder, whose pictures come as NV12 and go through the same download.
+    /// The software decoder as a device: its pictures are NV12 and go through the same download.
     private final class PretendedDevice: FrameDecoder {
         let name = "vaapi:pretended"
         private let decoder: SoftwareDecoder
         private let decoded = FrameHandle()
         private let download = PictureDownload()
-        /// How many frames it decodes before it fails for good.
+        /// How many frames it still decodes before it fails for good.
         private var left: Int
 
         init(failingAfter left: Int) throws(CodecError) {
@@ -69,7 +69,7 @@ import Testing
         var opened = 0
         var lives: Int?
 
-        /// Nil: does not open.
+        /// `lives`: frames that it decodes before it fails; nil: it doesn't open.
         init(lives: Int?) { self.lives = lives }
 
         var openers: DecoderOpeners {
@@ -91,8 +91,8 @@ import Testing
         }
     }
 
-    /// NV12 pictures arrive as the very samples that the processor decodes, in even and odd sizes.
-    @Test(arguments: [(320, 180), (322, 182), (66, 34), (641, 363)]) func fetchesTheSameSamples(
+    /// NV12 pictures have the same samples as the software decoder's, in even and odd sizes.
+    @Test(arguments: [(320, 180), (322, 182), (66, 34), (641, 363)]) func downloadedSamplesAreTheSame(
         _ width: Int, _ height: Int
     )
         throws
@@ -109,7 +109,7 @@ import Testing
         #expect(decoder.name == "vaapi:pretended" && reference.name == "software")
     }
 
-    @Test func separatesChromaOfEverySize() {
+    @Test func chromaIsSeparatedInEverySize() {
         var generator = SeededGenerator(seed: 7)
         for width in [1, 2, 3, 15, 31, 33, 64, 127, 258] {
             let size = PixelSize(width: width, height: 5)
@@ -130,8 +130,8 @@ import Testing
         }
     }
 
-    /// By itself a device gets large pictures only, and isn't even opened before.
-    @Test func choosesByItself() throws {
+    /// By default a device gets large pictures only, and isn't opened before the first of them.
+    @Test func onlyLargePicturesGoToTheDevice() throws {
         let device = Device(lives: .max)
         let decoder = try VideoDecoder(choice: .automatic, openers: device.openers)
         let small = try content.coded(2)
@@ -143,19 +143,19 @@ import Testing
         #expect(decoder.name == "software" && device.opened == 1)
     }
 
-    @Test func doesWithoutADeviceThatDoesNotOpen() throws {
+    @Test func aDeviceThatDoesNotOpenIsReplacedBySoftware() throws {
         let device = Device(lives: nil)
         let decoder = try VideoDecoder(choice: .automatic, openers: device.openers)
         let units = try MovingContent(Self.large).coded(3, keyframes: [2])
         for unit in units { #expect(try decoder.decode(unit) != nil) }
-        // It is not asked again with each keyframe.
+        // A higher rate is used after half a second.
         #expect(decoder.name == "software" && device.opened == 1)
         #expect(throws: CodecError.hardwareDecoderDoesNotStart(reason: "there is none", working: ["software"])) {
             try VideoDecoder(choice: .vaapi(device: nil), openers: device.openers)
         }
     }
 
-    @Test func fullColourIsTheProcessors() throws {
+    @Test func streams444AreDecodedInSoftware() throws {
         let size = PixelSize(width: 320, height: 180)
         let device = Device(lives: 100)
         let decoder = try VideoDecoder(choice: .vaapi(device: nil), openers: device.openers)
@@ -164,20 +164,20 @@ import Testing
         let unit = try #require(try full.encode(picture, keyframe: true)).unit
         #expect(try decoder.decode(unit)?.format == .i444)
         #expect(decoder.name == "software" && decoder.hardwareFailure == nil)
-        // The next stream is the device's again.
+        // The next 4:2:0 stream goes to the device again.
         for unit in try content.coded(2) { _ = try decoder.decode(unit) }
         #expect(decoder.name == "vaapi:pretended")
     }
 
-    @Test func softwareMeansSoftware() throws {
+    @Test func theSoftwareOptionNeverOpensADevice() throws {
         let device = Device(lives: .max)
         let decoder = try VideoDecoder(choice: .software, openers: device.openers)
         for unit in try MovingContent(Self.large).coded(2) { #expect(try decoder.decode(unit) != nil) }
         #expect(decoder.name == "software" && device.opened == 0)
     }
 
-    /// A device that cannot even decode the first frame costs nothing.
-    @Test func aDeviceThatFailsAtAKeyframeLosesNothing() throws {
+    /// A device that can't decode the first frame loses no frame.
+    @Test func aDeviceThatFailsAtAKeyframeLosesNoFrame() throws {
         let units = try content.coded(6, keyframes: [3])
         for lives in [0, 3] {
             let device = Device(lives: lives)
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceThatFailsInMidstreamCostsAKeyframe() throws {
+    @Test func aDeviceThatFailsInMidstreamNeedsAKeyframe() throws {
         let units = try content.coded(8, keyframes: [5])
         let device = Device(lives: 3)
         let decoder = try VideoDecoder(choice: .vaapi(device: nil), openers: device.openers)
@@ -205,8 +205,8 @@ import Testing
         #expect(decoder.name == "software" && device.opened == 1)
     }
 
-    /// What is promised of damage is promised of a device as well.
-    @Test func damageNeedsAKeyframeHereToo() throws {
+    /// Damaged frames are refused with a device as without one.
+    @Test func afterDamageADeviceWaitsForAKeyframe() throws {
         let units = try content.coded(8, keyframes: [5])
         let decoder = try VideoDecoder(choice: .vaapi(device: nil), openers: Device(lives: .max).openers)
         #expect(throws: CodecError.keyframeNeeded) { try decoder.decode(units[1]) }
@@ -222,7 +222,7 @@ import Testing
         #expect(decoder.name == "vaapi:pretended" && decoder.hardwareFailure == nil)
     }
 
-    @Test func saysWhatIsWrongWithADevice() throws {
+    @Test func errorsNameWhatIsWrongWithADevice() throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("renderD128")
         #expect(FileManager.default.createFile(atPath: file, contents: Data("no device".utf8)))
@@ -240,7 +240,7 @@ import Testing
     }
 
     @Test(.enabled(if: RenderDevices.paths().isEmpty, "there is a graphics device here"))
-    func saysThatThereIsNoDevice() throws {
+    func aMissingDeviceIsNamed() throws {
         #expect(
             throws: CodecError.hardwareDecoderDoesNotStart(
                 reason: "there is no graphics device (/dev/dri/renderD…)", working: ["software"])
@@ -249,7 +249,7 @@ import Testing
     }
 
     @Test(.enabled(if: RenderDevices.workingDecoders().count > 1, "no device here opens for VA-API"))
-    func decodesOnTheDeviceThatIsHere() throws {
+    func theRealDeviceDecodes() throws {
         let decoder = try VideoDecoder(choice: .vaapi(device: nil))
         let reference = try VideoDecoder(choice: .software)
         for unit in try MovingContent(PixelSize(width: 1280, height: 720)).coded(10) {
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func ordersDevicesByNumber() throws {
+    @Test func devicesAreOrderedByNumber() throws {
         let directory = try TemporaryDirectory()
         for name in ["renderD130", "renderD129", "renderD1000", "card0", "renderDx", "renderD", "by-path", "renderD-1"]
         {
@@ -270,7 +270,7 @@ import Testing
         #expect(RenderDevices.paths(in: directory.file("missing")).isEmpty)
     }
 
-    @Test func readsChoices() throws {
+    @Test func decoderChoicesAreParsed() throws {
         #expect(try DecoderChoice(parsing: "auto") == .automatic)
         #expect(try DecoderChoice(parsing: "software") == .software)
         #expect(try DecoderChoice(parsing: "vaapi") == .vaapi(device: nil))
@@ -284,7 +284,7 @@ import Testing
         }
     }
 
-    /// Fuzz body: whatever is named, it is refused in words, and nothing is opened but a device.
+    /// Fuzz body: any name is refused with a message, and nothing but a device is opened.
     @Test func `Fuzz: names of decoders and devices`() throws {
         let parts = [
             "vaapi", ":", "/", "dev", "dri", "renderD", "128", "software", "auto", "..", "\0", "%s", "🜂", " ", "null",

@@ -3,16 +3,16 @@ import Testing
 
 @testable import BeamCodec
 
-/// Encoders through libavcodec, of which libx264 is the one that is everywhere.
+/// Encoders through libavcodec; libx264 is the one that every machine has.
 @Suite struct LibAVEncoderTests {
     private let size = PixelSize(width: 640, height: 360)
 
-    /// Bits a second before and after the rate falls to a tenth, and what came as keyframes.
+    /// Bits a second before and after the rate falls to a tenth, and the numbers of the keyframes.
     private func coded(followsRate: Bool) throws -> (before: Int, after: Int, keyframes: [Int]) {
         let encoder = try LibAVEncoder(
             EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 6_000_000), followsRate: followsRate)
         let decoder = try VideoDecoder()
-        // Other text in each picture: every bit is wanted.
+        // Other text in each picture, so that the encoder uses all bits.
         let contents = (1...5).map { MovingContent(size, seed: $0) }
         var (before, after, keyframes): (Int, Int, [Int]) = (0, 0, [])
         for number in 0..<120 {
@@ -27,18 +27,18 @@ import Testing
         return (before, after, keyframes)
     }
 
-    @Test func theRateFallsWithoutAKeyframeWhereTheEncoderFollows() throws {
+    @Test func theRateFallsWithoutAKeyframeIfTheEncoderFollowsIt() throws {
         let (before, after, keyframes) = try coded(followsRate: true)
         #expect(after * 2 < before && keyframes == [0], "\(before) \(after) \(keyframes)")
     }
 
-    @Test func theRateFallsWithAKeyframeWhereItDoesNot() throws {
+    @Test func theRateFallsAtAKeyframeIfTheEncoderDoesNotFollowIt() throws {
         let (before, after, keyframes) = try coded(followsRate: false)
         #expect(after * 2 < before && keyframes == [0, 60], "\(before) \(after) \(keyframes)")
     }
 
-    /// A rate that wavers, or grows a little, is no reason for a keyframe; the next one that comes anyway takes it over.
-    @Test func aWaveringRateIsNoReasonForKeyframes() throws {
+    /// A rate that varies, or grows a little, forces no keyframe; the next keyframe applies it.
+    @Test func aVaryingRateForcesNoKeyframes() throws {
         let encoder = try LibAVEncoder(
             EncoderSettings(name: "libx264", size: size, frameRate: 30, bitRate: 2_000_000), followsRate: false)
         let content = MovingContent(size)

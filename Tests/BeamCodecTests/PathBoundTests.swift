@@ -3,11 +3,11 @@ import BeamMedia
 import BeamPixels
 import Testing
 
-/// The encoder where its rate is what the path carries: each frame is small, and what stands still gets better a part at a time.
+/// The encoder at a rate that the path sets: frames are small, and a still picture is refined in small parts.
 @Suite struct PathBoundTests {
     private let size = PixelSize(width: 960, height: 544)
 
-    /// Seconds of the rate that each of `count` pictures of scrolling text takes.
+    /// Seconds that each of `count` pictures of scrolling text takes at `rate`.
     private func scroll(_ encoder: VideoEncoder, from start: Int, count: Int, rate: Int) throws -> [Double] {
         let content = MovingContent(size)
         return try (start..<start + count).map { number in
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func framesAreSmall() throws {
+    @Test func framesAreSmallOnABoundPath() throws {
         let rate = 2_000_000
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
         encoder.setRate(rate, isPathBound: true)
@@ -25,12 +25,12 @@ import Testing
         let frames = try scroll(encoder, from: 1, count: 60, rate: rate)
         #expect(frames.dropFirst(5).allSatisfy { $0 <= 0.15 }, "\(frames)")
         #expect(frames.suffix(30).reduce(0, +) <= 1.1)
-        // A keyframe in the midst of it keeps to its bound, too.
+        // A keyframe during motion stays within 0.3 s, too.
         let again = try #require(try encoder.encode(MovingContent(size).picture(61), keyframe: true)).unit
         #expect(Double(again.bytes.count * 8) <= 0.3 * Double(rate))
     }
 
-    @Test func aRateThatFallsInMidMotionIsKeptAtOnce() throws {
+    @Test func aRateThatFallsDuringMotionIsKeptAtOnce() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
         let before = try scroll(encoder, from: 0, count: 30, rate: 20_000_000)
         #expect(encoder.lastQuantiser ?? 51 <= 26, "\(before)")
@@ -44,8 +44,8 @@ import Testing
         #expect(encoder.lastQuantiser ?? 51 <= 26)
     }
 
-    /// An estimate that wavers around a value doesn't upset the quantiser.
-    @Test func aWaveringRateIsFollowedCalmly() throws {
+    /// An estimate that varies by 5 % doesn't make the quantiser jump.
+    @Test func aVaryingRateChangesTheQuantiserInSmallSteps() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
         let content = MovingContent(size)
         var quantisers: [Int] = []
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [ChromaFormat.subsampled, .full], [PixelSize(width: 641, height: 361)])
-    func aPictureAtRestGetsBetterInSmallParts(_ chroma: ChromaFormat, _ size: PixelSize) throws {
+    func aStillPictureIsRefinedInSmallParts(_ chroma: ChromaFormat, _ size: PixelSize) throws {
         let rate = 250_000
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000, chroma: chroma))
         encoder.setRate(rate, isPathBound: true)
@@ -79,14 +79,14 @@ import Testing
         #expect(encoder.isRefined)
         #expect(PictureQuality.psnr(shown.buffer, picture.buffer) >= max(46, first + 10))
         #expect(seconds.count > 3)
-        // What a part takes is foreseen from what the ones before took.
+        // The bits of a part are predicted from earlier parts: at most one in ten takes more than 0.1 s.
         let large = seconds.filter { $0 > 0.1 }.count
         #expect(large * 10 <= seconds.count, "\(seconds)")
         #expect((seconds.max() ?? 0) <= 0.25, "\(seconds)")
     }
 
-    /// Nothing is known of how such a picture gets better: it was all motion so far.
-    @Test(arguments: [600_000, 1_800_000]) func motionThatStopsGetsBetterInSmallPartsToo(rate: Int) throws {
+    /// All was motion so far, so that nothing is known yet about what a refinement takes.
+    @Test(arguments: [600_000, 1_800_000]) func refinementAfterMotionComesInSmallParts(rate: Int) throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 20_000_000))
         let grain = Grain(size)
         _ = try encoder.encode(grain.blank, keyframe: true)
@@ -101,13 +101,13 @@ import Testing
         }
         #expect(encoder.isRefined)
         #expect(seconds.allSatisfy { $0 <= 0.15 }, "\(seconds)")
-        // Where all of it is of one kind, what a part takes is foreseen.
+        // All of the picture is alike, so the prediction is close: a usual part takes 40 to 50 ms.
         let usual = seconds.sorted()[seconds.count / 2]
         #expect(usual > 0.04 && usual < 0.05, "\(seconds)")
     }
 }
 
-/// What a camera sees: every pixel has a noise of its own, and all of it moves.
+/// A camera's picture: each pixel has its own noise, and all of it moves.
 private struct Grain {
     let size: PixelSize
     private let values: [UInt8]
@@ -120,7 +120,7 @@ private struct Grain {
         }
     }
 
-    /// A picture of nothing, before the first.
+    /// A blank picture, to begin with.
     var blank: Picture {
         let buffer = PixelBuffer(format: .i420, size: size)
         for (plane, value) in [UInt8(110), 128, 128].enumerated() {
@@ -131,7 +131,7 @@ private struct Grain {
         return Picture(buffer: buffer, time: MovingContent.time(0))
     }
 
-    /// Picture `number`, a 30th of a second after the one before.
+    /// Picture `number`, 1/30 s after the one before.
     func picture(_ number: Int) -> Picture {
         var picture = blank
         for y in 0..<size.height {

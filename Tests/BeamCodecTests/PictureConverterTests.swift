@@ -19,13 +19,13 @@ import Testing
         }
     }
 
-    @Test func theRightFormIsTheSamePicture() throws {
+    @Test func aPictureInTheRightFormatIsHandedOn() throws {
         let picture = MovingContent(PixelSize(width: 33, height: 17)).picture(0)
         let converted = try PictureConverter().convert(picture, to: picture.size)
         #expect(converted.buffer === picture.buffer)
     }
 
-    @Test func convertsOnlyWhatChanged() throws {
+    @Test func onlyDamageIsConverted() throws {
         let size = PixelSize(width: 100, height: 50)
         let converter = PictureConverter()
         let source = bgrx(size, blue: 0, green: 0, red: 0)
@@ -33,7 +33,7 @@ import Testing
         let memory = converted?.buffer.planes[0].base
         #expect(converted?.buffer.row(0, 0)[0] == 16)
         converted = nil
-        // All becomes white, but only a corner is said to have changed.
+        // All of it becomes white, but the damage names a corner only.
         paint(source, PixelRect(size), blue: 255, green: 255, red: 255)
         let damage = DamageRegion(PixelRect(x: 0, y: 0, width: 10, height: 10))
         converted = try converter.convert(Picture(buffer: source, time: .zero, damage: damage), to: size)
@@ -41,15 +41,15 @@ import Testing
         #expect(converted?.buffer.row(0, 9)[9] == 235)
         #expect(converted?.buffer.row(0, 20)[20] == 16)
         #expect(converted?.damage == damage)
-        // While that one is held, the next is whole, in other memory, and the held one stays.
+        // While a picture is held, the next one is converted as a whole into other memory.
         let next = try converter.convert(Picture(buffer: source, time: .zero, damage: damage), to: size)
         #expect(next.buffer.planes[0].base != memory)
         #expect(next.buffer.row(0, 20)[20] == 235)
         #expect(converted?.buffer.row(0, 20)[20] == 16)
     }
 
-    @Test func everyKindOfPictureBecomesTheSameColour() throws {
-        // A pure red in each form: BT.709 limited is 63, 102, 240.
+    @Test func allFormatsConvertToTheSameColour() throws {
+        // Pure red in each format: BT.709 limited is 63, 102, 240.
         let size = PixelSize(width: 64, height: 48)
         func yuv(_ format: PixelFormat, _ y: UInt8, _ u: UInt8, _ v: UInt8, _ colour: ColourDescription) -> Picture {
             let buffer = PixelBuffer(format: format, size: size)
@@ -86,8 +86,8 @@ import Testing
         }
     }
 
-    @Test func scalingDoesNotShift() throws {
-        // A white square in the middle quarter stays in the middle quarter.
+    @Test func scalingDoesNotShiftThePicture() throws {
+        // A white square covers the middle half of both axes before and after scaling.
         let size = PixelSize(width: 256, height: 128)
         let source = bgrx(size, blue: 0, green: 0, red: 0)
         paint(source, PixelRect(x: 64, y: 32, width: 128, height: 64), blue: 255, green: 255, red: 255)
@@ -99,7 +99,7 @@ import Testing
         #expect(scaled.buffer.row(0, 17)[64] > 230)
     }
 
-    @Test func sizesThatCannotBeAreRefused() {
+    @Test func impossibleSizesAreRefused() {
         let picture = Picture(buffer: PixelBuffer(format: .bgrx, size: PixelSize(width: 4, height: 4)), time: .zero)
         let size = PixelSize(width: 0, height: 4)
         #expect(throws: CodecError.unsupportedSize(size)) { try PictureConverter().convert(picture, to: size) }

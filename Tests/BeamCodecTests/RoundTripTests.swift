@@ -3,12 +3,12 @@ import BeamMedia
 import BeamPixels
 import Testing
 
-/// What goes into the encoder comes out of the decoder.
+/// Pictures through the encoder and the decoder.
 @Suite struct RoundTripTests {
     @Test(arguments: [
         (1, 1), (2, 2), (1, 40), (40, 1), (15, 17), (16, 16), (17, 15), (63, 64), (64, 63), (255, 129), (320, 180),
         (321, 181),
-    ]) func anySize(_ width: Int, _ height: Int) throws {
+    ]) func picturesOfAnySizeArrive(_ width: Int, _ height: Int) throws {
         let size = PixelSize(width: width, height: height)
         let content = MovingContent(size)
         let decoder = try VideoDecoder()
@@ -21,15 +21,15 @@ import Testing
             #expect(picture.time == frame.lastArrival)
             #expect(picture.number == UInt64(number))
             let original = content.picture(number).buffer
-            // In a handful of samples, each may be a few steps off.
+            // With so few samples, each may be some steps off.
             #expect(PictureQuality.psnr(picture.buffer, original) >= (size.area < 16 ? 30 : 38))
             for plane in 1...2 { #expect(PictureQuality.psnr(picture.buffer, original, plane: plane) >= 30) }
         }
     }
 
-    /// The size that a screen has and 4:2:0 does not, and the most common one.
+    /// A size that 4:2:0 can't divide, and the most common one.
     @Test(arguments: [PixelSize(width: 1366, height: 767), PixelSize(width: 1920, height: 1080)])
-    func screensArriveAsTheyAre(_ size: PixelSize) throws {
+    func screenSizesArrive(_ size: PixelSize) throws {
         let content = MovingContent(size)
         let decoder = try VideoDecoder()
         for (number, unit) in try content.coded(8, keyframes: [5]).enumerated() {
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func picturesStayWhatTheyAreWhileTheyAreHeld() throws {
+    @Test func heldPicturesDoNotChange() throws {
         let content = MovingContent(PixelSize(width: 320, height: 180))
         let decoder = try VideoDecoder()
         var held: [Picture] = []

@@ -3,7 +3,7 @@ import BeamMedia
 import BeamPixels
 import Testing
 
-/// What libx264, driven directly, knows of screens: damage, the bit rate over time, and refinement at rest.
+/// What libx264, driven directly, does for screens: damage, the bit rate over time, and refinement at rest.
 @Suite struct ScreenEncoderTests {
     private let size = PixelSize(width: 640, height: 360)
 
@@ -12,7 +12,7 @@ import Testing
         return try #require(try decoder.decode(unit))
     }
 
-    /// A copy of `picture` with `rect` inverted in luma, and `damage` said to be the difference.
+    /// A copy of `picture` with `rect` inverted in luma; its damage is `damage`.
     private func changed(_ picture: Picture, _ rect: PixelRect, damage: DamageRegion, number: Int) -> Picture {
         let buffer = PixelBuffer(format: .i420, size: size)
         for plane in 0..<3 {
@@ -42,16 +42,17 @@ import Testing
         let decoder = try VideoDecoder()
         let first = MovingContent(size).picture(0)
         let before = try decoded(decoder, try encoder.encode(first, keyframe: true))
-        // Off the grid of macroblocks; and another change, far away, that nobody is told about.
-        let (told, untold) = (
+        // A change off the macroblock grid, and another one far away that isn't in the damage.
+        let (damaged, undamaged) = (
             PixelRect(x: 201, y: 99, width: 37, height: 23), PixelRect(x: 500, y: 300, width: 60, height: 40)
         )
         let second = changed(
-            changed(first, told, damage: DamageRegion(), number: 1), untold, damage: DamageRegion(told), number: 1)
+            changed(first, damaged, damage: DamageRegion(), number: 1), undamaged, damage: DamageRegion(damaged),
+            number: 1)
         let after = try decoded(decoder, try encoder.encode(second, keyframe: false))
-        #expect(difference(after, second, in: told) < 40)
-        #expect(difference(after, before, in: told) > 100)
-        #expect(difference(after, before, in: untold) == 0)
+        #expect(difference(after, second, in: damaged) < 40)
+        #expect(difference(after, before, in: damaged) > 100)
+        #expect(difference(after, before, in: undamaged) == 0)
         #expect(difference(after, before, in: PixelRect(x: 0, y: 0, width: 640, height: 96)) == 0)
     }
 
@@ -70,8 +71,8 @@ import Testing
         #expect(difference(shown, second, in: corner) < 40)
     }
 
-    /// Damage is a promise about what to look at, not about what it will look like.
-    @Test func aDamagedPictureLooksLikeAWholeOne() throws {
+    /// Damage changes what is coded, not the quality of the result.
+    @Test func partialDamageKeepsTheQuality() throws {
         let rect = PixelRect(x: 0, y: 120, width: 640, height: 61)
         let settings = EncoderSettings(size: size, frameRate: 30)
         let encoders = [try VideoEncoder(settings), try VideoEncoder(settings)]
@@ -88,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func damageOfPicturesLeftOutIsTakenOver() throws {
+    @Test func damageOfReplacedPicturesIsMerged() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30))
         let decoder = try VideoDecoder()
         let first = MovingContent(size).picture(0)
@@ -101,11 +102,11 @@ import Testing
         #expect(difference(shown, third, in: rect) < 40)
     }
 
-    /// The bits of each of `count` pictures of noise, `pictures` a second, from picture `start` on.
+    /// The bits of each of `count` pictures of noise from picture `start` on, 60 a second. Picture 90 is a keyframe.
     private func noise(_ encoder: VideoEncoder, from start: Int, count: Int) throws -> [Int] {
         let size = encoder.settings.size
         var generator = SeededGenerator(seed: UInt64(start + 7))
-        // Bytes of 96…159.
+        // Bytes from 96 to 159.
         let (low, base): (UInt64, UInt64) = (0x3f3f_3f3f_3f3f_3f3f, 0x6060_6060_6060_6060)
         let buffer = PixelBuffer(format: .i420, size: size)
         return try (start..<start + count).map { number in
@@ -122,21 +123,21 @@ import Testing
         }
     }
 
-    /// Noise from picture to picture, and a keyframe in the middle of it.
-    @Test(arguments: [2_000_000, 5_000_000]) func halfASecondIsBounded(_ bitRate: Int) throws {
+    /// Each picture is new noise; picture 90 is a keyframe.
+    @Test(arguments: [2_000_000, 5_000_000]) func theBitsOfAnyHalfSecondAreBounded(_ bitRate: Int) throws {
         let size = PixelSize(width: 320, height: 176)
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 60, bitRate: bitRate))
         let bits = try noise(encoder, from: 0, count: 180)
         for start in 0...150 {
             let window = bits[start..<start + 30].reduce(0, +)
-            // What flows off in the meantime, and a bucket of half a second.
+            // The rate of half a second, a bucket of half a second, and 10 %.
             #expect(window <= bitRate * 11 / 10, "from picture \(start)")
         }
         let second = bits[120...].reduce(0, +)
         #expect((bitRate * 7 / 10...bitRate * 12 / 10).contains(second))
     }
 
-    @Test func aSmallerRateIsKeptFromTheNextFrameOn() throws {
+    @Test func aLowerRateIsKeptFromTheNextFrameOn() throws {
         let size = PixelSize(width: 320, height: 176)
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 60, bitRate: 20_000_000))
         let before = try noise(encoder, from: 0, count: 60).suffix(6).reduce(0, +)
@@ -148,20 +149,20 @@ import Testing
         #expect(first < share * 12)
         #expect(all < share * 36)
         #expect(after.allSatisfy { $0 < share * 4 })
-        // And a larger one is used soon.
+        // A higher rate is used after half a second.
         encoder.setRate(20_000_000, isPathBound: false)
         let again = try noise(encoder, from: 84, count: 60).suffix(30).reduce(0, +)
         #expect(again > 6_000_000)
     }
 
-    @Test func aPictureAtRestBecomesLossless() throws {
+    @Test func aStillPictureIsRefinedTo46dB() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 600_000))
         let decoder = try VideoDecoder()
         var picture = MovingContent(size).picture(0)
         var shown = try decoded(decoder, try encoder.encode(picture, keyframe: true))
         #expect(!encoder.isRefined)
         var quality = [PictureQuality.psnr(shown.buffer, picture.buffer)]
-        // Two seconds at rest.
+        // 40 × 50 ms at rest.
         for _ in 0..<40 {
             picture.time = picture.time + .milliseconds(50)
             guard let frame = try encoder.refine(picture) else { continue }
@@ -175,7 +176,7 @@ import Testing
         #expect(encoder.isRefined)
         #expect(try encoder.refine(picture) == nil)
 
-        // A change elsewhere leaves it as it is, and is as good at once.
+        // A small change leaves the rest as it is, and is sharp at once.
         let rect = PixelRect(x: 320, y: 160, width: 16, height: 16)
         let next = changed(picture, rect, damage: DamageRegion(rect), number: 200)
         let after = try decoded(decoder, try encoder.encode(next, keyframe: false))
@@ -208,7 +209,6 @@ import Testing
         }
     }
 
-    /// One of libavcodec's encoders, if any starts here.
     private static let other = VideoEncoder.workingEncoders().first { $0 != "libx264" }
 
     @Test(.enabled(if: other != nil, "no encoder of libavcodec starts here but libx264"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamCodec
 
-/// What a stream may ask of the decoder, judged before libavcodec gets it.
+/// Limits on a stream's parameter sets, checked before libavcodec gets them.
 struct StreamBoundsTests {
     /// Writes a sequence parameter set, bit by bit.
     private struct SetWriter {
@@ -13,7 +13,7 @@ struct StreamBoundsTests {
             for shift in (0..<count).reversed() { bits.append(value >> UInt32(shift) & 1 == 1) }
         }
 
-        /// ue(v).
+        /// An ue(v) (H.264 clause 9.1).
         mutating func number(_ value: UInt32) {
             let code = UInt64(value) + 1
             let length = 64 - code.leadingZeroBitCount
@@ -21,7 +21,7 @@ struct StreamBoundsTests {
             for shift in (0..<length).reversed() { bits.append(code >> UInt64(shift) & 1 == 1) }
         }
 
-        /// With the stop bit, and emulation prevention.
+        /// With the stop bit and emulation prevention bytes.
         var unit: [UInt8] {
             var all = bits + [true]
             while all.count % 8 != 0 { all.append(false) }
@@ -44,7 +44,7 @@ struct StreamBoundsTests {
         var height: UInt32 = 68
         var cropBottom: UInt32 = 4
         var hasMatrices = false
-        /// Reordered, and buffered.
+        /// `max_num_reorder_frames` and `max_dec_frame_buffering`.
         var restriction: (UInt32, UInt32)?
     }
 
@@ -64,7 +64,7 @@ struct StreamBoundsTests {
             for matrix in 0..<(wanted.hasMatrices ? wanted.chroma == 3 ? 12 : 8 : 0) {
                 writer.bits(1, matrix == 1 ? 0 : 1)
                 guard matrix != 1 else { continue }
-                // One that ends at once (a delta of -8), and whole ones.
+                // One list ends at once (`delta_scale` −8), the others are whole.
                 let count = matrix == 0 ? 1 : matrix < 6 ? 16 : 64
                 for _ in 0..<count { writer.number(matrix == 0 ? 16 : 0) }
             }
@@ -117,7 +117,7 @@ struct StreamBoundsTests {
             size: PixelSize(width: 64, height: 64))
     }
 
-    @Test func readsWhatASetSays() throws {
+    @Test func theFieldsOfASetAreRead() throws {
         let plain = try #require(SequenceParameterSet(set(Wanted())[...]))
         #expect(
             plain.codedSize == PixelSize(width: 1920, height: 1088)
@@ -133,12 +133,12 @@ struct StreamBoundsTests {
                 #expect(read.reordered == 2 && read.buffered == 6 && read.chromaFormat == wanted.chroma)
             }
         }
-        // Whatever its end, it is refused or read, and nothing is read behind it.
+        // Any truncated set is refused or read, and nothing behind its end is read.
         let whole = set(Wanted(profile: 100, restriction: (0, 1)))
         for length in 0..<whole.count - 1 { #expect(SequenceParameterSet(whole[..<length]) == nil) }
     }
 
-    @Test func whatTakesTooMuchIsRefused() throws {
+    @Test func streamsThatTakeTooMuchMemoryAreRefused() throws {
         func verdict(_ wanted: Wanted, _ largest: PixelSize = StreamBounds.standardLargest) -> CodecError? {
             do {
                 try StreamBounds(largest: largest).check(unit(set(wanted)))
@@ -146,13 +146,13 @@ struct StreamBoundsTests {
             } catch { return error }
         }
         func isBeyond(_ error: CodecError?) -> Bool { if case .streamBeyondBounds = error { true } else { false } }
-        // What cost 1.25 GB: 8192 × 4352 with 16 references.
+        // 8192 × 4352 with 16 references made libavcodec take 1.25 GB.
         #expect(isBeyond(verdict(Wanted(references: 16, width: 512, height: 272, cropBottom: 0))))
         #expect(isBeyond(verdict(Wanted(references: 1, width: 512, height: 272, cropBottom: 0))))
         let huge = PixelSize(width: 8192, height: 4352)
         #expect(verdict(Wanted(references: 1, width: 512, height: 272, cropBottom: 0), huge) == nil)
         #expect(isBeyond(verdict(Wanted(references: 16, width: 512, height: 272, cropBottom: 0), huge)))
-        // What iPhones and our own encoders send.
+        // Sizes that iPhones and our own encoders send.
         for (width, height): (UInt32, UInt32) in [(120, 68), (240, 135), (256, 160), (256, 256), (81, 176)] {
             for references: UInt32 in 0...4 {
                 #expect(verdict(Wanted(references: references, width: width, height: height)) == nil)
@@ -161,7 +161,7 @@ struct StreamBoundsTests {
         #expect(verdict(Wanted(references: 16)) == nil)
         #expect(isBeyond(verdict(Wanted(references: 16, width: 256, height: 144))))
         #expect(isBeyond(verdict(Wanted(profile: 244, chroma: 3, references: 16, width: 240, height: 135))))
-        // A small picture cut out of a large one.
+        // A small picture cropped from a large one.
         #expect(isBeyond(verdict(Wanted(width: 256, height: 272, cropBottom: 2000))))
         #expect(isBeyond(verdict(Wanted(restriction: (12, 16)))))
         #expect(isBeyond(verdict(Wanted(width: 256, height: 144, restriction: (0, 16)))))
@@ -171,8 +171,8 @@ struct StreamBoundsTests {
         #expect(isBeyond(refusal) && refusal.description.contains("--max-picture 1920x1080"))
     }
 
-    /// Libavcodec follows each set that it comes across.
-    @Test func setsAreFoundWhereverTheyAre() throws {
+    /// Libavcodec applies every set in the stream, wherever it is.
+    @Test func setsAreFoundAnywhereInTheFrame() throws {
         let hostile = set(Wanted(references: 16, width: 512, height: 272, cropBottom: 0))
         let decent = set(Wanted())
         let slice: [UInt8] = [0, 0, 0, 2, 0x65, 0x88]
@@ -182,7 +182,7 @@ struct StreamBoundsTests {
         for avcc in [framed(hostile) + slice, slice + framed(hostile), framed([0x27] + hostile.dropFirst()) + slice] {
             #expect(throws: CodecError.self) { try bounds.check(unit(decent, avcc: avcc)) }
         }
-        // Inside another unit, behind a start code that libavcodec would take for one.
+        // Inside another unit, behind a start code that libavcodec would split at.
         for hidden in [[6, 5, 0, 0, 1] + hostile, [6, 0, 0, 0, 1] + hostile, [0x65, 0x88, 0, 0, 0, 0, 1] + hostile] {
             #expect(throws: CodecError.damagedFrame(reason: "a NAL unit has a start code inside")) {
                 try bounds.check(unit(decent, avcc: framed(hidden) + slice))
@@ -191,8 +191,8 @@ struct StreamBoundsTests {
         }
     }
 
-    /// The decoder itself: refused, and fit for the next stream.
-    @Test func aDecoderGoesOnAfterAStreamThatIsTooLarge() throws {
+    /// A decoder that has refused a stream decodes the next one.
+    @Test func aDecoderWorksAfterRefusingAStream() throws {
         let units = try MovingContent(PixelSize(width: 320, height: 180)).coded(2)
         let decoder = try VideoDecoder(bounds: StreamBounds(largest: PixelSize(width: 400, height: 300)))
         var hostile = units[0]
@@ -209,7 +209,7 @@ struct StreamBoundsTests {
         #expect(throws: CodecError.self) { try decoder.decode(large[0]) }
     }
 
-    @Test func setsOfAnyKind() {
+    @Test func anySetIsReadOrRefused() {
         let golden = [
             set(Wanted()), set(Wanted(profile: 100, hasMatrices: true, restriction: (0, 1))),
             set(Wanted(profile: 244, chroma: 3, references: 4, hasMatrices: true, restriction: (0, 4))),

@@ -12,10 +12,10 @@ import Testing
         try recorder.finish()
     }
 
-    @Test(arguments: ["mkv", "mp4"]) func playsEveryFrame(_ ending: String) throws {
+    @Test(arguments: ["mkv", "mp4"]) func everyFramePlays(_ ending: String) throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("a.\(ending)")
-        // The first two have no keyframe before them and are left out.
+        // The first two frames come before the keyframe and are left out.
         let coded = try content.frames(32, keyframes: [2, 20])
         try record(Array(coded[1...]), to: file)
         let frames = try Probe.run(file, "-show_frames", "-show_entries", "frame=pts_time,pict_type")
@@ -28,17 +28,17 @@ import Testing
         #expect(stream.lines == ["h264,Main,320,180"])
     }
 
-    /// What a crash leaves: the file as it is at some moment, without an end.
-    @Test(arguments: ["mkv", "mp4"]) func playsAfterACrash(_ ending: String) throws {
+    /// A copy of the unfinished file stands in for what a crash leaves.
+    @Test(arguments: ["mkv", "mp4"]) func anUnfinishedFilePlays(_ ending: String) throws {
         let directory = try TemporaryDirectory()
         let (file, copy) = (directory.file("b.\(ending)"), directory.file("crashed.\(ending)"))
         let recorder = try StreamRecorder(path: file)
         for frame in try content.frames(90) { try recorder.write(frame.unit, at: frame.captureTime) }
         try FileManager.default.copyItem(atPath: file, toPath: copy)
         let frames = try Probe.run(copy, "-show_frames", "-show_entries", "frame=pict_type")
-        // 3 s were recorded; at most about half a second is missing.
+        // 3 s were recorded; half a second may be missing.
         #expect(frames.lines.count >= 70)
-        // Cut anywhere, it still plays up to there. (The first frame takes most of the bytes.)
+        // Truncated anywhere, the file plays up to there. (The first frame takes most of the bytes.)
         let handle = try #require(FileHandle(forWritingAtPath: copy))
         let length = try handle.seekToEnd()
         try handle.truncate(atOffset: length * 2 / 3)
@@ -48,11 +48,11 @@ import Testing
         try recorder.finish()
     }
 
-    @Test(arguments: ["mkv", "mp4"]) func newParameterSetsOfTheSameSizeGoOn(_ ending: String) throws {
+    @Test(arguments: ["mkv", "mp4"]) func newParameterSetsOfTheSameSizeStayInTheFile(_ ending: String) throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("c.\(ending)")
         let first = try content.frames(5)
-        // The frame rate is part of the sequence parameter set.
+        // The frame rate is part of the SPS, so another rate means another SPS.
         var second = try content.frames(5, frameRate: 60)
         for index in second.indices { second[index].captureTime = MovingContent.time(5 + index) }
         #expect(first[0].unit.parameterSets != second[0].unit.parameterSets)
@@ -73,7 +73,7 @@ import Testing
         #expect(try Probe.run(next, "-show_entries", "stream=width,height").errors.isEmpty)
     }
 
-    @Test func timesThatStandStillOrGoBackGrow() throws {
+    @Test func timestampsAlwaysGrow() throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("e.mkv")
         var frames = try content.frames(5)
@@ -92,8 +92,8 @@ import Testing
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "precious")
     }
 
-    /// Waiting for somebody to read it would keep the program.
-    @Test func aPipeThatNobodyReadsIsAnError() throws {
+    /// Opening a pipe for writing blocks until somebody reads it.
+    @Test func aPipeWithoutAReaderIsAnError() throws {
         let directory = try TemporaryDirectory()
         let pipe = directory.file("pipe.mkv")
         #expect(mkfifo(pipe, 0o600) == 0)
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func namesThatCannotBeAreRefused() throws {
+    @Test func unusableNamesAreRefused() throws {
         for name in ["x.avi", "x", ".mkv", "/tmp.mkv/x"] {
             #expect(throws: CodecError.self) { try StreamRecorder(path: name) }
         }

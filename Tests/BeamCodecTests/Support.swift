@@ -2,7 +2,7 @@ import BeamCodec
 import BeamMedia
 import Foundation
 
-/// A seeded generator (SplitMix64), so that a failure can be seen again.
+/// A seeded generator (SplitMix64), so that a failure can be repeated.
 struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
 
@@ -34,7 +34,7 @@ extension PixelBuffer {
     }
 }
 
-/// Lines of made-up text that scroll up, four rows a picture, over a coloured background: sharp edges and motion.
+/// Lines of made-up text on a coloured background that scroll up by four rows a picture: sharp edges and motion.
 struct MovingContent {
     let size: PixelSize
     private let lines: [[UInt8]]
@@ -47,7 +47,7 @@ struct MovingContent {
         for _ in 0..<8 {
             let glyphs = (0..<(size.width + 7) / 8).map { column -> UInt64 in
                 let random = generator.next()
-                // Words, and half of the line at most.
+                // Words, in the left half of the line at most.
                 return column % 9 < 7 && column * 16 < size.width ? random : 0
             }
             for row in 0..<16 {
@@ -63,7 +63,7 @@ struct MovingContent {
         self.lines = lines
     }
 
-    /// Picture `number` as i420, a 30th of a second after the one before.
+    /// Picture `number` as i420, 1/30 s after the one before.
     func picture(_ number: Int) -> Picture {
         let buffer = PixelBuffer(format: .i420, size: size)
         for y in 0..<size.height { buffer.row(0, y).copyBytes(from: lines[(y + 4 * number) % lines.count]) }
@@ -78,14 +78,14 @@ struct MovingContent {
 
     static func time(_ number: Int) -> MediaTime { MediaTime(nanoseconds: 5_000_000_000 + Int64(number) * 33_333_333) }
 
-    /// `count` pictures, coded; a keyframe first, and wherever asked.
+    /// `count` encoded pictures: the first is a keyframe, and so are `keyframes`.
     func coded(
         _ count: Int, keyframes: Set<Int> = [], frameRate: Double = 30, bitRate: Int? = nil
     ) throws -> [AccessUnit] {
         try frames(count, keyframes: keyframes, frameRate: frameRate, bitRate: bitRate).map(\.unit)
     }
 
-    /// The same with the pictures' times.
+    /// The same, with the pictures' times.
     func frames(
         _ count: Int, keyframes: Set<Int> = [], frameRate: Double = 30, bitRate: Int? = nil
     ) throws -> [EncodedFrame] {
@@ -97,18 +97,18 @@ struct MovingContent {
 }
 
 extension ReceivedFrame {
-    /// As if all of it had arrived at `time`.
+    /// A frame of which all parts arrived at `time`.
     init(_ unit: AccessUnit, number: Int = 0, time: MediaTime = .zero) {
         self.init(unit: unit, number: UInt32(number), firstArrival: time, lastArrival: time)
     }
 }
 
 extension VideoDecoder {
-    /// For tests that don't ask for a picture's time and number.
+    /// Decodes a unit whose time and number don't matter.
     func decode(_ unit: AccessUnit) throws(CodecError) -> Picture? { try decode(ReceivedFrame(unit)) }
 }
 
-/// A directory that goes away with this object.
+/// A directory that is removed with this object.
 final class TemporaryDirectory {
     let path: String
 
@@ -123,7 +123,7 @@ final class TemporaryDirectory {
     func file(_ name: String) -> String { "\(path)/\(name)" }
 }
 
-/// ffprobe, which knows what other players make of a file.
+/// ffprobe, as an independent reader of recordings.
 enum Probe {
     static let path = ["/usr/bin/ffprobe", "/usr/local/bin/ffprobe"].first {
         FileManager.default.isExecutableFile(atPath: $0)
@@ -136,7 +136,7 @@ enum Probe {
         var errors: String
     }
 
-    /// What ffprobe prints as bare values, one line each frame, packet or stream.
+    /// ffprobe's bare values: one line for each frame, packet or stream.
     static func run(_ file: String, _ arguments: String...) throws -> Result {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: path ?? "/usr/bin/ffprobe")
@@ -145,7 +145,7 @@ enum Probe {
         process.standardOutput = output
         process.standardError = errors
         try process.run()
-        // Its errors are few and fit the pipe; the output is read to its end first.
+        // The errors are few and fit into the pipe, so the output can be read to its end first.
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         let complaints = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
@@ -182,8 +182,8 @@ extension AccessUnit {
     }
 }
 
-/// The seeds of a fuzz body that usually takes so many inputs: `BEAMROOM_FUZZ_ITERATIONS` (100,000 is an ordinary run) makes
-/// it longer, `BEAMROOM_FUZZ_SEED` has it look elsewhere.
+/// The seeds of a fuzz body; `usual` is its usual number of inputs. `BEAMROOM_FUZZ_ITERATIONS` (100,000 is an ordinary
+/// run) scales it, `BEAMROOM_FUZZ_SEED` sets the first seed.
 func fuzzSeeds(_ usual: Int) -> Range<UInt64> {
     let environment = ProcessInfo.processInfo.environment
     let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1

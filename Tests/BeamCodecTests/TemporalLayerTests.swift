@@ -4,7 +4,7 @@ import Testing
 
 @testable import BeamCodec
 
-/// Frames that nothing refers to: the others are the same pictures without them, bit for bit.
+/// Disposable frames: without them, the other frames decode to the same pictures, bit for bit.
 @Suite struct TemporalLayerTests {
     private static let size = PixelSize(width: 640, height: 360)
 
@@ -17,7 +17,7 @@ import Testing
         return encoder
     }
 
-    /// Every frame gives a picture at once, or the test fails.
+    /// Decodes all frames; each one must give a picture at once.
     private static func decoded(_ frames: [ReceivedFrame], threads: Int = 1) throws -> [UInt32: Picture] {
         let decoder = try VideoDecoder(threads: threads)
         var pictures: [UInt32: Picture] = [:]
@@ -35,7 +35,8 @@ import Testing
         }
     }
 
-    /// Leaves disposable frames out as `isLeftOut` says, and compares what remains with the pictures of the whole stream.
+    /// Drops the disposable frames that `isLeftOut` names, and compares the remaining pictures with those of the whole
+    /// stream.
     private static func check(_ frames: [ReceivedFrame], leavingOut isLeftOut: (ReceivedFrame) -> Bool) throws {
         let whole = try decoded(frames)
         let kept = frames.filter { !$0.unit.isDisposable || !isLeftOut($0) }
@@ -67,12 +68,12 @@ import Testing
         return Picture(buffer: buffer, time: picture.time, number: picture.number)
     }
 
-    /// `frame_num`, of 4 bits, goes around twice.
+    /// 80 frames, so that `frame_num` with its 4 bits wraps around twice.
     @Test(arguments: [
         (size, ChromaFormat.subsampled), (PixelSize(width: 321, height: 183), .subsampled), (size, .full),
         (PixelSize(width: 321, height: 183), .full), (PixelSize(width: 48, height: 32), .subsampled),
     ])
-    func everyOtherFrameCanBeLeftOut(_ size: PixelSize, _ chroma: ChromaFormat) throws {
+    func everyDisposableFrameCanBeDropped(_ size: PixelSize, _ chroma: ChromaFormat) throws {
         let content = MovingContent(size)
         let encoder = try Self.encoder(size, chroma)
         #expect(encoder.supportsTemporalLayers && encoder.usesTemporalLayers)
@@ -86,8 +87,8 @@ import Testing
         try Self.check(frames) { _ in true }
     }
 
-    /// Switched on and off, keyframes in between, changes of parts, refinement, and any of the disposable frames left out.
-    @Test(arguments: 1...12) func anyOfThemCanBeLeftOut(_ seed: UInt64) throws {
+    /// Random: the mode's changes, keyframes, partial changes, refinement, and which disposable frames are dropped.
+    @Test(arguments: 1...12) func anyDisposableFramesCanBeDropped(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let isPathBound = seed % 3 == 0
         let encoder = try Self.encoder(bitRate: isPathBound ? 2_000_000 : nil)
@@ -130,7 +131,7 @@ import Testing
         #expect(units.allSatisfy { !$0.isKeyframe || !$0.isDisposable })
         try Self.check(frames) { _ in true }
         try Self.check(frames) { _ in random.next() % 2 == 0 }
-        // All frames are what was to be shown, and not just consistent.
+        // The last picture also matches the source.
         let last = try #require(try Self.decoded(frames)[UInt32(frames.count - 1)])
         #expect(PictureQuality.psnr(last.buffer, buffer) > 30)
     }
@@ -143,8 +144,8 @@ import Testing
         return Picture(buffer: buffer, time: MovingContent.time(number), damage: DamageRegion(rect))
     }
 
-    /// The frame after a disposable one has to bring that one's changes, too: its reference doesn't show them.
-    @Test func whatADisposableFrameChangedComesAgain() throws {
+    /// The next frame doesn't refer to the disposable one, so it has to code that frame's changes again.
+    @Test func theFrameAfterADisposableOneRepeatsItsChanges() throws {
         let encoder = try Self.encoder()
         let decoder = try VideoDecoder()
         let buffer = MovingContent(Self.size).picture(0).buffer
@@ -175,9 +176,9 @@ import Testing
         #expect(try encoder.encode(picture, keyframe: false)?.unit.isDisposable == false)
     }
 
-    /// A screen that comes to rest on a disposable frame gets as good as on any other, and never worse on the way.
+    /// Refinement after a disposable frame reaches the same quality, and never gets worse on the way.
     @Test(arguments: [(600_000, false), (1_500_000, true)])
-    func aDisposableFrameAtRestBecomesLossless(rate: Int, isPathBound: Bool) throws {
+    func aDisposableFrameAtRestIsRefinedTo46dB(rate: Int, isPathBound: Bool) throws {
         let encoder = try Self.encoder(bitRate: rate)
         encoder.setRate(rate, isPathBound: isPathBound)
         let content = MovingContent(Self.size)
@@ -203,12 +204,12 @@ import Testing
         }
         #expect(encoder.isRefined)
         #expect(quality[0].count > 1 && quality[0] == quality[1])
-        // In parts of the picture that are coded again luma may get a hundredth of a decibel worse.
+        // Where a part is coded again, luma may get 0.01 dB worse.
         #expect(zip(quality[0], quality[0].dropFirst()).allSatisfy { $1 > $0 - 0.1 })
         #expect((quality[0].last ?? 0) >= 46)
     }
 
-    /// The library keeps two pictures; who decodes needs one.
+    /// The encoder keeps two pictures; a decoder needs one.
     @Test(arguments: ChromaFormat.allCases) func aDecoderNeedsOneReference(_ chroma: ChromaFormat) throws {
         let encoder = try Self.encoder(Self.size, chroma)
         let unit = try #require(
@@ -219,14 +220,14 @@ import Testing
         #expect(read.references == 1 && read.buffered == 1 && read.reordered == 0)
     }
 
-    @Test func theModeCostsNothingWhenItIsOff() throws {
+    @Test func withTheModeOffSliceHeadersAreTheLibrarys() throws {
         let content = MovingContent(Self.size)
         let encoder = try VideoEncoder(EncoderSettings(name: "libx264", size: Self.size, frameRate: 30))
         for number in 0..<20 {
             let unit = try #require(try encoder.encode(content.picture(number), keyframe: false)).unit
             #expect(!unit.isDisposable)
             guard number > 0 else { continue }
-            // As the library numbers them, with the list of references as it is by default.
+            // `frame_num` counts every frame, and the list of references is the default one.
             var bits = BitReader(unit.avcc.dropFirst(5))
             _ = (bits.unsigned(), bits.unsigned(), bits.unsigned())
             #expect(bits.bits(4) == UInt32(number % 16))
@@ -234,7 +235,7 @@ import Testing
         }
     }
 
-    @Test func otherEncodersGoOnWithout() throws {
+    @Test func otherEncodersMakeNoDisposableFrames() throws {
         let encoder = try LibAVEncoder(EncoderSettings(name: "libx264", size: Self.size, frameRate: 30))
         #expect(!encoder.supportsTemporalLayers)
         encoder.usesTemporalLayers = true
@@ -245,9 +246,9 @@ import Testing
         }
     }
 
-    /// A recording of a viewer that gets half of the frames is a sound file to other players.
+    /// A recording without the disposable frames plays in other players.
     @Test(.enabled(if: Probe.isThere, "there is no ffprobe here"), arguments: ["mkv", "mp4"])
-    func aRecordingWithoutThemPlays(_ ending: String) throws {
+    func aRecordingWithoutDisposableFramesPlays(_ ending: String) throws {
         let directory = try TemporaryDirectory()
         let content = MovingContent(Self.size)
         let encoder = try Self.encoder()
@@ -270,7 +271,7 @@ import Testing
         }
     }
 
-    /// H.264 clause 7.4.1: what goes in comes out, and no start code stands in between.
+    /// H.264 clause 7.4.1: payloads survive the round trip, and no unit contains a start code.
     @Test func emulationPreventionIsUndone() {
         var random = SeededGenerator(seed: 11)
         for _ in 0..<20_000 {

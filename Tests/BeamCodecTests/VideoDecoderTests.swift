@@ -6,14 +6,14 @@ import Testing
 @Suite struct VideoDecoderTests {
     private let content = MovingContent(PixelSize(width: 320, height: 180))
 
-    @Test func takesNewParameterSetsAtAnyTime() throws {
+    @Test func newParameterSetsAreTakenAtAnyTime() throws {
         let decoder = try VideoDecoder()
         for size in [(320, 180), (641, 363), (64, 64), (320, 180)].map({ PixelSize(width: $0.0, height: $0.1) }) {
             for unit in try MovingContent(size).coded(3) { #expect(try decoder.decode(unit)?.size == size) }
         }
     }
 
-    @Test func waitsForAKeyframe() throws {
+    @Test func nothingIsDecodedBeforeAKeyframe() throws {
         let units = try content.coded(6, keyframes: [4])
         let decoder = try VideoDecoder()
         #expect(throws: CodecError.keyframeNeeded) { try decoder.decode(units[1]) }
@@ -25,7 +25,7 @@ import Testing
         #expect(try decoder.decode(units[5]) != nil)
     }
 
-    @Test func showsNothingBetweenDamageAndTheNextKeyframe() throws {
+    @Test func afterDamageNothingIsShownUntilAKeyframe() throws {
         let units = try content.coded(8, keyframes: [5])
         let decoder = try VideoDecoder()
         #expect(try decoder.decode(units[0]) != nil)
@@ -36,8 +36,8 @@ import Testing
         for number in 5..<8 { #expect(try decoder.decode(units[number]) != nil) }
     }
 
-    /// The framing is sound, but the last slice isn't, or isn't there.
-    @Test func noticesDamageInsideTheFrame() throws {
+    /// The NAL lengths add up, but the last slice is damaged or missing.
+    @Test func damageInsideAFrameIsNoticed() throws {
         let units = try MovingContent(PixelSize(width: 640, height: 360)).coded(2)
         let last = try #require(units[1].nalUnits.last)
         let start = units[1].bytes.count - last.size - 4
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func noticesAMissingFrame() throws {
+    @Test func aMissingFrameIsNoticed() throws {
         let units = try content.coded(6)
         let decoder = try VideoDecoder()
         #expect(try decoder.decode(units[0]) != nil)
@@ -66,7 +66,7 @@ import Testing
         #expect(throws: CodecError.keyframeNeeded) { try decoder.decode(units[4]) }
     }
 
-    @Test func believesTheStreamWhereTheSizeIsNonsense() throws {
+    @Test func anImplausibleSizeInTheHeaderIsIgnored() throws {
         for said in [(1, 1), (320, 178), (322, 180), (65535, 65535), (0, 0)] {
             var unit = try content.coded(1)[0]
             unit.size = PixelSize(width: said.0, height: said.1)
@@ -77,7 +77,7 @@ import Testing
         #expect(try VideoDecoder().decode(unit)?.size == unit.size)
     }
 
-    @Test func keyframesWithoutParameterSetsNeedThemOnce() throws {
+    @Test func keyframesWithoutParameterSetsUseTheEarlierOnes() throws {
         let units = try content.coded(3, keyframes: [2])
         var bare = units[2]
         bare.parameterSets = nil
@@ -87,7 +87,7 @@ import Testing
         #expect(try decoder.decode(bare) != nil)
     }
 
-    /// Fuzz body: whatever comes, the decoder throws or shows something, and works again with the next keyframe.
+    /// Fuzz body: for any unit the decoder throws or shows a picture, and it works again with the next keyframe.
     @Test func `Fuzz: damaged access units`() throws {
         let units = try content.coded(6)
         for threads in [1, 4] {
@@ -127,7 +127,7 @@ import Testing
             }
             unit.parameterSets = sets
         default:
-            // Behind the first length, so that the framing stays and the decoder itself sees it.
+            // Behind the first length, so that the lengths stay right and the decoder sees the damage.
             for _ in 0...Int.random(in: 0..<8, using: &generator) {
                 let place = Int.random(in: 4..<unit.bytes.count, using: &generator)
                 unit.bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// Reads every byte of the picture, which must be readable memory.
+    /// Reads every byte of the picture: all of it must be readable memory.
     private static func touch(_ picture: Picture) {
         var sum = 0
         for plane in 0..<picture.format.planeCount {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct VideoEncoderTests {
     private let size = PixelSize(width: 320, height: 180)
 
-    @Test func keyframesCarryTheirParameterSetsBesideTheBytes() throws {
+    @Test func parameterSetsAreBesideAKeyframesBytes() throws {
         let frames = try MovingContent(size).frames(12, keyframes: [7])
         #expect(frames.count == 12)
         for (number, frame) in frames.enumerated() {
@@ -15,7 +15,8 @@ import Testing
             let isKeyframe = number == 0 || number == 7
             #expect(unit.isKeyframe == isKeyframe)
             #expect((unit.parameterSets != nil) == isKeyframe)
-            // Slices only (1), of an IDR picture in keyframes (5): no delimiter, no SEI, no filler, no parameter sets.
+            // Only slices (1), or slices of an IDR picture (5) in keyframes: no delimiter, SEI, filler or parameter
+            // sets.
             #expect(unit.nalUnits.allSatisfy { $0.type == (isKeyframe ? 5 : 1) })
             #expect(unit.nalUnits.reduce(0) { $0 + 4 + $1.size } == unit.bytes.count)
             #expect(frame.captureTime == MovingContent.time(number))
@@ -30,7 +31,7 @@ import Testing
     }
 
     @Test(.enabled(if: Probe.isThere, "ffprobe is not installed"))
-    func streamIsMainProfileWithoutBFramesAndTagged() throws {
+    func theStreamIsMainProfileWithoutBFramesAndHasColourTags() throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("stream.h264")
         let units = try MovingContent(PixelSize(width: 640, height: 360)).coded(20, keyframes: [10])
@@ -48,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func equalPicturesCostNextToNothing() throws {
+    @Test func equalPicturesTakeFewBits() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30))
         let picture = MovingContent(size).picture(0)
         var sizes: [Int] = []
@@ -60,7 +61,7 @@ import Testing
         #expect(sizes[19] * 50 < sizes[0])
     }
 
-    /// kbit/s of noise, on which every bit is wanted, at `pictures` a second.
+    /// kbit/s of noise, which uses all bits, at `pictures` a second.
     private func kilobits(_ encoder: VideoEncoder, _ range: Range<Int>, pictures: Double) throws -> Double {
         var generator = SeededGenerator(seed: 3)
         let noise = PixelBuffer(format: .i420, size: size)
@@ -77,7 +78,7 @@ import Testing
         return Double(bytes) * 8 / 1000 / (Double(range.count) / pictures)
     }
 
-    @Test func bitRateIsABoundAndChangesInMidStream() throws {
+    @Test func theBitRateIsABoundAndChangesInMidstream() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30, bitRate: 8_000_000))
         _ = try kilobits(encoder, 0..<30, pictures: 30)
         #expect((6_000...9_000).contains(try kilobits(encoder, 30..<75, pictures: 30)))
@@ -89,8 +90,8 @@ import Testing
         #expect((6_000...9_000).contains(try kilobits(encoder, 165..<210, pictures: 30)))
     }
 
-    /// A screen that changes 15 times a second has as many bits for it as one that changes 60 times.
-    @Test(arguments: [15.0, 30, 60, 120]) func bitRateIsAboutTimeNotPictures(_ pictures: Double) throws {
+    /// A screen that changes 15 times a second gets as many bits a second as one that changes 60 times.
+    @Test(arguments: [15.0, 30, 60, 120]) func theBitRateDoesNotDependOnTheFrameRate(_ pictures: Double) throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 60, bitRate: 3_600_000))
         let second = Int(pictures)
         _ = try kilobits(encoder, 0..<second, pictures: pictures)
@@ -98,7 +99,7 @@ import Testing
         #expect((2_700...4_000).contains(rate))
     }
 
-    @Test func defaultBitRateFollowsTheSize() {
+    @Test func theDefaultBitRateFollowsTheSize() {
         func rate(_ width: Int, _ height: Int, _ fps: Double) -> Int {
             EncoderSettings.defaultBitRate(size: PixelSize(width: width, height: height), frameRate: fps)
         }
@@ -110,7 +111,7 @@ import Testing
         #expect(rate(1920, 1080, .nan) > 0)
     }
 
-    @Test func refusesWhatIsNotAgreed() throws {
+    @Test func picturesOfAnotherSizeOrFormatAreRefused() throws {
         let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: 30))
         let other = Picture(buffer: PixelBuffer(format: .bgrx, size: size), time: .zero)
         #expect(throws: CodecError.self) { try encoder.encode(other, keyframe: false) }
@@ -124,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func encodersThatDoNotWorkAreNamedWithThoseThatDo() throws {
+    @Test func theErrorForABrokenEncoderNamesTheWorkingOnes() throws {
         let working = VideoEncoder.workingEncoders()
         #expect(working.first == "libx264")
         func failure(_ name: String) -> CodecError? {
@@ -142,7 +143,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [nil, 1_000_000, 100_000_000]) func anyRate(_ bitRate: Int?) throws {
+    @Test(arguments: [nil, 1_000_000, 100_000_000]) func anyBitRateWorks(_ bitRate: Int?) throws {
         for frameRate in [0, 0.5, 29.97, 240, Double.infinity] {
             let encoder = try VideoEncoder(EncoderSettings(size: size, frameRate: frameRate, bitRate: bitRate))
             #expect(try encoder.encode(MovingContent(size).picture(0), keyframe: true)?.isKeyframe == true)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite struct Y4MWriterTests {
-    @Test func bytesAreThePicture() throws {
+    @Test func theFileHoldsThePicturesBytes() throws {
         let directory = try TemporaryDirectory()
         let file = directory.file("a.y4m")
         let writer = try Y4MWriter(path: file, frameRate: 30)
@@ -18,7 +18,7 @@ import Testing
         #expect(try Array(Data(contentsOf: URL(fileURLWithPath: file))) == expected)
     }
 
-    @Test(.enabled(if: Probe.isThere, "ffprobe is not installed")) func otherProgramsReadIt() throws {
+    @Test(.enabled(if: Probe.isThere, "ffprobe is not installed")) func ffprobeReadsTheFile() throws {
         let directory = try TemporaryDirectory()
         for (format, name) in [(PixelFormat.i420, "yuv420p"), (.i444, "yuv444p"), (.bgrx, "yuv420p")] {
             let file = directory.file("\(format).y4m")

@@ -12,7 +12,7 @@ import Testing
 @Suite struct EncodeStageTests {
     private static let size = PixelSize(width: 640, height: 360)
 
-    /// A stage, and what comes out of it.
+    /// A stage with a slot in front of it and a sink that collects its frames.
     private final class Bench: Sendable {
         let slot: LatestSlot<Picture>
         let consumer: EncoderDemand.Consumer
@@ -41,7 +41,7 @@ import Testing
 
         func frames(_ layer: Int) -> [EncodedFrame] { collector.frames.filter { $0.layer == layer } }
 
-        /// Waits for frame `count` of a layer; a hang is a failure.
+        /// Waits until a layer has `count` frames, at most 60 s.
         func wait(_ layer: Int, _ count: Int) async throws -> [EncodedFrame] {
             for _ in 0..<1000 {
                 let frames = frames(layer)
@@ -51,13 +51,13 @@ import Testing
             throw Hang(layer: layer, count: count, got: frames(layer).count)
         }
 
-        /// Waits for the frame of a layer's picture number `count`; improvements of pictures don't count.
+        /// Waits until a layer has frames of `count` pictures, not counting repeated or refined ones.
         func pictures(_ layer: Int, _ count: Int) async throws {
             var frames = try await wait(layer, count)
             while frames.count(where: { !$0.isRepeated }) < count { frames = try await wait(layer, frames.count + 1) }
         }
 
-        /// Waits for keyframe `count` of a layer.
+        /// Waits until a layer has `count` keyframes.
         func keyframes(_ layer: Int, _ count: Int) async throws -> [EncodedFrame] {
             var frames = try await wait(layer, count)
             while frames.filter(\.isKeyframe).count < count { frames = try await wait(layer, frames.count + 1) }
@@ -76,7 +76,7 @@ import Testing
         var got: Int
     }
 
-    /// Coloured stripes, one pixel wide, that begin elsewhere in each picture.
+    /// Coloured stripes, one pixel wide, shifted from picture to picture.
     private static func colourful(_ number: Int) -> PixelBuffer {
         let buffer = PixelBuffer(format: .bgrx, size: size)
         for y in 0..<size.height {
@@ -90,7 +90,7 @@ import Testing
         return buffer
     }
 
-    @Test func layersAreStreamsOfTheirOwn() async throws {
+    @Test func eachLayerIsAStreamOfItsOwn() async throws {
         let bench = try Bench(chroma: .full)
         defer { bench.end() }
         bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
@@ -99,19 +99,19 @@ import Testing
             try await bench.pictures(0, number + 1)
         }
         #expect(bench.frames(1).isEmpty)
-        // Somebody comes to the other layer, while nothing moves.
+        // Layer 1 gets its first viewer while the screen is still.
         bench.consumer.set(StreamDemand(isWatched: true, bitRate: 1_000_000), layer: 1)
         let first = try #require(try await bench.wait(1, 1).first)
         #expect(first.isKeyframe && first.isRepeated)
         bench.put(3)
         let (full, reduced) = (try await bench.wait(0, 4), try await bench.wait(1, 2))
-        // Each decodes by itself, in its own colours.
+        // Each layer decodes by itself, in its own chroma format.
         for (frames, format) in [(full, PixelFormat.i444), (reduced, .i420)] {
             let decoder = try VideoDecoder()
             for frame in frames { #expect(try decoder.decode(frame)?.format == format) }
         }
         #expect(full.filter(\.isKeyframe).count == 1 && reduced.filter(\.isKeyframe).count == 1)
-        // A keyframe for one is none for the other.
+        // A keyframe request for layer 1 makes no keyframe in layer 0.
         bench.consumer.requestKeyframe(layer: 1)
         bench.put(4)
         let (nextFull, nextReduced) = (try await bench.wait(0, 5), try await bench.keyframes(1, 2))
@@ -123,13 +123,13 @@ import Testing
         #expect(report.layers[0].bitRateLimit == 20_000_000 && !report.layers[0].isPathBound)
     }
 
-    /// A still screen: nothing comes after the picture that somebody's coming has fetched.
-    @Test func theFirstPictureAfterSomebodyHasComeIsSent() async throws {
+    /// The screen is still: after the picture that the capture grabs for the new viewer, none comes.
+    @Test func theFirstPictureAfterAViewerJoinsIsEncoded() async throws {
         let bench = try Bench()
         defer { bench.end() }
         let buffer = Self.colourful(0)
         for number in 0..<50 {
-            // Both before the stage's thread wakes, mostly.
+            // The demand and the picture usually both arrive before the stage's thread wakes.
             bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
             bench.slot.put(Picture(buffer: buffer, time: .now, damage: nil, number: UInt64(number)))
             try await bench.pictures(0, number + 1)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func aHeldLayerWaitsAndTheOtherGoesOn() async throws {
+    @Test func holdingOneLayerDoesNotStopTheOther() async throws {
         let bench = try Bench()
         defer { bench.end() }
         for layer in 0...1 { bench.consumer.set(StreamDemand(isWatched: true), layer: layer) }
@@ -145,7 +145,7 @@ import Testing
         _ = (try await bench.wait(0, 1), try await bench.wait(1, 1))
         bench.consumer.set(StreamDemand(isWatched: true, isHeld: true), layer: 1)
         bench.consumer.requestKeyframe(layer: 1)
-        // Only one half has changed each time; together it is all.
+        // The damage of each picture is one half; their union is the whole picture.
         let halves = [0, Self.size.height / 2].map {
             DamageRegion(PixelRect(x: 0, y: $0, width: Self.size.width, height: Self.size.height / 2))
         }
@@ -168,7 +168,7 @@ import Testing
         #expect(PictureQuality.psnr(last.buffer, expected) > 30)
     }
 
-    @Test func whatAHeldLayerLeftOutIsTakenAtOnceAndWhole() async throws {
+    @Test func afterAHoldTheNewestPictureIsEncodedWithAllDamage() async throws {
         let bench = try Bench()
         defer { bench.end() }
         bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
@@ -197,8 +197,8 @@ import Testing
         #expect(bench.stage.report(sinceStart: true).leftOut == 1)
     }
 
-    /// Whoever gets half of the frames can decode them all; and back, without a keyframe.
-    @Test func temporalLayersAreMadeWhereTheyAreWanted() async throws {
+    /// The stream decodes without the disposable frames. Switching the mode needs no keyframe.
+    @Test func disposableFramesAreMadeOnlyOnDemand() async throws {
         let bench = try Bench()
         defer { bench.end() }
         for (number, wantsLayers) in [true, true, true, true, true, false, false, false].enumerated() {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import BeamHost
 
-/// What several consumers want of one encoder.
+/// Merges what several consumers want of one encoder.
 struct EncoderDemandTests {
     private static func time(_ seconds: Double) -> MediaTime { MediaTime.zero + .seconds(seconds) }
 
@@ -17,7 +17,7 @@ struct EncoderDemandTests {
         return EncodedFrame(unit: unit, captureTime: .zero, layer: layer)
     }
 
-    @Test func theDemandIsWhatAllWantTogether() {
+    @Test func theDemandIsTheUnionOfAllConsumers() {
         let wakes = Wakes()
         let wanted = EncoderDemand(wake: { wakes.add() })
         let (network, recorder) = (wanted.addConsumer(), wanted.addConsumer())
@@ -25,12 +25,12 @@ struct EncoderDemandTests {
         recorder.set(StreamDemand(isWatched: true), layer: 0)
         #expect(wanted.isWatched && wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true))
         #expect(!wanted.demand(layer: 1, at: .zero).isWatched)
-        // What is no news wakes nobody.
+        // A value that doesn't change the demand doesn't wake the stage.
         let before = wakes.count
         network.set(StreamDemand(bitRate: 1_000_000, isHeld: true), layer: 0)
         for seconds in [0.0, 10] {
             let demand = wanted.demand(layer: 0, at: Self.time(seconds))
-            #expect(demand == StreamDemand(isWatched: true), "nobody watches there")
+            #expect(demand == StreamDemand(isWatched: true), "a consumer that doesn't watch doesn't count")
         }
         recorder.set(StreamDemand(isWatched: true), layer: 0)
         #expect(wakes.count == before)
@@ -51,7 +51,7 @@ struct EncoderDemandTests {
         func add() { number.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    @Test func aKeyframeIsForAllAndForItsLayer() {
+    @Test func aKeyframeServesAllConsumersOfItsLayer() {
         let wanted = EncoderDemand(wake: {})
         let (network, recorder) = (wanted.addConsumer(), wanted.addConsumer())
         network.requestKeyframe(layer: 1)
@@ -65,13 +65,13 @@ struct EncoderDemandTests {
         }
     }
 
-    /// A viewer that has vanished holds the layer; a recording goes on after a while.
-    @Test func aHoldHoldsOthersForSoLongAndNoLonger() {
+    /// A viewer that has vanished holds the layer; a recording goes on after `longestHold`.
+    @Test func aHoldStopsTheOthersForAtMostLongestHold() {
         let wanted = EncoderDemand(wake: {})
         let network = wanted.addConsumer()
         let held = StreamDemand(isWatched: true, bitRate: 300_000, isHeld: true)
         network.set(held, layer: 0)
-        // It holds nobody but itself.
+        // With one consumer a hold lasts as long as that consumer wants.
         #expect(wanted.demand(layer: 0, at: Self.time(1)).isHeld && wanted.holdEnd(layer: 0) == nil)
         #expect(wanted.demand(layer: 0, at: Self.time(100)).isHeld)
         network.set(StreamDemand(isWatched: true), layer: 0)
@@ -83,25 +83,27 @@ struct EncoderDemandTests {
         #expect(wanted.holdEnd(layer: 0) == Self.time(200) + EncoderDemand.longestHold)
         let end = Self.time(200) + EncoderDemand.longestHold
         #expect(wanted.demand(layer: 0, at: end - .milliseconds(1)).isHeld)
-        // A hold that ended in time costs nothing.
+        // A hold shorter than `longestHold` needs no keyframe afterwards.
         network.set(StreamDemand(isWatched: true), layer: 0)
         #expect(!wanted.needsKeyframe(layer: 0) && network.takes(Self.frame(isKeyframe: false)))
 
         network.set(held, layer: 0)
         #expect(wanted.demand(layer: 0, at: Self.time(300)).isHeld)
-        #expect(wanted.demand(layer: 0, at: Self.time(302)) == StreamDemand(isWatched: true), "its rate counts no more")
+        #expect(
+            wanted.demand(layer: 0, at: Self.time(302)) == StreamDemand(isWatched: true),
+            "the rate of a consumer that is passed over doesn't count")
         #expect(wanted.holdEnd(layer: 0) == nil)
-        // What is made now is for the recorder alone, and so are the keyframes.
+        // Frames are now for the recorder only, so the network's keyframe requests don't count.
         network.requestKeyframe(layer: 0)
-        #expect(!wanted.needsKeyframe(layer: 0), "whoever gets none asks for none")
+        #expect(!wanted.needsKeyframe(layer: 0), "a consumer that is passed over requests nothing")
         for isKeyframe in [false, true] {
             let frame = Self.frame(isKeyframe: isKeyframe)
             #expect(!network.takes(frame) && recorder.takes(frame))
         }
-        // The other layer knows nothing of it.
+        // Layer 1 is not affected.
         #expect(network.takes(Self.frame(isKeyframe: false, layer: 1)))
 
-        // The hold ends: the network takes up at a keyframe, which is made at once.
+        // When the hold ends, a keyframe is made at once, and the network resumes with it.
         network.set(StreamDemand(isWatched: true, bitRate: 300_000), layer: 0)
         #expect(wanted.demand(layer: 0, at: Self.time(303)).bitRate == 300_000)
         #expect(wanted.needsKeyframe(layer: 0) && !network.takes(Self.frame(isKeyframe: false)))
@@ -109,7 +111,7 @@ struct EncoderDemandTests {
         #expect(network.takes(Self.frame(isKeyframe: true)) && network.takes(Self.frame(isKeyframe: false)))
     }
 
-    @Test func whoLeavesWhileItIsPassedOverBeginsAnew() {
+    @Test func aConsumerThatStopsWatchingIsNoLongerPassedOver() {
         let wanted = EncoderDemand(wake: {})
         let (network, recorder) = (wanted.addConsumer(), wanted.addConsumer())
         recorder.set(StreamDemand(isWatched: true), layer: 0)
@@ -125,8 +127,8 @@ struct EncoderDemandTests {
 
     // MARK: With the stage
 
-    /// Viewers come and go while the stage is being made: what counts is what was said last, not what was said before.
-    @Test func whatIsSaidLastCountsHoweverEarlyItIsSaid() async throws {
+    /// Viewers come and go while the stage is being made: the last demand counts.
+    @Test func theLastDemandCountsEvenBeforeTheStageExists() async throws {
         let size = PixelSize(width: 64, height: 64)
         let settings = EncodeStage.Settings(encoder: "libx264", frameRate: 60, bitRate: 1_000_000)
         for round in 0..<60 {
@@ -134,7 +136,7 @@ struct EncoderDemandTests {
             let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
             let wanted = EncoderDemand(wake: { slot.nudge() })
             let consumer = wanted.addConsumer()
-            // Before there is a stage.
+            // The stage doesn't exist yet.
             consumer.set(StreamDemand(isWatched: !isWatchedAtLast), layer: 0)
             consumer.requestKeyframe(layer: 0)
             let writer = StageThread("writer") {
@@ -164,8 +166,8 @@ struct EncoderDemandTests {
         }
     }
 
-    /// One sink's hold doesn't stop the other for long, and costs it no frame.
-    @Test func aSinkThatHoldsIsPassedOverAndTakesUpAtAKeyframe() async throws {
+    /// One sink's hold delays the other by `longestHold` at most, and costs it no frame.
+    @Test func aHoldingSinkIsPassedOverAndResumesAtAKeyframe() async throws {
         let size = PixelSize(width: 64, height: 64)
         let settings = EncodeStage.Settings(encoder: "libx264", frameRate: 60, bitRate: 1_000_000)
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
@@ -193,12 +195,12 @@ struct EncoderDemandTests {
         try await eventually { slow.pictures == 1 && recorder.pictures == 1 }
         slow.consumer.set(StreamDemand(isWatched: true, isHeld: true), layer: 0)
         show(200)
-        // The stage wakes by itself when the hold has lasted for long enough.
+        // The stage wakes by itself after `longestHold`.
         try await eventually { recorder.pictures == 2 }
         #expect(slow.pictures == 1 && slow.frames.count(where: \.isKeyframe) == 1)
         slow.consumer.set(StreamDemand(isWatched: true), layer: 0)
         try await eventually { slow.frames.count(where: \.isKeyframe) == 2 }
-        // Both can be decoded from beginning to end.
+        // Both streams decode from beginning to end.
         for sink in [slow, recorder] {
             let decoder = try VideoDecoder()
             for frame in sink.frames { #expect(try decoder.decode(frame) != nil) }
@@ -212,7 +214,7 @@ struct EncoderDemandTests {
         init(_ consumer: EncoderDemand.Consumer) { self.consumer = consumer }
 
         var frames: [EncodedFrame] { kept.withLock { $0 } }
-        /// Without those that were sent again, or better.
+        /// Frames of new pictures, not counting repeated or refined ones.
         var pictures: Int { frames.count { !$0.isRepeated } }
         func open() {}
         func push(_ frame: EncodedFrame) { if consumer.takes(frame) { kept.withLock { $0.append(frame) } } }

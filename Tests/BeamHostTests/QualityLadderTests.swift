@@ -4,7 +4,7 @@ import Testing
 
 @testable import BeamHost
 
-/// The ladder in made-up time, under an encoder that follows the rate by its quantiser alone.
+/// The ladder in virtual time, with a model of an encoder that meets the rate by its quantiser alone.
 @Suite struct QualityLadderTests {
     private struct Run {
         var ladder: QualityLadder
@@ -19,7 +19,7 @@ import Testing
             ladder = QualityLadder(frameRate: frameRate, size: size)
         }
 
-        /// `need`: the bits a second that full quality takes at quantiser 36; 0 is a screen at rest.
+        /// `need`: bits a second that full quality takes at quantiser 36; 0 is a still screen.
         mutating func go(_ seconds: Double, need: Double, rate: Int, isPathBound: Bool = true) {
             for _ in 0..<Int(seconds * frameRate) {
                 now = now + .nanoseconds(Int64(1e9 / frameRate))
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [30.0, 60, 144]) func frameRateGivesWayBeforeSize(_ frameRate: Double) {
+    @Test(arguments: [30.0, 60, 144]) func theFrameRateIsReducedBeforeTheSize(_ frameRate: Double) {
         let steps = QualityLadder(frameRate: frameRate, size: PixelSize(width: 1920, height: 1080)).steps
         #expect(steps.first == StreamQuality())
         #expect(steps.allSatisfy { frameRate / Double($0.divisor) >= 10 && 1920 * $0.quarters / 4 >= 640 })
@@ -53,13 +53,13 @@ import Testing
         #expect(steps[1..<firstSmall].allSatisfy { $0.divisor > 1 })
         #expect(firstSmall > 1)
         #expect(zip(steps, steps.dropFirst()).allSatisfy { $0.divisor <= $1.divisor && $0.quarters >= $1.quarters })
-        // Small pictures stay as large as they are.
+        // Small pictures are never scaled down.
         #expect(
             QualityLadder(frameRate: frameRate, size: PixelSize(width: 800, height: 600)).steps
                 .allSatisfy { $0.quarters == 4 })
     }
 
-    @Test func aRateThatFallsAndReturns() {
+    @Test func qualityFollowsARateThatFallsAndReturns() {
         var run = Run()
         run.go(3, need: 8e6, rate: 20_000_000)
         #expect(run.qualities == [StreamQuality()])
@@ -78,8 +78,8 @@ import Testing
         #expect(run.qualities == [StreamQuality()])
     }
 
-    /// The estimate of a path grows step by step.
-    @Test func aRateThatReturnsSlowly() {
+    /// The rate rises in steps, as a path's bandwidth estimate does.
+    @Test func qualityReturnsWithARateThatRisesInSteps() {
         var run = Run()
         run.go(1, need: 8e6, rate: 20_000_000)
         run.go(10, need: 8e6, rate: 1_000_000)
@@ -89,30 +89,31 @@ import Testing
         #expect(run.ladder.quality == StreamQuality(), "\(run.qualities)")
     }
 
-    @Test func aPathThatIsNoBoundGivesFullQualityBack() {
+    @Test func qualityIsFullWhereThePathIsNoBound() {
         var run = Run()
         run.go(10, need: 8e6, rate: 1_000_000)
         #expect(run.ladder.level > 0)
         run.go(3, need: 8e6, rate: 20_000_000, isPathBound: false)
         #expect(run.ladder.quality == StreamQuality())
-        // A rate that the options set is for the quantiser alone.
+        // The quantiser alone follows a rate that the options set.
         run.go(10, need: 80e6, rate: 1_000_000, isPathBound: false)
         #expect(run.ladder.quality == StreamQuality())
     }
 
-    /// Content at the very edge of a step, for a minute and a half.
-    @Test(arguments: [2.2e6, 2.6e6, 3e6, 3.5e6, 4e6, 5e6, 8e6, 12e6, 20e6, 40e6]) func nothingOscillates(_ need: Double)
-    {
+    /// Content near the edge of a step, for 90 s. The quality may change 16 times at most.
+    @Test(arguments: [2.2e6, 2.6e6, 3e6, 3.5e6, 4e6, 5e6, 8e6, 12e6, 20e6, 40e6]) func qualityDoesNotOscillate(
+        _ need: Double
+    ) {
         var run = Run()
         for second in 0..<90 {
-            // With what a path's estimate and a scene do by themselves.
+            // The path's estimate varies by 15 %, and the scene by 20 %.
             let waver = 1 + 0.15 * sin(Double(second))
             run.go(1, need: need * (1 + 0.2 * cos(Double(second) * 0.7)), rate: Int(2e6 * waver))
         }
         #expect(run.qualities.count <= 16, "\(run.qualities)")
     }
 
-    @Test func contentThatNeedsLessGetsMore() {
+    @Test func simplerContentGetsFullQuality() {
         var run = Run()
         run.go(10, need: 20e6, rate: 2_000_000)
         #expect(run.ladder.level > 2)
@@ -120,7 +121,7 @@ import Testing
         #expect(run.ladder.quality == StreamQuality())
     }
 
-    @Test func theSizeReturnsAtRestAndTheLevelIsRemembered() {
+    @Test func theFullSizeReturnsAtRestAndTheLevelIsRemembered() {
         var run = Run()
         run.go(10, need: 20e6, rate: 1_000_000)
         let low = run.ladder.quality
@@ -129,10 +130,10 @@ import Testing
         run.go(1, need: 0, rate: 1_000_000)
         #expect(run.ladder.quality.quarters == 4 && run.ladder.quality.divisor == low.divisor)
         #expect(run.ladder.requiredRest == nil)
-        // It goes on: what was right before is right again, at once.
+        // Motion resumes: the ladder returns to the earlier level at once.
         run.go(1, need: 20e6, rate: 1_000_000)
         #expect(run.ladder.quality == low)
-        // Stop and go: each rest has to be longer.
+        // When motion stops and resumes often, each next rest has to be longer before the size changes.
         run.qualities = []
         for _ in 0..<20 {
             run.go(0.6, need: 0, rate: 1_000_000)

@@ -7,10 +7,10 @@ import Testing
 
 @testable import BeamHost
 
-/// The recorder beside the network: real files, real frames, and disks that don't do as they should.
+/// The recorder as a sink: real files and frames, and disks that stall or are full.
 struct RecorderSinkTests {
-    /// What the recorder tells.
-    private final class Told: Sendable {
+    /// Collects the recorder's events.
+    private final class RecorderEvents: Sendable {
         let files = Mutex<[String]>([])
         let gaps = Mutex(0)
         let failures = Mutex<[CodecError]>([])
@@ -23,7 +23,7 @@ struct RecorderSinkTests {
         }
     }
 
-    /// A directory that goes away with this object.
+    /// A directory that is removed with this object.
     private final class Scratch {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("beamroom-\(UUID().uuidString)").path
 
@@ -34,7 +34,7 @@ struct RecorderSinkTests {
         var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
     }
 
-    /// Frames of noise, each some tens of kilobytes. The first is a keyframe.
+    /// Frames of noise of some 10 kB each. The first is a keyframe.
     private final class Camera {
         private let encoder: VideoEncoder
         private let size: PixelSize
@@ -67,7 +67,7 @@ struct RecorderSinkTests {
 
     private static func count(of path: String) throws -> Int { try decoded(path).count }
 
-    /// One letter for each picture that can be decoded. A file that can't be read, or not whole, is an error.
+    /// One letter (I, P or B) for each picture that can be decoded. Throws if ffprobe finds an error in the file.
     private static func decoded(_ path: String) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/ffprobe")
@@ -88,18 +88,18 @@ struct RecorderSinkTests {
     static let hasProbe = FileManager.default.isExecutableFile(atPath: "/usr/bin/ffprobe")
 
     @Test(.enabled(if: hasProbe, "ffprobe is not installed"), arguments: ["mkv", "mp4"])
-    func layerZeroIsRecordedFromAKeyframeOn(_ ending: String) throws {
+    func theRecordingHasLayer0FromTheFirstKeyframeOn(_ ending: String) throws {
         let scratch = try Scratch()
-        let (told, camera) = (Told(), try Camera())
+        let (told, camera) = (RecorderEvents(), try Camera())
         let wanted = EncoderDemand(wake: {})
         let path = scratch.file("a.\(ending)")
         let sink = try RecorderSink(path: path, consumer: wanted.addConsumer(), handlers: told.handlers)
-        #expect(!wanted.isWatched, "nothing is wanted before it is open")
+        #expect(!wanted.isWatched, "the demand is empty before the sink is open")
         sink.open()
         #expect(wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true))
         #expect(wanted.needsKeyframe(layer: 0) && !wanted.demand(layer: 1, at: .zero).isWatched)
         _ = try camera.frame()
-        // What nobody can decode is left out, and so is the other layer.
+        // Frames before the keyframe and frames of layer 1 are left out.
         for number in 0..<12 {
             var frame = try camera.frame(keyframe: number == 2)
             sink.push(frame)
@@ -114,9 +114,9 @@ struct RecorderSinkTests {
         #expect(mode == 0o600)
     }
 
-    @Test(.enabled(if: hasProbe, "ffprobe is not installed")) func anotherSizeIsAnotherFile() throws {
+    @Test(.enabled(if: hasProbe, "ffprobe is not installed")) func anotherSizeStartsAnotherFile() throws {
         let scratch = try Scratch()
-        let told = Told()
+        let told = RecorderEvents()
         let wanted = EncoderDemand(wake: {})
         let path = scratch.file("a.mkv")
         let sink = try RecorderSink(path: path, consumer: wanted.addConsumer(), handlers: told.handlers)
@@ -131,14 +131,14 @@ struct RecorderSinkTests {
         for file in [path, scratch.file("a-2.mkv")] { #expect(try Self.count(of: file) == 5) }
     }
 
-    /// A pipe that is full stands for a disk that does nothing.
-    @Test(.enabled(if: hasProbe, "ffprobe is not installed")) func aDiskThatStandsStillHoldsNobodyUp() async throws {
+    /// A full pipe stands in for a disk that doesn't write.
+    @Test(.enabled(if: hasProbe, "ffprobe is not installed")) func aStalledDiskDoesNotBlockTheEncoder() async throws {
         let scratch = try Scratch()
-        let (told, camera) = (Told(), try Camera(interval: .milliseconds(600)))
+        let (told, camera) = (RecorderEvents(), try Camera(interval: .milliseconds(600)))
         let pipe = scratch.file("pipe.mkv")
         #expect(mkfifo(pipe, 0o600) == 0)
         let reader = open(pipe, O_RDONLY | O_NONBLOCK)
-        // F_SETPIPE_SZ, which Swift doesn't see: the least that a pipe holds.
+        // F_SETPIPE_SZ, which Swift can't import: 4096 bytes is the smallest pipe.
         try #require(reader >= 0 && fcntl(reader, 1031, 4096) == 4096)
         let wanted = EncoderDemand(wake: {})
         let queue = BoundedQueue<EncodedFrame>(capacity: 8)
@@ -146,7 +146,7 @@ struct RecorderSinkTests {
             path: pipe, consumer: wanted.addConsumer(), queue: queue, handlers: told.handlers)
         sink.open()
         wanted.keyframeMade(layer: 0)
-        // Nobody reads. Each frame is written for itself, so one of the first is stuck.
+        // Nobody reads the pipe. Each frame is written separately, so one of the first blocks the writer.
         var pushed = 0
         repeat {
             sink.push(try camera.frame())
@@ -154,17 +154,17 @@ struct RecorderSinkTests {
             for _ in 0..<200 where queue.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
         } while queue.count == 0 && pushed < 20
         #expect(pushed < 20 && told.gaps.withLock { $0 } == 0)
-        // What there is room for waits in the queue, and the rest is left out.
+        // The queue fills up, and the recorder drops the rest.
         let tooMany = 10
         for _ in queue.count..<8 + tooMany { sink.push(try camera.frame()) }
         #expect(told.gaps.withLock { $0 } == 1 && (7...10).contains(sink.report.dropped))
-        #expect(!wanted.needsKeyframe(layer: 0), "while the disk stands still, a keyframe is of no use")
-        // A keyframe for somebody else comes too early for the recorder.
+        #expect(!wanted.needsKeyframe(layer: 0), "a keyframe is of no use while the disk is stalled")
+        // The recorder also drops a keyframe that comes before the disk has caught up.
         let dropped = sink.report.dropped
         sink.push(try camera.frame(keyframe: true))
         #expect(sink.report.dropped == dropped + 1)
 
-        // The disk is back.
+        // The disk works again.
         _ = fcntl(reader, F_SETFL, 0)
         let copy = scratch.file("copy.mkv")
         let copier = StageThread("copier") {
@@ -179,7 +179,7 @@ struct RecorderSinkTests {
         }
         try await eventually { wanted.needsKeyframe(layer: 0) }
         wanted.keyframeMade(layer: 0)
-        // Frames that were on their way come before it.
+        // Frames that come before the requested keyframe are dropped.
         sink.push(try camera.frame())
         let missed = sink.report.dropped
         for number in 0..<6 { sink.push(try camera.frame(keyframe: number == 0)) }
@@ -189,15 +189,15 @@ struct RecorderSinkTests {
         #expect(sink.report.dropped == missed && missed == dropped + 2)
         #expect(sink.report.frames + sink.report.dropped == camera.count)
         #expect(!wanted.needsKeyframe(layer: 0))
-        // What there is can be decoded without a complaint, before and after the gap.
+        // The file decodes without errors before and after the gap.
         let pictures = try Self.decoded(copy)
         #expect(pictures.count == Int(sink.report.frames) && pictures.hasSuffix("IPPPPP"))
     }
 
     @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full"), "there is no /dev/full"))
-    func aFullDiskEndsTheRecordingAndNothingElse() async throws {
+    func aFullDiskEndsTheRecordingOnly() async throws {
         let scratch = try Scratch()
-        let (told, camera) = (Told(), try Camera())
+        let (told, camera) = (RecorderEvents(), try Camera())
         let path = scratch.file("full.mkv")
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/full")
         let wanted = EncoderDemand(wake: {})
@@ -209,7 +209,7 @@ struct RecorderSinkTests {
         try await eventually { !told.failures.withLock(\.isEmpty) }
         #expect(
             told.failures.withLock { $0 } == [.cannotWriteFile(path: path, reason: "no space left on device")])
-        // It wants nothing any more, and takes nothing.
+        // The recorder no longer counts in the demand, and takes no more frames.
         #expect(wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true, bitRate: 1_000_000))
         let report = sink.report
         sink.push(try camera.frame(keyframe: true))
@@ -217,14 +217,14 @@ struct RecorderSinkTests {
         #expect(sink.report == report && told.failures.withLock(\.count) == 1)
     }
 
-    @Test func whatCannotBeWrittenIsKnownBeforeAnythingBegins() throws {
+    @Test func anUnusablePathIsAnErrorBeforeTheRecordingStarts() throws {
         let scratch = try Scratch()
         let wanted = EncoderDemand(wake: {})
         let consumer = wanted.addConsumer()
         try Data("precious".utf8).write(to: URL(fileURLWithPath: scratch.file("there.mkv")))
         for path in ["/nowhere/a.mkv", scratch.file("a.docx"), scratch.file("there.mkv"), scratch.path] {
             #expect(throws: CodecError.self) {
-                try RecorderSink(path: path, consumer: consumer, handlers: Told().handlers)
+                try RecorderSink(path: path, consumer: consumer, handlers: RecorderEvents().handlers)
             }
         }
         #expect(scratch.names == ["there.mkv"])
@@ -234,7 +234,8 @@ struct RecorderSinkTests {
         let scratch = try Scratch()
         let consumer = EncoderDemand(wake: {}).addConsumer()
         for _ in 0..<2 {
-            let sink = try RecorderSink(path: scratch.file("a.mkv"), consumer: consumer, handlers: Told().handlers)
+            let sink = try RecorderSink(
+                path: scratch.file("a.mkv"), consumer: consumer, handlers: RecorderEvents().handlers)
             #expect(scratch.names == ["a.mkv"])
             sink.close()
             #expect(scratch.names == [])

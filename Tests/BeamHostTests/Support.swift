@@ -18,7 +18,7 @@ final class CollectingSink: FrameSink {
 }
 
 extension VideoDecoder {
-    /// As if the frame had arrived as soon as it was made.
+    /// Decodes a frame as if it had arrived when it was captured.
     func decode(_ frame: EncodedFrame) throws(CodecError) -> Picture? {
         try decode(
             ReceivedFrame(
@@ -28,7 +28,7 @@ extension VideoDecoder {
 
 struct Hang: Error {}
 
-/// Waits until something is so; a hang is a failure.
+/// Waits until `isSo` holds; throws `Hang` after 60 s.
 func eventually(_ isSo: () throws -> Bool) async throws {
     for _ in 0..<3000 {
         if try isSo() { return }

@@ -5,7 +5,7 @@ import Testing
 @testable import BeamNetwork
 
 struct AddressTests {
-    @Test func mappedAddressesAreIPv4() throws {
+    @Test func anIPv4MappedAddressIsReadAsIPv4() throws {
         let mapped = try SocketAddress(ipAddress: "::ffff:192.0.2.7", port: 9)
         let address = try #require(NetworkAddress(mapped))
         #expect(address.description == "192.0.2.7:9")
@@ -15,7 +15,7 @@ struct AddressTests {
     }
 
     @Test(arguments: ["::1", "2001:db8::7", "fe80::1", "2001:db8:0:1:2:3:4:5", "::"])
-    func v6AddressesComeBackAsTheyWere(_ text: String) throws {
+    func anIPv6AddressSurvivesTheRoundTrip(_ text: String) throws {
         let socket = try SocketAddress(ipAddress: text, port: 52345)
         let address = try #require(NetworkAddress(socket))
         #expect(address.ip.description == text)

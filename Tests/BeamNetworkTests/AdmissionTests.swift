@@ -6,10 +6,10 @@ import Testing
 
 @testable import BeamNetwork
 
-/// Floods of connections at a host with real sockets.
+/// Floods of connections to a host with real sockets.
 @Suite(.timeLimit(.minutes(3)))
 struct AdmissionTests {
-    /// A host that knows one viewer, and that viewer's machine.
+    /// A host that knows one viewer, and a closure that starts this viewer.
     private func pair() throws -> (host: TestHost, watch: () throws -> TestViewer) {
         let (host, viewer) = (try LocalIdentity(), try LocalIdentity())
         let server = try TestHost(
@@ -21,7 +21,7 @@ struct AdmissionTests {
         )
     }
 
-    @Test func whatIsRefusedIsResetAtOnce() throws {
+    @Test func aRefusedConnectionIsResetAtOnce() throws {
         let (host, _) = try pair()
         defer { host.server.shutdown() }
         let connections = (0..<20).map { _ in RawConnection(port: host.server.controlPort, from: 2) }
@@ -29,7 +29,7 @@ struct AdmissionTests {
         #expect(connections.last?.waitForEnd() == ECONNRESET)
     }
 
-    @Test func idleConnectionsKeepNoKnownViewerOut() throws {
+    @Test func idleConnectionsDoNotKeepOutAKnownViewer() throws {
         let (host, watch) = try pair()
         defer { host.server.shutdown() }
         let idle = (0..<120).map { RawConnection(port: host.server.controlPort, from: UInt8(2 + $0 % 6)) }
@@ -39,7 +39,7 @@ struct AdmissionTests {
         #expect(viewer.frames.wait { $0.isKeyframe } != nil)
     }
 
-    @Test func aFloodOfConnectionsKeepsNoKnownViewerOut() throws {
+    @Test func aFloodOfConnectionsDoesNotKeepOutAKnownViewer() throws {
         let (host, watch) = try pair()
         defer { host.server.shutdown() }
         let flood = Thread { [port = host.server.controlPort] in
@@ -55,13 +55,13 @@ struct AdmissionTests {
         #expect(single <= 4)
     }
 
-    /// Each completes TLS, with a key that nobody knows, and goes.
-    @Test func aFloodOfHandshakesKeepsNoKnownViewerOut() async throws {
+    /// Each connection completes TLS with an unknown key, and closes.
+    @Test func aFloodOfHandshakesDoesNotKeepOutAKnownViewer() async throws {
         let (host, watch) = try pair()
         defer { host.server.shutdown() }
         let port = Int(host.server.controlPort)
         let flood = Task {
-            let unknown = try Stranger()
+            let unknown = try UnknownPeer()
             while !Task.isCancelled {
                 await withTaskGroup(of: Void.self) { group in
                     for _ in 0..<8 {
@@ -82,9 +82,9 @@ struct AdmissionTests {
         #expect(viewer.frames.wait { $0.isKeyframe } != nil)
     }
 
-    /// What a let-in viewer may make the host hold is as little as what anybody may.
-    @Test func aLetInViewerCannotAnnounceLongMessages() async throws {
-        let viewer = try Stranger()
+    /// An admitted viewer must not make the host hold more bytes than an unauthenticated peer can.
+    @Test func anAdmittedViewerCannotAnnounceLongMessages() async throws {
+        let viewer = try UnknownPeer()
         let device = try PeerCertificate.check([viewer.certificates[0]])
         let host = try TestHost(acceptance: .none, remembered: [device: "viewer"], allowsUnencrypted: false)
         defer { host.server.shutdown() }

@@ -8,10 +8,11 @@ import Testing
 
 @testable import BeamNetwork
 
-/// Bursts over real sockets on loopback: cut by the system and by us, put together or not.
+/// Bursts over real sockets on loopback, cut into datagrams by the kernel (UDP_SEGMENT) or by us, received with and
+/// without UDP_GRO.
 @Suite(.serialized)
 struct BurstTests {
-    /// A UDP socket on loopback, closed with its owner.
+    /// A UDP socket on loopback; its `deinit` closes it.
     private final class UDPSocket {
         let handle: CInt
         let port: UInt16
@@ -41,7 +42,7 @@ struct BurstTests {
 
         var address: NetworkAddress { NetworkAddress(ip: .v4(0x7F00_0001), port: port) }
 
-        /// Everything that comes until `count` datagrams have, or 10 s are over.
+        /// Receives until `count` datagrams have come, or 10 s have passed.
         func receive(_ count: Int) throws -> [[UInt8]] {
             let receiver = try #require(DatagramReceiver())
             var datagrams: [[UInt8]] = []
@@ -64,7 +65,7 @@ struct BurstTests {
     }
 
     @Test(arguments: [false, true])
-    func whatIsSentInOneGoComesAsItsDatagrams(putsTogether: Bool) throws {
+    func aBurstThatTheKernelCutsArrivesAsItsDatagrams(putsTogether: Bool) throws {
         let sender = try UDPSocket()
         let receiver = try UDPSocket(putsTogether: putsTogether)
         for size in Self.sizes {
@@ -78,7 +79,7 @@ struct BurstTests {
         }
     }
 
-    @Test func whatIsCutHereComesAsItsDatagrams() throws {
+    @Test func aBurstThatWeCutArrivesAsItsDatagrams() throws {
         let sender = try UDPSocket()
         let receiver = try UDPSocket(putsTogether: true)
         for size in Self.sizes {
@@ -92,8 +93,8 @@ struct BurstTests {
         }
     }
 
-    /// At most 64 datagrams leave in one call; the rest is the next one's.
-    @Test func aCallTakesSoManyDatagrams() throws {
+    /// One call sends at most 64 datagrams; the next call sends the rest.
+    @Test func aCallSendsAtMost64Datagrams() throws {
         let sender = try UDPSocket()
         let receiver = try UDPSocket()
         let bytes = bytes(100 * 100 + 7)
@@ -104,10 +105,10 @@ struct BurstTests {
         #expect(try receiver.receive(64).count == 64)
     }
 
-    @Test func anErrorIsTold() throws {
+    @Test func anErrorIsReturned() throws {
         let sender = try UDPSocket()
         let receiver = try #require(DatagramReceiver())
-        #expect(receiver.receive(from: sender.handle) { _ in Issue.record("nobody has sent anything") } == 0)
+        #expect(receiver.receive(from: sender.handle) { _ in Issue.record("nothing was sent") } == 0)
         #expect(receiver.receive(from: -1) { _ in } == EBADF)
         let bytes = bytes(70_000)
         sender.address.withSocketAddress(onV6Socket: false) { address, length in
@@ -117,9 +118,9 @@ struct BurstTests {
         }
     }
 
-    /// On a socket whose channel lends it, and to a viewer of either family.
+    /// Through the descriptor that the channel lends, bound to one IPv4 address or to all addresses of both families.
     @Test(arguments: [("127.0.0.1", IPAddress.v4(0x7F00_0001)), ("::", .v4(0x7F00_0001))])
-    func aSenderSendsPastItsChannel(bound: String, to ip: IPAddress) throws {
+    func aSenderBypassesItsChannel(bound: String, to ip: IPAddress) throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { try? group.syncShutdownGracefully() }
         let loop = group.next()
@@ -144,8 +145,8 @@ struct BurstTests {
         #expect(failures.all.isEmpty)
     }
 
-    /// Port 0 is nobody's: the system says so at once.
-    @Test func anAddressThatNothingCanBeSentToIsTold() throws {
+    /// The kernel refuses to send to port 0 at once.
+    @Test func anUnreachableAddressIsReported() throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { try? group.syncShutdownGracefully() }
         let loop = group.next()
@@ -160,7 +161,7 @@ struct BurstTests {
         }.wait()
         #expect(failures.wait { $0 == nowhere } != nil)
         try channel.close().wait()
-        // What is closed sends nothing, and blames nobody.
+        // A closed socket sends nothing and reports no failure.
         try loop.submit {
             sender.value.send(
                 MediaBurst(bytes: [1], range: 0..<1, segmentSize: 1200, address: nowhere))

@@ -8,7 +8,7 @@ import Testing
 /// Host and viewer over real sockets on loopback.
 @Suite(.serialized)
 struct LoopbackTests {
-    @Test func aViewerGetsTheFramesAsTheyAre() throws {
+    @Test func framesArriveUnchanged() throws {
         let host = try TestHost()
         defer { host.server.shutdown() }
         let endpoint = host.endpoint()
@@ -27,7 +27,7 @@ struct LoopbackTests {
         #expect(viewer.client.statistics.frames >= 2)
     }
 
-    @Test func bothFamiliesReachAHostThatListensEverywhere() throws {
+    @Test func aHostThatListensEverywhereIsReachedByIPv4AndIPv6() throws {
         let host = try TestHost(bind: nil)
         defer { host.server.shutdown() }
         for address in ["127.0.0.1", "::1"] {
@@ -38,7 +38,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test func theFirstEndpointThatAnswersIsTaken() throws {
+    @Test func theViewerUsesTheFirstEndpointThatAnswers() throws {
         let host = try TestHost()
         defer { host.server.shutdown() }
         let endpoints = [Endpoint(host: "127.0.0.1", port: 1), host.endpoint()]
@@ -47,7 +47,7 @@ struct LoopbackTests {
         #expect(viewer.frames.wait { $0.isKeyframe } != nil)
     }
 
-    @Test func aPortInUseIsSaid() throws {
+    @Test func aControlPortInUseIsReported() throws {
         let host = try TestHost()
         defer { host.server.shutdown() }
         let port = host.server.controlPort
@@ -68,7 +68,7 @@ struct LoopbackTests {
         #expect(viewer.frames.wait { $0.isKeyframe } != nil)
     }
 
-    @Test func anAddressOfAnotherMachineIsSaid() {
+    @Test func anAddressOfAnotherMachineIsReported() {
         #expect {
             _ = try TestHost(bind: "192.0.2.1")
         } throws: { error in
@@ -77,7 +77,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test func aRefusedViewerIsToldWhyAndGetsNothing() throws {
+    @Test func aRefusedViewerLearnsTheReasonAndGetsNoFrames() throws {
         let host = try TestHost(acceptance: .none)
         defer { host.server.shutdown() }
         let endpoint = host.endpoint()
@@ -87,7 +87,7 @@ struct LoopbackTests {
         #expect(host.server.statistics.datagrams == 0)
     }
 
-    @Test func aDecisionLetsTheViewerIn() throws {
+    @Test func aPositiveDecisionAdmitsTheViewer() throws {
         let host = try TestHost(acceptance: .ask)
         defer { host.server.shutdown() }
         let endpoint = host.endpoint()
@@ -95,7 +95,7 @@ struct LoopbackTests {
         defer { viewer.client.shutdown() }
         let asked = host.events.wait { if case .viewerAsks = $0 { true } else { false } }
         guard case .viewerAsks(let connection, let code, _)? = asked else {
-            Issue.record("nobody was asked")
+            Issue.record("the host didn't ask")
             return
         }
         #expect(code.description == "135790")
@@ -104,7 +104,7 @@ struct LoopbackTests {
         #expect(viewer.frames.wait { $0.isKeyframe } != nil)
     }
 
-    @Test func shutdownTellsTheViewers() throws {
+    @Test func shutdownNotifiesTheViewers() throws {
         let host = try TestHost()
         let endpoint = host.endpoint()
         let viewer = try TestViewer { [endpoint] }
@@ -112,10 +112,10 @@ struct LoopbackTests {
         #expect(viewer.frames.wait { $0.isKeyframe } != nil)
         host.server.shutdown()
         #expect(viewer.events.wait { $0 == .broadcast(false) } != nil)
-        #expect(host.server.statistics.frames > 0, "totals outlive the server")
+        #expect(host.server.statistics.frames > 0, "totals can be read after the shutdown")
     }
 
-    @Test func aHostThatRestartsElsewhereIsFoundAgain() throws {
+    @Test func aHostThatRestartsOnAnotherPortIsFoundAgain() throws {
         let first = try TestHost()
         let port = first.server.controlPort
         let endpoint = first.endpoint()
@@ -133,7 +133,7 @@ struct LoopbackTests {
         #expect(viewer.frames.all.count > framesBefore)
     }
 
-    @Test func aFloodOfConnectionsLeavesThePairedViewerAlone() throws {
+    @Test func aFloodOfConnectionsDoesNotDisturbThePairedViewer() throws {
         let host = try TestHost()
         defer { host.server.shutdown() }
         let endpoint = host.endpoint()

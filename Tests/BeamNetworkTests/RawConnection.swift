@@ -1,10 +1,10 @@
 import Glibc
 
-/// A TCP connection to loopback that says nothing.
+/// A TCP connection to loopback that sends nothing.
 struct RawConnection {
     private let descriptor: CInt
 
-    /// `from`: the last number of its own address, 127.0.0.`from`.
+    /// `from`: the last byte of the source address, 127.0.0.`from`.
     init(port: UInt16, from: UInt8 = 1) {
         descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         Self.withAddress(last: from, port: 0) { _ = bind(descriptor, $0, $1) }
@@ -23,7 +23,7 @@ struct RawConnection {
         }
     }
 
-    /// The error with which the connection has ended; 0 for an orderly end. Waits for it.
+    /// Waits for the connection's end. Answers its error; 0 for an orderly end.
     func waitForEnd() -> CInt {
         var byte: UInt8 = 0
         return recv(descriptor, &byte, 1, 0) < 0 ? errno : 0

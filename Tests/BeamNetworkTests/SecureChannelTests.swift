@@ -8,7 +8,7 @@ import Testing
 @testable import BeamNetwork
 
 struct SecureChannelTests {
-    @Test func `Two ends learn each other's key, and talk`() async throws {
+    @Test func `Both ends learn the other's key and exchange messages`() async throws {
         let (hostIdentity, viewerIdentity) = (try LocalIdentity(), try LocalIdentity())
         let host = try await SecureEnd.host(hostIdentity)
         let viewer = try await SecureEnd.viewer(viewerIdentity, port: host.port)
@@ -24,7 +24,7 @@ struct SecureChannelTests {
         #expect(host.events.all.first == .firstByte(.tls))
     }
 
-    @Test func `Who is known can be greeted at once`() async throws {
+    @Test func `A message can be sent as soon as the peer is known`() async throws {
         let host = try await SecureEnd.host(LocalIdentity(), greeting: [1])
         let viewer = try await SecureEnd.viewer(LocalIdentity(), port: host.port, greeting: [2])
         #expect(viewer.events.wait { $0 == .message([1]) } != nil)
@@ -38,7 +38,7 @@ struct SecureChannelTests {
         #expect(viewer.events.wait { if case .secured = $0 { true } else { false } } != nil)
         #expect(host.events.wait { if case .secured = $0 { true } else { false } } != nil)
         if isHost {
-            // As the drivers do: what has been sent still arrives.
+            // As the drivers do: what was sent before the close still arrives.
             try await host.send([9])
             let channels = try await host.connections()
             for channel in channels { channel.closeAfterFlushing() }
@@ -64,7 +64,7 @@ struct SecureChannelTests {
         #expect(host.events.messages == [message, [1]])
     }
 
-    @Test func `Nothing is sent before the other side is known`() async throws {
+    @Test func `Nothing is sent before the peer is authenticated`() async throws {
         let host = try await SecureEnd.host(LocalIdentity())
         let viewer = try await SecureEnd.viewer(LocalIdentity(), port: host.port)
         try await viewer.send([1])
@@ -75,7 +75,7 @@ struct SecureChannelTests {
         if early { #expect(host.events.messages == [[2]]) }
     }
 
-    @Test func `Many viewers at once, each with its own key`() async throws {
+    @Test func `A host tells 20 viewers apart by their keys`() async throws {
         let host = try await SecureEnd.host(LocalIdentity())
         let identities = try (0..<20).map { _ in try LocalIdentity() }
         let viewers = try await withThrowingTaskGroup { group in
@@ -95,7 +95,7 @@ struct SecureChannelTests {
         let host = try await SecureEnd.host(LocalIdentity())
         let line = Array(#"{"type":"hello","name":"iPhone"}"#.utf8) + [0x0A]
         let channel = try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: host.port).get()
-        // On the event loop: a full machine would make a wait after each piece longer than the host's patience.
+        // On the event loop: on a busy machine a wait after each piece could exceed the host's timeout.
         try await channel.eventLoop.submit {
             for start in stride(from: 0, to: line.count, by: piece) {
                 let bytes = ByteBuffer(bytes: line[start..<min(start + piece, line.count)])
@@ -109,7 +109,7 @@ struct SecureChannelTests {
         #expect(bytes == line)
     }
 
-    @Test func `Somebody who says nothing is let go`() async throws {
+    @Test func `A silent connection is closed after the timeout`() async throws {
         let host = try await SecureEnd.host(LocalIdentity(), timeout: .milliseconds(100))
         let silent = RawConnection(port: UInt16(host.port))
         defer { silent.close() }
@@ -117,7 +117,7 @@ struct SecureChannelTests {
         #expect(host.events.all.count == 1)
     }
 
-    @Test func `Somebody who closes at once is told of as well`() async throws {
+    @Test func `A connection that closes at once is reported`() async throws {
         let host = try await SecureEnd.host(LocalIdentity())
         RawConnection(port: UInt16(host.port)).close()
         #expect(host.events.waitForEnd() == "the other side has closed the connection")

@@ -21,7 +21,7 @@ struct SecureFramingTests {
         return messages
     }
 
-    @Test func `A message on the wire`() {
+    @Test func `A message's bytes on the wire`() {
         #expect(framed([0xAA, 0xBB]) == [0, 0, 0, 2, 0xAA, 0xBB])
         #expect(framed([UInt8](repeating: 1, count: 0x01_02_03)).prefix(5) == [0, 1, 2, 3, 1])
     }
@@ -38,7 +38,7 @@ struct SecureFramingTests {
         #expect(throws: MessageFraming.Failure.tooLong(.max, limit: MessageFraming.longest)) {
             try messages([0xFF, 0xFF, 0xFF, 0xFF], pieces: 1, limit: .max)
         }
-        // 10 MiB is the most, also where there is no lower limit.
+        // 10 MiB is the hard limit, even if `limit` is higher.
         #expect(throws: Never.self) { try messages([0x00, 0xA0, 0x00, 0x00], pieces: 4, limit: .max) }
         #expect(throws: MessageFraming.Failure.self) { try messages([0x00, 0xA0, 0x00, 0x01], pieces: 4, limit: .max) }
     }
@@ -51,7 +51,7 @@ struct SecureFramingTests {
         #expect(throws: MessageFraming.Failure.empty) { try framing.next() }
     }
 
-    @Test func `A limit holds for the next message already`() throws {
+    @Test func `A new limit applies to the next message`() throws {
         var framing = MessageFraming()
         framing.limit = 10
         framing.append(ByteBuffer(bytes: framed([1]) + framed(Array(repeating: 2, count: 100))))
@@ -60,10 +60,10 @@ struct SecureFramingTests {
         #expect(try framing.next()?.count == 100)
     }
 
-    @Test func `Memory follows what has come, not what is announced`() throws {
+    @Test func `Memory grows with received bytes, not with the announced length`() throws {
         var framing = MessageFraming()
         framing.limit = MessageFraming.longest
-        // 10 MiB announced, a little sent.
+        // Announces 10 MiB, but sends little.
         framing.append(ByteBuffer(bytes: [0x00, 0xA0, 0x00, 0x00]))
         #expect(try framing.next() == nil)
         #expect(framing.heldCapacity < 1024)
@@ -72,7 +72,7 @@ struct SecureFramingTests {
         #expect(framing.heldCapacity <= 32 << 10)
     }
 
-    @Test func `A large message leaves no large memory behind`() throws {
+    @Test func `The memory of a large message is released`() throws {
         var framing = MessageFraming()
         framing.limit = MessageFraming.longest
         framing.append(ByteBuffer(bytes: framed([UInt8](repeating: 1, count: 4 << 20))))
@@ -82,81 +82,82 @@ struct SecureFramingTests {
 
     // MARK: Through TLS
 
-    private func connected(limit: Int? = nil) async throws -> (SecureEnd, StrangerConnection) {
+    private func connected(limit: Int? = nil) async throws -> (SecureEnd, UnknownPeerConnection) {
         let host = try await SecureEnd.host(LocalIdentity(), limit: limit)
-        let stranger = try await Stranger().connect(port: host.port)
+        let unknownPeer = try await UnknownPeer().connect(port: host.port)
         #expect(host.events.wait { if case .secured = $0 { true } else { false } } != nil)
-        return (host, stranger)
+        return (host, unknownPeer)
     }
 
-    @Test func `A message of no bytes ends the connection`() async throws {
-        let (host, stranger) = try await connected()
-        try await stranger.write(framed([1]) + [0, 0, 0, 0] + framed([2]))
+    @Test func `An empty message ends the connection`() async throws {
+        let (host, unknownPeer) = try await connected()
+        try await unknownPeer.write(framed([1]) + [0, 0, 0, 0] + framed([2]))
         #expect(host.events.waitForEnd() == MessageFraming.Failure.empty.description)
         #expect(host.events.messages == [[1]])
-        #expect(stranger.hasEnded)
+        #expect(unknownPeer.hasEnded)
     }
 
-    @Test func `A stranger's long message ends the connection at its announcement`() async throws {
-        let (host, stranger) = try await connected()
-        try await stranger.write([0, 1, 0, 1])
+    @Test func `An unauthenticated peer's long message ends the connection at its length`() async throws {
+        let (host, unknownPeer) = try await connected()
+        try await unknownPeer.write([0, 1, 0, 1])
         #expect(
             host.events.waitForEnd()
                 == "it announced a message of 65537 bytes, where 65536 are the most")
-        #expect(stranger.hasEnded)
+        #expect(unknownPeer.hasEnded)
     }
 
-    @Test func `Half a message is nothing`() async throws {
-        let (host, stranger) = try await connected()
-        try await stranger.write([0, 0, 0, 10, 1, 2, 3])
-        stranger.close()
+    @Test func `An incomplete message isn't delivered`() async throws {
+        let (host, unknownPeer) = try await connected()
+        try await unknownPeer.write([0, 0, 0, 10, 1, 2, 3])
+        unknownPeer.close()
         #expect(host.events.waitForEnd() == TLSFailure.closed)
         #expect(host.events.messages.isEmpty)
     }
 
-    @Test func `Byte by byte, each in its own record`() async throws {
-        let (host, stranger) = try await connected()
-        for byte in framed([1, 2, 3]) + framed([4]) { try await stranger.write([byte]) }
+    @Test func `A message of one-byte TLS records is delivered`() async throws {
+        let (host, unknownPeer) = try await connected()
+        for byte in framed([1, 2, 3]) + framed([4]) { try await unknownPeer.write([byte]) }
         #expect(host.events.wait { $0 == .message([4]) } != nil)
         #expect(host.events.messages == [[1, 2, 3], [4]])
     }
 
-    @Test func `A flood of small messages arrives, in order`() async throws {
-        let (host, stranger) = try await connected()
+    @Test func `Many small messages arrive in order`() async throws {
+        let (host, unknownPeer) = try await connected()
         let count = 50_000
         var bytes: [UInt8] = []
         for number in 0..<count {
             bytes += [0, 0, 0, 4]
             bytes += withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
         }
-        try await stranger.write(bytes)
+        try await unknownPeer.write(bytes)
         let last = withUnsafeBytes(of: UInt32(count - 1).bigEndian) { Array($0) }
         #expect(host.events.wait { $0 == .message(last) } != nil)
         #expect(host.events.messages.count == count)
     }
 
-    @Test func `What comes after the end is not looked at`() async throws {
-        let (host, stranger) = try await connected()
-        stranger.channel.writeAndFlush(ByteBuffer(bytes: [0, 0, 0, 0]), promise: nil)
+    @Test func `Bytes after the end are ignored`() async throws {
+        let (host, unknownPeer) = try await connected()
+        unknownPeer.channel.writeAndFlush(ByteBuffer(bytes: [0, 0, 0, 0]), promise: nil)
         for _ in 0..<200 {
-            stranger.channel.writeAndFlush(
+            unknownPeer.channel.writeAndFlush(
                 ByteBuffer(bytes: framed([UInt8](repeating: 7, count: 10_000))), promise: nil)
         }
         #expect(host.events.waitForEnd() == MessageFraming.Failure.empty.description)
-        #expect(stranger.hasEnded)
+        #expect(unknownPeer.hasEnded)
         #expect(host.events.messages.isEmpty)
     }
 
-    @Test func `A connection that is cut, without a goodbye, has ended`() async throws {
-        let (host, stranger) = try await connected()
-        // Past TLS, so that it has no chance to say so.
-        try await stranger.cut()
+    @Test func `A connection that ends without close_notify has ended`() async throws {
+        let (host, unknownPeer) = try await connected()
+        // Closes TCP below TLS, so that TLS can't send close_notify.
+        try await unknownPeer.cut()
         #expect(host.events.waitForEnd() != nil)
     }
 
     // MARK: Fuzz
 
-    /// `BEAMROOM_FUZZ_ITERATIONS` (100,000 is an ordinary run) makes it longer, `BEAMROOM_FUZZ_SEED` has it look elsewhere.
+    /// `BEAMROOM_FUZZ_ITERATIONS` sets the number of inputs (a usual run: 100,000), `BEAMROOM_FUZZ_SEED` the first
+    /// seed.
     private static func seeds(_ usual: Int) -> Range<UInt64> {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
@@ -164,7 +165,7 @@ struct SecureFramingTests {
         return first..<first + UInt64(max(1, wanted * usual / 100_000))
     }
 
-    /// Fuzz body: whatever comes, in whatever pieces, is split the same way, within its limits and its memory.
+    /// Fuzz body: any bytes in any pieces give the same messages, within the limits of length and memory.
     @Test func `Fuzz: message framing`() {
         for seed in Self.seeds(1000) {
             var random = SplitMix(state: seed)
@@ -178,7 +179,7 @@ struct SecureFramingTests {
             }
             let limit = Int.random(in: 1...600, using: &random)
 
-            // What the specification says, word for word.
+            // A second implementation, straight from the specification.
             var expected: [[UInt8]] = []
             var failure: MessageFraming.Failure?
             var rest = bytes[...]
@@ -218,7 +219,7 @@ struct SecureFramingTests {
     }
 }
 
-/// SplitMix64: one number makes a sequence that can be repeated.
+/// SplitMix64: the same seed gives the same sequence.
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -9,7 +9,7 @@ import Testing
 struct SecureLoopbackTests {
     private static let code = PairingCode("482913")!
 
-    @Test func aTypedCodePairsAndTheStreamFollows() throws {
+    @Test func aTypedCodePairsAndStartsTheStream() throws {
         let identity = try LocalIdentity()
         let host = try TestHost(acceptance: .none, identity: identity, code: Self.code, allowsUnencrypted: false)
         defer { host.server.shutdown() }
@@ -28,7 +28,7 @@ struct SecureLoopbackTests {
             })
     }
 
-    @Test func viewersShareALoopThatOutlivesEachOfThem() throws {
+    @Test func aSharedLoopOutlivesItsViewers() throws {
         let hostIdentity = try LocalIdentity()
         let identities = try (0..<3).map { _ in try LocalIdentity() }
         let host = try TestHost(
@@ -43,7 +43,7 @@ struct SecureLoopbackTests {
             let viewer = try TestViewer(
                 { [endpoint] }, code: nil, identity: identities[number], knowing: [hostIdentity.deviceKey: "host"],
                 options: ViewerClient.Options(loop: loop))
-            _ = try #require(viewer.frames.wait { $0.isKeyframe }, "viewer \(number) has no picture")
+            _ = try #require(viewer.frames.wait { $0.isKeyframe }, "viewer \(number) got no frame")
             return viewer
         }
         let first = try join(0)
@@ -51,9 +51,9 @@ struct SecureLoopbackTests {
         defer { second.client.shutdown() }
 
         first.client.shutdown()
-        #expect(first.client.statistics.frames > 0, "totals stay when it has ended")
+        #expect(first.client.statistics.frames > 0, "totals can be read after the end")
         let received = first.frames.all.count
-        // The loop goes on for the one that is left, and for the one that comes.
+        // The loop still serves the remaining viewer and a new one.
         let third = try join(2)
         defer { third.client.shutdown() }
         host.server.submit(TestFrame.delta(bytes: 3000))
@@ -76,7 +76,7 @@ struct SecureLoopbackTests {
         #expect(host.server.statistics.datagrams == 0)
     }
 
-    @Test func versionOneIsToldWhyItIsRefused() throws {
+    @Test func aVersion1ViewerLearnsWhyItIsRefused() throws {
         let host = try TestHost(acceptance: .all, allowsUnencrypted: false)
         defer { host.server.shutdown() }
         let endpoint = host.endpoint()

@@ -11,45 +11,45 @@ import X509
 
 @testable import BeamNetwork
 
-/// Everybody who isn't let in, and why: no key is handed on, no message delivered, and the connection ends.
+/// Peers that are refused, and the reason: no key is reported, no message is delivered, and the connection ends.
 struct SecureRefusalTests {
     enum Attack: CaseIterable {
         case expired, notYetValid, signedByTrusted, signedByTrustedOfSameName, withItsIssuer, twoCertificates
         case rsa, ed25519, p384, tampered, someoneElsesCertificate, tls12, otherProtocol, noProtocol
 
-        /// A device that our end may well trust.
+        /// A device that our end may trust.
         static let trusted = P256.Signing.PrivateKey()
 
-        func stranger() throws -> Stranger {
-            var stranger = try Stranger()
+        func peer() throws -> UnknownPeer {
+            var unknownPeer = try UnknownPeer()
             let key = P256.Signing.PrivateKey()
             let publicKey = Certificate.PublicKey(key.publicKey)
             let own = Certificate.PrivateKey(key)
             let trusted = Certificate.PrivateKey(Self.trusted)
             let now = Date()
-            stranger.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
-            stranger.certificates = [try makeCertificate(for: publicKey, signedBy: own)]
+            unknownPeer.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
+            unknownPeer.certificates = [try makeCertificate(for: publicKey, signedBy: own)]
             switch self {
             case .expired:
-                stranger.certificates = [try makeCertificate(for: publicKey, signedBy: own, to: now - 60)]
+                unknownPeer.certificates = [try makeCertificate(for: publicKey, signedBy: own, to: now - 60)]
             case .notYetValid:
-                stranger.certificates = [try makeCertificate(for: publicKey, signedBy: own, from: now + 3600)]
+                unknownPeer.certificates = [try makeCertificate(for: publicKey, signedBy: own, from: now + 3600)]
             case .signedByTrusted:
-                stranger.certificates = [try makeCertificate(for: publicKey, signedBy: trusted, issuer: "Trusted")]
+                unknownPeer.certificates = [try makeCertificate(for: publicKey, signedBy: trusted, issuer: "Trusted")]
             case .signedByTrustedOfSameName:
-                stranger.certificates = [try makeCertificate(for: publicKey, signedBy: trusted)]
+                unknownPeer.certificates = [try makeCertificate(for: publicKey, signedBy: trusted)]
             case .withItsIssuer:
-                stranger.certificates = [
+                unknownPeer.certificates = [
                     try makeCertificate(for: publicKey, signedBy: trusted),
                     try makeCertificate(for: trusted.publicKey, signedBy: trusted),
                 ]
             case .twoCertificates:
-                stranger.certificates.append(try makeCertificate(for: trusted.publicKey, signedBy: trusted))
+                unknownPeer.certificates.append(try makeCertificate(for: trusted.publicKey, signedBy: trusted))
             case .rsa:
                 let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
                 let both = Certificate.PrivateKey(key)
-                stranger.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
-                stranger.certificates = [
+                unknownPeer.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
+                unknownPeer.certificates = [
                     try makeCertificate(for: both.publicKey, signedBy: both, .sha256WithRSAEncryption)
                 ]
             case .ed25519:
@@ -59,27 +59,27 @@ struct SecureRefusalTests {
                 let header: [UInt8] = [
                     0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
                 ]
-                stranger.key = try NIOSSLPrivateKey(bytes: header + key.rawRepresentation, format: .der)
-                stranger.certificates = [try makeCertificate(for: both.publicKey, signedBy: both, .ed25519)]
+                unknownPeer.key = try NIOSSLPrivateKey(bytes: header + key.rawRepresentation, format: .der)
+                unknownPeer.certificates = [try makeCertificate(for: both.publicKey, signedBy: both, .ed25519)]
             case .p384:
                 let key = P384.Signing.PrivateKey()
                 let both = Certificate.PrivateKey(key)
-                stranger.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
-                stranger.certificates = [try makeCertificate(for: both.publicKey, signedBy: both, .ecdsaWithSHA384)]
+                unknownPeer.key = try NIOSSLPrivateKey(bytes: Array(key.derRepresentation), format: .der)
+                unknownPeer.certificates = [try makeCertificate(for: both.publicKey, signedBy: both, .ecdsaWithSHA384)]
             case .tampered:
-                stranger.certificates[0][stranger.certificates[0].count - 1] ^= 1
+                unknownPeer.certificates[0][unknownPeer.certificates[0].count - 1] ^= 1
             case .someoneElsesCertificate:
                 let trusted = try makeCertificate(for: trusted.publicKey, signedBy: trusted)
-                stranger.certificates = [trusted]
-                stranger.key = NIOSSLPrivateKey(customPrivateKey: ForeignKey())
+                unknownPeer.certificates = [trusted]
+                unknownPeer.key = NIOSSLPrivateKey(customPrivateKey: ForeignKey())
             case .tls12:
-                stranger.version = .tlsv12
+                unknownPeer.version = .tlsv12
             case .otherProtocol:
-                stranger.applicationProtocols = ["h2", "http/1.1"]
+                unknownPeer.applicationProtocols = ["h2", "http/1.1"]
             case .noProtocol:
-                stranger.applicationProtocols = []
+                unknownPeer.applicationProtocols = []
             }
-            return stranger
+            return unknownPeer
         }
 
         var reason: String {
@@ -89,7 +89,7 @@ struct SecureRefusalTests {
             case .signedByTrusted: PeerCertificateError.signedByAnother.description
             case .signedByTrustedOfSameName, .tampered: PeerCertificateError.wrongSignature.description
             case .withItsIssuer, .twoCertificates: PeerCertificateError.several(2).description
-            // It notices by itself that it has nothing to sign with, and gives up.
+            // The peer itself finds that no signature algorithm is shared, and gives up.
             case .rsa, .ed25519, .p384: TLSFailure.nothingInCommon
             case .someoneElsesCertificate: TLSFailure.notProven
             case .tls12: TLSFailure.version
@@ -101,18 +101,18 @@ struct SecureRefusalTests {
     @Test(arguments: Attack.allCases)
     func `A host refuses`(attack: Attack) async throws {
         let host = try await SecureEnd.host(LocalIdentity())
-        let stranger = try await attack.stranger().connect(port: host.port)
-        // What it would say if it were let in.
-        stranger.channel.writeAndFlush(ByteBuffer(bytes: [0, 0, 0, 1, 0x42]), promise: nil)
+        let unknownPeer = try await attack.peer().connect(port: host.port)
+        // What it would send if it were admitted.
+        unknownPeer.channel.writeAndFlush(ByteBuffer(bytes: [0, 0, 0, 1, 0x42]), promise: nil)
         #expect(host.events.waitForEnd() == attack.reason)
         #expect(host.events.keys.isEmpty)
         #expect(host.events.messages.isEmpty)
-        #expect(stranger.hasEnded)
+        #expect(unknownPeer.hasEnded)
     }
 
     @Test(arguments: Attack.allCases)
     func `A viewer refuses`(attack: Attack) async throws {
-        let listener = try await attack.stranger().listen()
+        let listener = try await attack.peer().listen()
         let viewer = try await SecureEnd.viewer(LocalIdentity(), port: listener.port)
         #expect(viewer.events.waitForEnd() == attack.reason)
         #expect(viewer.events.keys.isEmpty)
@@ -120,33 +120,33 @@ struct SecureRefusalTests {
         listener.close()
     }
 
-    @Test func `A viewer without a certificate`() async throws {
+    @Test func `A viewer without a certificate is refused`() async throws {
         let host = try await SecureEnd.host(LocalIdentity())
-        var stranger = try Stranger()
-        stranger.certificates = []
-        stranger.key = nil
-        let connection = try await stranger.connect(port: host.port)
+        var unknownPeer = try UnknownPeer()
+        unknownPeer.certificates = []
+        unknownPeer.key = nil
+        let connection = try await unknownPeer.connect(port: host.port)
         #expect(host.events.waitForEnd() == PeerCertificateError.missing.description)
         #expect(host.events.keys.isEmpty)
         #expect(connection.hasEnded)
     }
 
-    @Test func `The trusted key itself, with nothing wrong about it, is let in`() async throws {
+    @Test func `The trusted key with a valid certificate is admitted`() async throws {
         let host = try await SecureEnd.host(LocalIdentity())
-        var stranger = try Stranger()
+        var unknownPeer = try UnknownPeer()
         let key = Certificate.PrivateKey(Attack.trusted)
-        stranger.key = try NIOSSLPrivateKey(bytes: Array(Attack.trusted.derRepresentation), format: .der)
-        stranger.certificates = [try makeCertificate(for: key.publicKey, signedBy: key)]
-        let connection = try await stranger.connect(port: host.port)
+        unknownPeer.key = try NIOSSLPrivateKey(bytes: Array(Attack.trusted.derRepresentation), format: .der)
+        unknownPeer.certificates = [try makeCertificate(for: key.publicKey, signedBy: key)]
+        let connection = try await unknownPeer.connect(port: host.port)
         let expected = DeviceKey(Attack.trusted.publicKey)
         #expect(host.events.wait { $0 == .secured(expected) } != nil)
         connection.close()
     }
 
-    @Test func `A viewer that is refused is told so`() async throws {
-        var stranger = try Stranger()
-        stranger.acceptsPeer = false
-        let listener = try await stranger.listen()
+    @Test func `A refused viewer learns of the refusal`() async throws {
+        var unknownPeer = try UnknownPeer()
+        unknownPeer.acceptsPeer = false
+        let listener = try await unknownPeer.listen()
         let viewer = try await SecureEnd.viewer(LocalIdentity(), port: listener.port)
         #expect(viewer.events.waitForEnd() == TLSFailure.refused)
         #expect(viewer.events.messages.isEmpty)
@@ -155,9 +155,9 @@ struct SecureRefusalTests {
 
     // MARK: Not TLS
 
-    /// What a viewer meets that isn't even TLS.
+    // Answers that aren't TLS.
     @Test(arguments: [#"{"type":"welcome"}"# + "\n", "HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"])
-    func `A viewer that is answered in the clear`(answer: String) async throws {
+    func `A viewer refuses a host that answers in the clear`(answer: String) async throws {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -172,7 +172,7 @@ struct SecureRefusalTests {
         server.close(promise: nil)
     }
 
-    @Test func `A viewer that isn't answered`() async throws {
+    @Test func `A viewer gives up on a host that doesn't answer`() async throws {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(server.localAddress?.port)
@@ -181,14 +181,14 @@ struct SecureRefusalTests {
         server.close(promise: nil)
     }
 
-    /// Somebody who connects, says `bytes` at once, and waits.
+    /// Connects, sends `bytes` at once, and stays open.
     private func say(_ bytes: [UInt8], to port: Int) async throws -> any Channel {
         try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: port).flatMap { channel in
             channel.writeAndFlush(ByteBuffer(bytes: bytes)).map { channel }
         }.get()
     }
 
-    @Test func `A host that hears one byte of TLS, and no more`() async throws {
+    @Test func `A host gives up on a connection that sends one byte of TLS`() async throws {
         let host = try await SecureEnd.host(LocalIdentity(), timeout: .seconds(1))
         let channel = try await say([0x16], to: host.port)
         #expect(host.events.waitForEnd() == TLSFailure.timedOut(.seconds(1), .host))
@@ -213,10 +213,10 @@ struct SecureRefusalTests {
         try await channel.closeFuture.get()
     }
 
-    @Test func `A connection that ends in the middle of the handshake`() async throws {
+    @Test func `A connection that ends during the handshake is reported`() async throws {
         let host = try await SecureEnd.host(LocalIdentity())
         let start = ByteBuffer(bytes: [0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
-        // All in the event loop: a test that had to wait for its turn in between could outlast the host's patience.
+        // All on the event loop: with waits between the steps the test could exceed the host's timeout.
         try await ClientBootstrap(group: SecureEnd.loop).connect(host: "127.0.0.1", port: host.port).flatMap {
             channel in
             channel.writeAndFlush(start).flatMap { channel.close() }
@@ -230,7 +230,7 @@ struct SecureRefusalTests {
         FileManager.default.isExecutableFile(atPath: $0)
     }
 
-    /// OpenSSL takes the ticket that it is given, as BeamRoom never would, and comes back with it.
+    /// OpenSSL accepts the session ticket that it is given, and tries to resume. (BeamRoom never would.)
     @Test(.enabled(if: openssl != nil, "needs the openssl command"))
     func `A connection that resumes an earlier one isn't let in`() async throws {
         let openssl = try #require(Self.openssl)
@@ -244,7 +244,7 @@ struct SecureRefusalTests {
             to: folder.appending(path: "own.pem"), atomically: true, encoding: .utf8)
 
         let host = try await SecureEnd.host(LocalIdentity())
-        /// The host's events of it, and what OpenSSL says.
+        /// Answers the host's events of this connection, and OpenSSL's output.
         func connect(_ extra: String...) async throws -> (events: ArraySlice<SecureEvent>, text: String) {
             let before = host.events.all.count
             let output = folder.appending(path: UUID().uuidString)
@@ -263,7 +263,7 @@ struct SecureRefusalTests {
             process.standardError = FileHandle.nullDevice
             process.standardInput = input
             try process.run()
-            // Tickets come with the first message, and are read for as long as OpenSSL's input is open.
+            // Tickets come with the first message. OpenSSL reads them while its input is open.
             let deadline = ContinuousClock.now + .seconds(60)
             var text = ""
             while !text.contains("New Session Ticket arrived"), process.isRunning, ContinuousClock.now < deadline {
@@ -289,7 +289,7 @@ struct SecureRefusalTests {
     }
 }
 
-/// Says something as soon as somebody has connected.
+/// Sends `words` as soon as a peer has connected.
 private final class Greeter: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -22,7 +22,7 @@ enum SecureEvent: Equatable, Sendable {
 }
 
 extension Log<SecureEvent> {
-    /// Why the one connection ended; nil if it didn't, or more than once.
+    /// Why the connection ended; nil if it didn't end, or if the end was reported more than once.
     func waitForEnd() -> String? {
         _ = wait { $0.isEnd }
         let ends = all.compactMap { if case .ended(let reason) = $0 { reason } else { nil } }
@@ -42,7 +42,7 @@ extension Log<SecureEvent> {
     }
 }
 
-/// Our own end of connections: a host that listens on loopback, or a viewer that connects to one.
+/// Our own end of connections: a host that listens on loopback, or a viewer that connects to a host.
 final class SecureEnd: Sendable {
     let events: Log<SecureEvent>
     let channel: any Channel
@@ -129,13 +129,13 @@ final class SecureEnd: Sendable {
         try await loop.submit { NIOLoopBound(Controls(), eventLoop: loop) }.get()
     }
 
-    /// Runs on the event loop, with the connections there have been.
+    /// Runs `body` on the event loop, with all connections so far.
     func withControls(_ body: @escaping @Sendable ([SecureControl]) -> Void) async throws {
         let controls = controls
         try await Self.loop.submit { body(controls.value.all) }.get()
     }
 
-    /// A host's connections, from the first on.
+    /// All connections of a host so far, in order.
     func connections() async throws -> [any Channel] {
         let controls = controls
         return try await Self.loop.submit { controls.value.channels }.get()
@@ -150,16 +150,16 @@ final class SecureEnd: Sendable {
     deinit { channel.close(promise: nil) }
 }
 
-/// Somebody who speaks TLS, and isn't BeamRoom.
-struct Stranger {
-    /// In DER, the own certificate first.
+/// A peer that speaks TLS but isn't BeamRoom; its key is unknown.
+struct UnknownPeer {
+    /// DER; its own certificate comes first.
     var certificates: [[UInt8]]
     var key: NIOSSLPrivateKey?
     var version = TLSVersion.tlsv13
     var applicationProtocols = [SecureTransport.applicationProtocol]
     var acceptsPeer = true
 
-    /// One whose certificate nothing is wrong with.
+    /// With a valid certificate.
     init() throws {
         let identity = try LocalIdentity()
         certificates = [identity.certificate]
@@ -180,7 +180,7 @@ struct Stranger {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    private func prepare(_ channel: any Channel, _ context: NIOSSLContext, isServer: Bool, _ log: Log<StrangerEvent>)
+    private func prepare(_ channel: any Channel, _ context: NIOSSLContext, isServer: Bool, _ log: Log<UnknownPeerEvent>)
         throws
     {
         let accepts = acceptsPeer
@@ -191,49 +191,49 @@ struct Stranger {
             isServer
             ? NIOSSLServerHandler(context: context, customVerificationCallback: verify)
             : try NIOSSLClientHandler(context: context, serverHostname: nil, customVerificationCallback: verify)
-        try channel.pipeline.syncOperations.addHandlers([tls, StrangerHandler(log)])
+        try channel.pipeline.syncOperations.addHandlers([tls, UnknownPeerHandler(log)])
     }
 
-    /// Connects to a host of ours.
-    func connect(port: Int) async throws -> StrangerConnection {
+    /// Connects to one of our hosts.
+    func connect(port: Int) async throws -> UnknownPeerConnection {
         let context = try context(isServer: false)
-        let log = Log<StrangerEvent>()
+        let log = Log<UnknownPeerEvent>()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try prepare(channel, context, isServer: false, log) }
             }
             .connect(host: "127.0.0.1", port: port).get()
-        return StrangerConnection(channel: channel, log: log)
+        return UnknownPeerConnection(channel: channel, log: log)
     }
 
-    /// Listens for a viewer of ours.
-    func listen() async throws -> StrangerConnection {
+    /// Listens for one of our viewers.
+    func listen() async throws -> UnknownPeerConnection {
         let context = try context(isServer: true)
-        let log = Log<StrangerEvent>()
+        let log = Log<UnknownPeerEvent>()
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try prepare(channel, context, isServer: true, log) }
             }
             .bind(host: "127.0.0.1", port: 0).get()
-        return StrangerConnection(channel: channel, log: log)
+        return UnknownPeerConnection(channel: channel, log: log)
     }
 }
 
-extension Stranger: @unchecked Sendable {}  // Sendable: NIOSSLPrivateKey isn't changed once it is made.
+extension UnknownPeer: @unchecked Sendable {}  // Sendable: NIOSSLPrivateKey isn't changed once it is made.
 
-enum StrangerEvent: Sendable {
+enum UnknownPeerEvent: Sendable {
     case secured
     case bytes([UInt8])
     case ended
 }
 
-struct StrangerConnection: Sendable {
+struct UnknownPeerConnection: Sendable {
     let channel: any Channel
-    let log: Log<StrangerEvent>
+    let log: Log<UnknownPeerEvent>
 
     var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// Bytes into the TLS stream, as they are.
+    /// Writes bytes into the TLS stream, without message framing.
     func write(_ bytes: [UInt8]) async throws {
         try await channel.writeAndFlush(channel.allocator.buffer(bytes: bytes)).get()
     }
@@ -242,7 +242,7 @@ struct StrangerConnection: Sendable {
     var hasEnded: Bool { log.wait { if case .ended = $0 { true } else { false } } != nil }
     func close() { channel.close(promise: nil) }
 
-    /// Ends the TCP connection without TLS's goodbye.
+    /// Closes TCP without sending close_notify.
     func cut() async throws {
         let pipeline = channel.pipeline
         try await channel.eventLoop.submit {
@@ -251,12 +251,12 @@ struct StrangerConnection: Sendable {
     }
 }
 
-private final class StrangerHandler: ChannelInboundHandler {
+private final class UnknownPeerHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
-    private let log: Log<StrangerEvent>
+    private let log: Log<UnknownPeerEvent>
 
-    init(_ log: Log<StrangerEvent>) { self.log = log }
+    init(_ log: Log<UnknownPeerEvent>) { self.log = log }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         log.append(.bytes(Array(Self.unwrapInboundIn(data).readableBytesView)))
@@ -271,7 +271,7 @@ private final class StrangerHandler: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { log.append(.ended) }
 }
 
-/// Signs with a key that has nothing to do with the certificate.
+/// Signs with another key than the certificate's.
 struct ForeignKey: NIOSSLCustomPrivateKey, Hashable {
     private let key = P256.Signing.PrivateKey()
 
@@ -294,7 +294,7 @@ struct ForeignKey: NIOSSLCustomPrivateKey, Hashable {
     func hash(into hasher: inout Hasher) { hasher.combine(key.rawRepresentation) }
 }
 
-/// A certificate that BeamRoom wouldn't make.
+/// A certificate that BeamRoom itself never makes.
 func makeCertificate(
     for key: Certificate.PublicKey, signedBy signer: Certificate.PrivateKey,
     _ algorithm: Certificate.SignatureAlgorithm = .ecdsaWithSHA256, issuer: String = "BeamRoom",

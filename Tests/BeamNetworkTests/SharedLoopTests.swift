@@ -8,7 +8,7 @@ import Testing
 /// Several viewers on one event loop.
 @Suite(.serialized)
 struct SharedLoopTests {
-    @Test func viewersShareALoopAndEachGoesWithoutTheOthers() throws {
+    @Test func aViewerThatLeavesASharedLoopDoesNotStopTheOthers() throws {
         let host = try TestHost(allowsUnencrypted: false)
         defer { host.server.shutdown() }
         let endpoint = host.endpoint()
@@ -24,13 +24,13 @@ struct SharedLoopTests {
             host.events.all.compactMap { event in
                 if case .mediaStarted(_, let address) = event { "\(address.ip)" } else { nil }
             })
-        #expect(addresses == ["127.0.0.5", "127.0.0.6"], "each from the address that it was given")
+        #expect(addresses == ["127.0.0.5", "127.0.0.6"], "each viewer uses its own source address")
 
         viewers[0].client.shutdown()
         let before = MediaTime.now
         host.server.submit(TestFrame.delta(bytes: 3000))
         let frame = try #require(viewers[1].frames.wait { !$0.isKeyframe }, "the loop still runs")
-        #expect(frame.lastArrival >= before, "a time of CLOCK_MONOTONIC")
+        #expect(frame.lastArrival >= before, "arrival times are of CLOCK_MONOTONIC")
         #expect(frame.lastArrival <= .now)
         viewers[1].client.shutdown()
     }

@@ -6,7 +6,7 @@ import BeamProtocol
 import Foundation
 import Synchronization
 
-/// Collects what happens on other threads, and waits for it.
+/// Collects events from other threads, and waits for one.
 final class Log<Element: Sendable>: @unchecked Sendable {
     // Sendable: `elements` is read and written under `condition`'s lock only.
     private let condition = NSCondition()
@@ -21,7 +21,7 @@ final class Log<Element: Sendable>: @unchecked Sendable {
 
     var all: [Element] { condition.withLock { elements } }
 
-    /// The first element that fits; nil after `seconds`, which no healthy run comes near.
+    /// The first element that fits. Nil after `seconds`; the default is far longer than any correct run takes.
     func wait(seconds: Double = 60, for isIt: (Element) -> Bool) -> Element? {
         let deadline = Date(timeIntervalSinceNow: seconds)
         return condition.withLock {
@@ -33,7 +33,7 @@ final class Log<Element: Sendable>: @unchecked Sendable {
     }
 }
 
-/// A host on loopback that answers each request for a keyframe with a frame of made-up bytes.
+/// A host on loopback that answers each keyframe request with a keyframe of made-up bytes.
 final class TestHost: Sendable {
     let events = Log<HostEvent>()
     let server: HostServer
@@ -48,7 +48,7 @@ final class TestHost: Sendable {
         let identity = try identity ?? LocalIdentity()
         let events = self.events
         let requests = Log<Void>()
-        let parcel = Parcel()
+        let slot = ServerSlot()
         server = try HostServer(
             HostServer.Options(
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort,
@@ -63,11 +63,11 @@ final class TestHost: Sendable {
                 onEvent: { events.append($0) },
                 requestKeyframe: { _ in
                     requests.append(())
-                    parcel.server?.submit(TestFrame.keyframe(bytes: 50_000))
+                    slot.server?.submit(TestFrame.keyframe(bytes: 50_000))
                 },
                 onDemand: { _, _ in }))
         self.requests = requests
-        parcel.server = server
+        slot.server = server
         server.setBroadcast(true)
     }
 
@@ -75,7 +75,7 @@ final class TestHost: Sendable {
 
     func endpoint(_ host: String = "127.0.0.1") -> Endpoint { Endpoint(host: host, port: server.controlPort) }
 
-    private final class Parcel: Sendable {
+    private final class ServerSlot: Sendable {
         private let content = Mutex<HostServer?>(nil)
         var server: HostServer? {
             get { content.withLock { $0 } }
@@ -84,13 +84,13 @@ final class TestHost: Sendable {
     }
 }
 
-/// A viewer that collects what it is told and what it gets.
+/// A viewer that collects its events and frames.
 final class TestViewer: Sendable {
     let events = Log<ViewerEvent>()
     let frames = Log<ReceivedFrame>()
     let client: ViewerClient
 
-    /// In version 1 unless an identity is given.
+    /// Speaks version 1 unless an identity is given.
     init(
         _ locate: @escaping @Sendable () -> [Endpoint], code: String? = "482913", identity: LocalIdentity? = nil,
         knowing known: [DeviceKey: String] = [:], options: ViewerClient.Options = ViewerClient.Options()
@@ -110,7 +110,7 @@ final class TestViewer: Sendable {
     }
 }
 
-/// Frames whose bytes are a valid AVCC form and otherwise made up.
+/// Frames in valid AVCC form, with made-up payloads.
 enum TestFrame {
     static func keyframe(bytes count: Int) -> EncodedFrame {
         make(count, type: 0x65, isKeyframe: true)

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The core touches no socket, no thread, no clock and no C library but for cryptography and erasure codes: its sources
-/// import next to nothing.
+/// The core uses no socket, no thread, no clock, and no C library but for cryptography and erasure codes. The tests
+/// read its sources.
 struct ImportTests {
     private static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Sources")
@@ -30,7 +30,7 @@ struct ImportTests {
         }
     }
 
-    @Test func theProtocolImportsNoWorld() throws {
+    @Test func theProtocolImportsNoSystemModules() throws {
         for found in try imports(of: "BeamProtocol") {
             switch found.module {
             case "BeamMedia", "Synchronization", "Crypto", "CCrypto", "CSodium", "CISAL": break
@@ -39,15 +39,15 @@ struct ImportTests {
         }
     }
 
-    @Test func theMediaValuesImportNoWorld() throws {
+    @Test func theMediaModuleImportsNoSystemModules() throws {
         for found in try imports(of: "BeamMedia") {
             switch found.module {
             case "Synchronization": break
             case "Glibc":
-                // For a lock whose waits end by the monotonic clock.
+                // A condition variable that waits by the monotonic clock.
                 #expect(found.file == "MonotonicCondition.swift", "\(found.file) imports Glibc")
             case "Foundation":
-                // For Thread, and for what the system's scheduler is told.
+                // For Thread, and for scheduling priorities.
                 let files = ["StageThread.swift", "ThreadPriority.swift"]
                 #expect(files.contains(found.file), "\(found.file) imports Foundation")
             default: Issue.record("\(found.file) imports \(found.module)")
@@ -55,20 +55,20 @@ struct ImportTests {
         }
     }
 
-    /// A session is told the time, and hands that on: it makes none up.
-    @Test func noSessionMakesUpATime() throws {
+    /// A session gets the time as an argument, and never makes one up.
+    @Test func sessionsPassOnTheTimeThatTheyGet() throws {
         for (file, text) in try texts(of: "BeamProtocol") {
             #expect(!text.contains("now: .zero") && !text.contains("now: MediaTime("), "\(file)")
         }
     }
 
-    /// `Int(_: Double)` traps on what doesn't fit, and what a peer says gets into many a value: `Int(clamping:)` takes its place. A
-    /// text doesn't tell types; what is known to be a `Double` is what looks like one, or is declared as one in these folders.
-    @Test func noDoubleBecomesAnIntegerUnbounded() throws {
+    /// `Int(_: Double)` traps on values that don't fit, and peers influence many values: `Int(clamping:)` replaces it.
+    /// The text has no types: a `Double` is recognised by its literal, or by a declaration in these folders.
+    @Test func doublesAreConvertedToIntegersByClamping() throws {
         let targets = ["BeamMedia", "BeamProtocol", "BeamHost", "BeamViewer", "BeamNetwork"]
         let sources = try targets.flatMap { try texts(of: $0) }
         let declaration = /(?:var|let|func) (\w+)(?:: Double|[^\n]*?-> Double|(?:: \w+)? = -?\d+(?:\.\d|e))/
-        // Integers elsewhere: their names tell nothing.
+        // These names are also integers elsewhere.
         let ambiguous: Set<Substring> = [
             "rate", "bytes", "lost", "expected", "total", "sent", "count", "queue", "time", "max", "highest", "report",
         ]
@@ -98,7 +98,7 @@ struct ImportTests {
         }
     }
 
-    /// Up to the bracket that closes what was opened before.
+    /// The text up to the bracket that closes the one before `text`.
     private static func argument(_ text: Substring) -> Substring {
         var depth = 1
         for index in text.indices {
@@ -108,16 +108,16 @@ struct ImportTests {
         return text
     }
 
-    /// The core reads no clock, by whatever name. `Date` is forbidden as a word: whoever names it means the wall clock, in whatever form.
+    /// The core reads no clock. `Date` is forbidden as a word, because any use of it means the wall clock.
     @Test(arguments: ["BeamProtocol", "BeamMedia"])
-    func nothingReadsAClock(_ target: String) throws {
+    func theCoreReadsNoClock(_ target: String) throws {
         let clock =
             /\b(?:Date|NSDate|ContinuousClock|SuspendingClock|DispatchTime|clock_gettime|ProcessInfo|systemUptime)\b/
         for (file, text) in try texts(of: target) { expectNone(of: clock, in: text, file) }
     }
 
-    /// Setting the machine's date moves no wait of a stage: nothing there waits by the wall clock. The day on which a device was paired
-    /// is a date, and the only one.
+    /// A change of the machine's date must not affect a stage's waits, so no stage waits by the wall clock. The only
+    /// date is the day on which a device was paired.
     @Test(arguments: [
         "BeamProtocol", "BeamMedia", "BeamClock", "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay",
         "BeamNetwork", "BeamDiscovery",
@@ -131,7 +131,7 @@ struct ImportTests {
     }
 
     private func expectNone(of words: Regex<Substring>, in text: String, _ file: String) {
-        // What a comment says waits for nobody.
+        // Comments may name the words.
         for line in text.split(separator: "\n") {
             let code = line.prefix(upTo: line.firstRange(of: "//")?.lowerBound ?? line.endIndex)
             if let word = code.firstMatch(of: words) { Issue.record("\(file) names \(word.output): \(code)") }
@@ -140,6 +140,6 @@ struct ImportTests {
 }
 
 extension Substring {
-    /// `@testable`, `public`: what may stand before `import`.
+    /// Words that may come before `import`, such as `@testable` and `public`.
     fileprivate var isAttribute: Bool { hasPrefix("@") || ["public", "internal", "package", "private"].contains(self) }
 }

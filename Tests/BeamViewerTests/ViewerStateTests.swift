@@ -7,11 +7,11 @@ import Testing
 
 @testable import BeamViewer
 
-/// The viewer's client is made once, by whoever learns that the host is there, while others go on.
+/// The client is made once, by the thread that finds the host first, while other threads use the state.
 struct ViewerStateTests {
     private let state = ViewerState(ViewerStatus(connectingTo: "desk"))
 
-    /// A real client, which looks for its host in vain. `onLocate` is called on its event loop.
+    /// A real client that never finds a host. Calls `onLocate` on its event loop.
     private static func makeClient(onLocate: @escaping @Sendable () -> Void = {}) throws -> ViewerClient {
         let identity = try LocalIdentity()
         return ViewerClient(
@@ -27,16 +27,16 @@ struct ViewerStateTests {
                 }))
     }
 
-    /// Waits for `semaphore`; a hang is a failure.
+    /// Waits for `semaphore`, at most 60 s.
     private static func wait(_ semaphore: DispatchSemaphore) -> Bool {
         semaphore.wait(timeout: .now() + 60) == .success
     }
 
-    @Test func nobodyWaitsWhileTheClientIsMade() throws {
+    @Test func theStateIsNotLockedWhileTheClientIsMade() throws {
         let client = try Self.makeClient()
         let state = state
         state.setClientMaker {
-            // What other threads do meanwhile: the window draws, the store changes.
+            // Other threads use the state meanwhile: the window draws, the store changes.
             let done = DispatchSemaphore(value: 0)
             Thread.detachNewThread {
                 state.update { $0.status.picking() }
@@ -52,11 +52,11 @@ struct ViewerStateTests {
         state.stop()?.shutdown()
     }
 
-    @Test func oneClientIsMadeWhoeverAsks() throws {
+    @Test func onlyOneClientIsMade() throws {
         let made = Mutex(0)
         let clients = try (0..<8).map { _ in try Self.makeClient() }
         state.hostAppeared()
-        #expect(state.client == nil, "there is nothing to make one with")
+        #expect(state.client == nil, "there is no client maker yet")
         let begin = DispatchSemaphore(value: 0)
         let done = DispatchSemaphore(value: 0)
         for _ in 0..<8 {
@@ -82,7 +82,7 @@ struct ViewerStateTests {
         for client in clients { client.shutdown() }
     }
 
-    @Test func whatIsAskedMeanwhileIsDoneInOrder() throws {
+    @Test func callsWhileTheClientIsMadeRunInOrder() throws {
         let client = try Self.makeClient()
         let order = Mutex<[Int]>([])
         let state = state
@@ -90,7 +90,7 @@ struct ViewerStateTests {
         state.setClientMaker {
             for number in 1...3 {
                 state.tellClient { told in
-                    #expect(told === client && state.client == nil, "nobody may overtake")
+                    #expect(told === client && state.client == nil, "earlier calls come first")
                     order.withLock { $0.append(number) }
                 }
             }
@@ -98,14 +98,14 @@ struct ViewerStateTests {
         }
         state.hostAppeared()
         state.tellClient { _ in order.withLock { $0.append(4) } }
-        // Before there was a client, nobody was there to do it.
+        // The call before the client was being made is dropped.
         #expect(order.withLock { $0 } == [1, 2, 3, 4])
         state.stop()?.shutdown()
         state.tellClient { _ in order.withLock { $0.append(5) } }
         #expect(order.withLock { $0.count } == 4)
     }
 
-    @Test func aClientThatComesTooLateIsShutDown() throws {
+    @Test func aClientMadeAfterTheStopIsShutDown() throws {
         let looks = Mutex(0)
         let client = try Self.makeClient { looks.withLock { $0 += 1 } }
         let state = state
@@ -115,7 +115,7 @@ struct ViewerStateTests {
         }
         state.hostAppeared()
         #expect(state.client == nil)
-        // One that runs would look for its host now.
+        // A running client would look for its host now.
         let before = looks.withLock { $0 }
         client.hostAppeared()
         Thread.sleep(forTimeInterval: 0.3)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import BeamViewer
 
-/// The window is never silent: whatever happens, words or a picture.
+/// The window always shows a text or a picture.
 struct ViewerStatusTests {
     private let code = PairingCode("482913")!
 
-    @Test func wordsStandUntilThePictureDoes() {
+    @Test func aTextIsShownUntilThePictureComes() {
         var status = ViewerStatus(connectingTo: "desk")
         #expect(status.words?.headline == "Connecting to desk…")
         status.handle(.waitingForDecision(code: code))
@@ -20,7 +20,7 @@ struct ViewerStatusTests {
         #expect(status.words == nil)
     }
 
-    @Test func mendingTheControlConnectionIsNotShownWhileThePictureMoves() {
+    @Test func reconnectingControlIsNotShownWhileThePictureMoves() {
         var status = ViewerStatus(connectingTo: "desk")
         status.pictureArrived()
         let mending: [ViewerEvent] = [
@@ -34,7 +34,7 @@ struct ViewerStatusTests {
         }
     }
 
-    @Test func aStallIsSaidAndEndsWithThePicture() {
+    @Test func aStallIsShownUntilThePictureReturns() {
         var status = ViewerStatus(connectingTo: "desk")
         status.pictureArrived()
         status.handle(.stalled(.seconds(3)))
@@ -45,7 +45,7 @@ struct ViewerStatusTests {
         #expect(status.words == nil)
     }
 
-    @Test func theEndOfSharingOutlastsTheSilenceThatFollows() {
+    @Test func theEndOfSharingStaysShownDuringTheStallThatFollows() {
         var status = ViewerStatus(connectingTo: "desk")
         status.pictureArrived()
         status.handle(.broadcast(false))
@@ -64,7 +64,7 @@ struct ViewerStatusTests {
         #expect(status.words?.headline == "desk has refused")
     }
 
-    @Test func lookingAroundSaysForWhom() {
+    @Test func theSearchTextNamesTheHost() {
         #expect(ViewerStatus(searchingFor: "desk").words?.headline == "Looking for desk…")
         #expect(ViewerStatus(searchingFor: nil).words?.headline == "Looking for hosts…")
     }
@@ -73,7 +73,7 @@ struct ViewerStatusTests {
 struct RatesTests {
     private static func time(_ seconds: Int) -> MediaTime { MediaTime.zero + .seconds(seconds) }
 
-    @Test func ratesAreOfTheIntervalAndTotalsOfTheWholeTime() {
+    @Test func ratesAreOfTheIntervalAndTotalsSinceTheStart() {
         var rates = Rates()
         #expect(rates.measure(frames: 0, bytes: 0, now: .zero, sinceStart: false) == (0, 0))
         _ = rates.measure(frames: 10, bytes: 1000, now: Self.time(1), sinceStart: false)
@@ -81,6 +81,6 @@ struct RatesTests {
         #expect(second.frames == 30)
         #expect(second.bits == 16_000)
         let total = rates.measure(frames: 70, bytes: 5000, now: Self.time(3), sinceStart: true)
-        #expect(total.frames == 30, "60 frames in the two seconds since the first bytes")
+        #expect(total.frames == 30, "60 frames in the 2 s since the first bytes")
     }
 }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import beamroom
 
-/// `beamroom measure`: its lists, and what its bar says.
+/// `beamroom measure`: its list options and its progress bar.
 struct MeasureOptionTests {
-    @Test func listsHaveCommas() {
+    @Test func listsAreSplitAtCommas() {
         #expect(
             OptionList<PixelSize>(argument: "1280x720,640x360")?.values
                 == [PixelSize(width: 1280, height: 720), PixelSize(width: 640, height: 360)])
@@ -17,7 +17,7 @@ struct MeasureOptionTests {
         }
     }
 
-    @Test func durationsReadAsPeopleSayThem() {
+    @Test func durationsAreWrittenInHoursMinutesAndSeconds() {
         #expect([0, 45, 130, 3900].map { MeasureProgress.duration($0) } == ["0 s", "45 s", "2 min 10 s", "1 h 5 min"])
         #expect(MeasureProgress.duration(-3) == "0 s" && !MeasureProgress.duration(.infinity).isEmpty)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import beamroom
 
-/// What people type, and what they can't.
+/// Values of options, valid and invalid.
 struct OptionTests {
     @Test(arguments: [
         ("192.0.2.7", "192.0.2.7:52345"), ("192.0.2.7:5000", "192.0.2.7:5000"),
@@ -28,11 +28,11 @@ struct OptionTests {
     }
 
     @Test(arguments: ["", "[::1", "[::1]x", "[::1]:0", "[desk]:1", ":5000"])
-    func nonsenseIsRefused(_ argument: String) {
+    func invalidAddressesAreRefused(_ argument: String) {
         #expect(WatchTarget(argument: argument) == nil)
     }
 
-    @Test func bitRatesHaveSuffixes() {
+    @Test func bitRatesMayHaveSuffixes() {
         #expect(BitRate(argument: "8M")?.bitsPerSecond == 8_000_000)
         #expect(BitRate(argument: "1.5m")?.bitsPerSecond == 1_500_000)
         #expect(BitRate(argument: "800k")?.bitsPerSecond == 800_000)
@@ -42,7 +42,7 @@ struct OptionTests {
         }
     }
 
-    @Test func chromaIsNamedByItsRatio() throws {
+    @Test func chromaFormatsAreNamedByTheirRatio() throws {
         #expect(try Share.parse([]).chroma == .subsampled)
         #expect(try Share.parse(["--chroma", "444"]).chroma == .full)
         for nonsense in ["4:4:4", "422", ""] {
@@ -50,7 +50,7 @@ struct OptionTests {
         }
     }
 
-    @Test func geometriesAreThoseOfX11() {
+    @Test func geometriesFollowX11() {
         #expect(PixelSize(argument: "1366x767") == PixelSize(width: 1366, height: 767))
         #expect(PixelRect(argument: "800x600+10+20") == PixelRect(x: 10, y: 20, width: 800, height: 600))
         for nonsense in ["", "x", "1x1", "9000x100", "800x600", "800x600+10", "800x600+-1+0", "800x600+10+20+30"] {
@@ -58,7 +58,7 @@ struct OptionTests {
         }
     }
 
-    @Test func windowIdsAreHexOrDecimal() {
+    @Test func windowIDsAreHexOrDecimal() {
         #expect(WindowID(argument: "0x1c00007")?.number == 0x1c0_0007)
         #expect(WindowID(argument: "29360135")?.number == 29_360_135)
         for nonsense in ["", "0", "0x", "0x1ffffffff", "-1", "root"] {

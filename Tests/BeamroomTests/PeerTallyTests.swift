@@ -4,11 +4,11 @@ import Testing
 
 @testable import beamroom
 
-/// What unknown peers cause is told a few times, then summed up.
+/// Events of unknown peers: the first few are printed, the rest are summed up.
 struct PeerTallyTests {
     private let start = MediaTime(nanoseconds: 5_000_000_000)
 
-    @Test func theFirstFewAreToldAndTheRestIsSummedUpOnce() {
+    @Test func theFirstEventsArePrintedAndTheRestIsSummedUpOnce() {
         var tally = PeerTally()
         var told = 0
         var written = 0
@@ -29,7 +29,7 @@ struct PeerTallyTests {
         #expect(tally.takeSummaries(now: start + .seconds(100)).isEmpty, "once")
     }
 
-    @Test func whatWasToldIsNotSummedUp() {
+    @Test func printedEventsAreNotSummedUp() {
         var tally = PeerTally()
         for _ in 0..<5 { #expect(tally.note(.wrongCode, from: .v4(1), now: start).toPerson) }
         #expect(tally.takeSummaries(now: start + .seconds(10)).isEmpty)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import beamroom
 
-/// F_SETPIPE_SZ (fcntl(2)), which the headers hide from Swift's importer.
+/// F_SETPIPE_SZ (fcntl(2)), which Swift can't import.
 private let setPipeSize: CInt = 1031
 
-/// Lines that are written by a thread of their own.
+/// Lines that a thread of its own writes.
 struct QueuedOutputTests {
     private func pipe() throws -> (read: CInt, write: CInt) {
         var ends: [CInt] = [-1, -1]
@@ -40,16 +40,17 @@ struct QueuedOutputTests {
         Glibc.close(read)
     }
 
-    @Test func whenNobodyReadsTheOldestAreLeftOutAndCounted() throws {
+    @Test func withoutAReaderTheOldestLinesAreDroppedAndCounted() throws {
         let (read, write) = try pipe()
-        // The smallest that the system makes: a page.
+        // The smallest pipe is one page.
         let capacity = Int(fcntl(write, setPipeSize, 4096))
-        // More than the pipe takes, even if the thread begins when all lines are there.
+        // The queue holds more than the pipe, so that the writer blocks even if it starts only when all lines are
+        // queued.
         let output = makeOutput(write, limit: 8192)
         let line = String(repeating: "x", count: 99)
         for index in 0..<1000 { output.add(Array("\(index) \(line)\n".utf8)) }
-        #expect(!output.flush(), "nobody reads")
-        // What is in the pipe, what is in the writer's hands, and what waits is all there is.
+        #expect(!output.flush(), "a flush fails while nobody reads")
+        // What can still be read: the pipe's content, the line being written, and the queue.
         let reader = Reader(read)
         #expect(output.close())
         Glibc.close(write)
@@ -58,19 +59,19 @@ struct QueuedOutputTests {
         let missing = notices.compactMap { Int($0.dropFirst().prefix { $0 != " " }) }.reduce(0, +)
         #expect(missing + lines.count - notices.count == 1000)
         #expect(missing >= 1000 - (capacity + 8192 + 8192) / 100)
-        #expect(lines.last?.hasPrefix("999 ") == true, "the newest is what counts")
+        #expect(lines.last?.hasPrefix("999 ") == true, "the newest line is kept")
     }
 
-    @Test func aDescriptorThatFailsCostsItsLinesAndNothingElse() throws {
+    @Test func aFailingDescriptorLosesItsLinesOnly() throws {
         let full = open("/dev/full", O_WRONLY)
         try #require(full >= 0)
         let output = makeOutput(full)
         for _ in 0..<10 { output.add(Array("lost\n".utf8)) }
-        #expect(output.close(), "it doesn't wait for room")
+        #expect(output.close(), "closing doesn't wait")
         Glibc.close(full)
     }
 
-    @Test func aNonBlockingDescriptorIsWaitedFor() throws {
+    @Test func aFullNonBlockingDescriptorIsWaitedFor() throws {
         let (read, write) = try pipe()
         _ = fcntl(write, F_SETFL, O_NONBLOCK)
         _ = fcntl(write, setPipeSize, 4096)
@@ -83,7 +84,7 @@ struct QueuedOutputTests {
         #expect(reader.finish() == String(repeating: text, count: 200))
     }
 
-    @Test func theLiveLineStandsBelowTheOthers() throws {
+    @Test func theLiveLineStaysBelowTheOthers() throws {
         let (read, write) = try pipe()
         let output = makeOutput(write)
         output.setLive([Array("30 frames".utf8)])
@@ -97,7 +98,7 @@ struct QueuedOutputTests {
         Glibc.close(read)
     }
 
-    @Test func severalLiveLinesAreTakenBackFromTheLastOneUp() throws {
+    @Test func severalLiveLinesAreErasedFromTheLastOneUp() throws {
         let (read, write) = try pipe()
         let output = makeOutput(write)
         output.setLive([Array("one".utf8), Array("two".utf8), Array("three".utf8)])
@@ -108,7 +109,7 @@ struct QueuedOutputTests {
         Glibc.close(write)
         let up = "\u{1B}[A\u{1B}[K"
         let text = readAll(read)
-        // The writing thread may or may not have come between the two.
+        // The writing thread may have run between the two calls, or not.
         #expect(text.hasPrefix("one\ntwo\nthree\r\u{1B}[K\(up)\(up)hello\n"))
         #expect(text.hasSuffix("four"))
         Glibc.close(read)

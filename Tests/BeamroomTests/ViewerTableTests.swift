@@ -2,7 +2,7 @@ import Testing
 
 @testable import beamroom
 
-/// What the terminal shows of each viewer.
+/// The terminal's table of viewers.
 struct ViewerTableTests {
     private func row(_ name: String, _ rate: Double, isWatching: Bool = true) -> ViewerTable.Row {
         ViewerTable.Row(
@@ -10,9 +10,9 @@ struct ViewerTableTests {
             isReduced: false, isWatching: isWatching, time: .seconds(59))
     }
 
-    @Test func nobodyTakesNoLine() { #expect(ViewerTable.lines([]).isEmpty) }
+    @Test func withoutViewersThereIsNoTable() { #expect(ViewerTable.lines([]).isEmpty) }
 
-    @Test func theSlowestStandsFirstAndAllInColumns() {
+    @Test func theSlowestViewerComesFirstAndColumnsAlign() {
         var slow = row("192.0.2.7", 9.6)
         (slow.loss, slow.roundTrip, slow.isReduced, slow.time) = (nil, nil, true, .seconds(3 * 3600 + 62))
         let comes = row("“comes”", 0, isWatching: false)
@@ -25,10 +25,12 @@ struct ViewerTableTests {
             ])
     }
 
-    @Test func manyAreCounted() {
+    @Test func viewersThatDoNotFitAreCounted() {
         let lines = ViewerTable.lines((0..<40).map { row("“\($0)”", Double(20 + $0)) })
         #expect(lines.count == 2 + ViewerTable.mostRows)
         #expect(lines.last == "  and 32 more, with 28 frames/s or more")
-        #expect(ViewerTable.lines((0..<9).map { row("“\($0)”", 30) }).count == 10, "no line that only counts one")
+        #expect(
+            ViewerTable.lines((0..<9).map { row("“\($0)”", 30) }).count == 10,
+            "one more viewer gets a row, not a line that counts it")
     }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// Where it is, and whether it can run.
+/// `Scripts/attack`, and whether it can run here.
 private enum AttackScript {
     static let path = (#filePath as NSString).deletingLastPathComponent + "/../../Scripts/attack"
 
-    /// Nil when the attacks can be played here, else what is missing.
+    /// Nil if the attacks can run here, otherwise what is missing.
     static let obstacle: String? = {
         do {
             try Tool.run(path, ["--no-setup", "--list"])
@@ -16,7 +16,7 @@ private enum AttackScript {
     }()
 }
 
-/// The short form of `Scripts/attack`: nobody gets in, and nothing goes down.
+/// The short form of `Scripts/attack`.
 extension EndToEnd {
     @Suite(.needsProgram, .enabled(if: AttackScript.obstacle == nil, "\(AttackScript.obstacle ?? "")"))
     struct AttackTests {
@@ -30,8 +30,8 @@ extension EndToEnd {
             var rows: [Row]
         }
 
-        // What it plays is held against frames and processor time: nothing else may run.
-        @Test(.tags(.alone)) func nobodyGetsInAndNothingGoesDown() throws {
+        // It measures frames and processor time, so no other test may run.
+        @Test(.tags(.alone)) func noAttackGetsInOrCrashesAnything() throws {
             let scratch = try ScratchDirectory()
             let file = scratch.file("rows.json")
             let attack = try ChildProcess(

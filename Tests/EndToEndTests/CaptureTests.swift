@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What somebody sees who listens on the wire while two machines pair, and while one watches the other.
+/// What an eavesdropper sees while two machines pair and while one watches the other.
 extension EndToEnd {
     @Suite(
         .needsProgram, .needsFFmpeg,
@@ -18,7 +18,7 @@ extension EndToEnd {
             ports = try Ports()
         }
 
-        @Test func onlyTLSAndSealedDatagramsAreSeen() throws {
+        @Test func anEavesdropperSeesOnlyTLSAndSealedDatagrams() throws {
             let capture = try PacketCapture([ports.control, ports.media])
             let desk = try Machine()
             let host = try Program.share(
@@ -40,14 +40,14 @@ extension EndToEnd {
             host.process.type("y")
             try byDigits.waitFor("first-frame")
             pause(seconds: 2.5)
-            // The key changes when one leaves.
+            // The media key is rotated when a viewer leaves.
             byDigits.interrupt()
             _ = try byDigits.waitForEnd()
             pause(seconds: 1)
             byCode.interrupt()
             _ = try byCode.waitForEnd()
             #expect(byCode.events("device-paired").count == 1 && byDigits.events("device-paired").count == 1)
-            // The second of a name gets the first digits of its key.
+            // A second device of the same name gets the first digits of its key appended.
             let names = try desk.devices().compactMap { $0.string("name") }
             #expect(names.count == 2 && names.allSatisfy { $0.hasPrefix(Self.viewerName) } && names[0] != names[1])
             let packets = try capture.finish()
@@ -69,14 +69,14 @@ extension EndToEnd {
             }
             let found = try finds(packets, secrets(recording) + [("the digits", Array(digits.utf8))])
             #expect(found == [])
-            // Nothing of that is what a nonce may never be: used twice.
+            // No nonce is used twice.
             let headers = datagrams.map { [UInt8]($0.payload.prefix(12)) + [$0.from.port == ports.media ? 0 : 1] }
             let perReceiver = Dictionary(grouping: datagrams.indices) { datagrams[$0].to }
             for (_, numbers) in perReceiver { #expect(Set(numbers.map { headers[$0] }).count == numbers.count) }
         }
 
-        /// The search itself: in version 1 all of it is found.
-        @Test func inVersion1AllOfItIsSeen() throws {
+        /// Proves the search itself: in version 1 it finds everything.
+        @Test func inVersion1TheSearchFindsAllSecrets() throws {
             let capture = try PacketCapture([ports.control, ports.media])
             let host = try Program.share(
                 .pattern + ["--name", Self.hostName, "--allow-unencrypted"], ports: ports)
@@ -100,7 +100,7 @@ extension EndToEnd {
 
         // MARK: -
 
-        /// A viewer with a name of its own.
+        /// A viewer with its own machine name.
         private func watch(_ arguments: [String]) throws -> ProgramProcess {
             let machine = try Machine()
             return ProgramProcess(
@@ -115,7 +115,8 @@ extension EndToEnd {
                 on: machine)
         }
 
-        /// What mustn't be seen, with names for it; `video` holds the stream's parameter sets.
+        /// Byte strings that must not be seen, with names for them. `video` is a recording of the stream, for its
+        /// parameter sets.
         private func secrets(_ video: String) throws -> [(String, [UInt8])] {
             let stream = scratch.file("stream.h264")
             try Tool.run(
@@ -130,12 +131,12 @@ extension EndToEnd {
                 ("the code", Array("482 913".utf8)), ("the host's name", Array(Self.hostName.utf8)),
                 ("a part of the host's name", Array("Schreibtisch".utf8)),
                 ("the viewer's name", Array(Self.viewerName.utf8)), ("a sequence parameter set", sequence),
-                // It may be so short that its bytes come about by chance.
+                // With its length, because the set alone may be short enough to appear by chance.
                 ("a picture parameter set", counted(picture)),
             ]
         }
 
-        /// The names of what is seen. The magic, of four bytes, has to be where it belongs.
+        /// The names of what is found. The magic, with only four bytes, must be at a datagram's beginning.
         private func finds(_ packets: [PacketCapture.Packet], _ secrets: [(String, [UInt8])]) throws -> [String] {
             let places = (packets.datagrams.map(\.payload) + packets.streams.map(\.bytes)).map { Data($0) }
             return secrets.filter { name, secret in
@@ -143,7 +144,8 @@ extension EndToEnd {
             }.map(\.0)
         }
 
-        /// What a stream has that isn't TLS 1.3 (RFC 8446, section 5.1): a hello and change-cipher-spec in the clear, everything after that as application data.
+        /// What in a stream isn't TLS 1.3 (RFC 8446, section 5.1): hellos and change-cipher-spec may be in the clear,
+        /// all that follows is application data.
         private func tlsTrouble(_ bytes: [UInt8]) -> String? {
             var index = 0
             var isSealed = false

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Who knocks at the real program's control port with something else than a viewer's certificate and words.
+/// Peers that connect to the real program's control port with bad certificates or messages.
 extension EndToEnd {
     @Suite(.needsProgram, .needsOpenSSL) struct CertificateTests {
         let scratch: ScratchDirectory
@@ -16,12 +16,12 @@ extension EndToEnd {
             ports = try Ports()
         }
 
-        @Test func trustIsInTheKeyAndOnlyForAsLongAsItsCertificateIsGood() throws {
+        @Test func aKnownKeyIsTrustedOnlyWithAValidCertificate() throws {
             let host = try pairedHost()
             defer { host.end() }
             let trusted = sofa.store + "/identity.pem"
 
-            // A new certificate of the known key is the known viewer.
+            // The known key in a new certificate is the known viewer.
             let good = try OpenSSL.selfSigned("good", key: trusted, in: scratch)
             let known = try TLSPeer(to: endpoint, as: good)
             known.send(.hello(name: "Sofa"))
@@ -54,7 +54,7 @@ extension EndToEnd {
                     "isn't signed by its own key"
                 ),
                 ("the known one behind a strange one", foreign, ["-cert_chain", good.certificate], "2 certificates"),
-                // The host's wish for a P-256 key keeps openssl from showing these at all.
+                // The host asks for a P-256 key, so openssl doesn't send these certificates.
                 ("RSA", OpenSSL.selfSigned("rsa", key: rsa, in: scratch), [], "no certificate"),
                 ("P-384", OpenSSL.selfSigned("larger", key: larger, in: scratch), [], "no certificate"),
             ]
@@ -64,22 +64,22 @@ extension EndToEnd {
                     to: endpoint, as: identity, ["-bind", "127.0.0.\(10 + number):0"] + more)
                 visitor.send(.hello(name: "Sofa"))
                 visitor.send(WireMessage.join)
-                #expect(visitor.ends(), "a certificate that is \(what) is taken")
+                #expect(visitor.ends(), "a certificate that is \(what) is accepted")
                 #expect(visitor.messages.isEmpty, "\(what): \(visitor.messages)")
                 let said = host.process.state.wait(timeout: 30) { state in
                     state.errors.dropFirst(count).first { $0.contains("was closed") }
                 }
-                #expect(said?.contains(reason) == true, "\(what): \(said ?? "nothing is said")")
+                #expect(said?.contains(reason) == true, "\(what): \(said ?? "no message")")
                 expectPlainWords(said ?? "")
             }
             #expect(host.events("paired").count == 2, "the viewer itself, and its key in another certificate")
         }
 
-        @Test func aStrangerIsToldNothingAndGivenNothing() throws {
+        @Test func anUnknownPeerGetsNoSession() throws {
             let host = try pairedHost()
             defer { host.end() }
             let strange = try OpenSSL.selfSigned("strange", key: OpenSSL.key("strange", in: scratch), in: scratch)
-            // Joins without having been let in; talks as if it had been.
+            // Joins without having been admitted, and sends what an admitted viewer may.
             let visitor = try TLSPeer(to: endpoint, as: strange)
             visitor.send(.hello(name: "Sofa"))
             visitor.send(WireMessage.join)
@@ -97,17 +97,18 @@ extension EndToEnd {
             arguments: [
                 ("no length", [0, 0, 0, 0]), ("a length above 10 MiB", [0, 0xa0, 0, 1, 1]),
                 ("the longest length", [0xff, 0xff, 0xff, 0xff]),
-                ("a length above a stranger's", [0, 1, 0, 1]), ("plain words", Array("GET / HTTP/1.1\r\n\r\n".utf8)),
+                ("a length above an unauthenticated peer's", [0, 1, 0, 1]),
+                ("plain words", Array("GET / HTTP/1.1\r\n\r\n".utf8)),
                 ("a hello that is cut off", [0, 0, 0, 3, 1, 0, 2]),
                 ("an old version", [0, 0, 0, 19, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 65, 66]),
             ] as [(String, [UInt8])])
-        func nonsenseInsideTLSEndsTheConnection(what: String, bytes: [UInt8]) throws {
+        func invalidBytesInsideTLSEndTheConnection(what: String, bytes: [UInt8]) throws {
             let host = try pairedHost()
             defer { host.end() }
             let strange = try OpenSSL.selfSigned("strange", key: OpenSSL.key("strange", in: scratch), in: scratch)
             let visitor = try TLSPeer(to: endpoint, as: strange)
             visitor.send(raw: bytes)
-            #expect(visitor.ends(), "\(what) is taken")
+            #expect(visitor.ends(), "\(what) is accepted")
             #expect(!visitor.messages.contains { $0.kind == WireMessage.session })
             let viewer = try Program.watch([ports.target], machine: sofa)
             defer { viewer.end() }
@@ -118,7 +119,7 @@ extension EndToEnd {
         @Test(arguments: [
             ["-tls1_2"], ["-alpn", "h2"], ["-alpn", "beamroom/3"], ["-ciphersuites", "TLS_AES_128_CCM_8_SHA256"],
         ])
-        func anotherKindOfTLSIsRefused(options: [String]) throws {
+        func otherTLSParametersAreRefused(options: [String]) throws {
             let host = try pairedHost()
             defer { host.end() }
             let trusted = try OpenSSL.selfSigned("good", key: sofa.store + "/identity.pem", in: scratch)
@@ -132,7 +133,7 @@ extension EndToEnd {
             expectPlainWords(host.errorText)
         }
 
-        @Test func aHostWithoutAGoodCertificateIsNotWatched() throws {
+        @Test func aHostWithoutAValidCertificateIsNotWatched() throws {
             let key = try OpenSSL.key("false", in: scratch)
             let place = Endpoint(ports.control)
             let good = try OpenSSL.selfSigned("good", key: key, in: scratch)
@@ -142,22 +143,22 @@ extension EndToEnd {
             ]
             for identity in bad {
                 let impostor = try TLSPeer(at: place, as: identity)
-                // Even where version 1 is allowed: what was TLS stays TLS.
+                // Even where version 1 is allowed: after TLS there is no fallback.
                 let viewer = try Program.watch(
                     [ports.target, "--code", "482913", "--allow-unencrypted"], machine: sofa)
                 defer { viewer.end() }
-                #expect(impostor.ends(), "the viewer stays")
-                #expect(impostor.messages.isEmpty, "the viewer talks: \(impostor.messages)")
+                #expect(impostor.ends(), "the viewer doesn't close the connection")
+                #expect(impostor.messages.isEmpty, "the viewer sends messages: \(impostor.messages)")
                 _ = eventually(timeout: 5) { !viewer.events("retry").isEmpty || !viewer.isRunning }
                 #expect(viewer.events("paired").isEmpty)
                 expectPlainWords(viewer.errorText)
             }
         }
 
-        @Test func connectionsThatAreNeverSecuredKeepNobodyOut() throws {
+        @Test func unsecuredConnectionsDoNotKeepOutViewers() throws {
             let host = try pairedHost()
             defer { host.end() }
-            // A record that says 512 bytes will follow, and they don't.
+            // A TLS record that announces 512 bytes, of which none follow.
             let flood = (0..<80).compactMap { _ in try? Socket.connect(to: endpoint, from: "127.0.0.9") }
             for socket in flood { socket.send([0x16, 3, 1, 2, 0, 1]) }
             #expect(eventually(timeout: 30) { flood.count { $0.receive(timeout: 0) == .ended } >= 80 - 16 })
@@ -173,7 +174,7 @@ extension EndToEnd {
 
         private var endpoint: Endpoint { Endpoint(ports.control) }
 
-        /// A host that the sofa was paired with, and that takes nobody else.
+        /// A host that is paired with the sofa, and pairs no new viewers.
         private func pairedHost() throws -> ProgramProcess {
             let host = try Program.share(
                 .pattern + ["--code-file", try desk.codeFile("482913")], ports: ports, accept: nil, machine: desk)

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// `beamroom share`'s control plane, word for word as WIRE-V1.md has it.
+/// `beamroom share`'s control plane of version 1, as WIRE-V1.md specifies it.
 extension EndToEnd {
     @Suite(.needsProgram) struct ControlTests {
-        @Test func theHandshakeIsAnsweredAsTheWireSays() throws {
+        @Test func theHandshakeIsAnsweredAsTheProtocolSays() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }
             let viewer = try IOSViewer(ports.control)
@@ -21,7 +21,7 @@ extension EndToEnd {
             #expect(viewer.current.messages[1].object?.keys.sorted() == ["udpPort"])
             #expect(viewer.current.messages[2].object?.keys.sorted() == ["on"])
 
-            // A second handshake on the same connection: the same session again.
+            // A second handshake on the same connection gets the same session.
             let count = viewer.current.lines.count
             viewer.send(#"{"app":"beamroom","ver":1,"role":"viewer","code":"482913"}"#)
             let again = try viewer.wait("the second answer") { state in
@@ -39,7 +39,7 @@ extension EndToEnd {
             report("first heartbeat after the reply", "\(((times.last ?? 0) - times[0]).short) s")
         }
 
-        @Test func wrongHandshakesAreRefusedInTheWiresWords() throws {
+        @Test func wrongHandshakesAreRefusedInTheProtocolsWords() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }
             let cases = [
@@ -68,8 +68,9 @@ extension EndToEnd {
             #expect(viewer.current.checker.datagrams == 0)
         }
 
-        /// The one who was asked about goes away as the person answers: the answer isn't for the one who comes next.
-        @Test func anAnswerIsNotForTheNextQuestion() throws {
+        /// The first viewer leaves just before the person answers: the answer must not count for the second viewer's
+        /// question.
+        @Test func anAnswerDoesNotCountForTheNextQuestion() throws {
             let (host, ports) = try patternHost(accept: "ask", input: .pipe)
             defer { host.end() }
             let first = try IOSViewer(ports.control, code: "482913")
@@ -86,7 +87,7 @@ extension EndToEnd {
                 try host.waitForWords("100 007", from: seen)
             }
             #expect(host.errorText.contains("has just changed"))
-            #expect(second.current.lines.isEmpty, "the answer was meant for another one")
+            #expect(second.current.lines.isEmpty, "the answer was for the other viewer")
             noticeTheQuestion()
             host.process.type("y")
             #expect(try second.reply()["ok"] == .bool(true))
@@ -117,7 +118,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func nonsenseAndFloodsDoNoHarmToOthers() throws {
+        @Test func invalidBytesAndFloodsDoNotDisturbOthers() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }
             let viewer = try IOSViewer(ports.control, from: "127.0.0.2")
@@ -152,7 +153,7 @@ extension EndToEnd {
             try late.waitForFrames(5)
         }
 
-        @Test func severalViewersSeeOneEncode() throws {
+        @Test func severalViewersShareOneEncoder() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }
             let viewers = try (2...4).map { try IOSViewer(ports.control, from: "127.0.0.\($0)") }
@@ -167,7 +168,7 @@ extension EndToEnd {
             #expect(!sequences[0].intersection(sequences[1]).intersection(sequences[2]).isEmpty)
         }
 
-        @Test func severalViewersOnOneMachineEachHaveTheirStream() throws {
+        @Test func severalViewersOnOneMachineEachGetTheirStream() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }
             let phones = try (0..<2).map { try IOSViewer(ports.control, code: "48291\($0)") }
@@ -178,7 +179,7 @@ extension EndToEnd {
             }
             for program in programs { try program.waitFor("first-frame") }
             for phone in phones { try phone.waitForFrames(10) }
-            // Hellos go on: nobody's stream may be taken for another's.
+            // Hellos continue meanwhile, and must not be assigned to another viewer.
             pause(seconds: 2.5)
             let counts = phones.map { $0.current.checker.frames.count }
             for (phone, count) in zip(phones, counts) {
@@ -193,7 +194,7 @@ extension EndToEnd {
             try host.waitFor("stats", from: host.lineCount) { $0.number("viewers") == 4 }
         }
 
-        @Test func theMediaGoOnWithoutControl() throws {
+        @Test func theMediaContinueWithoutControl() throws {
             let (host, ports) = try patternHost()
             defer { host.end() }
             let viewer = try IOSViewer(ports.control)

@@ -7,7 +7,7 @@ private enum CrowdScript {
     /// Built beside the program.
     static let viewers = (Program.path as NSString).deletingLastPathComponent + "/beamroom-crowd"
 
-    /// Nil when it can, else what is missing.
+    /// Nil if it can run, otherwise what is missing.
     static let obstacle: String? = {
         guard FileManager.default.isExecutableFile(atPath: viewers) else { return "beamroom-crowd isn't built" }
         do {
@@ -44,7 +44,7 @@ extension EndToEnd {
             var peers: [Peer]
         }
 
-        @Test(.tags(.alone)) func honestViewersHavePicturesWhateverTheOthersDo() throws {
+        @Test(.tags(.alone)) func misbehavingViewersDoNotStopHonestOnes() throws {
             let scratch = try ScratchDirectory()
             let file = scratch.file("results.json")
             let bench = try ChildProcess(
@@ -56,11 +56,11 @@ extension EndToEnd {
             let results = try JSONDecoder().decode(Results.self, from: try Data(contentsOf: URL(fileURLWithPath: file)))
             #expect(results.honest.viewers == 8)
             #expect(results.honest.without_picture == 0)
-            #expect(results.honest.ended == [], "the host has sent away honest viewers")
+            #expect(results.honest.ended == [], "the host evicted honest viewers")
             #expect(results.honest.fps_lowest > 0, "one of them had no frame while the others misbehaved")
             #expect(results.peers.count == 10)
             for peer in results.peers {
-                #expect((peer.joins ?? 0) > 0, "\(peer.kinds) never came in: \(peer.trouble ?? "")")
+                #expect((peer.joins ?? 0) > 0, "\(peer.kinds) was never admitted: \(peer.trouble ?? "")")
             }
         }
     }

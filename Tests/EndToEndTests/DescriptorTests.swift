@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A host that runs out of descriptors: it goes on streaming, doesn't spin, and takes viewers again when there are some.
+    /// A host that runs out of file descriptors: it continues to stream, doesn't spin, and admits viewers again later.
     @Suite(.needsProgram) struct DescriptorTests {
         @Test func runningOutOfDescriptorsDoesNotSpin() throws {
             let ports = try Ports()
@@ -12,7 +12,7 @@ extension EndToEnd {
             let viewer = try Program.watch([ports.target])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
-            // Room for ten more, whatever it has open.
+            // Ten more descriptors than it has open.
             let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(host.pid)/fd").count
             let limit = try ChildProcess("prlimit", ["--pid", "\(host.pid)", "--nofile=\(open + 10):\(open + 10)"])
             #expect(try limit.waitForEnd() == .exited(0))
@@ -23,7 +23,7 @@ extension EndToEnd {
             }
             try host.waitForWords("nothing can be accepted")
             let before = (time: Date(), busy: try processorTime(host.pid))
-            // The stream goes on.
+            // The stream continues.
             for _ in 0..<3 { try viewer.waitFor("stats", from: viewer.lineCount) { ($0.number("fps") ?? 0) > 0 } }
             let share = (try processorTime(host.pid) - before.busy) / Date().timeIntervalSince(before.time)
             #expect(share < 0.8, "\(share) of a core: accepting spins")
@@ -36,7 +36,7 @@ extension EndToEnd {
         /// User and system time, in seconds.
         private func processorTime(_ pid: pid_t) throws -> Double {
             let text = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
-            // From the state on, which is field 3 (proc(5)).
+            // From field 3, the state, on (proc(5)).
             let fields = text.drop { $0 != ")" }.dropFirst().split(separator: " ")
             return ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0)) / Double(sysconf(Int32(_SC_CLK_TCK)))
         }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Hosts that announce themselves, on machines with an Avahi daemon and a network of their own.
+/// Hosts that announce themselves, on machines with their own network and Avahi daemon.
 extension EndToEnd {
     @Suite(
         .needsProgram,
@@ -34,7 +34,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func aHostIsVisibleAgainAfterTheDaemonsRestart() throws {
+        @Test func aHostIsListedAgainAfterTheDaemonRestarts() throws {
             let machine = try PrivateMachine()
             let host = try machine.share(name: "Desk")
             defer { host.end() }
@@ -51,10 +51,10 @@ extension EndToEnd {
             #expect(isBack)
             let seen = viewer.lineCount
             let stats = try viewer.waitFor("stats", from: seen)
-            #expect((stats.number("fps") ?? 0) > 5, "the picture goes on")
+            #expect((stats.number("fps") ?? 0) > 5, "the picture continues")
         }
 
-        @Test func withoutADaemonThePersonIsToldTheAddress() throws {
+        @Test func withoutADaemonTheHostShowsItsAddress() throws {
             let machine = try PrivateMachine(hasDaemon: false)
             let host = try machine.share(name: "Desk")
             defer { host.end() }
@@ -70,12 +70,12 @@ extension EndToEnd {
             #expect(try list.waitForEnd() == .exited(1))
             expectPlainWords(list.errorText)
 
-            // The daemon comes later: the host is announced then.
+            // The daemon starts later: then the host is announced.
             try machine.startDaemon()
             #expect(try eventually(timeout: 30) { try machine.hosts().map { $0.string("name") } == ["Desk"] })
         }
 
-        @Test func severalHostsAreNamedWhereNobodyCanPick() throws {
+        @Test func withSeveralHostsAndNoTerminalTheirNamesAreListed() throws {
             let machine = try PrivateMachine()
             let hosts = [try machine.share(name: "Attic"), try machine.share(name: "Cellar", ["--port", "52399"])]
             defer { for host in hosts { host.end() } }
@@ -104,7 +104,7 @@ extension EndToEnd {
             try second.waitForWords("Twin")
         }
 
-        @Test func aHostThatEndsIsWithdrawnAndOneThatComesIsFound() throws {
+        @Test func aHostIsWithdrawnWhenItEndsAndFoundWhenItStarts() throws {
             let machine = try PrivateMachine()
             let early = try machine.watch(["Desk"])
             defer { early.end() }
@@ -118,7 +118,7 @@ extension EndToEnd {
             #expect(try host.waitForEnd() == .exited(0))
             #expect(try eventually(timeout: 30) { try machine.hosts(wait: 1).isEmpty })
 
-            // The same name on another port.
+            // The same name at another port.
             let frames = early.events("stats").last?.number("frames") ?? 0
             let moved = try machine.share(name: "Desk", ["--port", "52399", "--media-port", "52400"])
             defer { moved.end() }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What encryption costs. Figures, not verdicts: `Scripts/bench encryption`.
+/// Prints what encryption costs, checks nothing: `Scripts/bench encryption`.
 extension EndToEnd {
     @Suite(
         .tags(.alone), .needsProgram, .needsXServer,
@@ -16,18 +16,18 @@ extension EndToEnd {
         private static let (width, height, rate) = (1920, 1080, 60)
 
         private struct Run {
-            /// Glass to glass, milliseconds.
+            /// Glass-to-glass latency in milliseconds.
             var median: Double
             var p95: Double
-            /// Of the host: seconds of processor time a second, and milliseconds of it a frame.
+            /// The host's processor time: seconds a second, and milliseconds a frame.
             var load: Double
             var perFrame: Double
-            /// The part of `load` that the network's thread has, which seals: how it varies doesn't drown in the encoder's.
+            /// The network thread's part of `load`. It does the sealing, and varies far less than the encoder.
             var network: Double
-            /// Frames a second that were sent, and seen on the screen.
+            /// Frames a second, sent and seen on the screen.
             var sent: Double
             var seen: Double
-            /// Thousands of bits a second.
+            /// kbit/s.
             var rate: Double
 
             static func figure(_ runs: [Run], _ key: KeyPath<Run, Double>) -> Double {
@@ -35,7 +35,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func versionOneAgainstVersionTwo() throws {
+        @Test func version1AgainstVersion2() throws {
             let seconds = Self.setting("SECONDS", 15)
             let pairs = Int(Self.setting("RUNS", 5))
             var runs: [Int: [Run]] = [1: [], 2: []]
@@ -43,7 +43,7 @@ extension EndToEnd {
             Self.say(
                 "version   median ms   p95 ms   host CPU %   CPU ms/frame   network CPU %   sent/s   seen/s   kbit/s")
             for pair in 0..<pairs {
-                // What comes first alternates, so that a machine that warms up favours neither.
+                // The order alternates, so that a machine that warms up favours neither version.
                 for version in pair % 2 == 0 ? [1, 2] : [2, 1] {
                     let run = try measure(version, seconds)
                     runs[version]?.append(run)
@@ -75,7 +75,7 @@ extension EndToEnd {
             #expect(old.count == pairs && new.count == pairs)
         }
 
-        /// At once, for whoever waits.
+        /// Unbuffered, so that a waiting person sees it at once.
         private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
         private func measure(_ version: Int, _ seconds: Double) throws -> Run {
@@ -89,7 +89,7 @@ extension EndToEnd {
                 ] + limit, ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
-            // Both by way of a relay for control; the media go their own way.
+            // Control goes through a relay in both versions; media don't.
             let control =
                 version == 1
                 ? try TCPRelay(onlyVersion1To: Endpoint(ports.control))
@@ -103,7 +103,7 @@ extension EndToEnd {
             guard paired.fields["encrypted"] == .bool(version == 2) else {
                 throw HarnessError("this isn't version \(version): \(paired)")
             }
-            // The window stands, the encoder has found its rate.
+            // By then the window is open, and the encoder's rate is steady.
             pause(seconds: 3)
             let reader = PatternReader(screen.display)
             pause(seconds: 0.5)

@@ -1,5 +1,5 @@
 import Testing
 
-/// Everything with real processes, several tests at a time. Ports, displays, networks and folders are each test's own.
+/// Tests with real processes, several at a time. Each test has its own ports, displays, networks and folders.
 @Suite(.inTurns)
 enum EndToEnd {}

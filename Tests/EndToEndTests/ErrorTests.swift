@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What goes wrong at the start, or ends the program: its exit status, and words that help.
+/// Errors at the start or during a run: the exit status, and a helpful message.
 extension EndToEnd {
     @Suite(.needsProgram) struct ErrorTests {
         @Test(arguments: [
@@ -44,7 +44,7 @@ extension EndToEnd {
                 (["watch", "127.0.0.1:9", "--no-window", "--video-decoder", "vaapi:/no"], ["/no", "software"]),
                 (["pattern", "/nowhere/a.y4m"], ["/nowhere/a.y4m"]),
             ] as [([String], [String])])
-        func whatCannotStartSaysWhyAndWhatAbout(arguments: [String], words: [String]) throws {
+        func startErrorsNameTheReasonAndTheRemedy(arguments: [String], words: [String]) throws {
             let isHost = arguments[0] == "share"
             let ports = try Ports()
             let common =
@@ -57,7 +57,7 @@ extension EndToEnd {
             #expect(said.split(separator: "\n").count <= 4, "an error is a line or two: \(said)")
         }
 
-        @Test(.needsXServer) func aMonitorOrWindowThatIsNotThereIsNamed() throws {
+        @Test(.needsXServer) func aMissingMonitorOrWindowIsNamed() throws {
             let server = try XServer(width: 640, height: 360)
             for (option, value) in [
                 ("--monitor", "NOPE-1"), ("--monitor", "7"), ("--window", "0x1234567"), ("--region", "400x400+600+300"),
@@ -96,7 +96,7 @@ extension EndToEnd {
             #expect(viewer.current.mediaPort.map { Double($0) } == announced)
         }
 
-        @Test func theTimeLimitEndsInOrder() throws {
+        @Test func theTimeLimitEndsTheHostOrderly() throws {
             let ports = try Ports()
             let host = try Program.share(["--source", "pattern", "--time-limit", "2"], ports: ports)
             defer { host.end() }
@@ -107,7 +107,7 @@ extension EndToEnd {
             #expect(host.events.last?.name == "summary" && viewer.events.last?.name == "summary")
         }
 
-        @Test func ctrlCTellsTheViewersFirst() throws {
+        @Test func ctrlCNotifiesTheViewersFirst() throws {
             let ports = try Ports()
             let host = try Program.share(
                 ["--allow-unencrypted", "--source", "pattern", "--size", "320x180"], ports: ports)
@@ -131,7 +131,7 @@ extension EndToEnd {
             #expect(try lonely.waitForEnd() == .exited(0))
         }
 
-        @Test(.needsXServer) func aVanishedXServerIsAClearError() throws {
+        @Test(.needsXServer) func aVanishedXServerEndsTheHostWithAReason() throws {
             let server = try XServer(width: 640, height: 360)
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
@@ -149,7 +149,7 @@ extension EndToEnd {
             try viewer.wait("the end of the broadcast") { $0.broadcast == false ? true : nil }
         }
 
-        @Test(.needsXServer) func aClosedWindowIsAClearEnd() throws {
+        @Test(.needsXServer) func aClosedWindowEndsTheHostWithAReason() throws {
             let server = try XServer(width: 640, height: 360)
             var painter: Painter? = try Painter(server.display, framesPerSecond: 30)
             let window = try #require(XConnection(server.display).visibleWindows().last?.id)
@@ -171,7 +171,7 @@ extension EndToEnd {
     }
 }
 
-/// Words are for people: no type names, no traces, no memory addresses.
+/// Messages to people have no type names, traces or memory addresses.
 func expectPlainWords(_ words: String, sourceLocation: SourceLocation = #_sourceLocation) {
     for trace in [
         "Error(", "Optional(", "Fatal error", "Swift.", "NIO", "Beam.", "BeamCapture.", "BeamCodec.", "BeamNetwork.",

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `--json` writes.
+/// The output of `--json`.
 extension EndToEnd {
     @Suite(.needsProgram) struct EventTests {
         @Test func everyLineIsAnEventAndStatsComeEachSecond() throws {
@@ -23,7 +23,7 @@ extension EndToEnd {
             for process in [host, viewer] {
                 #expect(process.unreadableLines == [])
                 let times = process.events.map(\.time)
-                #expect(zip(times, times.dropFirst()).allSatisfy { $1 >= $0 - 0.05 }, "times run forwards: \(times)")
+                #expect(zip(times, times.dropFirst()).allSatisfy { $1 >= $0 - 0.05 }, "times increase: \(times)")
                 #expect(process.events.last?.name == "summary")
                 #expect(process.events("summary").count == 1)
                 #expect(!process.process.outputText.contains("314159"), "the pairing code in a log")
@@ -62,7 +62,7 @@ extension EndToEnd {
             #expect(seen <= sent && seen >= sent - 40)
         }
 
-        @Test func twoBeamroomsAreEncryptedAndNeedNoWarning() throws {
+        @Test func version2IsEncryptedWithoutAWarning() throws {
             let ports = try Ports()
             let host = try ProgramProcess([
                 "share", "--source", "pattern", "--no-discovery", "--accept", "all", "--port", "\(ports.control)",
@@ -79,7 +79,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func theAddressesToTypeAreTheOnesItListensOn() throws {
+        @Test func theShownAddressesAreTheOnesItListensOn() throws {
             let ports = try Ports()
             let (ending, _, words) = try Program.run([
                 "share", "--source", "pattern", "--no-discovery", "--bind", "127.0.0.1", "--port", "\(ports.control)",
@@ -90,7 +90,7 @@ extension EndToEnd {
             #expect(offered == [ports.target], "\(words)")
         }
 
-        @Test func whoeverReadsTheEventsMayLeave() throws {
+        @Test func theHostSurvivesTheEndOfItsEventReader() throws {
             let ports = try Ports()
             let shell = try ChildProcess(
                 "sh",
@@ -104,7 +104,7 @@ extension EndToEnd {
             defer { shell.end() }
             #expect(try shell.waitForEnd() == .exited(0))
             #expect(shell.outputText.contains(#""event":"ready""#))
-            #expect(shell.errorText.contains("Ended after"), "it goes on to its end: \(shell.errorText)")
+            #expect(shell.errorText.contains("Ended after"), "the host runs until its time limit: \(shell.errorText)")
         }
 
         @Test func withoutJSONStandardOutputStaysEmpty() throws {
@@ -115,8 +115,8 @@ extension EndToEnd {
             ])
             #expect(ending == .exited(0))
             #expect(output == "")
-            #expect(words.contains("beamroom watch"), "the person is told how to connect: \(words)")
-            #expect(words.contains("1280"), "the size is told: \(words)")
+            #expect(words.contains("beamroom watch"), "the messages say how to connect: \(words)")
+            #expect(words.contains("1280"), "the messages name the size: \(words)")
         }
     }
 }

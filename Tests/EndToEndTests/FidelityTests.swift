@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What goes in comes out: recorded pictures against what `watch --frames` writes.
+/// Recorded pictures that are shared, against the pictures that `watch --frames` writes.
 extension EndToEnd {
     @Suite(.needsProgram) struct FidelityTests {
         @Test(.tags(.alone), arguments: ["1366x767", "1920x1080"])
@@ -34,7 +34,7 @@ extension EndToEnd {
             expectInOrder(matches.map(\.source), of: sent.count)
         }
 
-        @Test func addressesOfTheSixthKindWork() throws {
+        @Test func ipv6AddressesWork() throws {
             let ports = try Ports()
             let host = try Program.share(["--source", "pattern", "--size", "320x180"], ports: ports)
             defer { host.end() }
@@ -48,8 +48,8 @@ extension EndToEnd {
             try named.waitFor("first-frame")
         }
 
-        /// Each picture is later than the one before, apart from the source's beginning again, and from keyframes that
-        /// repeat the picture that stands.
+        /// Each picture is later than the one before, except where the source starts again, and for keyframes that
+        /// repeat the current picture.
         private func expectInOrder(_ numbers: [Int], of count: Int) {
             let steps = zip(numbers, numbers.dropFirst()).map { ($1 - $0 + count) % count }
             let list = numbers.map { String($0) }.joined(separator: " ")
@@ -60,7 +60,7 @@ extension EndToEnd {
         }
     }
 
-    /// A recording of the stream itself.
+    /// A viewer's recording of the stream.
     @Suite(.needsProgram, .needsFFmpeg) struct RecordTests {
         @Test(arguments: ["mkv", "mp4"])
         func aRecordingHoldsEveryFrame(kind: String) throws {
@@ -84,7 +84,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["mkv", "mp4"])
-        func aRecordingOutlivesACrash(kind: String) throws {
+        func aRecordingSurvivesACrash(kind: String) throws {
             let scratch = try ScratchDirectory()
             let ports = try Ports()
             let host = try Program.share(

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Whoever watches can be sent away, remembered or not; and the store's troubles are nobody's standing picture.
+/// Any viewer can be sent away, remembered or not. Problems with the store don't stop a picture.
 extension EndToEnd {
     @Suite(.needsProgram) struct GuestTests {
         let desk: Machine
@@ -14,7 +14,7 @@ extension EndToEnd {
             ports = try Ports()
         }
 
-        @Test func aViewerThatEverybodyIsCanBeSentAway() throws {
+        @Test func anUnpairedViewerCanBeSentAway() throws {
             let host = try Program.share(.pattern, ports: ports, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
@@ -31,7 +31,7 @@ extension EndToEnd {
             #expect(before.allSatisfy { $0.fields["remembered"] == .bool(false) })
             #expect(before.allSatisfy { $0.fields["watching"] == .bool(true) })
             let key = try #require(before.compactMap { $0.string("key") }.first { $0 != staying })
-            // As people see it.
+            // The output for people.
             let (_, output, _) = try Program.run(["devices"], machine: desk)
             #expect(output.contains(key) && output.contains("watching now"), "\(output)")
 
@@ -44,7 +44,7 @@ extension EndToEnd {
 
             let stats = try stays.waitFor("stats", from: stays.lineCount) { ($0.number("fps") ?? 0) > 15 }
             #expect(stats.number("lost") == 0)
-            #expect(stays.events("stall").isEmpty && stays.events("reconnect").isEmpty, "the key's change shows")
+            #expect(stays.events("stall").isEmpty && stays.events("reconnect").isEmpty, "the key's rotation is visible")
             #expect(eventually(timeout: 10) { (try? listed().count) == 1 })
 
             host.interrupt()
@@ -54,7 +54,7 @@ extension EndToEnd {
             #expect(left.allSatisfy { !$0.hasPrefix("guests-") && !$0.hasPrefix("orders-") }, "\(left)")
         }
 
-        @Test func aViewerOfOnceCanBeSentAway() throws {
+        @Test func aViewerThatIsPairedOnceCanBeSentAway() throws {
             let host = try Program.share(
                 .pattern + ["--once", "--code-file", try desk.codeFile("482913")], ports: ports, accept: nil,
                 machine: desk)
@@ -72,7 +72,7 @@ extension EndToEnd {
             #expect(try back.waitForEnd() == .exited(2))
         }
 
-        @Test func aViewerOfVersionOneCanBeSentAway() throws {
+        @Test func aVersion1ViewerCanBeSentAway() throws {
             let host = try Program.share(.pattern + ["--allow-unencrypted"], ports: ports, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
@@ -98,7 +98,7 @@ extension EndToEnd {
             try other.waitForFrames(count + 10)
         }
 
-        @Test func whatAKilledHostHasLeftIsNoGuest() throws {
+        @Test func guestsOfAKilledHostAreNotListed() throws {
             let host = try Program.share(.pattern, ports: ports, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
@@ -113,10 +113,10 @@ extension EndToEnd {
             #expect(left.allSatisfy { !$0.hasPrefix("guests-") }, "\(left)")
         }
 
-        // MARK: The store's troubles
+        // MARK: Problems with the store
 
-        @Test func aLockThatSomebodyHoldsHoldsNoPictureUp() throws {
-            // Whoever brings no code is let in too, so that one watches already.
+        @Test func aHeldLockDoesNotStopThePicture() throws {
+            // Viewers without a code are admitted, too, so that one can watch already.
             let host = try Program.share(
                 .pattern + ["--code-file", try desk.codeFile("482913")], ports: ports, machine: desk)
             defer { host.end() }
@@ -133,7 +133,7 @@ extension EndToEnd {
             defer { comes.end() }
             try comes.waitFor("first-frame")
             #expect(try listed().allSatisfy { $0.fields["remembered"] == .bool(false) })
-            // Longer than anything that was meant to wait for the lock may go unnoticed.
+            // Longer than any wait for the lock that a person may not notice.
             let seen = watches.lineCount
             pause(seconds: 4)
             let stats = watches.events.filter { $0.name == "stats" && $0.time > 0 }.suffix(3)
@@ -148,7 +148,7 @@ extension EndToEnd {
                 })
         }
 
-        @Test func aHeldLockDoesNotKeepTheHostFromEnding() throws {
+        @Test func aHeldLockDoesNotDelayTheHostsEnd() throws {
             let host = try Program.share(
                 .pattern + ["--code-file", try desk.codeFile("482913")], ports: ports, accept: nil, machine: desk)
             defer { host.end() }
@@ -165,7 +165,7 @@ extension EndToEnd {
             expectPlainWords(host.errorText)
         }
 
-        @Test func whileTheListCannotBeReadNobodyComesInByIt() throws {
+        @Test func whileTheListCannotBeReadKnownViewersMustWait() throws {
             let host = try Program.share(
                 .pattern + ["--code-file", try desk.codeFile("482913")], ports: ports, accept: nil, machine: desk)
             defer { host.end() }
@@ -195,13 +195,13 @@ extension EndToEnd {
             let retry = try comes.waitFor("retry")
             #expect(retry.string("reason")?.contains("can't read its list") == true, "\(retry)")
             let stats = try watches.waitFor("stats", from: watches.lineCount) { ($0.number("fps") ?? 0) > 15 }
-            #expect(stats.number("lost") == 0, "who watches stays")
+            #expect(stats.number("lost") == 0, "a viewer that watches stays")
 
-            // Mended; it is noticed without another change, and the one that waits comes in.
-            let mended = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-            try mended.truncate(atOffset: 0)
-            try mended.write(contentsOf: good)
-            try mended.close()
+            // The list is repaired: the host notices by itself, and the waiting viewer is admitted.
+            let restored = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            try restored.truncate(atOffset: 0)
+            try restored.write(contentsOf: good)
+            try restored.close()
             try comes.waitFor("first-frame")
         }
 

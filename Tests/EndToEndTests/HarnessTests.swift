@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// The instruments themselves, before anything is measured with them.
+/// The tests' own tools.
 extension EndToEnd {
     @Suite struct HarnessTests {
-        @Test func aChildsLinesAndEndAreSeen() throws {
+        @Test func aChildsOutputAndExitStatusAreRead() throws {
             let process = try ChildProcess("sh", ["-c", "echo one; echo two >&2; printf three; exit 7"])
             defer { process.end() }
             #expect(try process.waitForEnd() == .exited(7))
@@ -25,7 +25,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: XServer.isAvailable, "Xvfb isn't installed"))
-        func thePainterMovesWhatAnXServerShows() throws {
+        func thePainterChangesTheScreen() throws {
             let server = try XServer(width: 640, height: 360)
             let painter = try Painter(server.display, framesPerSecond: 30)
             let first = try Screenshot.take(of: server.display)
@@ -70,7 +70,7 @@ extension EndToEnd {
             let scratch = try ScratchDirectory()
             let host = try IOSHost(try RecordedStream(width: 640, height: 360, seconds: 2, in: scratch))
             defer { host.stop() }
-            let media = try UDPRelay(UDPRelay.Weather(loss: 0.02, reorder: 0.05))
+            let media = try UDPRelay(UDPRelay.Conditions(loss: 0.02, reorder: 0.05))
             let control = try TCPRelay(to: host.controlPort, media: media)
             let viewer = try IOSViewer(control.port)
             defer { viewer.leave() }
@@ -92,7 +92,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: RecordedStream.isAvailable, "ffmpeg isn't installed"))
-        func picturesAreFoundAgainInTheirSource() throws {
+        func picturesAreMatchedToTheirSource() throws {
             let scratch = try ScratchDirectory()
             let stream = try RecordedStream(width: 1366, height: 768, seconds: 1, in: scratch)
             let source = try Y4M(stream.decoded)
@@ -104,7 +104,7 @@ extension EndToEnd {
         }
     }
 
-    /// That the strict reader is strict: each breach of the wire's rules is named.
+    /// The strict reader of version 1: each violation of the wire's rules is named.
     @Suite struct WireCheckerTests {
         private static let slice: [UInt8] = [0, 0, 0, 3, 0x41, 0x9a, 0x00]
         private static let keySlice: [UInt8] = [0, 0, 0, 3, 0x65, 0x88, 0x80]
@@ -128,7 +128,7 @@ extension EndToEnd {
 
         private let key = datagram(0, flags: 3, config: sets, body: keySlice)
 
-        @Test func aKeyframeAndASliceAreRight() {
+        @Test func aCorrectKeyframeAndSliceHaveNoErrors() {
             #expect(errors(key, Self.datagram(1, body: Self.slice)) == "")
             let halves = Self.keySlice
             #expect(
@@ -137,7 +137,7 @@ extension EndToEnd {
                     Self.datagram(0, part: 1, of: 2, flags: 3, body: Array(halves[3...]))) == "")
         }
 
-        @Test func breachesAreNamed() {
+        @Test func violationsAreNamed() {
             let foreign = [UInt8](repeating: 0x42, count: 40)
             #expect(errors(foreign).contains("instead of BMRV"))
             #expect(errors(Array(key[..<12])).contains("no whole header"))

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `share --record`: the recorder beside the viewers.
+/// `share --record` with and without viewers.
 extension EndToEnd {
     @Suite(.needsProgram, .needsFFmpeg) struct HostRecordTests {
         @Test(.needsXServer, arguments: ["mkv", "mp4"])
@@ -25,13 +25,13 @@ extension EndToEnd {
             #expect(recorded >= 20 && video.pictureTypes.count == recorded)
             #expect(video.complaints == "" && video.codec == "h264")
             #expect(video.width == 640 && video.height == 360)
-            // Nobody asks for any but the first.
+            // Nothing requests a keyframe after the first.
             #expect(video.pictureTypes.filter { $0 == "I" } == "I")
             let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
             #expect(mode == 0o600)
         }
 
-        /// Who comes gets a keyframe, and the recording has every frame of both.
+        /// Each viewer that joins gets a keyframe, and the recording has every frame.
         @Test func viewersComeAndGoWhileTheHostRecords() throws {
             let scratch = try ScratchDirectory()
             let ports = try Ports()
@@ -47,7 +47,7 @@ extension EndToEnd {
                 try viewer.waitFor("stats") { ($0.number("frames") ?? 0) > 20 }
                 viewer.interrupt()
                 #expect(try viewer.waitForEnd() == .exited(0))
-                // Nobody watches: the recording goes on.
+                // Without viewers the recording continues.
                 let before = host.lineCount
                 let recorded = try host.waitFor("stats", from: before).number("recorded") ?? 0
                 try host.waitFor("stats", from: before) { ($0.number("recorded") ?? 0) > recorded + 20 }
@@ -62,7 +62,7 @@ extension EndToEnd {
             #expect(video.pictureTypes.count { $0 == "I" } >= 3, "the recorder's, and one for each viewer")
         }
 
-        /// A viewer that vanishes holds what is encoded until it is given up; the recording goes on long before.
+        /// A vanished viewer holds the encoder until it is given up; the recording continues long before that.
         @Test func aViewerThatVanishesDoesNotStopTheRecording() throws {
             let scratch = try ScratchDirectory()
             let ports = try Ports()
@@ -77,11 +77,11 @@ extension EndToEnd {
             try viewer.waitFor("stats") { ($0.number("frames") ?? 0) > 20 }
             kill(viewer.pid, SIGSTOP)
             let before = host.lineCount
-            // Two seconds' frames, before the silent viewer is given up.
+            // The frames of 2 s, before the silent viewer is given up.
             let recorded = try host.waitFor("stats", from: before).number("recorded") ?? 0
             try host.waitFor("stats", from: before) { ($0.number("recorded") ?? 0) > recorded + 60 }
             #expect(host.events("viewer-left").isEmpty)
-            // It comes back, and sees what there is.
+            // The viewer returns, and sees the current picture.
             let seen = viewer.lineCount
             kill(viewer.pid, SIGCONT)
             try viewer.waitFor("stats", from: seen) { ($0.number("fps") ?? 0) > 10 }
@@ -118,7 +118,7 @@ extension EndToEnd {
             #expect(count == Int(host.events("summary").first?.number("recorded") ?? -1))
         }
 
-        /// The recording ends; the viewers see nothing of it; the exit status tells.
+        /// The recording ends, the viewers don't notice, and the exit status tells.
         @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full"), "there is no /dev/full"))
         func aFullDiskEndsTheRecordingOnly() throws {
             let scratch = try ScratchDirectory()
@@ -142,7 +142,7 @@ extension EndToEnd {
             #expect(host.errorText.contains("Sharing goes on") && host.errorText.contains("isn't complete"))
         }
 
-        /// Another try with the same name works.
+        /// So that another try with the same name works.
         @Test func aHostThatCannotStartLeavesNoFile() throws {
             let scratch = try ScratchDirectory()
             let taken = try Socket.listen()

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// `beamroom share`, watched by something that knows nothing but WIRE-V1.
+/// `beamroom share`, watched by an independent implementation of version 1.
 extension EndToEnd {
     @Suite(.needsProgram, .needsXServer, .needsFFmpeg) struct HostTests {
-        @Test(.tags(.alone)) func aMovingScreenReachesAnIOSViewerWholeAndInTime() throws {
+        @Test(.tags(.alone)) func aMovingScreenReachesAnIOSViewerCompleteAndInTime() throws {
             let server = try XServer(width: 1280, height: 720)
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
@@ -39,7 +39,7 @@ extension EndToEnd {
             try expectDecodable(checker, width: 1280, height: 720)
         }
 
-        @Test func whoNeverPairedReceivesNothing() throws {
+        @Test func unpairedPeersReceiveNothing() throws {
             let server = try XServer(width: 640, height: 360)
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
@@ -48,10 +48,10 @@ extension EndToEnd {
             defer { host.end() }
             let mediaPort = UInt16(try host.waitFor("ready").number("mediaPort") ?? 0)
 
-            let strangers = try ["127.0.0.1", "127.0.0.2"].map { try Socket.datagrams(on: Endpoint(0, on: $0)) }
+            let unknownPeers = try ["127.0.0.1", "127.0.0.2"].map { try Socket.datagrams(on: Endpoint(0, on: $0)) }
             let mute = try Socket.connect(to: Endpoint(ports.control), from: "127.0.0.2")
             func sayHello() {
-                for stranger in strangers { stranger.send(Array("BRHI!".utf8), to: Endpoint(mediaPort)) }
+                for unknownPeer in unknownPeers { unknownPeer.send(Array("BRHI!".utf8), to: Endpoint(mediaPort)) }
             }
             sayHello()
             pause(seconds: 0.5)
@@ -62,14 +62,16 @@ extension EndToEnd {
                 pause(seconds: 0.3)
             }
             try viewer.waitForFrames(30)
-            for stranger in strangers {
-                #expect(stranger.receiveWaitingDatagram() == nil, "a stranger at \(stranger.localEndpoint) is served")
+            for unknownPeer in unknownPeers {
+                #expect(
+                    unknownPeer.receiveWaitingDatagram() == nil,
+                    "an unknown peer at \(unknownPeer.localEndpoint) gets data")
             }
-            #expect(mute.receive(timeout: 0.1) == .nothing, "who says nothing is told nothing")
+            #expect(mute.receive(timeout: 0.1) == .nothing, "a silent connection gets nothing")
             #expect(viewer.current.checker.errors == [])
         }
 
-        @Test func aStrangerOnTheViewersMachineDoesNotTakeTheStreamOver() throws {
+        @Test func anotherSocketOnTheViewersMachineDoesNotTakeOverTheStream() throws {
             let server = try XServer(width: 640, height: 360)
             let painter = try Painter(server.display, framesPerSecond: 30)
             defer { painter.freeze() }
@@ -80,21 +82,22 @@ extension EndToEnd {
             let viewer = try IOSViewer(ports.control)
             defer { viewer.leave() }
             try viewer.waitForFrames(10)
-            let stranger = try Socket.datagrams()
+            let unknownPeer = try Socket.datagrams()
             var stolen = 0
             let start = viewer.current.checker.frames.count
             for _ in 0..<10 {
-                stranger.send(Array("BRHI!".utf8), to: Endpoint(mediaPort))
+                unknownPeer.send(Array("BRHI!".utf8), to: Endpoint(mediaPort))
                 pause(seconds: 0.25)
-                while stranger.receiveWaitingDatagram() != nil { stolen += 1 }
+                while unknownPeer.receiveWaitingDatagram() != nil { stolen += 1 }
             }
             let frames = viewer.current.checker.frames.count - start
-            report("a stranger on the viewer's machine: datagrams it got", "\(stolen) (the viewer \(frames) frames)")
+            report(
+                "another socket on the viewer's machine: datagrams it got", "\(stolen) (the viewer \(frames) frames)")
             #expect(frames >= 40, "the viewer keeps its stream")
             #expect(stolen == 0)
         }
 
-        @Test func aStillScreenCostsLittleAndAJoinerSeesItAtOnce() throws {
+        @Test func aStillScreenTakesLittleTimeAndAJoinerSeesItAtOnce() throws {
             let server = try XServer(width: 1920, height: 1080)
             let painter = try Painter(server.display, framesPerSecond: 0)
             defer { painter.freeze() }
@@ -114,7 +117,7 @@ extension EndToEnd {
             let frames = first.current.checker.frames.count - framesBefore
             report("1080p still: host's processor time", "\(share.short) % of a core, \(frames) frames in 5 s")
             #expect(share < 10)
-            #expect(frames <= 8, "nothing moves: keyframes only")
+            #expect(frames <= 8, "a still screen has keyframes only")
             #expect(first.current.checker.longestKeyframeGap <= 2.2)
 
             let second = try IOSViewer(ports.control, from: "127.0.0.3")
@@ -130,7 +133,7 @@ extension EndToEnd {
             #expect(first.current.checker.errors == [])
         }
 
-        @Test func whatIsSharedIsTheScreenInItsColoursAndPlace() throws {
+        @Test func theSharedRegionHasTheScreensColoursAndPlace() throws {
             let scratch = try ScratchDirectory()
             let server = try XServer(width: 1024, height: 768)
             let painter = try Painter(server.display, framesPerSecond: 0)
@@ -151,10 +154,10 @@ extension EndToEnd {
             let shown = try Screenshot.take(of: server.display, x: 101, y: 53, width: 641, height: 399)
             let likeness = arrived.psnr(shown, x: 0, y: 0, width: 641, height: 399)
             report("a region of the screen, RGB against the screen's own", "\(likeness.short) dB")
-            #expect(likeness > 24, "half the colour's resolution costs much here, a shift or other colours far more")
+            #expect(likeness > 24, "4:2:0 costs much here, but a shift or wrong colours would cost far more")
         }
 
-        @Test func thePointerIsPartOfThePictureUnlessLeftOut() throws {
+        @Test func thePointerIsSharedUnlessTheOptionsSayOtherwise() throws {
             let server = try XServer(width: 640, height: 360)
             let painter = try Painter(server.display, framesPerSecond: 0)
             defer { painter.freeze() }
@@ -180,7 +183,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func aScaledScreenKeepsItsShape() throws {
+        @Test func aScaledScreenKeepsItsAspectRatio() throws {
             let server = try XServer(width: 1000, height: 500)
             let painter = try Painter(server.display, framesPerSecond: 10)
             defer { painter.freeze() }
@@ -196,7 +199,7 @@ extension EndToEnd {
             try expectDecodable(viewer.current.checker, width: 640, height: 320)
         }
 
-        @Test func aWindowsNewSizeGoesOnInTheSameStream() throws {
+        @Test func aResizedWindowContinuesInTheSameStream() throws {
             let server = try XServer(width: 800, height: 600)
             let painter = try Painter(server.display, framesPerSecond: 20)
             defer { painter.freeze() }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Peers that take others' names, and questions that they would like answered.
+/// Peers that use the names of others, and names that imitate a question.
 extension EndToEnd {
     @Suite(.needsProgram, .needsOpenSSL) struct ImpostorTests {
         let scratch: ScratchDirectory
@@ -14,8 +14,8 @@ extension EndToEnd {
             ports = try Ports()
         }
 
-        /// A host that offers nothing but comparing, to a viewer that brings a code.
-        @Test func whoBringsACodeIsNotTalkedIntoComparing() throws {
+        /// A false host offers only a comparison to a viewer that has a code.
+        @Test func aViewerWithACodeDoesNotCompareDigits() throws {
             let identity = try OpenSSL.selfSigned("false", key: try OpenSSL.key("false", in: scratch), in: scratch)
             let falseHost = try TLSPeer(at: Endpoint(ports.control, on: "127.0.0.1"), as: identity)
             let viewer = try Program.watch([ports.target, "--code", "482913"], machine: sofa)
@@ -31,7 +31,7 @@ extension EndToEnd {
             expectPlainWords(viewer.errorText)
         }
 
-        /// Two hosts are paired; one of them takes the other's name, and its address.
+        /// Two hosts are paired. One of them takes the other's name, and later the other takes its address.
         @Test func aHostKeepsTheNameThatItWasPairedUnder() throws {
             let (desk, eve) = (try Machine(), try Machine())
             for (machine, name) in [(desk, "desk"), (eve, "eve")] {
@@ -45,7 +45,7 @@ extension EndToEnd {
                 host.end()
             }
             #expect(try sofa.devices().map { $0.string("name") } == ["desk", "eve"])
-            // It forgets the viewer, so that it pairs again, under another name.
+            // Eve forgets the viewer, so that they pair again, under another name.
             try eve.forget(try #require(eve.devices().first?.string("key")))
             do {
                 let host = try share(eve, "desk")
@@ -58,7 +58,7 @@ extension EndToEnd {
             }
             #expect(try sofa.devices().map { $0.string("name") } == ["desk", "eve"])
 
-            // The address where eve was last, and another known key there.
+            // At eve's last address there is now another known key.
             let host = try share(desk, "desk")
             defer { host.end() }
             let viewer = try Program.watch([ports.target], machine: sofa)
@@ -70,7 +70,7 @@ extension EndToEnd {
             defer { told.end() }
             try told.waitFor("first-frame")
             try waitUntilSeen("desk")
-            // From now on that is who is there.
+            // From now on this host is the one that belongs to the address.
             let later = try Program.watch([ports.target], machine: sofa)
             defer { later.end() }
             try later.waitFor("first-frame")
@@ -82,8 +82,8 @@ extension EndToEnd {
             #expect(try sofa.devices().map { $0.string("name") } == ["attic", "desk"])
         }
 
-        /// A name that holds a whole question, and turns the rest of the line around.
-        @Test func aNameCannotAskAQuestion() throws {
+        /// A name that contains a whole question, and reverses the rest of the line.
+        @Test func aNameCannotImitateAQuestion() throws {
             let machine = try Machine()
             let host = try Program.share(.pattern, ports: ports, accept: "ask", machine: machine, input: .pipe)
             defer { host.end() }
@@ -95,7 +95,7 @@ extension EndToEnd {
                 + String(repeating: " ", count: 150)
             eve.send(WireMessage.hello, [0, 2, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8) + WireMessage.text(name))
             _ = try #require(eve.wait(for: WireMessage.welcome))
-            // Typed before the question stands there.
+            // Typed before the question is shown.
             host.process.type("y\ny")
             pause(seconds: 0.5)
             eve.send(WireMessage.compareCommit, [UInt8](repeating: 1, count: 32))
@@ -105,15 +105,15 @@ extension EndToEnd {
             #expect(shown.hasPrefix("    “sofa' asks. Does it show"), "\(shown)")
             #expect(shown.contains("…” (127.0.0.1)") && !shown.contains("[y/n]"), "\(shown)")
             #expect(!lines.joined().unicodeScalars.contains { [0x2028, 0x202E, 0x2066, 0x200B].contains($0.value) })
-            #expect(eve.wait(for: WireMessage.compareNonce, timeout: 1) == nil, "what was typed before is no answer")
+            #expect(eve.wait(for: WireMessage.compareNonce, timeout: 1) == nil, "earlier input is no answer")
         }
 
-        /// Until the viewer's machine has written down that this host was watched here.
+        /// Waits until the viewer has stored the address where it watched this host.
         private func waitUntilSeen(_ name: String) throws {
             let isSeen = try eventually(timeout: 10) {
                 try sofa.devices().contains { $0.string("name") == name && $0.fields["places"] != nil }
             }
-            guard isSeen else { throw HarnessError("it isn't written down where \(name) was watched") }
+            guard isSeen else { throw HarnessError("the store has no address where \(name) was watched") }
         }
 
         private func share(_ machine: Machine, _ name: String) throws -> ProgramProcess {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Hosts that are known by name, on networks of their own.
+/// Hosts that are known by name, on their own networks.
 extension EndToEnd {
     @Suite(
         .needsProgram,
@@ -19,7 +19,7 @@ extension EndToEnd {
 
         @Test func anotherKeyUnderAKnownNameIsRefused() throws {
             try pair()
-            // Takes everybody in, and has the name.
+            // The impostor admits everybody, and announces the known name.
             let impostor = try network.share(name: "Desk")
             defer { impostor.end() }
             try waitUntilListed()
@@ -34,7 +34,7 @@ extension EndToEnd {
             }
             #expect(impostor.events("paired").isEmpty && impostor.events("device-paired").isEmpty)
 
-            // A person who knows why says so, and pairs again.
+            // A person who forgets the known host can pair again.
             #expect(try sofa.forget("Desk").ending == .exited(0))
             let viewer = try network.watch(["Desk"], as: sofa)
             defer { viewer.end() }
@@ -62,14 +62,14 @@ extension EndToEnd {
             #expect(known.events("paired").isEmpty && impostor.current.codes.isEmpty, "\(known.errorText)")
             expectPlainWords(known.errorText)
             known.end()
-            // To whom it is none, it is one more old host.
-            let stranger = try network.watch(["Desk", "--allow-unencrypted"])
-            defer { stranger.end() }
-            try stranger.waitFor("first-frame")
-            #expect(stranger.events("paired").first?.fields["encrypted"] == .bool(false))
+            // A machine that doesn't know the name may watch in the clear.
+            let unpaired = try network.watch(["Desk", "--allow-unencrypted"])
+            defer { unpaired.end() }
+            try unpaired.waitFor("first-frame")
+            #expect(unpaired.events("paired").first?.fields["encrypted"] == .bool(false))
         }
 
-        @Test func autoWatchesAKnownHostWheneverItAppears() throws {
+        @Test func autoWatchesAKnownHostWhenItAppears() throws {
             let unknown = try network.watch(["--auto", "Desk"], as: sofa)
             defer { unknown.end() }
             #expect(try unknown.waitForEnd() == .exited(1))
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(viewer.events("code-needed").isEmpty && viewer.events("device-paired").isEmpty)
         }
 
-        @Test func autoIsNotTakenInByAName() throws {
+        @Test func autoIgnoresAKnownNameWithAnotherKey() throws {
             try pair()
             let impostor = try network.share(name: "Desk")
             defer { impostor.end() }
@@ -107,7 +107,7 @@ extension EndToEnd {
             let retry = try viewer.waitFor("retry")
             #expect(retry.string("reason")?.contains("another key") == true, "\(retry)")
             #expect(viewer.events("paired").isEmpty && viewer.events("first-frame").isEmpty)
-            #expect(viewer.isRunning, "the real host may come yet")
+            #expect(viewer.isRunning, "the viewer still waits for the real host")
             expectPlainWords(viewer.errorText)
         }
 

@@ -11,17 +11,17 @@ extension EndToEnd {
             }
         }
 
-        /// The processes that `parent` has started and that still run.
+        /// The running child processes of `parent`.
         private func processes(of parent: pid_t) -> [pid_t] {
             ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { pid_t($0) }.filter {
                 guard let stat = try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8) else { return false }
-                // Behind the name in brackets, which may hold anything: the state, then the parent.
+                // After the name in brackets, which may contain anything, come the state and the parent.
                 return stat[(stat.lastIndex(of: ")") ?? stat.startIndex)...].split(separator: " ").dropFirst(2).first
                     .flatMap { pid_t($0) } == parent
             }
         }
 
-        @Test func aShortRunHasPlausibleFiguresAndAReport() throws {
+        @Test func aShortRunGivesPlausibleFiguresAndAReport() throws {
             let scratch = try ScratchDirectory()
             let output = scratch.file("out")
             let arguments = ["measure", "--sizes", "320x240", "--rates", "30", "--contents", "scroll", "--repeat", "1"]
@@ -51,16 +51,18 @@ extension EndToEnd {
             let page = try String(contentsOfFile: output + "/report.html", encoding: .utf8)
             #expect(page.contains("320x240@30 scroll 10M") && page.hasSuffix("</html>\n"))
 
-            // A second run, against the first; of another rate, so that nothing is common.
+            // A second run with another rate has no cell in common with the first.
             let (refused, _, why) = try Program.run(
                 arguments + ["--rates", "25", "-o", scratch.file("other"), "--against", output + "/results.jsonl"])
             #expect(refused == .exited(1) && why.contains("320x240@30 scroll 10M"), "\(why)")
-            #expect(!FileManager.default.fileExists(atPath: scratch.file("other")), "found out before anything is done")
+            #expect(
+                !FileManager.default.fileExists(atPath: scratch.file("other")),
+                "the error comes before any file is written")
             let (again, _, inTheWay) = try Program.run(arguments + ["-o", output])
-            #expect(again == .exited(1) && inTheWay.contains("-o"), "what is there stays: \(inTheWay)")
+            #expect(again == .exited(1) && inTheWay.contains("-o"), "existing files aren't overwritten: \(inTheWay)")
         }
 
-        @Test func ctrlCKeepsWhatWasMeasured() throws {
+        @Test func ctrlCKeepsTheMeasurements() throws {
             let scratch = try ScratchDirectory()
             let output = scratch.file("out")
             let measuring = try ProgramProcess([
@@ -75,10 +77,10 @@ extension EndToEnd {
             #expect(try !records(output + "/results.jsonl").isEmpty)
             let page = try String(contentsOfFile: output + "/report.html", encoding: .utf8)
             #expect(page.contains("interrupted"))
-            for child in children { #expect(kill(child, 0) != 0, "host and viewer have ended with it") }
+            for child in children { #expect(kill(child, 0) != 0, "host and viewer have ended, too") }
         }
 
-        @Test func anotherHostIsMeasuredAsItIs() throws {
+        @Test func anotherHostIsMeasuredWithItsOwnSettings() throws {
             let scratch = try ScratchDirectory()
             let machine = try Machine()
             let ports = try Ports()
@@ -108,7 +110,7 @@ extension EndToEnd {
             #expect(ending == .exited(64), "\(words)")
         }
 
-        @Test func whatCannotBeReadOrWrittenIsNamed() throws {
+        @Test func filesThatCannotBeReadOrWrittenAreNamed() throws {
             let scratch = try ScratchDirectory()
             let broken = scratch.file("broken.jsonl")
             try Data("{\"format\":1}\n".utf8).write(to: URL(fileURLWithPath: broken))

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// Datagrams that are replayed, out of order, cut, spoilt or made up, at speed, while a paired viewer watches.
+/// Datagrams that are replayed, reordered, truncated, damaged or forged, at a high rate, while a paired viewer watches.
 extension EndToEnd {
     @Suite(.needsProgram) struct MeddlingTests {
         private static let host = "127.0.0.2"
         private static let relay = "127.0.0.3"
-        /// BEAMROOM_MEDDLING=1000000 for the long form.
+        /// The number of such datagrams. BEAMROOM_MEDDLING=1000000 makes a long run.
         private static let count =
             ProcessInfo.processInfo.environment["BEAMROOM_MEDDLING"].flatMap { Int($0) } ?? 60_000
         private static let rate = 10_000.0
@@ -19,7 +19,7 @@ extension EndToEnd {
             ports = try Ports()
         }
 
-        @Test(.tags(.alone)) func nothingOfItChangesWhatAPairedViewerSees() throws {
+        @Test(.tags(.alone)) func forgedDatagramsDoNotDisturbAPairedViewer() throws {
             let source = try Program.pattern("320x180", seconds: 2, in: scratch)
             let capture = try PacketCapture.obstacle == nil ? PacketCapture([ports.media]) : nil
             let scene = try Scene(["--source", source, "--code", "482913"], ports)
@@ -60,19 +60,19 @@ extension EndToEnd {
             #expect(joinedAndLeft == [1, 0])
             #expect(growth.allSatisfy { $0 < 64 })
 
-            // Every picture is one of the source's.
+            // Every picture comes from the source.
             let worst = try Y4M(frames).matches(in: Y4M(source)).map(\.psnr).min() ?? 0
             report("the worst picture among them", "\(worst.short) dB")
             #expect(worst >= 30)
 
-            #expect(state.strayed == 0, "datagrams came to addresses of strangers")
+            #expect(state.strayed == 0, "datagrams went to unauthenticated addresses")
             guard let packets = try capture?.finish() else { return }
-            // Whatever the host sends goes to the one address from which its viewer's hellos come.
+            // The host sends only to the address from which its viewer's hellos come.
             let receivers = Set(packets.filter { $0.from == Endpoint(ports.media, on: Self.host) }.map(\.to))
             #expect(receivers.count == 1, "the host sends to \(receivers)")
         }
 
-        @Test func anAuthenticHelloFromElsewhereIsFollowed() throws {
+        @Test func aViewerThatMovesIsFollowed() throws {
             let scene = try Scene(.pattern + ["--code", "482913"], ports)
             let viewer = try Program.watch([scene.target, "--code", "482913"])
             defer { viewer.end() }
@@ -94,7 +94,7 @@ extension EndToEnd {
     }
 }
 
-/// A host that is reached through a meddler only.
+/// A host that is reachable only through a meddler.
 private final class Scene {
     let program: ProgramProcess
     let meddler: Meddler
@@ -123,7 +123,7 @@ private final class Scene {
 }
 
 extension ProgramProcess {
-    /// A figure of the next `stats`.
+    /// A figure of the next `stats` event.
     fileprivate func stats(_ key: String) throws -> Double {
         try waitFor("stats", from: lineCount).number(key) ?? 0
     }

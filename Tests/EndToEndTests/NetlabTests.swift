@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// Host and viewer on a network that loses packets and goes away for a while.
+/// Host and viewer on a network with packet loss and an outage.
 extension EndToEnd {
     @Suite(
         .needsProgram, .enabled(if: LossyNetwork.obstacle == nil, "\(LossyNetwork.obstacle ?? "")"))
     struct NetlabTests {
-        @Test func picturesAreWholeWhateverTheNetworkLosesAndComeBackWithIt() throws {
+        @Test func picturesAreWholeUnderLossAndReturnAfterAnOutage() throws {
             let scratch = try ScratchDirectory()
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
             let network = try LossyNetwork(
@@ -20,7 +20,7 @@ extension EndToEnd {
             try viewer.waitFor("first-frame")
             network.begin()
             try network.wait(for: "up")
-            // Each from some time after the return on: a second of pictures.
+            // After the outage, wait for two `stats` (1 s each) with new pictures.
             let returned = viewer.lineCount
             try viewer.waitFor("stats", from: returned) { ($0.number("frames") ?? 0) > 0 }
             try viewer.waitFor("stats", from: viewer.lineCount) { ($0.number("frames") ?? 0) > 0 }
@@ -30,7 +30,8 @@ extension EndToEnd {
             #expect(try host.waitForEnd() == .exited(0))
             let counts = try network.end()
 
-            #expect((counts["lost"] ?? 0) > 0 && (counts["down"] ?? 0) > 0, "the network did what it was told")
+            #expect(
+                (counts["lost"] ?? 0) > 0 && (counts["down"] ?? 0) > 0, "the network lost packets and had an outage")
             #expect(counts["refused"] == 0)
             let summary = try #require(viewer.events("summary").last)
             let sent = try #require(host.events("summary").last?.number("frames"))

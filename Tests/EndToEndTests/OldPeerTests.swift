@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// Version 1 only where this side allows it, and never without a word about it.
+/// Version 1 is used only where this side allows it, and never without a warning.
 extension EndToEnd {
     @Suite(.needsProgram) struct OldPeerTests {
         let ports: Ports
 
         init() throws { ports = try Ports() }
 
-        @Test func anOldViewerIsRefusedWithAClearWord() throws {
+        @Test func anOldViewerIsRefusedWithAReason() throws {
             let host = try Program.share(.pattern, ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
@@ -22,17 +22,17 @@ extension EndToEnd {
             #expect(reply["sessionID"] == nil && viewer.current.mediaPort == nil)
             try viewer.wait("the end of the connection") { $0.controlHasEnded ? true : nil }
             try host.waitForWords("--allow-unencrypted")
-            // Its hello is nobody's.
-            let stranger = try Socket.datagrams()
+            // Hellos of a socket on its machine get no stream either.
+            let unknownPeer = try Socket.datagrams()
             for _ in 0..<5 {
-                stranger.send(Array("BRHI!".utf8), to: Endpoint(ports.media))
+                unknownPeer.send(Array("BRHI!".utf8), to: Endpoint(ports.media))
                 pause(seconds: 0.1)
             }
-            #expect(stranger.receiveWaitingDatagram() == nil && viewer.current.checker.datagrams == 0)
+            #expect(unknownPeer.receiveWaitingDatagram() == nil && viewer.current.checker.datagrams == 0)
             expectPlainWords(host.errorText)
         }
 
-        @Test func anOldViewerIsLetInWithAWarningWhereThatIsAllowed() throws {
+        @Test func ifAllowedAnOldViewerIsAdmittedWithAWarning() throws {
             let host = try Program.share(.pattern + ["--allow-unencrypted"], ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
@@ -44,7 +44,7 @@ extension EndToEnd {
             #expect(try host.waitFor("paired").fields["encrypted"] == .bool(false))
             try host.waitForWords("is not encrypted")
 
-            // Two beamrooms speak version 2 all the same.
+            // Two current programs speak version 2 even if version 1 is allowed.
             let program = try Program.watch([ports.target, "--allow-unencrypted"])
             defer { program.end() }
             try program.waitFor("first-frame")
@@ -53,7 +53,7 @@ extension EndToEnd {
         }
 
         @Test(.needsFFmpeg, arguments: [true, false])
-        func anOldHostIsWatchedOnlyWhereThatIsAllowed(hangsUpOnTLS: Bool) throws {
+        func anOldHostIsWatchedOnlyIfAllowed(hangsUpOnTLS: Bool) throws {
             let scratch = try ScratchDirectory()
             let stream = try RecordedStream(width: 640, height: 360, seconds: 2, in: scratch)
             let host = try IOSHost(stream, behaviour: IOSHost.Behaviour(hangsUpOnTLS: hangsUpOnTLS))
@@ -63,7 +63,7 @@ extension EndToEnd {
             defer { strict.end() }
             try strict.waitForWords("--allow-unencrypted")
             #expect(strict.events("paired").isEmpty)
-            #expect(host.current.codes.isEmpty && host.current.lines.isEmpty, "it says nothing in the clear")
+            #expect(host.current.codes.isEmpty && host.current.lines.isEmpty, "the viewer sends nothing in the clear")
             #expect(host.current.secureAttempts >= 1)
             expectPlainWords(strict.errorText)
             strict.end()
@@ -78,9 +78,9 @@ extension EndToEnd {
             try lenient.waitForWords("everybody on this network can see")
         }
 
-        @Test(.needsFFmpeg, .needsXServer) func theWindowWarnsOfWhatIsNotEncrypted() throws {
+        @Test(.needsFFmpeg, .needsXServer) func theWindowWarnsOfAnUnencryptedStream() throws {
             let scratch = try ScratchDirectory()
-            // Black, so that all there is to see in the window is BeamRoom's own.
+            // A black picture, so that anything else in the window is BeamRoom's own.
             let stream = try RecordedStream(width: 640, height: 360, seconds: 2, source: "color=black", in: scratch)
             let old = try IOSHost(stream)
             defer { old.stop() }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Whatever becomes of its words and events, the program goes on, and ends when it is told to.
+/// The program continues, and ends when told to, even if its messages and events can't be written.
 extension EndToEnd {
     @Suite(.needsProgram) struct OutputTests {
         let ports: Ports
@@ -9,32 +9,32 @@ extension EndToEnd {
         init() throws { ports = try Ports() }
 
         @Test(arguments: [ChildProcess.Outlet.stuckTerminal, .stuckPipe, .file("/dev/full"), .closed])
-        func aHostWhoseWordsNobodyReadsGoesOnAndEnds(_ errors: ChildProcess.Outlet) throws {
+        func aHostWhoseMessagesAreNotReadContinuesAndEnds(_ errors: ChildProcess.Outlet) throws {
             let host = try Program.share(.pattern, ports: ports, errors: errors)
             defer { host.end() }
             try host.waitFor("ready")
             let viewer = try Program.watch([ports.target])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
-            try knockInVain()
+            try makeRefusedConnections()
             try expectFrames(at: viewer)
             try expectEnd(of: host)
         }
 
         @Test(arguments: [ChildProcess.Outlet.stuckPipe, .file("/dev/full"), .closed])
-        func aHostWhoseEventsNobodyReadsGoesOnAndEnds(_ output: ChildProcess.Outlet) throws {
+        func aHostWhoseEventsAreNotReadContinuesAndEnds(_ output: ChildProcess.Outlet) throws {
             let host = try Program.share(.pattern, ports: ports, output: output)
             defer { host.end() }
             try host.waitForWords("Sharing")
             let viewer = try Program.watch([ports.target])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
-            try knockInVain()
+            try makeRefusedConnections()
             try expectFrames(at: viewer)
             try expectEnd(of: host)
         }
 
-        @Test func aViewerWhomNobodyReadsGoesOnAndEnds() throws {
+        @Test func aViewerWhoseOutputIsNotReadContinuesAndEnds() throws {
             let scratch = try ScratchDirectory()
             let host = try Program.share(.pattern, ports: ports)
             defer { host.end() }
@@ -49,20 +49,20 @@ extension EndToEnd {
                 #expect(eventually(timeout: 30) { Self.size(pictures) >= least })
                 sizes.append(Self.size(pictures))
             }
-            #expect(Self.mode(pictures) == 0o600, "nobody else may see what was on a screen")
+            #expect(Self.mode(pictures) == 0o600, "only the owner may read recorded pictures")
             try expectEnd(of: viewer)
         }
 
-        @Test func anErrorThatNobodyReadsEndsTheProgramAllTheSame() throws {
+        @Test func anErrorEndsTheProgramEvenIfNobodyReadsIt() throws {
             let host = try Program.share(.pattern, ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
             let second = try Program.share(.pattern, ports: ports, errors: .stuckTerminal)
             defer { second.end() }
-            #expect(try second.waitForEnd() == .exited(1), "the port is taken")
+            #expect(try second.waitForEnd() == .exited(1), "the port is in use")
         }
 
-        @Test func aClosedStreamIsNoSocket() throws {
+        @Test func aClosedStandardErrorIsReopenedOnDevNull() throws {
             let host = try Program.share(.pattern, ports: ports, errors: .closed)
             defer { host.end() }
             try host.waitFor("ready")
@@ -70,11 +70,11 @@ extension EndToEnd {
             #expect(target == "/dev/null")
         }
 
-        @Test func whatUnknownPeersCauseIsSummedUp() throws {
+        @Test func refusedConnectionsAreSummedUp() throws {
             let host = try Program.share(.pattern, ports: ports)
             defer { host.end() }
             try host.waitFor("ready")
-            for _ in 0..<20 { try knockInVain() }
+            for _ in 0..<20 { try makeRefusedConnections() }
             try host.waitForWords("connections from 1 address were refused in the last 10 s")
             let told = host.errorText.split(separator: "\n").count { $0.contains("A connection from") }
             #expect((1...6).contains(told), "\(told) lines")
@@ -82,11 +82,11 @@ extension EndToEnd {
 
         // MARK: -
 
-        /// What somebody does who has no business here: each connection is worth a word.
-        private func knockInVain() throws {
+        /// Makes connections that the host refuses, each with a message.
+        private func makeRefusedConnections() throws {
             for _ in 0..<10 {
                 let socket = try Socket.connect(to: Endpoint(ports.control), from: "127.0.0.1")
-                // A TLS record of a version that there isn't.
+                // A TLS record of a version that doesn't exist.
                 socket.send([0x16, 0x09, 0x09, 0x00, 0x02, 0x01, 0x00])
                 _ = socket.receive(timeout: 2)
             }
@@ -102,7 +102,7 @@ extension EndToEnd {
             #expect(viewer.events("stall").isEmpty && viewer.events("reconnect").isEmpty)
         }
 
-        /// Ctrl-C is enough, and soon: three times the time that its last words get.
+        /// Ctrl-C must end it within three times the time that its last messages get.
         private func expectEnd(of process: ProgramProcess) throws {
             process.interrupt()
             #expect(try process.waitForEnd() == .exited(0))

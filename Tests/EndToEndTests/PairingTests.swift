@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Two machines come to know each other, and stay known: by a typed code.
+/// Two machines pair by a typed code, and stay paired.
 extension EndToEnd {
     @Suite(.needsProgram) struct TypedCodeTests {
         let desk: Machine
@@ -24,7 +24,7 @@ extension EndToEnd {
                 let first = try viewer.waitFor("first-frame")
                 report(
                     "a new viewer with the code, first frame after the start", "\((first.number("ms") ?? 0).short) ms")
-                // Told when it is remembered.
+                // The event comes when the device is stored.
                 let paired = try viewer.waitFor("device-paired")
                 #expect(paired.fields["remembered"] == .bool(true))
                 #expect(paired.string("name") == "Desk")
@@ -38,7 +38,7 @@ extension EndToEnd {
             report("a known viewer, first frame after the start", "\((first.number("ms") ?? 0).short) ms")
             #expect(known.events("device-paired").isEmpty && known.events("code-needed").isEmpty)
 
-            // And after the host's restart, which takes nobody new.
+            // Also after the host restarted and pairs no new viewers.
             host.end()
             known.end()
             let later = try Program.share(.pattern + ["--trusted-only"], ports: ports, accept: nil, machine: desk)
@@ -47,14 +47,14 @@ extension EndToEnd {
             let again = try Program.watch([ports.target], machine: sofa)
             defer { again.end() }
             try again.waitFor("first-frame")
-            let stranger = try Program.watch([ports.target, "--code", "482913"])
-            defer { stranger.end() }
-            #expect(try stranger.waitForEnd() == .exited(2))
-            #expect(stranger.errorText.contains("paired before"), "\(stranger.errorText)")
-            expectPlainWords(stranger.errorText)
+            let unpaired = try Program.watch([ports.target, "--code", "482913"])
+            defer { unpaired.end() }
+            #expect(try unpaired.waitForEnd() == .exited(2))
+            #expect(unpaired.errorText.contains("paired before"), "\(unpaired.errorText)")
+            expectPlainWords(unpaired.errorText)
         }
 
-        @Test func aCodeInAFileIsGoodForOneSuccess() throws {
+        @Test func aCodeInAFilePairsOnce() throws {
             let host = try Program.share(
                 .pattern + ["--code-file", try desk.codeFile("314159")], ports: ports, accept: nil, machine: desk)
             defer { host.end() }
@@ -91,7 +91,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func theCodeIsShownOnATerminalAndTypedAtAnother() throws {
+        @Test func theCodeIsShownOnOneTerminalAndTypedOnAnother() throws {
             let host = try Program.share(.pattern, ports: ports, accept: nil, machine: desk, input: .terminal)
             defer { host.end() }
             try host.waitFor("ready")
@@ -105,11 +105,11 @@ extension EndToEnd {
             viewer.process.type("12345")
             try viewer.waitForWords("six digits")
             #expect(viewer.isRunning && viewer.events("paired").isEmpty)
-            // With a blank, as it is shown.
+            // With a space, as it is shown.
             viewer.process.type("\(code.prefix(3)) \(code.suffix(3))")
             try viewer.waitFor("first-frame")
 
-            // The next one has to type another.
+            // The next viewer has to type another code.
             let next = try #require(
                 host.process.state.wait(timeout: 30) { state in
                     state.errors.compactMap { Program.code(in: $0) }.first { $0 != code }
@@ -146,11 +146,11 @@ extension EndToEnd {
             }
         }
 
-        @Test func withoutATerminalNoCodeIsInvented() throws {
+        @Test func withoutATerminalNoCodeIsMade() throws {
             let host = try Program.share(.pattern, ports: ports, accept: nil, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
-            // The person is told how to have one.
+            // The message says how to set one.
             try host.waitForWords("--code-file")
             #expect(Program.code(in: host.errorText) == nil, "a code in a log: \(host.errorText)")
             let viewer = try Program.watch([ports.target, "--code", "482913"])
@@ -159,7 +159,7 @@ extension EndToEnd {
             expectPlainWords(viewer.errorText)
         }
 
-        @Test func aWrongCodeIsRefusedAndTheSixthTryIsSlowed() throws {
+        @Test func aWrongCodeIsRefusedAndTheSixthTryIsDelayed() throws {
             let host = try Program.share(.pattern + ["--code", "482913"], ports: ports, accept: nil, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
@@ -175,7 +175,7 @@ extension EndToEnd {
             #expect(host.events("wrong-code").last?.number("pause") == 1)
             try host.waitForWords("Too many")
 
-            // At once: it has to wait, says so, and is wrong after that.
+            // The sixth try has to wait, says so, and is refused after the wait.
             let start = secondsNow()
             let sixth = try Program.watch([ports.target, "--code", "000006"])
             defer { sixth.end() }
@@ -185,7 +185,7 @@ extension EndToEnd {
             #expect(try sixth.waitForEnd() == .exited(2))
             report("the sixth wrong code is looked at after", "\((secondsNow() - start).short) s")
 
-            // The right one has to wait too, and lets in.
+            // The right code has to wait, too, and then pairs.
             let right = try Program.watch([ports.target, "--code", "482913"])
             defer { right.end() }
             try right.waitFor("first-frame")
@@ -193,7 +193,7 @@ extension EndToEnd {
             #expect(!right.events("retry").isEmpty)
         }
 
-        @Test func onceIsForThisRunOnly() throws {
+        @Test func pairingOnceLastsForOneRun() throws {
             let host = try Program.share(
                 .pattern + ["--code", "482913", "--once"], ports: ports, accept: nil, machine: desk)
             try host.waitFor("ready")
@@ -212,7 +212,7 @@ extension EndToEnd {
             defer { forgotten.end() }
             #expect(try forgotten.waitForEnd() == .exited(2))
 
-            // The viewer's own --once: the host remembers it, it doesn't the host.
+            // The viewer's own `--once`: the host remembers the viewer, but not the other way round.
             let shy = try Program.watch([ports.target, "--code", "482913", "--once"], machine: sofa)
             defer { shy.end() }
             try shy.waitFor("first-frame")
@@ -224,19 +224,19 @@ extension EndToEnd {
 }
 
 extension [String] {
-    /// A host of a small picture that moves.
+    /// A host that shares a small moving picture.
     static let pattern = ["--source", "pattern", "--size", "320x180", "--max-fps", "30"]
 }
 
 extension Program {
-    /// The six digits, with a blank in the middle, in what is shown to people.
+    /// The six digits, with a space in the middle, in a message.
     static func code(in words: String) -> String? {
         words.firstMatch(of: /\b([0-9]{3}) ([0-9]{3})\b/).map { String($0.output.1 + $0.output.2) }
     }
 }
 
 extension ProgramProcess {
-    /// Waits for digits among its words for people.
+    /// Waits for digits in its messages.
     func shownCode(timeout: Double = 30) throws -> String {
         let code = process.state.wait(timeout: timeout) { state in
             state.errors.lazy.compactMap { Program.code(in: $0) }.first

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Secrets stay where they belong: not in the process list, the events, a log, a title, or a file that others can read.
+/// Secrets aren't in the process list, the events, the log, a title, or a file that others can read.
 extension EndToEnd {
     @Suite(.needsProgram) struct SecrecyTests {
         private static let code = "482913"
@@ -16,7 +16,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [["--code", code], ["--code=\(code)"]])
-        func theCodeIsNowhereToBeRead(options: [String]) throws {
+        func theCodeIsNotReadableAnywhere(options: [String]) throws {
             let host = try Program.share(.pattern + options, ports: ports, accept: nil, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
@@ -38,11 +38,11 @@ extension EndToEnd {
                     #expect(!process.process.outputText.contains(secret), "in the events")
                     #expect(!process.errorText.contains(secret), "in the log")
                 }
-                #expect(!process.process.outputText.contains("key\":"), "keys belong to `beamroom devices` alone")
+                #expect(!process.process.outputText.contains("key\":"), "only `beamroom devices` shows keys")
             }
         }
 
-        /// The code is on the terminal, where the person is, and only there.
+        /// The code is on the terminal only.
         @Test func theEventsOfAHostWithATerminalDoNotHaveTheCode() throws {
             let host = try Program.share(.pattern, ports: ports, accept: nil, machine: desk, input: .terminal)
             defer { host.end() }
@@ -58,7 +58,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func whatIsKeptIsTheOwnersAlone() throws {
+        @Test func storedFilesAreReadableByTheirOwnerOnly() throws {
             let host = try Program.share(.pattern + ["--code", Self.code], ports: ports, accept: nil, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
@@ -67,17 +67,18 @@ extension EndToEnd {
             try viewer.waitFor("first-frame")
             for machine in [desk, sofa] {
                 #expect(mode(machine.store) == 0o700)
-                // It is written by a thread of its own, a moment later.
+                // Another thread writes it a moment later.
                 #expect(eventually(timeout: 10) { (try? machine.devices().count) == 1 })
                 pause(seconds: 0.2)
                 let files = try FileManager.default.contentsOfDirectory(atPath: machine.store)
                 #expect(files.contains("identity.pem") && files.contains("devices.json"))
-                #expect(!files.contains { $0.contains("tmp") || $0.hasPrefix(".") }, "something is left over: \(files)")
+                #expect(
+                    !files.contains { $0.contains("tmp") || $0.hasPrefix(".") }, "temporary files are left: \(files)")
                 for file in files { #expect(mode(machine.store + "/" + file) == 0o600, "\(file)") }
                 let devices = try String(contentsOfFile: machine.store + "/devices.json", encoding: .utf8)
                 #expect(!devices.contains(Self.code))
             }
-            // Two that start at once are one machine.
+            // Several programs that start at once make one identity.
             let third = try Machine()
             let others = try (0..<4).map { _ in try Program.watch([ports.target, "--time-limit", "1"], machine: third) }
             for other in others { _ = try other.waitForEnd() }
@@ -85,7 +86,7 @@ extension EndToEnd {
                 try FileManager.default.contentsOfDirectory(atPath: third.store).sorted() == ["identity.pem", "lock"])
         }
 
-        @Test(.needsXServer) func memoryThatProgramsShareWithTheXServerIsTheirsAlone() throws {
+        @Test(.needsXServer) func memorySharedWithTheXServerIsReadableByItsOwnerOnly() throws {
             let shared = try XServer(width: 640, height: 360)
             let painter = try Painter(shared.display, framesPerSecond: 20)
             defer { painter.freeze() }
@@ -132,7 +133,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func aCrashLeavesNoDump() throws {
+        @Test func aCrashLeavesNoCoreDump() throws {
             let host = try Program.share(.pattern + ["--code", Self.code], ports: ports, accept: nil, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
@@ -142,7 +143,7 @@ extension EndToEnd {
             #expect(values.count == 2 && values.allSatisfy { $0 <= 1 }, "\(line)")
         }
 
-        /// The lines of base 64 in a machine's private key.
+        /// The base64 lines of a machine's private key.
         private static func keyLines(_ machine: Machine) throws -> [String] {
             try String(contentsOfFile: machine.store + "/identity.pem", encoding: .utf8).split(separator: "\n")
                 .filter { !$0.hasPrefix("-") }.map { String($0) }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The network and the machines misbehave; host and viewer are the program itself.
+/// Network failures and killed processes; host and viewer are the program itself.
 extension EndToEnd {
     @Suite(.needsProgram) struct TroubleTests {
         let scratch: ScratchDirectory
@@ -9,10 +9,10 @@ extension EndToEnd {
         init() throws { scratch = try ScratchDirectory() }
 
         @Test(arguments: [1, 2])
-        func underLossAndReorderNoBrokenPictureIsShown(version: Int) throws {
+        func underLossAndReorderingNoBrokenPictureIsShown(version: Int) throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
             let run = try relayed(
-                ["--source", source], UDPRelay.Weather(loss: 0.02, reorder: 0.05), seed: 42, limit: 9,
+                ["--source", source], UDPRelay.Conditions(loss: 0.02, reorder: 0.05), seed: 42, limit: 9,
                 version: version)
             let (viewer, media, frames) = (run.viewer, run.media, run.frames)
             #expect(try viewer.waitForEnd() == .exited(0))
@@ -20,23 +20,23 @@ extension EndToEnd {
             let arrived = try Y4M(frames)
             let matches = arrived.matches(in: sent)
             let worst = matches.map(\.psnr).min() ?? 0
-            let weather = media.state.current
+            let relay = media.state.current
             let summary = try #require(viewer.events("summary").first)
             report(
                 "version \(version), 2 % lost, 5 % out of order",
                 """
-                \(arrived.count) pictures in 9 s, the worst \(worst.short) dB; \(weather.lost) datagrams lost, \
-                \(weather.reordered) late, \(weather.passed) passed; the viewer counts \
+                \(arrived.count) pictures in 9 s, the worst \(worst.short) dB; \(relay.lost) datagrams lost, \
+                \(relay.reordered) late, \(relay.passed) passed; the viewer counts \
                 \(Int(summary.number("lost") ?? -1)) lost, \(Int(summary.number("dropped") ?? -1)) frames dropped
                 """)
-            #expect(weather.lost > 0 && weather.reordered > 0)
+            #expect(relay.lost > 0 && relay.reordered > 0)
             #expect(arrived.count >= 5)
             #expect(worst >= 30, "a broken picture was shown")
         }
 
-        @Test(.tags(.alone)) func reorderAloneCostsNothing() throws {
+        @Test(.tags(.alone)) func reorderingAloneLosesNoPicture() throws {
             let source = try Program.pattern("640x360", seconds: 2, in: scratch)
-            let run = try relayed(["--source", source], UDPRelay.Weather(loss: 0, reorder: 0.1), seed: 3, limit: 4)
+            let run = try relayed(["--source", source], UDPRelay.Conditions(loss: 0, reorder: 0.1), seed: 3, limit: 4)
             let (viewer, frames) = (run.viewer, run.frames)
             #expect(try viewer.waitForEnd() == .exited(0))
             let arrived = try Y4M(frames)
@@ -46,7 +46,7 @@ extension EndToEnd {
             #expect(worst >= 38)
         }
 
-        @Test func thePictureGoesOnWhileControlIsCutAndMended() throws {
+        @Test func thePictureContinuesWhileControlIsCutAndRestored() throws {
             let run = try relayed(Self.moving)
             let (viewer, control, frames) = (run.viewer, run.control, run.frames)
             try viewer.waitFor("first-frame")
@@ -54,19 +54,19 @@ extension EndToEnd {
             for _ in 0..<3 {
                 let size = fileSize(frames)
                 pause(seconds: 0.7)
-                #expect(fileSize(frames) > size, "the picture stands though only the control connection is cut")
+                #expect(fileSize(frames) > size, "the picture stopped, though only the control connection is cut")
             }
             let connections = control.state.current.connections
-            control.mend()
+            control.restore()
             let start = secondsNow()
             #expect(eventually(timeout: 30) { control.state.current.connections > connections })
-            report("control mended after", "\((secondsNow() - start).short) s")
+            report("control restored after", "\((secondsNow() - start).short) s")
             let seen = viewer.lineCount
             let stats = try viewer.waitFor("stats", from: seen)
             #expect((stats.number("fps") ?? 0) > 5)
         }
 
-        @Test func thePictureIsBackWhenMutedMediaReturn() throws {
+        @Test func thePictureReturnsAfterMutedMedia() throws {
             let run = try relayed(Self.moving)
             let (viewer, media, frames) = (run.viewer, run.media, run.frames)
             try viewer.waitFor("first-frame")
@@ -78,7 +78,7 @@ extension EndToEnd {
             let start = secondsNow()
             #expect(eventually(timeout: 30) { fileSize(frames) > size }, "the picture isn't back")
             report("media muted for 5 s: picture back after", "\((secondsNow() - start).short) s")
-            #expect(!viewer.events("stall").isEmpty || !viewer.events("reconnect").isEmpty, "the stall is told")
+            #expect(!viewer.events("stall").isEmpty || !viewer.events("reconnect").isEmpty, "the stall is reported")
         }
 
         @Test(arguments: [false, true])
@@ -125,9 +125,10 @@ extension EndToEnd {
 
         private static let moving = ["--source", "pattern", "--size", "640x360", "--max-fps", "30"]
 
-        /// A host, and a viewer that reaches it through relays only and writes its pictures into the file named last.
+        /// A host, and a viewer that reaches it only through relays and writes its pictures into a file.
         private func relayed(
-            _ source: [String], _ weather: UDPRelay.Weather = UDPRelay.Weather(), seed: UInt64 = 1, limit: Double = 60,
+            _ source: [String], _ conditions: UDPRelay.Conditions = UDPRelay.Conditions(), seed: UInt64 = 1,
+            limit: Double = 60,
             version: Int = 2
         ) throws -> Relayed {
             let ports = try Ports()
@@ -141,13 +142,13 @@ extension EndToEnd {
                 let place: String
                 if version == 2 {
                     media = try UDPRelay(
-                        weather, seed: seed, at: Endpoint(ports.media, on: Relayed.relay),
+                        conditions, seed: seed, at: Endpoint(ports.media, on: Relayed.relay),
                         target: Endpoint(ports.media, on: Relayed.host))
                     control = try TCPRelay(
                         at: Endpoint(ports.control, on: Relayed.relay), to: Endpoint(ports.control, on: Relayed.host))
                     place = Relayed.relay
                 } else {
-                    media = try UDPRelay(weather, seed: seed)
+                    media = try UDPRelay(conditions, seed: seed)
                     control = try TCPRelay(to: ports.control, media: media)
                     place = "127.0.0.1"
                 }
@@ -163,9 +164,9 @@ extension EndToEnd {
     }
 }
 
-/// A host and a viewer with relays in between, ended together.
+/// A host and a viewer with relays between them, ended together.
 private final class Relayed {
-    /// Two addresses of this machine, so that the relays have the host's port numbers.
+    // Two loopback addresses, so that the relays can have the host's port numbers.
     static let host = "127.0.0.2"
     static let relay = "127.0.0.3"
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Two machines come to know each other by comparing digits; who is known, and who isn't any more.
+/// Two machines pair by comparing digits; known devices, and forgotten ones.
 extension EndToEnd {
     @Suite(.needsProgram) struct TrustTests {
         let desk: Machine
@@ -32,9 +32,9 @@ extension EndToEnd {
                 let asked = host.process.state.wait(timeout: 30) { state in
                     state.errors.dropFirst(count).compactMap { Program.code(in: $0) }.first
                 }
-                #expect(asked == shown, "both show the same digits")
+                #expect(asked == shown, "both sides show the same digits")
                 seen.append(shown)
-                // Too soon to have read them: it may be a second answer to the first question.
+                // Too soon to have read the digits: the `y` may be a second answer to the first question.
                 host.process.type("y")
                 try host.waitForWords("has just changed", from: count)
                 #expect(viewer.events("paired").isEmpty)
@@ -56,11 +56,11 @@ extension EndToEnd {
             let known = try Program.watch([ports.target], machine: sofa)
             defer { known.end() }
             try known.waitFor("first-frame")
-            #expect(host.events("pairing").count == 2, "who is known isn't asked about")
+            #expect(host.events("pairing").count == 2, "a known viewer isn't asked about")
             #expect(Program.code(in: known.errorText) == nil)
         }
 
-        @Test func severalAreAskedAboutOneAfterTheOther() throws {
+        @Test func severalViewersAreAskedAboutOneAfterTheOther() throws {
             let host = try Program.share(.pattern, ports: ports, accept: "ask", machine: desk, input: .terminal)
             defer { host.end() }
             try host.waitFor("ready")
@@ -72,7 +72,7 @@ extension EndToEnd {
                 try host.waitForWords("Shall both screens show digits", from: seen)
                 noticeTheQuestion()
                 seen = host.process.state.current.errors.count
-                // What is typed ahead answers nothing: the second y is no answer to the digits.
+                // Input in advance is no answer: the second `y` must not accept the digits.
                 host.process.type("y\ny")
                 try host.waitForWords("Does that one show the same", from: seen)
                 let asked = try #require(
@@ -105,16 +105,16 @@ extension EndToEnd {
             expectPlainWords(unknown.words)
             #expect(try sofa.forget("Desk 7").ending == .exited(0))
             #expect(try sofa.devices().isEmpty)
-            // By the beginning of its key.
+            // Named by the beginning of its key.
             let key = try #require(ofDesk.first?.string("key"))
             #expect(try desk.forget(String(key.prefix(8))).ending == .exited(0))
             #expect(try desk.devices().isEmpty)
         }
 
-        @Test func whoIsForgottenIsOutWithinASecondAndTheOthersSeeNoGap() throws {
+        @Test func aForgottenViewerIsOutWithinASecondAndOthersSeeNoGap() throws {
             let host = try pairedHost()
             defer { host.end() }
-            // Both viewers have this machine's name: the key tells them apart.
+            // Both viewers have this machine's name, so the key tells them apart.
             let key = try #require(desk.devices().first?.string("key"))
             let other = try Machine()
             try pair(other, with: host)
@@ -141,15 +141,15 @@ extension EndToEnd {
             let stats = try stays.waitFor("stats", from: stays.lineCount)
             #expect((stats.number("fps") ?? 0) > 15)
             #expect(stats.number("lost") == 0)
-            #expect(stays.events("stall").isEmpty && stays.events("reconnect").isEmpty, "the key's change shows")
+            #expect(stays.events("stall").isEmpty && stays.events("reconnect").isEmpty, "the key's rotation is visible")
 
             let back = try Program.watch([ports.target], machine: sofa)
             defer { back.end() }
-            #expect(try back.waitForEnd() == .exited(2), "it would have to be paired again")
+            #expect(try back.waitForEnd() == .exited(2), "it would have to pair again")
             expectPlainWords(back.errorText)
         }
 
-        @Test func aHostThatIsForgottenAtTheViewerIsWatchedNoMore() throws {
+        @Test func aHostThatIsForgottenAtTheViewerIsNotWatched() throws {
             let host = try pairedHost()
             defer { host.end() }
             let viewer = try Program.watch([ports.target], machine: sofa)
@@ -162,7 +162,7 @@ extension EndToEnd {
             expectPlainWords(viewer.errorText)
         }
 
-        @Test func aViewerThatLeavesLeavesTheOthersWithoutAGap() throws {
+        @Test func aViewerThatLeavesCausesNoGapForOthers() throws {
             let host = try Program.share(.pattern, ports: ports, machine: desk)
             defer { host.end() }
             try host.waitFor("ready")
@@ -199,10 +199,10 @@ extension EndToEnd {
             expectPlainWords(words)
         }
 
-        @Test func theAddressOfAnotherMachineIsNoReasonToTrustIt() throws {
+        @Test func anotherHostAtAKnownAddressIsNotTrusted() throws {
             let host = try pairedHost()
             host.end()
-            // Where the known host was, another one is now, which takes everybody in. Nothing but its key tells.
+            // At the known host's address there is now another one. Only its key tells them apart.
             let impostor = try Program.share(.pattern + ["--name", "Desk 7"], ports: ports, accept: "none")
             defer { impostor.end() }
             try impostor.waitFor("ready")
@@ -214,7 +214,7 @@ extension EndToEnd {
 
         // MARK: -
 
-        /// A host on the desk that the sofa was paired with.
+        /// A host on the desk that is paired with the sofa.
         private func pairedHost() throws -> ProgramProcess {
             let host = try Program.share(
                 .pattern + ["--name", "Desk 7", "--code-file", try desk.codeFile("482913")], ports: ports, accept: nil,

@@ -13,7 +13,7 @@ extension EndToEnd {
             stream = try RecordedStream(width: 640, height: 360, seconds: 2, in: scratch)
         }
 
-        @Test func anIOSHostsPicturesAreWhatAStandardDecoderMakesOfThem() throws {
+        @Test func anIOSHostsPicturesMatchAStandardDecoders() throws {
             let host = try IOSHost(stream)
             defer { host.stop() }
             let frames = scratch.file("frames.y4m")
@@ -43,7 +43,7 @@ extension EndToEnd {
             #expect(state.lines.contains { JSONValue($0)?["hb"] != nil }, "a heartbeat within 5 s")
         }
 
-        @Test func theCodeIsShownToThePersonAndNotToALog() throws {
+        @Test func theCodeIsShownToThePersonButNotLogged() throws {
             let host = try IOSHost(stream, behaviour: IOSHost.Behaviour(decision: .silence))
             defer { host.stop() }
             let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(host.controlPort)", "--code", "271828"])
@@ -65,7 +65,7 @@ extension EndToEnd {
             expectPlainWords(viewer.errorText)
         }
 
-        @Test func aHostThatNeverDecidesIsTriedAgain() throws {
+        @Test func aHostThatNeverDecidesIsRetried() throws {
             let host = try IOSHost(stream, behaviour: IOSHost.Behaviour(decision: .silence))
             defer { host.stop() }
             let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(host.controlPort)"])
@@ -79,7 +79,7 @@ extension EndToEnd {
             #expect(Set(host.current.codes).count == 1, "the code stays the same while the person looks at it")
         }
 
-        @Test func theEndOfABroadcastAndItsReturnAreTold() throws {
+        @Test func theEndOfABroadcastAndItsReturnAreReported() throws {
             let host = try IOSHost(stream)
             defer { host.stop() }
             let frames = scratch.file("frames.y4m")
@@ -94,10 +94,10 @@ extension EndToEnd {
             seen = viewer.lineCount
             host.change { $0.isBroadcasting = true }
             try viewer.waitFor("broadcast", from: seen) { $0.fields["on"] == .bool(true) }
-            #expect(eventually(timeout: 30) { fileSize(frames) > size }, "the picture is back")
+            #expect(eventually(timeout: 30) { fileSize(frames) > size }, "the picture returns")
         }
 
-        @Test func aHostThatIsNotThereYetIsFoundWhenItComes() throws {
+        @Test func aHostThatStartsLaterIsFound() throws {
             let port = try FreePort.stream()
             let viewer = try Program.watch(["--allow-unencrypted", "127.0.0.1:\(port)"])
             defer { viewer.end() }
@@ -109,7 +109,7 @@ extension EndToEnd {
             expectPlainWords(viewer.errorText)
         }
 
-        @Test func aSuspendedPhonesPictureGoesOnWithoutControl() throws {
+        @Test func thePictureContinuesWithoutControl() throws {
             let host = try IOSHost(stream)
             defer { host.stop() }
             let frames = scratch.file("frames.y4m")
@@ -122,11 +122,13 @@ extension EndToEnd {
             for _ in 0..<3 {
                 let size = fileSize(frames)
                 pause(seconds: 0.7)
-                #expect(fileSize(frames) > size, "the picture stands though only the control connection is gone")
+                #expect(fileSize(frames) > size, "the picture stopped, though only the control connection ended")
             }
             let connections = host.current.connections
             host.change { $0.refusesConnections = false }
-            #expect(eventually(timeout: 30) { !host.current.pairedControls.isEmpty }, "control is mended behind it")
+            #expect(
+                eventually(timeout: 30) { !host.current.pairedControls.isEmpty },
+                "the control connection is restored meanwhile")
             #expect(host.current.connections > connections)
         }
 

@@ -5,7 +5,7 @@ import Testing
 /// `beamroom watch`'s window on an X server of its own.
 extension EndToEnd {
     @Suite(.needsProgram, .needsXServer) struct WindowTests {
-        @Test(.needsXdotool) func theHostsMovingScreenStandsInTheWindow() throws {
+        @Test(.needsXdotool) func theWindowShowsTheHostsMovingScreen() throws {
             let scene = try Scene()
             defer { scene.end() }
             let viewer = try scene.watch()
@@ -17,7 +17,7 @@ extension EndToEnd {
             let title = try XConnection(scene.viewer.display).title(of: window.id)
             #expect(title.contains("Jürgens desk"), "the title is \"\(title)\"")
 
-            // The upper half stands still: it has to look alike once the picture has settled.
+            // The upper half is still: it must match once the picture has settled.
             let screen = try Screenshot.take(of: scene.host.display)
             var likeness = 0.0
             let isAlike = try eventually(timeout: 30) {
@@ -37,7 +37,7 @@ extension EndToEnd {
             #expect((viewer.events("summary").first?.number("shown") ?? 0) > 0)
         }
 
-        @Test func closingTheWindowEnds() throws {
+        @Test func closingTheWindowEndsTheViewer() throws {
             let scene = try Scene()
             defer { scene.end() }
             let viewer = try scene.watch()
@@ -48,7 +48,7 @@ extension EndToEnd {
             #expect(try viewer.waitForEnd() == .exited(0))
         }
 
-        @Test func ctrlCAndTheTimeLimitEndAWindowToo() throws {
+        @Test func ctrlCAndTheTimeLimitEndAViewerWithAWindow() throws {
             let scene = try Scene()
             defer { scene.end() }
             let viewer = try scene.watch()
@@ -61,7 +61,7 @@ extension EndToEnd {
             #expect(try limited.waitForEnd() == .exited(0))
         }
 
-        @Test func wordsStandInTheWindowWhileThereIsNoPicture() throws {
+        @Test func theWindowShowsATextWhileThereIsNoPicture() throws {
             let display = try XServer(width: 800, height: 600)
             let viewer = try Program.watch(["127.0.0.1:\(try FreePort.stream())"], display: display.display)
             defer { viewer.end() }
@@ -71,10 +71,10 @@ extension EndToEnd {
                 return lit > 0.002
             }
             report("lit part of the window while connecting to nowhere", "\((lit * 100).short) %")
-            #expect(isLit, "a silent black window")
+            #expect(isLit, "the window stays black")
         }
 
-        @Test func aStalledPictureSaysSo() throws {
+        @Test func aStallIsShownInTheWindow() throws {
             let scene = try Scene()
             defer { scene.end() }
             let viewer = try scene.watch()
@@ -93,11 +93,11 @@ extension EndToEnd {
                 return changed > 200
             }
             report("pixels that changed for the words over a stalled picture", "\(changed)")
-            #expect(isTold, "the picture stands, and nothing says so")
+            #expect(isTold, "the window shows no text during the stall")
             #expect(viewer.isRunning)
         }
 
-        @Test(.needsXdotool) func fFillsTheScreenAndComesBack() throws {
+        @Test(.needsXdotool) func theKeyFTogglesFullScreen() throws {
             let scene = try Scene()
             defer { scene.end() }
             let viewer = try scene.watch()
@@ -118,7 +118,7 @@ extension EndToEnd {
             #expect(waitForSize(1280, 960), "\(String(describing: scene.window))")
         }
 
-        @Test(.needsXdotool) func statisticsAppearOnRequest() throws {
+        @Test(.needsXdotool) func theKeyITogglesStatistics() throws {
             let scene = try Scene(framesPerSecond: 0)
             defer { scene.end() }
             let viewer = try scene.watch()
@@ -136,7 +136,7 @@ extension EndToEnd {
                 })
             try Tool.run("xdotool", ["key", "i"], on: scene.viewer.display)
             var hidden = 0
-            // Not none: a still picture grows better with each keyframe.
+            // Some pixels differ all the same: a still picture is refined with each keyframe.
             let isGone = try eventually(timeout: 30) {
                 hidden = try scene.screenshot().differingPixels(before)
                 return hidden < shown / 5
@@ -147,7 +147,7 @@ extension EndToEnd {
     }
 }
 
-/// A host that shares one X server's moving screen, and another X server for a viewer's window.
+/// A host that shares a moving screen of one X server, and another X server for the viewer's window.
 private final class Scene {
     let host: XServer
     let viewer: XServer

@@ -1,9 +1,10 @@
 import Foundation
 
-/// Feeds a session's fuzz body by libFuzzer: `Scripts/fuzz --sanitize`. The bodies are the tests' own; `BEAMROOM_FUZZ_SESSION` says
-/// which, `host` or `viewer`.
+/// Runs a session's fuzz body of the tests under libFuzzer: `Scripts/fuzz --sanitize`. `BEAMROOM_FUZZ_SESSION` is
+/// `host` or `viewer`.
 
-/// libFuzzer's, with the command line's arguments; its own `main` isn't linked, as the package manager wants one of ours.
+/// libFuzzer's entry point with our command line. libFuzzer's own `main` isn't linked, because the package manager
+/// needs ours.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runFuzzer(
     _ count: UnsafeMutablePointer<CInt>,

@@ -1,7 +1,7 @@
-/// Inputs that have failed once, and some that have made others fail.
+/// Inputs that once failed, and some that broke other implementations.
 enum FailCases {
     static let lines: [[UInt8]] = [
-        // UTF-16 without a byte order mark, which JSON decoders guess at.
+        // UTF-16 without a byte order mark: JSON decoders guess the encoding.
         [0x7B, 0x00, 0x7D, 0x00], [0x00, 0x7B, 0x00, 0x7D],
         [0xEF, 0xBB, 0xBF] + Array("{\"on\":true}".utf8),
         Array("{\"udpPort\":1e5}".utf8), Array("{\"udpPort\":5e1}".utf8), Array("{\"udpPort\":-0}".utf8),
@@ -13,11 +13,11 @@ enum FailCases {
     ]
 
     static let datagrams: [[UInt8]] = [
-        // Every length of a header that isn't whole.
+        // Truncated headers of each length.
         Array("BMRV".utf8), Array("BMRV".utf8) + [UInt8](repeating: 0, count: 15),
-        // As many parts as can be said.
+        // The largest possible count of parts.
         Array("BMRV".utf8) + [0, 0, 0, 0, 0xFF, 0xFE, 0xFF, 0xFF, 0, 0, 1, 0, 1, 0, 0, 0, 9],
-        // A block of parameter sets longer than its datagram.
+        // A block of parameter sets that is longer than its datagram.
         Array("BMRV".utf8) + [0, 0, 0, 0, 0, 0, 0, 1, 0, 3, 1, 0, 1, 0, 0xFF, 0xFF, 1, 1],
     ]
 }

@@ -3,10 +3,10 @@ import BeamMedia
 @testable import BeamProtocol
 
 extension FuzzBodies {
-    /// What a viewer says of the stream is bounded, whatever it is, and means the same when it is written anew.
+    /// Any feedback is bounded, and reads the same after it is written again.
     static func feedback(_ bytes: [UInt8]) -> String? {
         let feedback = bytes.withUnsafeBytes { Feedback($0) }
-        guard feedback.missing.count <= bytes.count / 7 else { return "frames are missed that weren't named" }
+        guard feedback.missing.count <= bytes.count / 7 else { return "more missing frames than the bytes can name" }
         for missing in feedback.missing {
             guard missing.parts.count <= Feedback.Missing.mostRanges else { return "too many ranges" }
             guard missing.parts.allSatisfy({ !$0.isEmpty && $0.upperBound <= 1 << 17 }) else {
@@ -16,22 +16,22 @@ extension FuzzBodies {
         if let report = feedback.report {
             guard report.arrivals.count <= Feedback.Report.mostArrivals else { return "too many arrivals" }
             guard report.arrivals.allSatisfy({ $0.received > 0 && $0.lastAge <= $0.firstAge }) else {
-                return "an arrival that can't be"
+                return "an impossible arrival"
             }
         }
         let again = feedback.plaintext.withUnsafeBytes { Feedback($0) }
-        return again == feedback ? nil : "feedback isn't what it was"
+        return again == feedback ? nil : "feedback differs after the round trip"
     }
 
-    /// The same for what a host says beside the frames.
+    /// The same for a `StreamState`.
     static func state(_ bytes: [UInt8]) -> String? {
         let state = bytes.withUnsafeBytes { StreamState($0) }
         let again = state.plaintext.withUnsafeBytes { StreamState($0) }
-        return again == state ? nil : "a stream's state isn't what it was"
+        return again == state ? nil : "a stream's state differs after the round trip"
     }
 
-    /// A viewer that was let in says anything of the stream: the session comes to rest, its next deadline lies ahead, what it sends
-    /// goes to somebody, and no frame's part is sent again that never was.
+    /// An admitted viewer sends any feedback: the session comes to rest, its next deadline is in the future, no burst
+    /// is empty or without a destination, and not more parts are retransmitted than were sent.
     static func lyingViewer(
         _ random: inout SeededGenerator, _ golden: [[UInt8]]
     ) -> String? {
@@ -59,7 +59,7 @@ extension FuzzBodies {
                         }
                     case .transmit(let burst):
                         if burst.range.isEmpty {
-                            error = "a burst is empty, or goes to nobody"
+                            error = "a burst is empty, or has no destination"
                         }
                         guard token == nil, var opener = mediaKey.map({ DatagramOpener(key: $0) }) else { break }
                         let opened = try? opener.open(Array(burst.bytes[burst.range]))
@@ -78,7 +78,7 @@ extension FuzzBodies {
             session.handle(.connectionMessage(connection, message.bytes), now: now)
             drain()
         }
-        guard let sealer = key.map({ DatagramSealer(key: $0) }) else { return "the viewer wasn't let in" }
+        guard let sealer = key.map({ DatagramSealer(key: $0) }) else { return "the viewer wasn't admitted" }
         let address = NetworkAddress(ip: .v4(1), port: 40000)
         func say(_ kind: SealedHeader.Kind, _ plaintext: [UInt8]) {
             guard let datagram = try? sealer.seal(kind, plaintext) else { return }
@@ -109,12 +109,12 @@ extension FuzzBodies {
             drain()
             if let error { return error }
             let statistics = session.statistics
-            guard statistics.retransmissions <= statistics.datagrams else { return "more was sent again than was sent" }
+            guard statistics.retransmissions <= statistics.datagrams else { return "more was retransmitted than sent" }
         }
         return nil
     }
 
-    /// What an honest viewer might say, more or less.
+    /// Feedback much like an honest viewer's.
     private static func plausible(_ newest: UInt32, now: MediaTime, _ random: inout SeededGenerator) -> Feedback {
         func number() -> SequenceNumber { SequenceNumber(newest &- UInt32.random(in: 0...8, using: &random)) }
         var feedback = Feedback(layer: random.chance(0.9) ? 0 : 1)

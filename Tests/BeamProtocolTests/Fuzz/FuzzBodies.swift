@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// What has to hold for any input whatever. Each body says what was wrong, or nil.
+/// Properties that hold for any input. Each body answers what was wrong, or nil.
 enum FuzzBodies {
-    /// A datagram is refused, or lies inside its bytes and can be put together again.
+    /// A datagram is refused, or its parts lie within its bytes and can be written again.
     static func datagram(_ bytes: [UInt8]) -> String? {
         bytes.withUnsafeBytes { bytes in
             guard let datagram = try? MediaDatagram(bytes) else { return nil }
@@ -15,23 +15,23 @@ enum FuzzBodies {
             if let sets = ParameterSetBlock.decode(datagram.config),
                 ParameterSetBlock.encode(sets) != Array(datagram.config)
             {
-                return "a block of parameter sets isn't what it was"
+                return "a block of parameter sets differs after the round trip"
             }
             var header = [UInt8](repeating: 0, count: headerLength)
             header.withUnsafeMutableBytes { datagram.header.write(to: $0, as: .version1) }
-            return header == Array(bytes.prefix(headerLength)) ? nil : "a header isn't what it was"
+            return header == Array(bytes.prefix(headerLength)) ? nil : "a header differs after the round trip"
         }
     }
 
-    /// A line is refused, or means the same when it is written anew.
+    /// A line is refused, or reads the same after it is written again.
     static func line(_ bytes: [UInt8]) -> String? {
         guard let message = try? ControlMessage(line: bytes[...]) else { return nil }
         let line = message.line
         guard line.last == 0x0A, !line.dropLast().contains(0x0A) else { return "a message isn't one line" }
-        return (try? ControlMessage(line: line.dropLast())) == message ? nil : "a message isn't what it was"
+        return (try? ControlMessage(line: line.dropLast())) == message ? nil : "a message differs after the round trip"
     }
 
-    /// Cut anywhere, the lines are the same, and what is held is bounded.
+    /// The lines don't depend on where the stream is cut, and the buffer is bounded.
     static func stream(_ bytes: [UInt8], _ random: inout SeededGenerator) -> String? {
         func lines(_ chunks: [ArraySlice<UInt8>]) -> [[UInt8]]? {
             var buffer = LineBuffer()
@@ -45,7 +45,7 @@ enum FuzzBodies {
         return lines([bytes[...]]) == lines([bytes[..<cut], bytes[cut...]]) ? nil : "the lines depend on the cut"
     }
 
-    /// Whatever comes, memory stays bounded, and every frame that comes out is in AVCC form.
+    /// For any datagrams, memory is bounded, and each frame that comes out is in AVCC form.
     static func reassembler(_ random: inout SeededGenerator, _ mutate: (inout SeededGenerator) -> [UInt8]) -> String? {
         var reassembler = Reassembler()
         var now = MediaTime.zero
@@ -63,15 +63,15 @@ enum FuzzBodies {
             if random.chance(0.2) {
                 now = now + .milliseconds(Int64.random(in: 0...700, using: &random))
                 reassembler.expire(now: now)
-                if let deadline = reassembler.deadline, deadline <= now { return "what is overdue is still there" }
+                if let deadline = reassembler.deadline, deadline <= now { return "an expired frame is still held" }
             }
             if random.chance(0.02) { reassembler.decoderFailed() }
         }
         reassembler.expire(now: now + .seconds(2))
-        return reassembler.framesInFlight == 0 ? nil : "something never expires"
+        return reassembler.framesInFlight == 0 ? nil : "a frame never expires"
     }
 
-    /// Whatever happens, the session comes to rest, and its next deadline lies ahead.
+    /// After any input the session comes to rest, and its next deadline is in the future.
     static func viewer(_ random: inout SeededGenerator, _ bytes: (inout SeededGenerator) -> [UInt8]) -> String? {
         let isSecure = random.chance(0.5)
         var configuration = ViewerSession.Configuration.version1()
@@ -155,15 +155,15 @@ enum FuzzBodies {
                 }
             }
             if let error { return error }
-            if isWorkForNothing { return "a burst is empty, or goes to nobody" }
+            if isWorkForNothing { return "a burst is empty, or has no destination" }
             let statistics = session.statistics
-            guard statistics.watching <= statistics.viewers else { return "more watch than were let in" }
+            guard statistics.watching <= statistics.viewers else { return "more watch than were admitted" }
             now = now + .milliseconds(Int64.random(in: 0...3000, using: &random))
         }
         return nil
     }
 
-    /// A message that makes sense, more or less, or none that does.
+    /// A version 2 message: a valid one, one with unlikely values, or bytes that are none.
     private static func secureMessage(
         _ random: inout SeededGenerator, _ bytes: (inout SeededGenerator) -> [UInt8]
     ) -> [UInt8] {
@@ -196,7 +196,7 @@ enum FuzzBodies {
         }
     }
 
-    /// Polls until there is nothing more to do.
+    /// Polls until only a wait is left.
     static func rest(_ now: MediaTime, _ poll: () -> MediaTime?) -> String? {
         for _ in 0..<20_000 {
             guard let deadline = poll() else { continue }

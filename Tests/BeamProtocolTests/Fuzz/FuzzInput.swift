@@ -2,9 +2,8 @@ import BeamMedia
 
 @testable import BeamProtocol
 
-/// Reads a fuzzer's bytes as decisions: which thing happens next, and which value each of its fields has.
-///
-/// What is behind the end is zero, so that every string of bytes is a whole story; a story ends where the bytes do.
+/// Turns a fuzzer's bytes into decisions: what happens next, and which value each field has. Missing bytes read as
+/// zero, so that any string of bytes is a full run; the run ends when the bytes are used up.
 struct FuzzInput {
     private var rest: ArraySlice<UInt8>
 
@@ -14,7 +13,7 @@ struct FuzzInput {
 
     mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
 
-    /// 0 up to, and not including, `count`.
+    /// From 0 up to, but not including, `count`.
     mutating func choice(_ count: Int) -> Int {
         let low = Int(byte())
         return (count > 256 ? low << 8 | Int(byte()) : low) % max(1, count)
@@ -23,7 +22,7 @@ struct FuzzInput {
     /// True in `part` of 256 cases.
     mutating func chance(_ part: Int) -> Bool { Int(byte()) < part }
 
-    /// A value at the ends of the type's range, at a power of two, near `near`, or any.
+    /// A value at the ends of the type's range, at a power of two, near `near`, or any other.
     mutating func integer<Value: FixedWidthInteger>(near: Value = 0, _: Value.Type = Value.self) -> Value {
         let power = { (shift: UInt8) in Value(1) << (Int(shift) % Value.bitWidth) }
         switch byte() % 16 {
@@ -48,16 +47,16 @@ struct FuzzInput {
 
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in byte() } }
 
-    /// So many bytes, of which only the first few are the input's own.
+    /// `count` bytes, of which only the first few come from the input.
     mutating func filler(_ count: Int) -> [UInt8] {
         let own = bytes(min(4, count))
         return own + [UInt8](repeating: own.first ?? 0, count: count - own.count)
     }
 
-    /// No story lasts longer: some 200 years.
+    /// The end of any run, after some 200 years.
     static let latest = MediaTime(nanoseconds: .max / 3 * 2)
 
-    /// In nanoseconds: from nothing to years, mostly short.
+    /// A step of time in nanoseconds, from 0 to years, mostly short.
     mutating func step() -> Int64 {
         let amount = Int64(byte())
         switch byte() % 12 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Seeded inputs, mostly good ones that were spoiled, for every parser and for both sessions.
+/// Seeded inputs, mostly valid ones that were damaged, for every parser and both sessions.
 struct FuzzTests {
     private static let goldenDatagrams: [[UInt8]] = {
         let frames = [
@@ -23,7 +23,7 @@ struct FuzzTests {
         Issue.record("seed \(seed): \(error). Keep it in FailCases: \(hex)")
     }
 
-    @Test func datagramsOfAnyKind() {
+    @Test func anyDatagramIsRefusedOrReadBack() {
         for seed in Fuzzing.seeds(100_000) {
             var mutator = Mutator(seed: seed)
             let golden = Self.goldenDatagrams.randomElement(using: &mutator.random) ?? []
@@ -32,7 +32,7 @@ struct FuzzTests {
         }
     }
 
-    @Test func linesOfAnyKind() {
+    @Test func anyLineIsRefusedOrReadBack() {
         for seed in Fuzzing.seeds(30_000) {
             var mutator = Mutator(seed: seed)
             let golden = Self.goldenLines.randomElement(using: &mutator.random) ?? []
@@ -42,13 +42,13 @@ struct FuzzTests {
         }
     }
 
-    @Test func framesOfAnyKind() {
+    @Test func anyFragmentsAreReassembledWithinBounds() {
         for seed in Fuzzing.seeds(4000) {
             var random = SeededGenerator(seed: seed)
             let error = FuzzBodies.reassembler(&random) { random in
                 let golden = Self.goldenDatagrams.randomElement(using: &random) ?? []
                 guard random.chance(0.5) else { return golden }
-                // Headers only: the bodies are the decoder's.
+                // Only headers are damaged: the content is the decoder's business.
                 var bytes = golden
                 for _ in 0..<Int.random(in: 1...3, using: &random) where bytes.count >= 20 {
                     bytes[Int.random(in: 4..<20, using: &random)] = UInt8.random(in: 0...3, using: &random)
@@ -59,21 +59,21 @@ struct FuzzTests {
         }
     }
 
-    @Test func viewersThatAreToldAnything() {
+    @Test func aViewerSessionComesToRestAfterAnyInput() {
         for seed in Fuzzing.seeds(3000) {
             var random = SeededGenerator(seed: seed)
             check(FuzzBodies.viewer(&random) { Self.anything(&$0) }, seed: seed)
         }
     }
 
-    @Test func hostsThatAreToldAnything() {
+    @Test func aHostSessionComesToRestAfterAnyInput() {
         for seed in Fuzzing.seeds(3000) {
             var random = SeededGenerator(seed: seed)
             check(FuzzBodies.host(&random) { Self.anything(&$0) }, seed: seed)
         }
     }
 
-    @Test func feedbackOfAnyKind() {
+    @Test func anyFeedbackIsBoundedAndReadBack() {
         for seed in Fuzzing.seeds(30_000) {
             var mutator = Mutator(seed: seed)
             let golden = FeedbackTests.golden.randomElement(using: &mutator.random) ?? []
@@ -83,14 +83,14 @@ struct FuzzTests {
         }
     }
 
-    @Test func viewersThatSayAnythingOfTheStream() {
+    @Test func aHostSessionHandlesAnyFeedback() {
         for seed in Fuzzing.seeds(150) {
             var random = SeededGenerator(seed: seed)
             check(FuzzBodies.lyingViewer(&random, FeedbackTests.golden), seed: seed)
         }
     }
 
-    @Test func whatOnceFailed() {
+    @Test func inputsThatOnceFailedPass() {
         var random = SeededGenerator(seed: 1)
         for input in FailCases.lines {
             check(FuzzBodies.line(input), seed: 0, input: input)
@@ -99,7 +99,7 @@ struct FuzzTests {
         for input in FailCases.datagrams { check(FuzzBodies.datagram(input), seed: 0, input: input) }
     }
 
-    /// Golden lines and datagrams, some of them spoiled.
+    /// Golden lines and datagrams, some of them damaged.
     private static func anything(_ random: inout SeededGenerator) -> [UInt8] {
         let isLine = random.chance(0.6)
         let golden = (isLine ? goldenLines : goldenDatagrams).randomElement(using: &random) ?? []

@@ -2,25 +2,24 @@ import Foundation
 
 @testable import BeamProtocol
 
-/// How much is tried, and from where.
-///
-/// `BEAMROOM_FUZZ_ITERATIONS` runs it long, `BEAMROOM_FUZZ_SEED` elsewhere; a failure names the seed that repeats it.
+/// The number of inputs, and the first seed. `BEAMROOM_FUZZ_ITERATIONS` sets the number, `BEAMROOM_FUZZ_SEED` the seed;
+/// a failure names the seed that repeats it.
 enum Fuzzing {
-    /// A body's own number of inputs, times how much longer than usual it is to run.
+    /// The seeds of a body whose usual number of inputs is `usual`; `BEAMROOM_FUZZ_ITERATIONS` scales it.
     static func seeds(_ usual: Int) -> Range<UInt64> {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["BEAMROOM_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
         guard let wanted = environment["BEAMROOM_FUZZ_ITERATIONS"].flatMap({ Int($0) }) else {
             return first..<first + UInt64(usual)
         }
-        // Costlier bodies get a smaller part of what is wanted, as they do usually.
+        // Slower bodies keep their smaller share.
         return first..<first + UInt64(max(1, wanted * usual / usualIterations))
     }
 
     static let usualIterations = 100_000
 }
 
-/// Spoils inputs.
+/// Damages inputs.
 struct Mutator {
     var random: SeededGenerator
 

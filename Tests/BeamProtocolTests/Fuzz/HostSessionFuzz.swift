@@ -3,30 +3,30 @@ import BeamMedia
 @testable import BeamProtocol
 
 extension FuzzBodies {
-    /// A host to which a viewer that was let in, and others that weren't, say anything that can be said, in any order: the session
-    /// comes to rest, what it holds is bounded, and what it makes of the path stays within sense.
+    /// A host that gets any messages in any order from an admitted viewer and from unauthenticated peers: the session
+    /// comes to rest, what it holds is bounded, and its path estimates stay plausible.
     static func hostSession(_ bytes: [UInt8]) -> String? {
-        var story = HostStory(bytes)
-        return story.run()
+        var run = HostFuzzRun(bytes)
+        return run.run()
     }
 }
 
-/// What happens to a host, as a string of bytes tells it.
-private struct HostStory {
+/// A host's run, as `FuzzInput` decides it.
+private struct HostFuzzRun {
     private var input: FuzzInput
     private var session: HostSession
     private var now = MediaTime.at(1)
     private var error: String?
-    /// The newest frame that has left, as somebody who gets it knows.
+    /// The newest frame that was sent, as its receiver knows.
     private var newest: UInt32 = 0
     private var frames: UInt32 = 0
     private var lastClock: UInt64 = 1_000_000
-    /// The let-in viewer's keys, of all its connections.
+    /// The admitted viewer's keys, of all its connections.
     private var sealers: [DatagramSealer] = []
-    /// What opens the host's datagrams, and the last token by which an address is to be proved.
+    /// Opens the host's datagrams; below, the last token that proves an address.
     private var opener: DatagramOpener?
     private var token: UInt64?
-    /// Pairings that others are in the middle of.
+    /// Pairings in progress of unauthenticated peers.
     private var nonces: [ConnectionID: [UInt8]] = [:]
     private var codes: [ConnectionID: CPaceViewer] = [:]
     private var confirmed: [ConnectionID: CPaceViewer.Confirmed] = [:]
@@ -57,7 +57,7 @@ private struct HostStory {
     mutating func run() -> String? {
         session.handle(.mediaPort(52346), now: now)
         session.handle(.broadcast(true), now: now)
-        letIn(Self.viewer, device: .viewer, instance: 1)
+        admit(Self.viewer, device: .viewer, instance: 1)
         say(.hello, SealedHello(time: now).plaintext)
         for _ in 0..<Self.mostSteps where !input.isAtEnd && error == nil {
             step()
@@ -68,7 +68,7 @@ private struct HostStory {
         return error
     }
 
-    private mutating func letIn(_ id: ConnectionID, device: DeviceKey, instance: UInt64) {
+    private mutating func admit(_ id: ConnectionID, device: DeviceKey, instance: UInt64) {
         session.handle(.connectionOpened(id, from: .v4(1)), now: now)
         session.handle(.connectionSecured(id, device), now: now)
         let hello = SecureMessage.Hello(features: [.fullChroma], instance: instance, name: "viewer")
@@ -78,14 +78,14 @@ private struct HostStory {
         }
     }
 
-    /// Without that nothing but challenges would leave.
+    /// Proves the viewer's address. Otherwise nothing but challenges would leave.
     private mutating func answerChallenge() {
         guard let token, input.chance(250) else { return }
         self.token = nil
         say(.hello, SealedHello(time: now, token: token).plaintext)
     }
 
-    // MARK: What happens
+    // MARK: Inputs
 
     private mutating func step() {
         let id = ConnectionID(UInt64(input.choice(6)))
@@ -107,7 +107,7 @@ private struct HostStory {
             session.handle(.remembered(isKept ? [.viewer: "viewer", .made(1): "other"] : [:]), now: now)
         case 27: session.handle(.broadcast(input.chance(200)), now: now)
         case 28: session.handle(input.chance(128) ? .mediaPort(input.integer()) : .sendFailed(address), now: now)
-        case 29: letIn(id, device: input.chance(128) ? .viewer : .made(1), instance: UInt64(input.choice(3)))
+        case 29: admit(id, device: input.chance(128) ? .viewer : .made(1), instance: UInt64(input.choice(3)))
         case 30: MediaLimits.hello.withUnsafeBytes { session.handleDatagram($0, from: address, now: now) }
         default:
             let bytes = input.bytes(input.choice(80))
@@ -124,7 +124,7 @@ private struct HostStory {
         session.handleFrame(frame, now: now)
     }
 
-    /// Authentic: sealed with one of the viewer's own keys.
+    /// An authentic datagram, sealed with one of the viewer's own keys.
     private mutating func say(_ kind: SealedHeader.Kind, _ plaintext: [UInt8]) {
         guard !sealers.isEmpty else { return }
         let sealer = input.chance(230) ? sealers[sealers.count - 1] : sealers[input.choice(sealers.count)]
@@ -224,7 +224,7 @@ private struct HostStory {
         return Array((lines[input.choice(lines.count)] + (input.chance(240) ? "\n" : "")).utf8)
     }
 
-    // MARK: What comes of it
+    // MARK: Outputs and checks
 
     private mutating func drain() {
         for _ in 0..<20_000 {
@@ -235,7 +235,7 @@ private struct HostStory {
             case .send(let id, let bytes): sent(bytes, to: id)
             case .transmit(let burst):
                 if burst.range.isEmpty || burst.range.upperBound > burst.bytes.count {
-                    error = error ?? "a burst is empty, or isn't there"
+                    error = error ?? "a burst is empty, or its range is invalid"
                 }
                 readChallenge(in: burst)
             default: break
@@ -244,7 +244,7 @@ private struct HostStory {
         error = error ?? "it doesn't come to rest"
     }
 
-    /// The host asks whether the viewer is where its hello came from.
+    /// Keeps the token by which the host asks the viewer to prove its address.
     private mutating func readChallenge(in burst: MediaBurst) {
         guard burst.range.count < 200 else { return }
         var plaintext: [UInt8] = []
@@ -280,21 +280,21 @@ private struct HostStory {
         bound(session.lobby.members.count == session.senders.count, "a viewer without a sender, or the other way round")
         bound(session.layerHistory.count <= 64, "too many devices are remembered")
         let statistics = session.statistics
-        bound(statistics.watching <= statistics.viewers, "more watch than were let in")
-        bound(statistics.retransmissions <= statistics.datagrams, "more was sent again than was sent")
+        bound(statistics.watching <= statistics.viewers, "more watch than were admitted")
+        bound(statistics.retransmissions <= statistics.datagrams, "more was retransmitted than sent")
         for layer in session.stream.layers {
             bound(layer.bytes(from: layer.start) <= 32 << 20, "too much waits to be sent")
         }
         for delivery in session.senders.all.compactMap(\.delivery) {
             let path = delivery.path
-            bound(delivery.retransmissions.count <= 512, "too much is to be sent again")
+            bound(delivery.retransmissions.count <= 512, "too many retransmissions wait")
             bound(path.allowed >= PathControl.leastRate && path.allowed <= path.highest, "a rate of \(path.allowed)")
             bound((0...1).contains(path.loss), "a loss of \(path.loss)")
             bound(path.delay.jitter >= 0 && path.delay.jitter <= 0.25, "jitter of \(path.delay.jitter) s")
             bound((.zero ... .seconds(30)).contains(path.leastRoundTrip), "a round trip of \(path.leastRoundTrip)")
             bound((0...1 << 32).contains(path.congestionWindow), "a window of \(path.congestionWindow)")
             bound((0...1 << 32).contains(path.pacingRate), "a pace of \(path.pacingRate)")
-            bound(path.inFlight >= 0, "less than nothing is on its way")
+            bound(path.inFlight >= 0, "negative bytes in flight")
         }
     }
 }

@@ -3,7 +3,7 @@ import BeamMedia
 @testable import BeamProtocol
 
 extension FuzzBodies {
-    /// What was sealed is refused, or lies inside its bytes and can be put together again.
+    /// A decrypted datagram is refused, or its parts lie within its bytes and can be written again.
     static func sealedPlaintext(_ bytes: [UInt8]) -> String? {
         bytes.withUnsafeBytes { bytes in
             guard let datagram = try? MediaDatagram(version2: bytes) else { return nil }
@@ -12,15 +12,16 @@ extension FuzzBodies {
             guard lengths == bytes.count else { return "the parts of the datagram don't add up" }
             var header = [UInt8](repeating: 0, count: headerLength)
             header.withUnsafeMutableBytes { datagram.header.write(to: $0, as: .version2) }
-            // It isn't told where the time went if it isn't told when that began.
+            // Stage times are ignored without a capture time.
             if datagram.header.frame.captureTime == nil {
                 header.replaceSubrange(24..<28, with: bytes[24..<28])
             }
-            return header == Array(bytes.prefix(headerLength)) ? nil : "a header isn't what it was"
+            return header == Array(bytes.prefix(headerLength)) ? nil : "a header differs after the round trip"
         }
     }
 
-    /// Keys come and go, time passes, datagrams are sealed with old, present, announced and unknown keys, and spoiled.
+    /// Keys come and go, time passes, and datagrams are sealed with old, current, announced and unknown keys; some are
+    /// damaged.
     static func keyRing(_ random: inout SeededGenerator) -> String? {
         var ring = MediaKeyRing()
         var sealers: [DatagramSealer] = []
@@ -47,7 +48,7 @@ extension FuzzBodies {
             for _ in 0..<Int.random(in: 1...2, using: &random) {
                 let isOpen = datagram.withUnsafeBytes { (try? ring.open($0, into: &plaintext, now: now)) != nil }
                 guard isOpen else {
-                    guard plaintext.isEmpty else { return "something is left of what was refused" }
+                    guard plaintext.isEmpty else { return "a refused datagram left plaintext behind" }
                     continue
                 }
                 guard datagram == sealed, plaintext == [1, 2, 3] else { return "it opened what wasn't sealed" }

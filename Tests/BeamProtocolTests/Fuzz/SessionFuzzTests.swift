@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Both sessions, told whole stories of authentic messages and datagrams whose fields have any value.
+/// Both sessions, fed with authentic messages and datagrams whose fields have any value.
 struct SessionFuzzTests {
     enum Target: String, CaseIterable {
         case host, viewer
@@ -18,8 +18,8 @@ struct SessionFuzzTests {
 
     private static let corpus = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Corpus")
 
-    /// Inputs that failed once, and some that reach far. `Scripts/fuzz --sanitize` begins with them, too.
-    @Test(arguments: Target.allCases) func theCorpusHolds(target: Target) throws {
+    /// Inputs that once failed, and some that reach deep states. `Scripts/fuzz --sanitize` begins with them, too.
+    @Test(arguments: Target.allCases) func theCorpusPasses(target: Target) throws {
         let folder = Self.corpus.appending(path: target.rawValue)
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         #expect(!files.isEmpty)
@@ -29,7 +29,7 @@ struct SessionFuzzTests {
         }
     }
 
-    @Test(arguments: Target.allCases) func anythingElseHolds(target: Target) {
+    @Test(arguments: Target.allCases) func randomInputsPass(target: Target) {
         for seed in Fuzzing.seeds(60) {
             var random = SeededGenerator(seed: seed)
             let bytes = random.bytes(Int.random(in: 0...1500, using: &random))

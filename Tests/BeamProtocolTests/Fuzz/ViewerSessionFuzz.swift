@@ -3,16 +3,16 @@ import BeamMedia
 @testable import BeamProtocol
 
 extension FuzzBodies {
-    /// A viewer whose host, which it was paired with, says anything that can be said, in any order: the session comes to rest, what
-    /// it holds is bounded, and every frame that it hands on is in AVCC form.
+    /// A viewer that gets any messages in any order from the host that it is paired with: the session comes to rest,
+    /// what it holds is bounded, and every frame that it delivers is in AVCC form.
     static func viewerSession(_ bytes: [UInt8]) -> String? {
-        var story = ViewerStory(bytes)
-        return story.run()
+        var run = ViewerFuzzRun(bytes)
+        return run.run()
     }
 }
 
-/// What happens to a viewer, as a string of bytes tells it.
-private struct ViewerStory {
+/// A viewer's run, as `FuzzInput` decides it.
+private struct ViewerFuzzRun {
     private var input: FuzzInput
     private var session: ViewerSession
     private var now = MediaTime.at(1)
@@ -22,7 +22,7 @@ private struct ViewerStory {
     private var sequence: UInt32 = 0
     private var clock: UInt64 = 1_000_000
     private var lastPing: UInt64 = 0
-    /// Datagrams of whole frames that haven't left yet.
+    /// Datagrams of whole frames that weren't delivered yet.
     private var waiting: [[UInt8]] = []
 
     private static let mostSteps = 400
@@ -39,7 +39,7 @@ private struct ViewerStory {
 
     mutating func run() -> String? {
         drain()
-        enter()
+        admit()
         for _ in 0..<Self.mostSteps where !input.isAtEnd && error == nil {
             step()
             drain()
@@ -48,8 +48,8 @@ private struct ViewerStory {
         return error
     }
 
-    /// Connects, and lets the viewer in.
-    private mutating func enter() {
+    /// Connects the viewer, and admits it.
+    private mutating func admit() {
         session.handle(.controlSecured(.host), now: now)
         drain()
         say(welcome(isTrusted: true, methods: [.code, .compare]))
@@ -58,7 +58,7 @@ private struct ViewerStory {
         drain()
     }
 
-    // MARK: What happens
+    // MARK: Inputs
 
     private mutating func step() {
         switch input.choice(32) {
@@ -71,7 +71,7 @@ private struct ViewerStory {
         case 18...20: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
         case 21...24: say(message())
         case 25: session.handle(.controlClosed(reason: "gone", input.chance(40) ? .notSecure : .network), now: now)
-        case 26: enter()
+        case 26: admit()
         case 27: session.handle(.mediaOpened(localPort: input.integer(near: 40000)), now: now)
         case 28: session.handle(input.chance(128) ? .decoderFailed : .mediaFailed(reason: "no"), now: now)
         case 29: session.handle(.hostAppeared, now: now)
@@ -89,7 +89,7 @@ private struct ViewerStory {
         drain()
     }
 
-    /// Authentic: sealed with the media key, or one that was.
+    /// An authentic datagram, sealed with the current media key or an earlier one.
     private mutating func say(_ kind: SealedHeader.Kind, _ plaintext: [UInt8]) {
         guard let last = sealers.last, plaintext.count <= 1472 else { return }
         let sealer = input.chance(240) ? last : sealers[input.choice(sealers.count)]
@@ -115,8 +115,8 @@ private struct ViewerStory {
             layer: input.chance(230) ? 0 : input.integer())
     }
 
-    /// Told by the number, so that no input means anything else than before: of each 32 frames, 8 have disposable ones among them as
-    /// an encoder makes them, and 8 claim whatever they like.
+    /// Chosen by the frame's number, so that older inputs keep their meaning: of each 32 frames, 8 have disposable ones
+    /// among them as an encoder makes them, and 8 have random flags.
     private var temporalFlags: MediaHeader.Flags {
         switch sequence / 8 % 4 {
         case 1: sequence % 2 == 1 ? .disposable : .afterDisposable
@@ -129,7 +129,7 @@ private struct ViewerStory {
         }
     }
 
-    /// A part of a frame that may make no sense.
+    /// A part of a frame with arbitrary fields.
     private mutating func media() {
         let frame = frameHeader()
         let part: UInt16 = input.integer(near: frame.partCount &- 1)
@@ -142,7 +142,7 @@ private struct ViewerStory {
                 configLength: configLength
             ).write(to: $0, as: .version2)
         }
-        // Clocks that no machine shows don't come out of a `MediaTime`.
+        // Clock values that `MediaTime` can't hold.
         if input.chance(30) {
             header.replaceSubrange(16..<24, with: TestFrame.big(UInt32(truncatingIfNeeded: clock)) * 2)
         }
@@ -151,7 +151,7 @@ private struct ViewerStory {
         say(.media, header + config + input.filler(length))
     }
 
-    /// A frame as a host makes it, whose parts come in any order, or not at all.
+    /// A frame as a host makes it; its parts come in any order, or not at all.
     private mutating func wholeFrame() {
         guard let sealer = sealers.last else { return }
         sequence &+= 1
@@ -196,7 +196,7 @@ private struct ViewerStory {
         keyNumber = input.integer(near: keyNumber &+ 1)
         let key = SealingKey.made(keyNumber)
         if sealers.count == 6 { sealers.removeFirst() }
-        // The counter may be anywhere: it is the host's.
+        // The host chooses the counter, so it may begin anywhere.
         sealers.append(DatagramSealer(key: key, counter: input.chance(40) ? input.integer() : 0))
         return key
     }
@@ -230,7 +230,7 @@ private struct ViewerStory {
         }
     }
 
-    // MARK: What comes of it
+    // MARK: Outputs and checks
 
     private mutating func drain() {
         for _ in 0..<20_000 {

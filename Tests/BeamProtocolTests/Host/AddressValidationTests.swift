@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// A stream goes only where its viewer has proved to be.
+/// A stream goes only to an address that its viewer has proved to own.
 struct AddressValidationTests {
     private static let trust = HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none)
     private static let victim = NetworkAddress(ip: .v4(0xC633_6401), port: 40000)
@@ -16,8 +16,8 @@ struct AddressValidationTests {
         try sealer.seal(.hello, SealedHello(time: host.now, token: token).plaintext)
     }
 
-    /// The attack: hellos with the victim's address in them, and feedback from elsewhere that keeps the path open.
-    @Test func aStreamIsNotAimedAtAThirdParty() throws {
+    /// The attack: hellos with the victim's address, and feedback from another address that keeps the path open.
+    @Test func aStreamIsNotSentToAnAddressWithoutProof() throws {
         var host = HostBench(.none, trust: Self.trust)
         let joined = host.join(1)
         let (_, sealer) = try #require(joined)
@@ -38,11 +38,11 @@ struct AddressValidationTests {
         }
         let received = bytes(host, to: Self.victim)
         #expect(received > 0 && received <= 3 * sent, "\(received) bytes for \(sent)")
-        #expect(Set(host.bursts.map(\.burst.address)) == [Self.victim], "and nobody else gets anything")
+        #expect(Set(host.bursts.map(\.burst.address)) == [Self.victim], "no other address gets anything")
         #expect(host.session.statistics.watching == 0)
     }
 
-    @Test func aMoveIsProvedWhileTheStreamGoesOn() throws {
+    @Test func theStreamStaysAtTheOldAddressUntilTheNewOneIsProved() throws {
         var host = HostBench(.none, trust: Self.trust)
         let joined = host.join(1)
         let (session, sealer) = try #require(joined)
@@ -58,7 +58,7 @@ struct AddressValidationTests {
         host.advance(by: .milliseconds(100))
         #expect(bytes(host, to: old) > 1200)
         #expect(bytes(host, to: Self.victim) <= 108)
-        // It was the viewer: from here on the stream goes there.
+        // The viewer answers from the new address: the stream moves there.
         try host.answerChallenge(session, sealer, port: Self.victim.port, from: Self.victim.ip)
         _ = host.takeBursts()
         host.frame(TestFrame.make(3, bytes: 5000))
@@ -66,18 +66,18 @@ struct AddressValidationTests {
         #expect(bytes(host, to: old) == 0 && bytes(host, to: Self.victim) > 1200)
     }
 
-    @Test func aTokenIsOneAddressesAndShortLived() throws {
+    @Test func aTokenIsValidForOneAddressAndAShortTime() throws {
         var host = HostBench(.none, trust: Self.trust)
         let joined = host.join(1)
         let (session, sealer) = try #require(joined)
         let here = NetworkAddress(ip: HostBench.viewer, port: 40000)
         host.hello(here.port, bytes: try hello(host, sealer))
         let token = try #require(host.challenge(session, at: here))
-        // Asked again it is the same.
+        // A second hello gets the same token.
         host.advance(by: .seconds(1))
         host.hello(here.port, bytes: try hello(host, sealer))
         #expect(host.challenge(session, at: here) == token)
-        // From elsewhere it proves nothing, and makes for another one.
+        // From another address the token proves nothing; that address gets one of its own.
         host.hello(Self.victim.port, from: Self.victim.ip, bytes: try hello(host, sealer, token: token))
         #expect(host.session.statistics.watching == 0)
         #expect(host.challenge(session, at: Self.victim) != token)
@@ -85,12 +85,12 @@ struct AddressValidationTests {
         let second = try #require(host.challenge(session, at: here))
         host.advance(by: AddressValidation.lifetime)
         host.hello(here.port, bytes: try hello(host, sealer, token: second))
-        #expect(host.session.statistics.watching == 0, "too late")
+        #expect(host.session.statistics.watching == 0, "the token has expired")
         try host.answerChallenge(session, sealer, port: here.port)
         #expect(host.session.statistics.watching == 1)
     }
 
-    @Test func anAddressThatSaysNothingIsLeftWhateverComesFromElsewhere() throws {
+    @Test func feedbackFromElsewhereDoesNotKeepASilentAddressAlive() throws {
         var host = HostBench(.none, trust: Self.trust)
         let joined = host.join(1)
         let (session, sealer) = try #require(joined)
@@ -106,7 +106,7 @@ struct AddressValidationTests {
         #expect(host.session.statistics.watching == 0)
     }
 
-    @Test func nothingIsEncodedForWhoDoesNotAnswer() throws {
+    @Test func nothingIsEncodedForAnAddressThatIsNeverProved() throws {
         var host = HostBench(.none, trust: Self.trust)
         let joined = host.join(1)
         let (_, sealer) = try #require(joined)
@@ -120,27 +120,29 @@ struct AddressValidationTests {
 
     // MARK: The first picture
 
-    /// The proof takes one round trip, while the keyframe is made: what takes longer counts, not both.
+    /// The proof takes one round trip, in parallel with the keyframe: the first picture takes the longer of the two,
+    /// not the sum.
     @Test(arguments: [0.3, 1, 5, 20, 60], [5, 15, 40])
-    func theProofTakesPlaceWhileTheKeyframeIsMade(delay: Double, encodes: Int) throws {
+    func theAddressIsProvedWhileTheKeyframeIsMade(delay: Double, encodes: Int) throws {
         let delay = Duration.microseconds(Int64(delay * 1000))
         var simulation = Simulation.securePair()
         simulation.source.encodes = .milliseconds(encodes)
-        simulation.setWeather(0, Weather(delay: delay))
+        simulation.setConditions(0, LinkConditions(delay: delay))
         simulation.drive(for: .seconds(3))
         let first = try #require(simulation.bursts.first?.time, "the challenge")
         let keyframe = try #require(simulation.bursts.first { $0.burst.range.count > 108 }?.time)
-        // The picture is taken at the next of 30 ticks a second.
+        // The screen is captured 30 times a second: up to 34 ms until the next capture.
         let encoded = .milliseconds(encodes) + .milliseconds(34)
         #expect(keyframe - first <= max(delay * 2, encoded) + .milliseconds(1))
         #expect(simulation.viewer.decoder.errors.isEmpty)
     }
 
-    @Test func aLostChallengeCostsAMomentOnly() throws {
+    @Test func aLostChallengeDelaysTheStreamOnlyBriefly() throws {
         for seed: UInt64 in 1...20 {
             var simulation = Simulation.securePair(seed: seed)
-            simulation.setWeather(
-                0, Weather(delay: .milliseconds(2), loss: 0.3), back: Weather(delay: .milliseconds(2), loss: 0.3))
+            simulation.setConditions(
+                0, LinkConditions(delay: .milliseconds(2), loss: 0.3),
+                back: LinkConditions(delay: .milliseconds(2), loss: 0.3))
             simulation.drive(for: .seconds(3))
             let first = try #require(simulation.viewer.frames.first?.time)
             #expect(first < .at(1.5), "\(seed): \(first)")

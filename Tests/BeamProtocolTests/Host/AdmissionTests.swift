@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Who gets a connection, a place, or a question when others try to take them all.
+/// Limits on connections, viewers and questions, when some peers try to take all of them.
 struct AdmissionTests {
     private static let trust = HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none)
 
@@ -11,18 +11,18 @@ struct AdmissionTests {
 
     // MARK: Connections
 
-    @Test func idleConnectionsOfAFewAddressesKeepNobodyOut() {
+    @Test func idleConnectionsOfAFewAddressesDoNotKeepOutOthers() {
         var host = HostBench(.none, trust: Self.trust)
         for id in 0..<80 { host.open(UInt64(id), from: address(id % 5)) }
-        // 16 of each at most, and 64 in all.
+        // At most 16 of each address, and 64 in all.
         #expect(host.closed.count == 16)
         let honest = host.join(100, from: address(9))
-        #expect(honest != nil, "the known viewer is in")
-        // It costs those places that hold most of them.
+        #expect(honest != nil, "the known viewer is admitted")
+        // An address that holds the most connections loses one.
         #expect(host.closed.count == 17 && host.session.lobby.ledger.count == 63)
     }
 
-    @Test func theOldestOfThoseThatHoldMostMakesRoom() {
+    @Test func theAddressWithMostConnectionsLosesItsOldest() {
         var host = HostBench()
         for id in 0..<10 { host.open(UInt64(id), from: address(1)) }
         for id in 10..<64 { host.open(UInt64(id), from: address(id)) }
@@ -31,26 +31,26 @@ struct AdmissionTests {
         #expect(host.closed == [ConnectionID(0)])
         host.open(65, from: address(65))
         #expect(host.closed == [ConnectionID(0), ConnectionID(1)])
-        // Who holds as many as anybody else takes nothing from them.
+        // An address that already holds as many as any other takes none from them.
         for id in 66..<74 { host.open(UInt64(id), from: address(id)) }
         host.open(200, from: address(200))
         host.open(201, from: address(200))
         #expect(host.isClosed(201) && !host.isClosed(200))
     }
 
-    @Test func anotherAddressOfTheSameNetworkTakesTheOldestPlaceThere() {
+    @Test func aNewAddressTakesTheOldestConnectionOfItsOwnNetwork() {
         var host = HostBench()
         func machine(_ low: UInt64) -> IPAddress { .v6(high: 0x2001_0DB8_0000_0001, low: low, scope: 0) }
         for id in 0..<16 { host.open(UInt64(id), from: machine(UInt64(id))) }
         host.open(16, from: machine(100))
         #expect(host.closed == [ConnectionID(0)])
         host.open(17, from: machine(100))
-        #expect(host.isClosed(17), "it holds as many as any other")
+        #expect(host.isClosed(17), "this address holds as many as any other")
         host.open(18, from: .v6(high: 0x2001_0DB8_0000_0002, low: 1, scope: 0))
         #expect(!host.isClosed(18))
     }
 
-    @Test func whoIsBeingAskedAboutKeepsItsPlace() {
+    @Test func aViewerThatWaitsForADecisionKeepsItsConnection() {
         var host = HostBench(.ask)
         host.introduce(0, from: address(1))
         for id in 1..<64 { host.open(UInt64(id), from: address(1 + id % 4)) }
@@ -60,7 +60,7 @@ struct AdmissionTests {
         #expect(host.take(0).count == 3)
     }
 
-    @Test(arguments: [300, 1000]) func aFloodFromOneAddressKeepsNobodyElseOut(perSecond: Int) {
+    @Test(arguments: [300, 1000]) func aFloodFromOneAddressDoesNotKeepOutOthers(perSecond: Int) {
         var host = HostBench(.none, trust: Self.trust)
         var id: UInt64 = 1000
         for millisecond in 0..<40_000 {
@@ -69,7 +69,7 @@ struct AdmissionTests {
                 host.handle(.connectionClosed(ConnectionID(id)))
                 id += 1
             }
-            // Every 5 s somebody else comes, whom the host knows.
+            // Every 5 s a known viewer joins from another address.
             if millisecond % 5000 == 2500 {
                 let other = UInt64(millisecond / 5000)
                 let joined = host.join(other, instance: other, from: address(2))
@@ -85,11 +85,11 @@ struct AdmissionTests {
         #expect(sums.reduce(0, +) > 40 * perSecond / 2)
     }
 
-    @Test func aFloodFromManyAddressesKeepsNobodyElseOut() {
+    @Test func aFloodFromManyAddressesDoesNotKeepOutOthers() {
         var host = HostBench(.none, trust: Self.trust)
         var id: UInt64 = 1000
         for millisecond in 0..<10_000 {
-            // From 100 addresses, 5,000 a second, each gone after a moment.
+            // 5,000 connections a second from 100 addresses; each is closed 20 ms later.
             for _ in 0..<5 {
                 host.open(id, from: address(Int(id % 100)))
                 if id >= 1100 { host.handle(.connectionClosed(ConnectionID(id - 100))) }
@@ -104,18 +104,18 @@ struct AdmissionTests {
         }
     }
 
-    @Test func aKnownDevicesComingDoesNotCount() {
+    @Test func connectionsWithWhichAKnownDeviceJoinsAreNotLimited() {
         var host = HostBench(.none, trust: Self.trust)
         for id: UInt64 in 0..<500 {
             #expect(host.join(id, instance: 1) != nil)
         }
         #expect(host.session.statistics.viewers == 1)
-        // What it doesn't join with does.
+        // Connections with which it doesn't join are limited.
         for id: UInt64 in 500..<510 { host.openSecurely(id) }
         #expect(!host.isClosed(503) && host.isClosed(504))
     }
 
-    @Test func refusalsAreToldOneByOneOnlyAtFirst() {
+    @Test func onlyTheFirstRefusalsAreReportedOneByOne() {
         var host = HostBench()
         func refuse(_ count: Int, _ base: UInt64) {
             for id in base..<base + UInt64(count) {
@@ -139,19 +139,19 @@ struct AdmissionTests {
 
     // MARK: Viewers
 
-    @Test func oneDeviceHasAHandfulOfPlaces() {
+    @Test func oneDeviceHas8ViewersAtMost() {
         var host = HostBench(
             .none, trust: HostTrust(own: .host, remembered: [.viewer: "a", .made(7): "b"], code: .none))
         let joined = (0..<63).count { host.join(UInt64($0), instance: UInt64($0)) != nil }
         #expect(joined == 8)
         #expect(host.join(100, device: .made(7)) != nil)
-        // Its own that has lost its connection makes room for a new one.
+        // A viewer of the same device without a connection makes room for a new one.
         host.handle(.connectionClosed(ConnectionID(0)))
         #expect(host.join(101, instance: 101) != nil)
         #expect(host.session.statistics.viewers == 9)
     }
 
-    @Test func oneAddressHasAHandfulOfVersionOneViewers() {
+    @Test func oneAddressHas8Version1ViewersAtMost() {
         var host = HostBench(.all)
         for id in 0..<61 { host.introduce(UInt64(id), code: String(100_000 + id)) }
         #expect(host.session.statistics.viewers == 8)
@@ -160,7 +160,7 @@ struct AdmissionTests {
         #expect(host.session.statistics.viewers == 9)
     }
 
-    @Test func placesAreKeptForKnownDevices() {
+    @Test func somePlacesAreReservedForKnownDevices() {
         var host = HostBench(.all, trust: Self.trust)
         for id in 0..<60 {
             _ = host.join(UInt64(id), device: .made(UInt8(id)), from: address(id % 2))
@@ -171,8 +171,8 @@ struct AdmissionTests {
         #expect(host.session.statistics.viewers == 49)
     }
 
-    /// Each that leaves costs everybody another media key.
-    @Test func whoComesAndGoesDoesNotFloodTheOthers() {
+    /// Each viewer that leaves makes the host rotate the media key for all others.
+    @Test func joiningAndLeavingOftenDoesNotFloodTheOthersWithKeys() {
         var host = HostBench(
             .none, trust: HostTrust(own: .host, remembered: [.viewer: "a", .made(7): "b"], code: .none))
         let honest = host.join(1, device: .made(7))
@@ -197,18 +197,19 @@ struct AdmissionTests {
         host.takeEvents().compactMap { if case .viewerAsks(let id, _, _) = $0 { id } else { nil } }
     }
 
-    @Test func aFewAddressesCannotCloseComparing() {
+    @Test func aFewAddressesCannotTakeAllQuestions() {
         var host = HostBench(.ask)
         for id in 0..<12 { host.introduce(UInt64(id), from: address(id % 3), code: String(100_000 + id)) }
         #expect(asked(&host).count == 6)
-        // Two places are left for those who haven't asked before, and after that the oldest of those that hold most.
+        // Two places are left for addresses that haven't asked yet; after that, the address with most questions loses
+        // its oldest.
         for id in 20..<24 { host.introduce(UInt64(id), from: address(id)) }
         #expect(asked(&host) == (20..<24).map { ConnectionID($0) })
         host.handle(.decision(ConnectionID(23), accept: true))
         #expect(host.take(23).count == 3)
     }
 
-    @Test func aQuestionStandsForAWhileBeforeItGivesWay() {
+    @Test func aQuestionStaysFor20sBeforeAnotherReplacesIt() {
         var host = HostBench(.ask)
         for id in 0..<8 { host.introduce(UInt64(id), from: address(id)) }
         _ = asked(&host)
@@ -224,10 +225,10 @@ struct AdmissionTests {
 
     // MARK: Messages
 
-    @Test func aViewerThatSaysTooMuchIsSentAway() throws {
+    @Test func aViewerThatSendsTooManyMessagesIsEvicted() throws {
         var host = HostBench(.none, trust: Self.trust)
         #expect(host.join(1) != nil)
-        // Ten times what an honest one says, for a minute.
+        // Ten times as many messages as an honest viewer sends, for 60 s.
         for _ in 0..<120 {
             host.say(1, .ping(1), .ping(2), .ping(3))
             host.advance(by: .milliseconds(500))
@@ -241,9 +242,10 @@ struct AdmissionTests {
         #expect(answers.last == .refused(.other, "This viewer was sent away: \(MessageRate.reason)"))
     }
 
-    /// Whoever was let in, and then breaks the rules of the control connection, is told why, and so is the person; it may come back after
-    /// a minute.
-    @Test(arguments: ["too many", "garbage", "no message"]) func whoBreaksTheRulesIsEvicted(how: String) throws {
+    /// An admitted viewer that breaks the rules of the control connection is evicted. It and the person at the host
+    /// learn the reason, and it may come back after `HostLimits.evictionTime`.
+    @Test(arguments: ["too many", "garbage", "no message"]) func aViewerThatBreaksTheRulesIsEvicted(how: String) throws
+    {
         var host = HostBench(.none, trust: Self.trust)
         #expect(host.join(1) != nil)
         _ = host.takeMessages(1)
@@ -254,7 +256,7 @@ struct AdmissionTests {
         }
         #expect(host.isClosed(1))
         guard case .refused(.other, let told) = try #require(host.takeMessages(1).last) else {
-            Issue.record("it isn't told")
+            Issue.record("the viewer didn't learn the reason")
             return
         }
         #expect(told.hasPrefix("This viewer was sent away: it "))
@@ -268,7 +270,7 @@ struct AdmissionTests {
         #expect(host.join(3) != nil)
     }
 
-    @Test func linesOfVersionOneAreCountedToo() {
+    @Test func version1LinesAreLimitedToo() {
         var host = HostBench()
         host.introduce(1)
         host.handle(
@@ -276,7 +278,7 @@ struct AdmissionTests {
         #expect(host.isClosed(1))
     }
 
-    @Test func aHostThatSaysTooMuchIsLeft() {
+    @Test func aViewerLeavesAHostThatSendsTooManyMessages() {
         var viewer = ViewerBench(.secure(knows: true))
         viewer.handle(.controlSecured(.host))
         viewer.say(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Whoever was let in can be sent away, however it came in.
+/// The person at the host can send away any admitted viewer.
 struct EvictionTests {
     private static let hello = SecureMessage.hello(
         SecureMessage.Hello(instance: 1, name: "viewer"))
@@ -22,7 +22,7 @@ struct EvictionTests {
         messages.compactMap { if case .refused(let refusal, _) = $0 { refusal } else { nil } }.first
     }
 
-    @Test func aGuestOfAnOpenDoorIsSentAwayAndKeptOut() throws {
+    @Test func anUnpairedViewerThatIsSentAwayIsKeptOut() throws {
         var host = HostBench(.all)
         #expect(isIn(join(&host, 1)))
         #expect(isIn(join(&host, 2, device: .made(7))))
@@ -31,14 +31,14 @@ struct EvictionTests {
         #expect(refusal(host.takeMessages(1)) == .forgotten)
         #expect(host.isClosed(1) && !host.isClosed(2))
         #expect(host.session.guests.map(\.identity) == [.device(.made(7))])
-        // What it holds opens nothing from now on: the other one is given a new key.
+        // The media key is rotated, so that the viewer that was sent away can't open later datagrams.
         #expect(host.takeMessages(2).contains { if case .mediaKey = $0 { true } else { false } })
         let again = join(&host, 3)
         #expect(!isIn(again) && refusal(again) == .forgotten)
         #expect(host.events.contains { if case .viewerLeft(_, _, "it was sent away") = $0 { true } else { false } })
     }
 
-    @Test func whoeverIsJustComingInIsSentAwayToo() {
+    @Test func aViewerThatIsJoiningCanBeSentAway() {
         var host = HostBench(.all)
         host.openSecurely(1)
         host.say(1, Self.hello)
@@ -49,7 +49,7 @@ struct EvictionTests {
         #expect(!isIn(host.takeMessages(1)))
     }
 
-    @Test func aViewerOfVersionOneIsSentAwayByItsAddress() {
+    @Test func aVersion1ViewerIsSentAwayByItsAddress() {
         var host = HostBench(.all)
         host.introduce(1)
         host.introduce(2, from: .v4(5))
@@ -59,43 +59,43 @@ struct EvictionTests {
         host.handle(.blockAddress(HostBench.viewer))
         #expect(host.isClosed(1) && !host.isClosed(2))
         host.frame(TestFrame.make(1))
-        #expect(host.bursts.isEmpty, "nothing is sent to it any more")
+        #expect(host.bursts.isEmpty, "nothing is sent to its address")
         host.introduce(3)
         #expect(host.take(3).joined().contains(#""ok":false"#))
         #expect(host.isClosed(3))
         #expect(host.session.guests.count == 1)
     }
 
-    @Test func whoWasForgottenDoesNotComeBackByAnOpenDoor() {
+    @Test func aForgottenViewerIsRefusedEvenIfAllAreAccepted() {
         var host = HostBench(.all, trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none))
         #expect(isIn(join(&host, 1)))
         host.handle(.remembered([:]))
         #expect(refusal(host.takeMessages(1)) == .forgotten)
         #expect(!isIn(join(&host, 2)))
-        #expect(isIn(join(&host, 3, device: .made(7))), "the door is open to the others")
-        // Paired again it is known again.
+        #expect(isIn(join(&host, 3, device: .made(7))), "others are still accepted")
+        // After pairing again it is known again.
         host.handle(.remembered([.viewer: "viewer"]))
         #expect(isIn(join(&host, 4)))
     }
 
-    @Test func whileTheListCannotBeReadNobodyComesInByIt() {
+    @Test func whileTheListCannotBeReadOtherKnownViewersMustWait() {
         let known: [DeviceKey: String] = [.viewer: "viewer", .made(7): "other"]
         var host = HostBench(.none, trust: HostTrust(own: .host, remembered: known, code: .none))
         #expect(isIn(join(&host, 1)))
         host.handle(.rememberedUnreadable)
-        #expect(!host.isClosed(1), "who watches stays")
+        #expect(!host.isClosed(1), "a viewer that watches stays")
         let other = join(&host, 2, device: .made(7))
-        #expect(!isIn(other) && refusal(other) == .busy, "it comes again")
-        #expect(isIn(join(&host, 3)), "and so does its new connection")
+        #expect(!isIn(other) && refusal(other) == .busy, "it is told to try again later")
+        #expect(isIn(join(&host, 3)), "the same device may join once more")
         host.handle(.remembered([.made(7): "other"]))
-        #expect(refusal(host.takeMessages(3)) == .forgotten, "what could not be read is done now")
+        #expect(refusal(host.takeMessages(3)) == .forgotten, "a device that is no longer in the list is sent away")
         #expect(isIn(join(&host, 4, device: .made(7))))
     }
 
     // MARK: The viewer that waits for a host
 
     @Test(arguments: [true, false])
-    func somebodyElsesCertificateEndsNoWaiting(asksThePerson: Bool) {
+    func anotherHostsCertificateDoesNotEndTheWaiting(asksThePerson: Bool) {
         var configuration = ViewerSession.Configuration.secure(knows: true)
         configuration.trust.required = [.host]
         configuration.trust.pairs = asksThePerson
@@ -110,7 +110,7 @@ struct EvictionTests {
             #expect(isRefused == asksThePerson)
             _ = viewer.take()
             viewer.advance(by: .seconds(9))
-            #expect(viewer.take() == [], "slowly")
+            #expect(viewer.take() == [], "no retry before 10 s")
             viewer.advance(by: .seconds(2))
             let tries = viewer.take().count { $0.hasSuffix("connect securely") }
             #expect(tries == (asksThePerson ? 0 : 1))

@@ -3,11 +3,11 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Whose handshake goes on when, and how much of the event loop's time that takes.
+/// The order of handshakes, and how much of the event loop's time they take.
 struct HandshakeQueueTests {
     private func address(_ number: Int) -> IPAddress { .v4(0x0A00_0000 + UInt32(number)) }
 
-    /// Lets steps of `cost` happen until then. Answers who has made them, and when.
+    /// Runs steps of `cost` each. Answers which handshakes they belong to, and when they ran.
     private func run(
         _ queue: inout HandshakeQueue<Int>, from start: MediaTime, until end: MediaTime, cost: Duration
     ) -> [(id: Int, time: MediaTime)] {
@@ -25,7 +25,7 @@ struct HandshakeQueueTests {
         return steps
     }
 
-    @Test func aFloodGetsATenthOfTheLoopsTime() {
+    @Test func aFloodGetsATenthOfTheEventLoopsTime() {
         var queue = HandshakeQueue<Int>()
         for id in 0..<20_000 { queue.add(id, from: address(id % 7), isKnownAddress: false, hasBegun: false) }
         let cost = Duration.microseconds(900)
@@ -36,7 +36,7 @@ struct HandshakeQueueTests {
         for (one, next) in zip(steps, steps.dropFirst()) { #expect(next.time - one.time >= cost * 2) }
     }
 
-    @Test func prefixesTakeTurnsAndWhatHasBegunGoesFirst() {
+    @Test func prefixesTakeTurnsAndStartedHandshakesGoFirst() {
         var queue = HandshakeQueue<Int>()
         for id in 0..<10 { queue.add(id, from: address(1), isKnownAddress: false, hasBegun: false) }
         queue.add(10, from: address(1), isKnownAddress: false, hasBegun: true)
@@ -46,7 +46,7 @@ struct HandshakeQueueTests {
         #expect(steps.map(\.id) == [10, 20, 0, 21, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     }
 
-    @Test func whoWasLetInFromThereBeforeWaitsForNobody() {
+    @Test func anAddressThatWasAdmittedBeforeIsServedFirst() {
         var queue = HandshakeQueue<Int>()
         for id in 0..<500 { queue.add(id, from: address(id), isKnownAddress: false, hasBegun: false) }
         _ = run(&queue, from: .zero, until: .at(1), cost: .milliseconds(1))
@@ -56,7 +56,7 @@ struct HandshakeQueueTests {
         #expect(steps.first.map { $0.time - .at(1) < .milliseconds(2) } == true)
     }
 
-    @Test func whoHasGoneIsForgotten() {
+    @Test func aRemovedHandshakeIsNotRun() {
         var queue = HandshakeQueue<Int>()
         queue.add(1, from: address(1), isKnownAddress: false, hasBegun: false)
         queue.add(1, from: address(1), isKnownAddress: false, hasBegun: false)

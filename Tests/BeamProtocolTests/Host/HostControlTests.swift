@@ -12,7 +12,7 @@ struct HostControlTests {
 
     // MARK: Handshakes
 
-    @Test func aHandshakeIsAnsweredAsTheWireSays() throws {
+    @Test func aHandshakeIsAnsweredAsTheProtocolSays() throws {
         var host = HostBench()
         host.introduce(1)
         let lines = host.take(1)
@@ -39,7 +39,7 @@ struct HostControlTests {
             ])
     }
 
-    @Test func theNameIsTold() {
+    @Test func theReplyCarriesTheHostsName() {
         var host = HostBench(name: String(repeating: "é\"", count: 5000))
         host.introduce(1)
         let line = host.take(1)[0]
@@ -47,7 +47,7 @@ struct HostControlTests {
         #expect(line.utf8.count < 1000)
     }
 
-    @Test func theSameSeedMakesTheSameSessions() {
+    @Test func theSameSeedMakesTheSameSessionIDs() {
         var lines: [[String]] = []
         for seed: UInt64 in [7, 7, 8] {
             var host = HostBench(seed: seed)
@@ -78,14 +78,14 @@ struct HostControlTests {
         #expect(host.session.statistics.viewers == 0)
     }
 
-    @Test func noneMeansNone() {
+    @Test func acceptanceNoneDeclinesEverybody() {
         var host = HostBench(.none)
         host.introduce(1)
         #expect(host.take(1) == [#"{"ok":false,"message":"Declined"}"#])
         #expect(host.isClosed(1))
     }
 
-    @Test func changesAreAnnouncedToAllPaired() {
+    @Test func changesAreAnnouncedToAllAdmittedViewers() {
         var host = HostBench()
         host.introduce(1)
         host.introduce(2, code: "000000")
@@ -112,7 +112,7 @@ struct HostControlTests {
         }
     }
 
-    @Test func shutdownTellsAndClosesAll() {
+    @Test func shutdownNotifiesAndClosesAllConnections() {
         var host = HostBench()
         host.introduce(1)
         host.open(2)
@@ -131,9 +131,9 @@ struct HostControlTests {
         #expect(host.outputs.count == count)
     }
 
-    // MARK: Life and death of a viewer
+    // MARK: A viewer's end
 
-    @Test func aViewerThatLosesItsConnectionComesBackToItsSession() throws {
+    @Test func aViewerThatReconnectsKeepsItsSession() throws {
         var host = HostBench(.ask)
         host.introduce(1)
         host.handle(.decision(ConnectionID(1), accept: true))
@@ -156,14 +156,14 @@ struct HostControlTests {
         #expect(host.session.statistics.watching == 1)
     }
 
-    @Test func aConnectionThatIsOpenOnlyInNameIsReplaced() throws {
+    @Test func aNewConnectionOfAViewerReplacesItsOldOne() throws {
         var host = HostBench()
         host.introduce(1)
         let session = try session(in: host.take(1)[0])
         host.introduce(2)
         #expect(try self.session(in: host.take(2)[0]) == session)
         #expect(host.isClosed(1))
-        // The old one's end says nothing of the new one.
+        // The old connection's end doesn't affect the new one.
         host.handle(.connectionClosed(ConnectionID(1)))
         #expect(!host.events.contains(.controlLost(session: session)))
         host.handle(.broadcast(false))
@@ -179,13 +179,13 @@ struct HostControlTests {
         #expect(host.closed.isEmpty)
     }
 
-    @Test func aViewerLeavesWhenBothPlayersAreSilent() throws {
+    @Test func aViewerIsRemovedWhenBothPlanesAreSilent() throws {
         var host = HostBench()
         host.introduce(1)
         let session = try session(in: host.take(1)[0])
         host.hello(40000)
         host.advance(to: .at(10))
-        host.say(1, #"{"future":true}"#)  // any line is a sign of life
+        host.say(1, #"{"future":true}"#)  // an unknown line counts, too
         host.advance(to: .at(20))
         host.hello(40000)
         host.advance(to: .at(34.9))
@@ -205,7 +205,7 @@ struct HostControlTests {
         #expect(host.session.statistics.watching == 0)
     }
 
-    @Test func aViewerThatHasGoneLeavesWhenItsHellosHaveStopped() throws {
+    @Test func aViewerWithoutAConnectionIsRemovedWhenItsHellosStop() throws {
         var host = HostBench()
         host.introduce(1)
         let session = try session(in: host.take(1)[0])
@@ -221,9 +221,9 @@ struct HostControlTests {
                     reason: "its connection has ended"))
     }
 
-    // MARK: Strangers
+    // MARK: Unauthenticated peers
 
-    @Test func oneMachineCannotTakeThemAll() {
+    @Test func oneMachineCannotTakeAllConnections() {
         var host = HostBench()
         host.introduce(100)
         for id: UInt64 in 0..<17 { host.open(id) }
@@ -232,7 +232,7 @@ struct HostControlTests {
         #expect(!host.isClosed(17))
     }
 
-    @Test func aStrangerHasThirtySeconds() {
+    @Test func aConnectionWithoutAHandshakeEndsAfter30s() {
         var host = HostBench()
         host.open(1)
         host.introduce(2)
@@ -240,7 +240,7 @@ struct HostControlTests {
         host.say(2, #"{"hb":1}"#)
         host.advance(to: .at(28))
         host.say(2, #"{"hb":1}"#)
-        // A byte now and then (a slow loris) doesn't help.
+        // A byte now and then (slowloris) doesn't prolong the time.
         host.handle(.connectionBytes(ConnectionID(1), Array("{".utf8)))
         host.advance(to: .at(29.9))
         #expect(host.closed.isEmpty)
@@ -252,7 +252,7 @@ struct HostControlTests {
     }
 
     @Test(arguments: ["nonsense", "{", #"{"udpPort":"x"}"#, String(repeating: "[", count: 4000)])
-    func nonsenseFromAStrangerEndsItsConnection(_ line: String) {
+    func aMalformedLineBeforeTheHandshakeEndsTheConnection(_ line: String) {
         var host = HostBench()
         host.introduce(1)
         host.open(2, from: .v4(9))
@@ -265,7 +265,7 @@ struct HostControlTests {
         #expect(reason.hasPrefix("it sent a line"))
     }
 
-    @Test func tooManyLinesFromAStrangerEndItsConnection() {
+    @Test func tooManyLinesBeforeTheHandshakeEndTheConnection() {
         var host = HostBench()
         host.open(1)
         for _ in 0..<64 { host.say(1, #"{"future":1}"#) }
@@ -274,7 +274,7 @@ struct HostControlTests {
         #expect(host.isClosed(1))
     }
 
-    @Test func aLineOfMoreThan4KiBEndsAConnection() throws {
+    @Test func aLineOfMoreThan4KiBEndsTheConnection() throws {
         var host = HostBench()
         host.introduce(1)
         let session = try session(in: host.take(1)[0])
@@ -285,7 +285,7 @@ struct HostControlTests {
         #expect(host.session.statistics.watching == 1, "the stream goes on")
     }
 
-    @Test func aPairedViewerHasSixteenStrikes() {
+    @Test func anAdmittedViewerMaySend15MalformedLines() {
         var host = HostBench()
         host.introduce(1)
         for _ in 0..<15 { host.say(1, "nonsense") }
@@ -294,7 +294,7 @@ struct HostControlTests {
         #expect(host.isClosed(1))
     }
 
-    @Test func whatIsSaidOfUnknownConnectionsIsIgnored() {
+    @Test func inputOfUnknownConnectionsIsIgnored() {
         var host = HostBench()
         let count = host.outputs.count
         host.handle(.connectionBytes(ConnectionID(9), [1]))

@@ -3,13 +3,13 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Whose hellos count, and who gets which frames.
+/// Which hellos count, and which viewers get which frames.
 struct HostMediaTests {
     private func address(_ port: UInt16, _ ip: IPAddress = HostBench.viewer) -> NetworkAddress {
         NetworkAddress(ip: ip, port: port)
     }
 
-    /// Where the stream goes now, by what the next keyframe is sent to.
+    /// The addresses that the next keyframe is sent to.
     private func audience(_ host: inout HostBench) -> Set<NetworkAddress> {
         _ = host.takeBursts()
         host.frame(TestFrame.make(0))
@@ -22,7 +22,7 @@ struct HostMediaTests {
 
     // MARK: Hellos
 
-    @Test func aPairedViewersHelloStartsTheStream() {
+    @Test func anAdmittedViewersHelloStartsTheStream() {
         var host = HostBench()
         host.introduce(1)
         _ = host.takeEvents()
@@ -33,11 +33,11 @@ struct HostMediaTests {
         #expect(audience(&host) == [address(40000)])
     }
 
-    @Test func nobodyElsesHelloDoes() {
+    @Test func otherHellosDoNotStartAStream() {
         var host = HostBench(.ask)
         host.hello(40000)
         host.introduce(1)
-        host.hello(40000)  // waits for the decision
+        host.hello(40000)  // it waits for the decision
         host.introduce(2, from: .v4(2))
         host.handle(.decision(ConnectionID(2), accept: true))
         let count = host.outputs.count
@@ -50,7 +50,7 @@ struct HostMediaTests {
         #expect(audience(&host).isEmpty)
     }
 
-    @Test func aStrangerOnTheSameMachineCannotTakeAStreamOver() {
+    @Test func anotherSocketOnTheSameMachineCannotTakeOverAStream() {
         var host = HostBench()
         host.introduce(1)
         host.hello(40000)
@@ -62,7 +62,7 @@ struct HostMediaTests {
         #expect(audience(&host) == [address(40000)])
     }
 
-    @Test func aVersion1ViewerMovesWhenItsOldSocketHasGoneSilent() {
+    @Test func aVersion1ViewerIsFollowedWhenItsOldSocketIsSilent() {
         var host = HostBench()
         host.introduce(1)
         host.hello(40000)
@@ -77,7 +77,7 @@ struct HostMediaTests {
         #expect(host.session.statistics.watching == 1)
     }
 
-    @Test func aPortThatWasNamedIsFollowedAtOnce() {
+    @Test func anAnnouncedPortIsFollowedAtOnce() {
         var host = HostBench()
         host.introduce(1)
         host.hello(40000)
@@ -85,14 +85,14 @@ struct HostMediaTests {
         #expect(audience(&host) == [address(40000)])
         host.hello(40001)
         #expect(audience(&host) == [address(40001)])
-        // Also when the hello was there first.
+        // Also if the hello comes before the announcement.
         host.hello(40002)
         #expect(audience(&host) == [address(40001)])
         host.say(1, #"{"mediaSource":40002}"#)
         #expect(audience(&host) == [address(40002)])
     }
 
-    @Test func aNamedPortComesBeforeAStrangers() {
+    @Test func anAnnouncedPortHasPrecedenceOverOthers() {
         var host = HostBench()
         host.introduce(1)
         host.say(1, #"{"mediaSource":40001}"#)
@@ -102,8 +102,8 @@ struct HostMediaTests {
         #expect(audience(&host) == [address(40001)])
     }
 
-    /// An address translator may give the socket another port than the viewer knows.
-    @Test func aNamedPortThatNothingComesFromIsGivenUp() {
+    /// Behind NAT the socket's public port is another than the viewer announces.
+    @Test func anAnnouncedPortThatStaysSilentIsGivenUp() {
         var host = HostBench()
         host.introduce(1)
         host.say(1, #"{"mediaSource":40001}"#)
@@ -122,7 +122,7 @@ struct HostMediaTests {
         host.hello(40002)
         #expect(audience(&host) == [address(40000), address(40001)])
         #expect(host.session.statistics.watching == 2)
-        // Each hello was taken for the other's: their announcements put that right.
+        // Each hello was assigned to the wrong viewer: the announcements correct that.
         host.say(1, #"{"mediaSource":40000}"#)
         host.say(2, #"{"mediaSource":40001}"#)
         host.handle(.connectionClosed(ConnectionID(1)))
@@ -157,7 +157,7 @@ struct HostMediaTests {
         #expect(audience(&host) == [address(40000)])
     }
 
-    @Test func aFailedSendStopsThatStreamOnly() {
+    @Test func aFailedSendStopsOnlyThatStream() {
         var host = HostBench()
         host.introduce(1)
         host.introduce(2, from: .v4(2))
@@ -170,7 +170,7 @@ struct HostMediaTests {
         #expect(host.session.statistics.watching == 2)
     }
 
-    @Test func theAudienceIsToldWhenItChanges() {
+    @Test func changesOfTheAudienceAreReported() {
         var host = HostBench()
         host.introduce(1)
         host.introduce(2, from: .v4(2))
@@ -192,7 +192,7 @@ struct HostMediaTests {
         host.introduce(2, from: .v4(2))
         host.hello(1)
         host.frame(TestFrame.make(0))
-        // Too late to begin with that one.
+        // 300 ms later this keyframe is too old to begin with.
         host.advance(by: .milliseconds(300))
         host.hello(2, from: .v4(2))
         _ = host.takeBursts()
@@ -205,8 +205,8 @@ struct HostMediaTests {
             "two frames, to each of the two")
     }
 
-    /// A keyframe that somebody else has just been sent serves whoever joins, with what followed it.
-    @Test func aJoinerBeginsWithAKeyframeThatIsYoung() {
+    /// A joiner begins with a keyframe that another viewer was just sent, and gets the frames that followed it.
+    @Test func aJoinerBeginsWithARecentKeyframe() {
         var host = HostBench()
         host.introduce(1)
         host.introduce(2, from: .v4(2))
@@ -225,9 +225,9 @@ struct HostMediaTests {
     @Test func framesAreNumberedWithoutGaps() throws {
         var host = HostBench()
         host.introduce(1)
-        host.frame(TestFrame.make(0))  // nobody watches
+        host.frame(TestFrame.make(0))  // no viewer watches
         host.hello(1)
-        host.frame(TestFrame.make(1, reference: 0))  // nobody could decode it
+        host.frame(TestFrame.make(1, reference: 0))  // no viewer could decode it
         for index: UInt32 in 2..<5 { host.frame(TestFrame.make(index, reference: index == 2 ? nil : index - 1)) }
         let numbers = try host.takeBursts().map { burst in
             try burst.burst.bytes[burst.burst.range].withUnsafeBytes { try MediaDatagram($0).header.sequence.value }
@@ -248,15 +248,15 @@ struct HostMediaTests {
         host.handle(.broadcast(true))
         #expect(host.keyframeRequests.count == 1)
         host.frame(TestFrame.make(1, reference: 0))
-        #expect(host.takeBursts().isEmpty, "the way back begins with a keyframe")
+        #expect(host.takeBursts().isEmpty, "sharing resumes with a keyframe")
         #expect(audience(&host) == [address(1)])
     }
 
-    @Test func keyframesAreAskedForOftenEnough() {
+    @Test func keyframesAreRequestedOftenEnoughForVersion1() {
         var host = HostBench()
         host.introduce(1)
         host.hello(1)
-        // An encoder that takes 40 ms.
+        // The encoder takes 40 ms.
         var came: [MediaTime] = []
         for millisecond in 0..<20_000 {
             host.advance(to: MediaTime(nanoseconds: Int64(millisecond) * 1_000_000))
@@ -275,7 +275,7 @@ struct HostMediaTests {
         #expect(gaps.count >= 9)
     }
 
-    @Test func aRequestIsRepeatedOnlyWhenNothingComesOfIt() {
+    @Test func aKeyframeRequestIsRepeatedOnlyIfNoKeyframeComes() {
         var host = HostBench()
         host.introduce(1)
         host.introduce(2, from: .v4(2))
@@ -290,6 +290,6 @@ struct HostMediaTests {
         host.handle(.sendFailed(address(1)))
         host.handle(.sendFailed(address(2, .v4(2))))
         host.advance(to: .at(9))
-        #expect(host.keyframeRequests.count == 3, "nobody watches")
+        #expect(host.keyframeRequests.count == 3, "no requests without viewers")
     }
 }

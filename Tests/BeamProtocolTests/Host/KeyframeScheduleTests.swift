@@ -3,19 +3,19 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Who has keyframes made, and how many: everybody in a layer pays for them.
+/// How often keyframes are made: each one costs all viewers of its layer.
 struct KeyframeScheduleTests {
-    @Test func whoeverIsAloneGetsOneAtOnce() {
+    @Test func aSingleViewerGetsAKeyframeAtOnce() {
         var schedule = KeyframeSchedule()
         schedule.keyframeCame(now: .at(1), isPeriodic: false)
         #expect(schedule.request(now: .at(1.01)) == .request)
         #expect(schedule.isRequested)
     }
 
-    @Test func inCompanyThereAreFiveASecondAtMost() {
+    @Test func withSeveralViewersThereAreFiveKeyframesASecondAtMost() {
         var schedule = KeyframeSchedule()
         var requests = 0
-        // 50 viewers a second want one; the encoder takes 10 ms.
+        // 50 viewers a second request one; the encoder takes 10 ms.
         for step in 0..<500 {
             let now = MediaTime.at(1 + Double(step) * 0.02)
             if schedule.deadlineReached(now: now) == .request { requests += 1 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// How fast frames leave, and what becomes of those that can't.
+/// How fast frames leave, and which ones are dropped.
 struct PacingTests {
     private func address(_ port: UInt16, _ ip: IPAddress = HostBench.viewer) -> NetworkAddress {
         NetworkAddress(ip: ip, port: port)
@@ -26,7 +26,7 @@ struct PacingTests {
             host.advance(by: .seconds(14))
             let bursts = host.takeBursts()
             #expect(bursts.allSatisfy { $0.burst.datagramCount <= max(1, bucket / 1200) })
-            // From each burst on, the bytes of any number of bursts stay below the line.
+            // From any burst on, the bytes of any number of bursts stay within bucket + rate × time.
             let allowed = Double(max(bucket, 1200))
             var worst = 0.0
             for first in stride(from: 0, to: bursts.count, by: 3) {
@@ -38,7 +38,7 @@ struct PacingTests {
                 }
             }
             #expect(worst <= 1, "\(worst) bytes too many")
-            // And the rate is used: with frames waiting, no burst comes later than it had to.
+            // The rate is used, too: while frames wait, no burst comes late.
             if rate == 8_000_000 {
                 let span = (bursts[bursts.count - 1].time - bursts[0].time).inSeconds
                 let sent = bursts.dropLast().reduce(0) { $0 + $1.burst.range.count }
@@ -60,7 +60,7 @@ struct PacingTests {
         #expect(bursts.map(\.burst.range) == [0..<45_795])
     }
 
-    /// What the bucket holds leaves at once, and the rest as it fills.
+    /// The bucket's content leaves at once, the rest as it refills.
     @Test func aLargeFrameLeavesInBursts() {
         var host = HostBench()
         host.introduce(1)
@@ -70,12 +70,12 @@ struct PacingTests {
         let bursts = host.takeBursts()
         #expect(bursts.map(\.burst.datagramCount) == [40, 16, 16, 5])
         #expect(bursts.map(\.burst.range.lowerBound) == [0, 48_000, 67_200, 86_400])
-        // 19 200 bytes at 25 MB/s.
+        // 19,200 bytes at 25 MB/s.
         #expect(bursts.prefix(3).map(\.time) == [.zero, .at(0.000768), .at(0.001536)])
     }
 
-    /// What the system takes in one go, however much the bucket holds and whatever was asked for.
-    @Test func noBurstIsLongerThanADatagramMayBe() {
+    /// One system call's worth, however much the bucket holds or the options ask for.
+    @Test func noBurstIsLongerThanASystemCallTakes() {
         let vast = Pacing(bucketBytes: 10_000_000, burstDatagrams: 500)
         #expect(vast.burstBytes(holding: 0) == 54 * 1200)
         #expect(vast.burstBytes(holding: 10_000_000) == 54 * 1200)
@@ -85,8 +85,8 @@ struct PacingTests {
         #expect(Pacing(bucketBytes: 10, burstDatagrams: 0).burstBytes(holding: 0) == 1200)
     }
 
-    /// A frame's datagrams lie where those of the frame before lay; a burst that is still held keeps its bytes.
-    @Test func aBurstThatIsHeldIsNotOverwritten() {
+    /// A frame's datagrams reuse the memory of an earlier frame's; a burst that is still held keeps its bytes.
+    @Test func aHeldBurstIsNotOverwritten() {
         var host = HostBench()
         host.introduce(1)
         host.hello(1)
@@ -101,14 +101,14 @@ struct PacingTests {
         #expect(held.map { Array($0.burst.bytes[$0.burst.range]) } == before)
     }
 
-    @Test func overflowIsToldAndEndsWithAKeyframe() throws {
+    @Test func overflowIsReportedAndEndsWithAKeyframe() throws {
         var host = HostBench(pacing: Pacing(bucketBytes: 12_000, bitsPerSecond: 8_000_000, queueBytes: 100_000))
         host.introduce(1)
         host.hello(1)
         host.frame(TestFrame.make(0, bytes: 100_000))
         _ = host.takeEvents()
         for index: UInt32 in 1...4 { host.frame(TestFrame.make(index, reference: index - 1, bytes: 30_000)) }
-        // Three wait (90 000 bytes); the fourth finds no room, and all four are gone.
+        // Three frames wait (90,000 bytes); the fourth doesn't fit, and all four are dropped.
         #expect(host.takeEvents() == [.framesDropped(4)])
         #expect(host.keyframeRequests.count == 2)
         #expect(host.session.statistics.dropped == 4)
@@ -117,7 +117,7 @@ struct PacingTests {
         host.frame(TestFrame.make(7, reference: 6, bytes: 1000))
         #expect(host.takeEvents() == [.framesDropped(1)])
         host.advance(by: .seconds(3))
-        // What was begun was finished, and the viewer can decode all of it.
+        // The frame in progress was finished, and the viewer can decode all that it got.
         var bench = ReassemblerTests.Bench()
         for (_, burst) in host.takeBursts() {
             for start in stride(from: burst.range.lowerBound, to: burst.range.upperBound, by: burst.segmentSize) {
@@ -131,7 +131,7 @@ struct PacingTests {
         #expect(host.session.statistics.frames == 3)
     }
 
-    @Test func framesThatWaitTooLongAreOverflowToo() {
+    @Test func framesThatWaitTooLongAreDropped() {
         var host = HostBench(pacing: Pacing(bucketBytes: 12_000, bitsPerSecond: 800_000))
         host.introduce(1)
         host.hello(1)
@@ -145,7 +145,7 @@ struct PacingTests {
         #expect(host.takeEvents() == [.framesDropped(3)])
     }
 
-    @Test func aKeyframeTakesThePlaceOfWhatWaits() {
+    @Test func aKeyframeReplacesTheFramesThatWait() {
         var host = HostBench(pacing: Pacing(bucketBytes: 12_000, bitsPerSecond: 8_000_000))
         host.introduce(1)
         host.hello(1)
@@ -158,7 +158,7 @@ struct PacingTests {
         #expect(host.session.statistics.frames == 2)
     }
 
-    @Test func whatCannotBeSentIsDroppedAndDoesNotSpin() {
+    @Test func aFrameThatCannotBeCutIsDroppedWithoutSpinning() {
         var host = HostBench()
         host.introduce(1)
         host.hello(1)
@@ -175,7 +175,7 @@ struct PacingTests {
         #expect(host.takeBursts().count == 1)
     }
 
-    @Test func anEvictedViewersFramesLeaveTheQueue() {
+    @Test func afterAFailedSendThatViewersFramesLeaveTheQueue() {
         var host = HostBench(pacing: Pacing(bucketBytes: 12_000, bitsPerSecond: 8_000_000))
         host.introduce(1)
         host.introduce(2, from: .v4(2))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Questions to the person at the host.
+/// Questions to the person at the host (version 1).
 struct PairingTests {
     private func asks(_ id: UInt64, code: String = "482913", from address: IPAddress = HostBench.viewer) -> HostEvent {
         .viewerAsks(ConnectionID(id), code: PairingCode(code)!, from: Visitor(address: address, name: nil))
@@ -18,12 +18,12 @@ struct PairingTests {
         #expect(host.take(1).isEmpty)
         host.handle(.decision(ConnectionID(1), accept: true))
         #expect(host.take(1).count == 3)
-        // Once decided is decided.
+        // A second decision changes nothing.
         host.handle(.decision(ConnectionID(1), accept: false))
         #expect(host.closed.isEmpty && host.take(1).isEmpty)
     }
 
-    @Test func noIsSaidAsTheWireSays() {
+    @Test func aRefusalIsAnsweredAsTheProtocolSays() {
         var host = HostBench(.ask)
         host.introduce(1)
         host.handle(.decision(ConnectionID(1), accept: false))
@@ -34,14 +34,14 @@ struct PairingTests {
                 == .viewerRefused(from: Visitor(address: HostBench.viewer, name: nil), reason: "Declined"))
     }
 
-    @Test func aViewerThatComesAgainIsNotAskedAboutAgain() {
+    @Test func anAcceptedViewerIsNotAskedAboutAgain() {
         var host = HostBench(.ask)
         host.introduce(1)
         host.advance(to: .at(8))
         host.handle(.connectionClosed(ConnectionID(1)))
         host.advance(to: .at(9))
         host.introduce(2)
-        // Not even where the old connection hasn't ended yet.
+        // Also if its old connection hasn't ended yet.
         host.introduce(3)
         #expect(host.isClosed(2))
         #expect(host.takeEvents() == [asks(1)])
@@ -51,14 +51,14 @@ struct PairingTests {
     }
 
     @Test(arguments: [true, false])
-    func anAnswerToAViewerThatIsAwayCountsWhenItComesBack(accept: Bool) {
+    func aDecisionWhileTheViewerIsAwayCountsWhenItComesBack(accept: Bool) {
         var host = HostBench(.ask)
         host.introduce(1)
         host.handle(.connectionClosed(ConnectionID(1)))
         host.advance(to: .at(5))
         host.handle(.decision(ConnectionID(1), accept: accept))
         host.advance(to: .at(64))
-        // Not for another code, nor from elsewhere.
+        // The decision doesn't count for another code or another address.
         host.introduce(2, code: "000000")
         host.introduce(3, from: .v4(1))
         #expect(host.take(2).isEmpty && host.take(3).isEmpty)
@@ -66,7 +66,7 @@ struct PairingTests {
         #expect(host.take(4).first?.hasPrefix(accept ? #"{"ok":true"# : #"{"ok":false"#) == true)
     }
 
-    @Test func anAnswerIsForgottenAfterAMinute() {
+    @Test func aDecisionIsForgottenAfterAMinute() {
         var host = HostBench(.ask)
         host.introduce(1)
         host.handle(.connectionClosed(ConnectionID(1)))
@@ -98,12 +98,12 @@ struct PairingTests {
         host.handle(.connectionClosed(ConnectionID(1)))
         host.introduce(2, code: "000000")
         #expect(host.takeEvents() == [asks(1), .askWithdrawn(ConnectionID(1)), asks(2, code: "000000")])
-        // While both wait, both are asked about.
+        // Both connections wait: both codes are asked about.
         host.introduce(3, code: "111111")
         #expect(host.takeEvents() == [asks(3, code: "111111")])
     }
 
-    @Test func nobodyWaitsLongerThanThirtySeconds() {
+    @Test func aQuestionEndsAfterThirtySeconds() {
         var host = HostBench(.ask)
         host.introduce(1)
         host.advance(to: .at(30))
@@ -117,7 +117,7 @@ struct PairingTests {
         #expect(host.take(2).count == 3)
     }
 
-    @Test func thePersonIsNotFloodedWithQuestions() {
+    @Test func atMost8QuestionsAreOpen() {
         var host = HostBench(.ask)
         for id: UInt64 in 0..<12 { host.introduce(id, from: .v4(UInt32(id))) }
         #expect(host.takeEvents().count { if case .viewerAsks = $0 { true } else { false } } == 8)
@@ -128,7 +128,7 @@ struct PairingTests {
         #expect(host.takeEvents().last == asks(20, from: .v4(100)))
     }
 
-    @Test func oneMachineAsksOnlyNowAndThen() {
+    @Test func questionsOfOneMachineAreLimited() {
         var host = HostBench(.ask)
         var questions = 0
         for id: UInt64 in 0..<300 {

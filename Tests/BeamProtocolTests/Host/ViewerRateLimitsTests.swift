@@ -3,9 +3,10 @@ import Testing
 
 @testable import BeamProtocol
 
-/// What a viewer may say and ask for: an honest one on the worst network stays far below, and whoever floods is evicted.
+/// Limits on what a viewer may send and ask for: an honest viewer on the worst network stays far below them, one that
+/// floods is evicted.
 struct ViewerRateLimitsTests {
-    /// Calls `body` so many times a second for so long. Answers when it told to evict, in seconds.
+    /// Calls `body` `perSecond` times a second. Answers after how many seconds the viewer was evicted.
     private func evicted(
         _ perSecond: Int, seconds: Int, _ body: (inout ViewerRateLimits, MediaTime) -> ViewerRateLimits.Verdict
     ) -> Double? {
@@ -17,34 +18,34 @@ struct ViewerRateLimitsTests {
         return nil
     }
 
-    @Test func reportsAreManyAtMost() {
+    @Test func onlyExcessiveFeedbackEvicts() {
         let feedback = { (limits: inout ViewerRateLimits, now: MediaTime) in limits.feedbackCame(now: now) }
-        // A report each 8 ms, and as many requests.
+        // A report every 8 ms, and as many requests.
         #expect(evicted(250, seconds: 600, feedback) == nil)
-        #expect(evicted(800, seconds: 600, feedback) == nil, "more than is read is no crime yet")
+        #expect(evicted(800, seconds: 600, feedback) == nil, "more than is read, but not enough to evict")
         #expect(evicted(5000, seconds: 10, feedback).map { $0 < 2 } == true)
     }
 
-    @Test func whatIsReadIsBounded() {
+    @Test func feedbackThatIsReadIsBounded() {
         var limits = ViewerRateLimits()
         let read = (0..<2000).count { limits.feedbackCame(now: .at(1 + Double($0) / 1000)) == .accept }
         #expect((800...910).contains(read), "400 a second and 100 at once: \(read) in 2 s")
     }
 
-    @Test func requestsForKeyframesAreRepeatedNoFasterThanAViewerDoes() {
+    @Test func excessiveKeyframeRequestsEvict() {
         let request = { (limits: inout ViewerRateLimits, now: MediaTime) in limits.keyframeRequested(now: now) }
-        #expect(evicted(10, seconds: 3600, request) == nil, "an hour without one")
+        #expect(evicted(10, seconds: 3600, request) == nil, "ten a second for an hour without a keyframe are fine")
         #expect(evicted(400, seconds: 10, request).map { $0 < 1 } == true)
     }
 
-    @Test func keyframesThatOthersPayForHaveABudget() {
+    @Test func keyframesThatCostOtherViewersHaveABudget() {
         var limits = ViewerRateLimits()
         let paid = (0..<6000).count { limits.payKeyframe(now: .at(1 + Double($0) / 100)) }
-        #expect((30...34).contains(paid), "three, and one each 2 s: \(paid) in a minute")
+        #expect((30...34).contains(paid), "three at once, and one every 2 s: \(paid) in a minute")
     }
 
-    @Test func whoeverAsksForEverythingAgainIsEvicted() {
-        // Half of everything is lost, and half of what is sent again.
+    @Test func aViewerThatAsksForEverythingAgainIsEvicted() {
+        // Half of all parts are lost, and half of all retransmissions.
         let unlucky = evicted(100, seconds: 600) { limits, now in
             limits.partsSent(10, now: now)
             return limits.partsRequested(10, now: now)
@@ -55,18 +56,18 @@ struct ViewerRateLimitsTests {
             return limits.partsRequested(1000, now: now)
         }
         #expect(greedy.map { $0 < 1 } == true)
-        // Whatever is asked for in one go, the sum stays small.
+        // The sum doesn't overflow, however many parts one request names.
         #expect(evicted(100, seconds: 1) { limits, now in limits.partsRequested(.max, now: now) } != nil)
     }
 
-    @Test func fewThingsThatCannotBeTrueAreForgiven() {
+    @Test func aFewImpossibleReportsAreForgiven() {
         #expect(evicted(1, seconds: 600) { limits, now in limits.stated(falseReports: 5, now: now) } == nil)
         #expect(evicted(100, seconds: 5) { limits, now in limits.stated(falseReports: 30, now: now) } != nil)
         #expect(evicted(1, seconds: 600) { limits, now in limits.stated(falseReports: 0, now: now) } == nil)
     }
 
-    /// A viewer that was evicted stays away for a minute, whatever connection it comes on; then it is let in again.
-    @Test func anEvictedViewerMayComeAgainAfterAMinute() throws {
+    /// An evicted viewer is refused for a minute on any connection; then it is admitted again.
+    @Test func anEvictedViewerIsAdmittedAgainAfterAMinute() throws {
         var host = HostBench(
             .none, trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none))
         let first = host.join(1)
@@ -97,8 +98,8 @@ struct ViewerRateLimitsTests {
         #expect(fourth != nil)
     }
 
-    /// Many viewers of one host are evicted at the same time: none of them is taken off the list while it is gone through.
-    @Test func manyAreEvictedAtOnce() throws {
+    /// Many viewers are evicted in one pass over the list of viewers: none is removed while the list is iterated.
+    @Test func manyViewersCanBeEvictedAtOnce() throws {
         let devices = (1...20).map { DeviceKey.made(UInt8($0)) }
         var host = HostBench(
             .none,
@@ -118,7 +119,7 @@ struct ViewerRateLimitsTests {
         for round: UInt32 in 1...400 where host.session.statistics.viewers > 0 {
             for (index, sealer) in sealers.enumerated() {
                 let bytes = try sealer.seal(.feedback, feedback)
-                // All of them before the host gets to say anything.
+                // All viewers misbehave before the host is polled.
                 bytes.withUnsafeBytes {
                     host.session.handleDatagram(
                         $0, from: NetworkAddress(ip: HostBench.viewer, port: UInt16(40_000 + index)), now: host.now)

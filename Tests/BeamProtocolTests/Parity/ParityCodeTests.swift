@@ -4,7 +4,7 @@ import Testing
 @testable import BeamProtocol
 
 struct ParityLayoutTests {
-    @Test func partsAreDealtToBlocks() {
+    @Test func partsAreDistributedOverBlocks() {
         for count in [1, 2, 127, 128, 129, 130, 256, 257, 1000, MediaForm.version2.partLimit] {
             let layout = ParityLayout(partCount: count)
             #expect(layout.blockCount == (count + 127) / 128)
@@ -25,13 +25,13 @@ struct ParityLayoutTests {
         (1, 0.1, 1), (40, 0.1, 4), (40, 0.11, 5), (30, 0.1, 3), (130, 0.1, 14), (128, 0.5, 64), (128, 5, 64),
         (1000, 0.25, 256), (40, 0, 0), (40, -1, 0), (40, .nan, 0),
     ])
-    func theShareIsRoundedUp(_ parts: Int, _ share: Double, _ count: Int) {
+    func theParityCountIsRoundedUp(_ parts: Int, _ share: Double, _ count: Int) {
         #expect(ParityLayout(partCount: parts).parityCount(forShare: share) == count)
     }
 }
 
 struct ParityCodeTests {
-    /// The definition, one byte at a time.
+    /// The definition, byte by byte.
     private func plainParity(_ frame: WireFrame, row: Int, block: Int) -> [UInt8] {
         let layout = frame.layout
         let count = layout.partCount(ofBlock: block)
@@ -46,9 +46,9 @@ struct ParityCodeTests {
         return shard
     }
 
-    /// Short last parts of every kind of length, and part 0 in two pieces.
+    /// Last parts of many lengths, and part 0 in two pieces.
     @Test(arguments: [13, 14, 30, 47, 1100, 1144, 1145, 1160, 1200, 2000, 2288, 2289, 5000])
-    func parityIsWhatItIsDefinedToBe(_ length: Int) throws {
+    func parityMatchesItsDefinition(_ length: Int) throws {
         for reference in [nil, UInt32(3)] {
             let frame = try WireFrame(TestFrame.make(4, reference: reference, bytes: length))
             let parity = try frame.parity(rows: 0..<3)
@@ -70,7 +70,7 @@ struct ParityCodeTests {
         }
     }
 
-    /// Rows made by themselves are those made together: more can be had of a frame later.
+    /// A row made separately is the same as in a set, so that more parity of a frame can be made later.
     @Test func rowsDoNotDependOnOthers() throws {
         let frame = try WireFrame(TestFrame.make(4, bytes: 40_000))
         let all = try frame.parity(rows: 0..<64)
@@ -79,7 +79,7 @@ struct ParityCodeTests {
         #expect(try frame.parity(rows: 3..<3).isEmpty)
     }
 
-    /// Recovers in memory of its own; nil where that isn't possible.
+    /// Recovers into memory of its own; nil where that isn't possible.
     private func recover(
         _ frame: WireFrame, block: Int, missing: Set<Int>, rows: [Int], parity: [[UInt8]]
     ) -> [UInt8]? {
@@ -100,9 +100,9 @@ struct ParityCodeTests {
         return isRecovered ? Array(slots.prefix(frame.content.count)) : nil
     }
 
-    /// Every choice of lost parts and of rows that came.
+    /// All combinations of lost parts and of rows that arrived.
     @Test(arguments: 1...5)
-    func anyAsManyWillDo(_ parts: Int) throws {
+    func anyRowsRecoverAsManyParts(_ parts: Int) throws {
         let frame = try WireFrame(TestFrame.make(9, bytes: parts * 1144 - 200))
         #expect(frame.parts.count == parts)
         let parity = try frame.parity(rows: 0..<4)
@@ -117,8 +117,8 @@ struct ParityCodeTests {
         }
     }
 
-    /// As many as can be lost at most, in blocks of every length.
-    @Test func longBlocksToo() throws {
+    /// The most losses that parity covers, in blocks of each length.
+    @Test func longBlocksAreRecovered() throws {
         for seed in 0..<24 {
             var random = SeededGenerator(seed: UInt64(seed))
             let parts = seed == 0 ? 1000 : Int.random(in: 1...300, using: &random)

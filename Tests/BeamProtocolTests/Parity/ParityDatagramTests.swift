@@ -43,7 +43,7 @@ struct ParityDatagramTests {
         (14, [0x04, 0x79], .lastLength(1145)),
         (16, [0xFF], .captureTime(0xFF00_0000_000F_4240)),
     ])
-    func whatMakesNoSenseIsRefused(_ offset: Int, _ bytes: [UInt8], _ error: ParityDatagramError) {
+    func invalidFieldsAreRefused(_ offset: Int, _ bytes: [UInt8], _ error: ParityDatagramError) {
         var datagram = Self.golden
         datagram.replaceSubrange(offset..<offset + bytes.count, with: bytes)
         #expect(throws: error) { try datagram.withUnsafeBytes { _ = try ParityDatagram($0) } }
@@ -59,15 +59,15 @@ struct ParityDatagramTests {
         }
     }
 
-    @Test func theLargestFramesHaveParityToo() throws {
+    @Test func parityOfTheLargestFrameIsRead() throws {
         var datagram = Self.golden
         datagram.replaceSubrange(4..<8, with: [0x0E, 0x7F, 0x1C, 0xA5])  // index 58 × 64 - 1 of 7333 parts
         let header = try datagram.withUnsafeBytes { try ParityDatagram($0).header }
         #expect(header.index == 3711 && header.frame.partCount == 7333)
     }
 
-    /// Sealed in place, as the other datagrams are.
-    @Test func eachDatagramIsFinished() throws {
+    /// Parity datagrams are sealed in place, as the others are.
+    @Test func eachDatagramIsSealedInPlace() throws {
         let frame = try WireFrame(TestFrame.make(1, bytes: 3000))
         var memory: [UInt8] = [1, 2, 3]
         var lengths: [Int] = []

@@ -4,7 +4,7 @@ import Testing
 @testable import BeamProtocol
 
 extension FuzzBodies {
-    /// A parity datagram is refused, or lies inside its bytes and its header can be put together again.
+    /// A parity datagram is refused, or its parts lie within its bytes and its header can be written again.
     static func parityDatagram(_ bytes: [UInt8]) -> String? {
         bytes.withUnsafeBytes { bytes in
             guard let datagram = try? ParityDatagram(bytes) else { return nil }
@@ -13,14 +13,14 @@ extension FuzzBodies {
             }
             var header = [UInt8](repeating: 0, count: 28)
             header.withUnsafeMutableBytes { datagram.header.write(to: $0) }
-            // It isn't told where the time went if it isn't told when that began.
+            // Stage times are ignored without a capture time.
             if datagram.header.frame.captureTime == nil { header.replaceSubrange(24..<28, with: bytes[24..<28]) }
-            return header == Array(bytes.prefix(28)) ? nil : "a header isn't what it was"
+            return header == Array(bytes.prefix(28)) ? nil : "a header differs after the round trip"
         }
     }
 
-    /// Whatever parts and parity come, what is held is bounded and counted, and a frame that comes out is in AVCC form;
-    /// where nothing was spoiled, it is the frame that was sent.
+    /// For any parts and parity, the memory is bounded and counted, and a frame that comes out is in AVCC form; if
+    /// nothing was damaged, it is the frame that was sent.
     static func frameParity(_ random: inout SeededGenerator, _ frame: WireFrame, _ parity: [[UInt8]]) -> String? {
         var assembly: FrameAssembly?
         let spoils = random.chance(0.7)
@@ -46,7 +46,7 @@ extension FuzzBodies {
                 return "too much is held"
             }
             guard insertion != .completed || present.unit != nil, insertion != .inserted || present.unit == nil else {
-                return "a frame is complete, or isn't, against what was said"
+                return "the insertion's result contradicts the assembled frame"
             }
             if insertion == .malformedFrame {
                 if !spoils { return "a frame that was sent whole is malformed" }
@@ -57,7 +57,9 @@ extension FuzzBodies {
                     AVCC.isWellFormed(UnsafeRawBufferPointer(rebasing: $0[unit.range]))
                 }
                 guard isWellFormed else { return "a frame isn't in AVCC form" }
-                guard spoils || unit.avcc == frame.unit.avcc else { return "a frame isn't what was sent" }
+                guard spoils || unit.avcc == frame.unit.avcc else {
+                    return "a frame differs from the one that was sent"
+                }
             }
         }
         return nil
@@ -65,11 +67,11 @@ extension FuzzBodies {
 }
 
 struct ParityFuzzTests {
-    @Test func parityDatagramsOfAnyKind() {
+    @Test func anyParityDatagramIsRefusedOrReadBack() {
         for seed in Fuzzing.seeds(30_000) {
             var mutator = Mutator(seed: seed)
             var input = ParityDatagramTests.golden
-            // The length is fixed: what is spoiled is the header, but for one in four.
+            // The length is fixed, so three in four inputs have damage in the header only.
             if mutator.random.chance(0.75) {
                 let header = mutator.mutate(ParityDatagramTests.header, with: [ParityDatagramTests.header])
                 input.replaceSubrange(0..<28, with: (header + ParityDatagramTests.header).prefix(28))
@@ -81,7 +83,7 @@ struct ParityFuzzTests {
         }
     }
 
-    @Test func parityOfAnyKind() throws {
+    @Test func anyPartsAndParityAreAssembledWithinBounds() throws {
         let frames = try [
             TestFrame.make(0, bytes: 9000), TestFrame.make(1, reference: 0, bytes: 9000),
             TestFrame.make(2, bytes: 500), TestFrame.make(3, reference: 2, bytes: 500),

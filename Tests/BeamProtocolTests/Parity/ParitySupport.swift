@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Arithmetic of GF(2^8) with the polynomial 0x11D, one bit at a time: what the parity is compared with.
+/// Arithmetic of GF(2^8) with the polynomial 0x11D, one bit at a time: a reference for the parity.
 enum PlainField {
     static func product(_ a: UInt8, _ b: UInt8) -> UInt8 {
         var (a, b, product) = (UInt16(a), b, UInt16(0))
@@ -21,13 +21,13 @@ enum PlainField {
     }
 }
 
-/// A frame as it goes over the wire in version 2, before it is sealed.
+/// A frame as version 2 sends it, before sealing.
 struct WireFrame {
     let unit: AccessUnit
     let sequence: SequenceNumber
     let header: MediaHeader.Frame
     let config: [UInt8]
-    /// The bytes that are cut: parameter sets and AVCC.
+    /// The bytes that are cut into parts: parameter sets and AVCC.
     let content: [UInt8]
     /// Each part's plaintext.
     let parts: [[UInt8]]
@@ -78,13 +78,13 @@ struct WireFrame {
         return stride(from: 0, to: count, by: 1200).map { Array(memory[$0 + 12..<$0 + 1184]) }
     }
 
-    /// What came of putting them together in this order, parts or parity, one after the other.
+    /// Inserts parts and parity in this order. Answers the result of each insertion.
     func assemble(_ datagrams: [Piece], in assembly: inout FrameAssembly?) throws -> [FrameAssembly.Insertion] {
         try datagrams.map { try $0.insert(into: &assembly) }
     }
 }
 
-/// A part's or a parity's plaintext.
+/// The plaintext of a part or of a parity datagram.
 enum Piece {
     case part([UInt8])
     case parity([UInt8])

@@ -3,16 +3,16 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Streams over simulated paths, in virtual time, each with several seeds.
+/// Streams over simulated paths in virtual time, each with several seeds.
 struct PathControlTests {
     private static let limit = 15_000_000
     private static let seeds: ClosedRange<UInt64> = 1...3
 
-    private func lab(_ seed: UInt64, _ weather: PathWeather = PathWeather()) -> PathLab {
-        PathLab(limit: Self.limit, weather: weather, seed: seed)
+    private func lab(_ seed: UInt64, _ conditions: PathConditions = PathConditions()) -> PathLab {
+        PathLab(limit: Self.limit, conditions: conditions, seed: seed)
     }
 
-    @Test(arguments: Self.seeds) func aCleanNetworkCostsNothing(_ seed: UInt64) {
+    @Test(arguments: Self.seeds) func aCleanNetworkDoesNotReduceTheRate(_ seed: UInt64) {
         var lab = lab(seed)
         lab.keyframeBytes = 200_000
         lab.run(for: 1)
@@ -28,7 +28,7 @@ struct PathControlTests {
 
     @Test(arguments: [0.01, 0.05], Self.seeds) func randomLossIsNotCongestion(_ loss: Double, _ seed: UInt64) {
         for repairs in [false, true] {
-            var lab = lab(seed, PathWeather(delay: 0.005, loss: loss))
+            var lab = lab(seed, PathConditions(delay: 0.005, loss: loss))
             lab.repairs = repairs
             lab.run(for: 5)
             #expect(lab.moments.leastRate >= 0.65 * 15e6)
@@ -39,7 +39,7 @@ struct PathControlTests {
 
     @Test(arguments: Self.seeds) func burstsOfLossAreNotCongestion(_ seed: UInt64) {
         for repairs in [false, true] {
-            var lab = lab(seed, PathWeather(delay: 0.02, burstBegins: 0.014))
+            var lab = lab(seed, PathConditions(delay: 0.02, burstBegins: 0.014))
             lab.repairs = repairs
             lab.run(for: 10)
             #expect(lab.moments.leastRate >= 0.7 * 15e6)
@@ -47,8 +47,8 @@ struct PathControlTests {
         }
     }
 
-    @Test(arguments: Self.seeds) func aShortQueueIsNoticed(_ seed: UInt64) {
-        var lab = lab(seed, PathWeather(rate: 5e6, queueBytes: 6250, delay: 0.005))
+    @Test(arguments: Self.seeds) func aBottleneckWithAShortQueueIsFound(_ seed: UInt64) {
+        var lab = lab(seed, PathConditions(rate: 5e6, queueBytes: 6250, delay: 0.005))
         lab.run(for: 12)
         let later = lab.during(2..<12)
         #expect(later.loss < 0.05)
@@ -56,8 +56,8 @@ struct PathControlTests {
         #expect(later.greatestRate < 6.5e6)
     }
 
-    @Test(arguments: Self.seeds) func aPolicerIsNoticed(_ seed: UInt64) {
-        var lab = lab(seed, PathWeather(delay: 0.01, policed: 5e6))
+    @Test(arguments: Self.seeds) func aPolicersRateIsFound(_ seed: UInt64) {
+        var lab = lab(seed, PathConditions(delay: 0.01, policed: 5e6))
         lab.run(for: 12)
         let later = lab.during(2..<12)
         #expect(later.loss < 0.08)
@@ -65,8 +65,8 @@ struct PathControlTests {
         #expect(later.medianRate < 5.5e6)
     }
 
-    @Test(arguments: Self.seeds) func jitterIsNotAQueue(_ seed: UInt64) {
-        var lab = lab(seed, PathWeather(delay: 0.005, jitter: 0.03))
+    @Test(arguments: Self.seeds) func jitterIsNotCongestion(_ seed: UInt64) {
+        var lab = lab(seed, PathConditions(delay: 0.005, jitter: 0.03))
         lab.run(for: 15)
         #expect(lab.moments.leastRate >= 0.8 * 15e6)
         #expect(lab.moments.medianRate == 15e6)
@@ -74,14 +74,14 @@ struct PathControlTests {
     }
 
     @Test(arguments: [500_000, 50_000], Self.seeds)
-    func aPathThatCollapsesIsFollowedDownAndUp(_ queueBytes: Int, _ seed: UInt64) {
-        var lab = lab(seed, PathWeather(rate: 20e6, queueBytes: 500_000, delay: 0.005))
+    func theRateFollowsAPathThatCollapsesAndRecovers(_ queueBytes: Int, _ seed: UInt64) {
+        var lab = lab(seed, PathConditions(rate: 20e6, queueBytes: 500_000, delay: 0.005))
         lab.run(for: 5)
         #expect(lab.moments.medianRate == 15e6)
-        lab.weather.rate = 2e6
-        lab.weather.queueBytes = queueBytes
+        lab.conditions.rate = 2e6
+        lab.conditions.queueBytes = queueBytes
         lab.run(for: 15)
-        lab.weather = PathWeather(rate: 20e6, queueBytes: 500_000, delay: 0.005)
+        lab.conditions = PathConditions(rate: 20e6, queueBytes: 500_000, delay: 0.005)
         lab.run(for: 6)
         let narrow = lab.during(5.8..<20)
         #expect(narrow.greatestQueue < 0.1)
@@ -95,7 +95,7 @@ struct PathControlTests {
     }
 
     @Test(arguments: Self.seeds) func aNarrowPathIsFoundByTheFirstKeyframe(_ seed: UInt64) {
-        var lab = lab(seed, PathWeather(rate: 500e3, queueBytes: 200_000, delay: 0.005))
+        var lab = lab(seed, PathConditions(rate: 500e3, queueBytes: 200_000, delay: 0.005))
         lab.keyframeBytes = 100_000
         lab.run(for: 15)
         #expect(lab.during(0.15..<15).greatestRate <= 600e3)
@@ -104,8 +104,8 @@ struct PathControlTests {
         #expect(lab.during(3..<15).medianQueue < 0.06)
     }
 
-    @Test(arguments: Self.seeds) func whatWasKnownOutlastsARest(_ seed: UInt64) {
-        var lab = lab(seed, PathWeather(rate: 4e6, queueBytes: 100_000, delay: 0.005))
+    @Test(arguments: Self.seeds) func theEstimateOutlastsARest(_ seed: UInt64) {
+        var lab = lab(seed, PathConditions(rate: 4e6, queueBytes: 100_000, delay: 0.005))
         lab.run(for: 5)
         lab.wanted = 50_000
         lab.run(for: 20)
@@ -118,13 +118,13 @@ struct PathControlTests {
     }
 
     @Test(arguments: [1e9, 8e6], Self.seeds)
-    func aPathThatWasDeadComesBackAsItWas(_ rate: Double, _ seed: UInt64) throws {
-        var lab = lab(seed, PathWeather(rate: rate, queueBytes: 200_000, delay: 0.005))
+    func afterAnOutageTheRateReturns(_ rate: Double, _ seed: UInt64) throws {
+        var lab = lab(seed, PathConditions(rate: rate, queueBytes: 200_000, delay: 0.005))
         lab.run(for: 4)
         let before = Double(lab.control.rate)
-        lab.weather.isDown = true
+        lab.conditions.isDown = true
         lab.run(for: 3)
-        lab.weather.isDown = false
+        lab.conditions.isDown = false
         lab.run(for: 3)
         #expect(lab.during(4.4..<7).allSatisfy { $0.isSilent && $0.window == 0 })
         #expect(lab.during(7.2..<10).allSatisfy { !$0.isSilent })
@@ -133,18 +133,18 @@ struct PathControlTests {
         #expect(lab.during(7..<10).greatestQueue < 0.1)
     }
 
-    @Test(arguments: Self.seeds) func aLongerWayIsForgiven(_ seed: UInt64) {
-        var lab = lab(seed, PathWeather(delay: 0.005, drift: 1e-4))
+    @Test(arguments: Self.seeds) func aLongerRouteReducesTheRateOnlyBriefly(_ seed: UInt64) {
+        var lab = lab(seed, PathConditions(delay: 0.005, drift: 1e-4))
         lab.run(for: 12)
         #expect(lab.moments.allSatisfy { !$0.isBound })
-        lab.weather.delay = 0.045
+        lab.conditions.delay = 0.045
         lab.run(for: 10)
         #expect(lab.during(12..<22).leastRate > 3e6)
         #expect(lab.during(13..<22).leastRate == 15e6)
     }
 
-    @Test(arguments: Self.seeds) func aNarrowPathThatTrembles(_ seed: UInt64) {
-        var lab = lab(seed, PathWeather(rate: 3e6, queueBytes: 75_000, delay: 0.01, jitter: 0.03, loss: 0.02))
+    @Test(arguments: Self.seeds) func aNarrowPathWithJitterAndLossIsUsed(_ seed: UInt64) {
+        var lab = lab(seed, PathConditions(rate: 3e6, queueBytes: 75_000, delay: 0.01, jitter: 0.03, loss: 0.02))
         lab.repairs = true
         lab.run(for: 20)
         let later = lab.during(3..<20)

@@ -3,18 +3,18 @@ import Testing
 
 @testable import BeamProtocol
 
-/// `PathControl` without a network: what it answers to single things.
+/// `PathControl` without a network: its answers to single inputs.
 struct PathControlUnitTests {
     private func at(_ milliseconds: Int64) -> MediaTime {
         MediaTime(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000)
     }
 
-    /// A report that comes back 5 ms after what it tells of has arrived, 5 ms after it left.
+    /// A report of a datagram that was sent at `sent`; the viewer's clock is 500 s ahead.
     private func report(sent: MediaTime) -> PathControl.Report {
         PathControl.Report(newestSent: sent, newestArrived: sent + .seconds(500), holdTime: .zero)
     }
 
-    @Test func nothingIsHeardAndNothingWasSent() {
+    @Test func anUnusedPathIsNotSilent() {
         var control = PathControl(limit: 8_000_000)
         #expect(control.deadline == nil && control.roundTrip == nil && control.loss == 0)
         #expect(control.rate == 8_000_000 && !control.isBound)
@@ -25,14 +25,14 @@ struct PathControlUnitTests {
         #expect(control.rate == 4_000_000 && !control.isBound)
     }
 
-    @Test func whatWasSentBeforeWhatArrivedIsNotInFlight() {
+    @Test func bytesSentBeforeAnAcknowledgedPartAreNotInFlight() {
         var control = PathControl(limit: 8_000_000)
         for step in 0..<10 as Range<Int64> { control.sent(bytes: 1000, now: at(step * 2)) }
         #expect(control.inFlight == 10_000)
         control.reported(report(sent: at(8)), now: at(18))
         #expect(control.inFlight == 5000)
         #expect(control.roundTrip == .milliseconds(10))
-        // An older one tells nothing new.
+        // An older report changes nothing.
         control.reported(report(sent: at(4)), now: at(19))
         #expect(control.inFlight == 5000)
         control.reported(report(sent: at(18)), now: at(28))
@@ -48,20 +48,20 @@ struct PathControlUnitTests {
         #expect(first > at(90) && first < at(240))
         control.timePassed(now: first)
         #expect(control.inFlight == 0 && !control.isSilent && control.congestionWindow > 0)
-        // More of it, and nothing comes back.
+        // More bytes are sent, and no report comes.
         control.sent(bytes: 5000, now: first)
         let second = try #require(control.deadline)
         #expect(second <= at(440))
         control.timePassed(now: second)
         #expect(control.isSilent && control.congestionWindow == 0 && control.inFlight == 0 && control.deadline == nil)
-        // A probe comes through.
+        // A probe is acknowledged.
         control.sent(bytes: 100, now: at(900))
         #expect(control.inFlight == 0)
         control.reported(report(sent: at(900)), now: at(910))
         #expect(!control.isSilent && control.rate == 8_000_000 && control.congestionWindow > 0)
     }
 
-    @Test func aLayerHasNumbersOfItsOwn() {
+    @Test func eachLayerHasItsOwnFrameNumbers() {
         var control = PathControl(limit: 8_000_000)
         for (number, layer) in [(9_000, 0), (3, 1)] as [(UInt32, Int)] {
             if layer == 1 { control.layerChanged() }
@@ -75,8 +75,8 @@ struct PathControlUnitTests {
         }
     }
 
-    /// Whatever a viewer claims.
-    @Test func nonsenseDoesNoHarm() {
+    /// Any values that a viewer may send.
+    @Test func anyReportLeavesPlausibleEstimates() {
         var control = PathControl(limit: 8_000_000)
         var random = SeededGenerator(seed: 5)
         func time(_ random: inout SeededGenerator) -> MediaTime {

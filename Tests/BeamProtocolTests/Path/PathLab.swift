@@ -2,35 +2,36 @@ import BeamMedia
 
 @testable import BeamProtocol
 
-/// What lies between host and viewer, at one time.
-struct PathWeather {
-    /// Bits a second of the bottleneck, and the bytes that its queue holds: what comes on top is dropped.
+/// A path between host and viewer.
+struct PathConditions {
+    /// The bottleneck in bits a second, and its queue in bytes (drop-tail).
     var rate = 1e9
     var queueBytes = 1_000_000
-    /// One way.
+    /// One way, in seconds.
     var delay = 0.001
-    /// Up to that much more, evenly distributed; datagrams keep their order but for 2 %.
+    /// Up to this many seconds more, evenly distributed. 98 % of the datagrams keep their order.
     var jitter = 0.0
     var loss = 0.0
-    /// Chances that a run of losses begins with a datagram, and that it ends (Gilbert–Elliott).
+    /// The chances that a run of losses begins at a datagram, and that it ends (Gilbert–Elliott).
     var burstBegins = 0.0
     var burstEnds = 0.125
     var isDown = false
-    /// Drops, without a queue, what comes above that rate and a bucket of 15 kB.
+    /// Bits a second of a policer with a bucket of 15 kB and no queue.
     var policed: Double?
-    /// How much faster the viewer's clock runs.
+    /// How much faster the viewer's clock runs, as a fraction.
     var drift = 0.0
 }
 
-/// A stream over a simulated path in virtual time, the same each time for the same seed: 30 frames a second, as large as the
-/// rate allows and the encoder wants, paced and windowed as `PathControl` says, and a viewer that reports every 25 ms.
+/// A stream over a simulated path in virtual time, repeatable by its seed: 30 frames a second whose size follows the
+/// rate, up to what the encoder wants, with `PathControl`'s pacing and congestion window, and a viewer that reports
+/// every 25 ms.
 struct PathLab {
     struct Moment {
         var time: Double
         var rate: Double
         var isBound: Bool
         var isSilent: Bool
-        /// How long a datagram that leaves now waits in the bottleneck, in seconds.
+        /// Seconds that a datagram that leaves now waits in the bottleneck's queue.
         var queue: Double
         var window: Int
         var isHeld: Bool
@@ -54,7 +55,7 @@ struct PathLab {
         var firstArrived = 0.0
         var lastArrived = 0.0
         var bytes = 0
-        /// What the host has been told.
+        /// Parts that the host knows to have arrived.
         var told = 0
     }
 
@@ -70,11 +71,11 @@ struct PathLab {
 
     static let tick = 0.000_5
     var control: PathControl
-    var weather: PathWeather
-    /// The encoder's own bit rate.
+    var conditions: PathConditions
+    /// The encoder's own bit rate, in bits a second.
     var wanted: Double
     var keyframeBytes = 0
-    /// What is lost is sent again a round trip and a report later, and taken for a part of the frame like any other.
+    /// Lost parts are retransmitted a round trip and a report later, and count as parts of the frame.
     var repairs = false
     private(set) var moments: [Moment] = []
     private(set) var sentDatagrams = 0
@@ -108,9 +109,9 @@ struct PathLab {
     private var toldExpected = 0
     private var toldReceived = 0
 
-    init(limit: Int, weather: PathWeather = PathWeather(), seed: UInt64) {
+    init(limit: Int, conditions: PathConditions = PathConditions(), seed: UInt64) {
         control = PathControl(limit: limit)
-        self.weather = weather
+        self.conditions = conditions
         wanted = Double(limit)
         random = SeededGenerator(seed: seed)
         tokens = Double(control.burst)
@@ -120,9 +121,9 @@ struct PathLab {
         MediaTime(nanoseconds: Int64((time * 1e9).rounded()) + 7_000_000_000)
     }
 
-    /// The viewer's clock began to count long before.
+    /// The viewer's clock has an offset and a drift.
     private func viewer(_ time: Double) -> MediaTime {
-        MediaTime(nanoseconds: Int64((time * (1 + weather.drift) * 1e9).rounded()) + 86_400_000_000_000)
+        MediaTime(nanoseconds: Int64((time * (1 + conditions.drift) * 1e9).rounded()) + 86_400_000_000_000)
     }
 
     mutating func run(for seconds: Double) {
@@ -133,7 +134,7 @@ struct PathLab {
         }
     }
 
-    /// What happened in that time.
+    /// The moments of this range, in seconds.
     func during(_ range: Range<Double>) -> [Moment] { moments.filter { range.contains($0.time) } }
 
     private mutating func step() {
@@ -207,18 +208,18 @@ struct PathLab {
         }
     }
 
-    /// Whether the path drops it on the way in.
+    /// Whether the path drops the datagram before the queue.
     private mutating func isDropped(_ size: Int) -> Bool {
-        if random.chance(isInBurst ? weather.burstEnds : weather.burstBegins) { isInBurst.toggle() }
-        if weather.isDown || isInBurst || random.chance(weather.loss) { return true }
-        if let rate = weather.policed {
+        if random.chance(isInBurst ? conditions.burstEnds : conditions.burstBegins) { isInBurst.toggle() }
+        if conditions.isDown || isInBurst || random.chance(conditions.loss) { return true }
+        if let rate = conditions.policed {
             bucket.bytes = min(15_000, bucket.bytes + (now - bucket.time) * rate / 8)
             bucket.time = now
             if bucket.bytes < Double(size) { return true }
             bucket.bytes -= Double(size)
         }
         let backlog = max(0, busyUntil - now)
-        return backlog * weather.rate / 8 + Double(size) > Double(weather.queueBytes)
+        return backlog * conditions.rate / 8 + Double(size) > Double(conditions.queueBytes)
     }
 
     private mutating func transmit(_ size: Int, frame index: Int) {
@@ -227,13 +228,13 @@ struct PathLab {
         sentDatagrams += 1
         if isDropped(size) {
             droppedDatagrams += 1
-            if repairs { repairsDue.append((now + 2 * weather.delay + 0.025, index, size)) }
+            if repairs { repairsDue.append((now + 2 * conditions.delay + 0.025, index, size)) }
             return
         }
-        busyUntil = max(busyUntil, now) + Double(size * 8) / weather.rate
-        var arrival = busyUntil + weather.delay
-        if weather.jitter > 0 {
-            arrival += Double.random(in: 0...weather.jitter, using: &random)
+        busyUntil = max(busyUntil, now) + Double(size * 8) / conditions.rate
+        var arrival = busyUntil + conditions.delay
+        if conditions.jitter > 0 {
+            arrival += Double.random(in: 0...conditions.jitter, using: &random)
             if !random.chance(0.02) {
                 arrival = max(arrival, lastArrival)
                 lastArrival = arrival
@@ -263,10 +264,10 @@ struct PathLab {
         guard hasNews, now >= nextReport, let newest else { return }
         nextReport = now + 0.025
         hasNews = false
-        if weather.isDown || random.chance(weather.loss) { return }
-        var arrival = now + weather.delay
-        if weather.jitter > 0 {
-            arrival = max(lastReturn, arrival + Double.random(in: 0...weather.jitter, using: &random))
+        if conditions.isDown || random.chance(conditions.loss) { return }
+        var arrival = now + conditions.delay
+        if conditions.jitter > 0 {
+            arrival = max(lastReturn, arrival + Double.random(in: 0...conditions.jitter, using: &random))
             lastReturn = arrival
         }
         let seen = frames.indices.suffix(12).filter { frames[$0].bytes > 0 }.map {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// OpenSSL's cipher against another implementation: what one seals the other opens, and nothing else.
+/// OpenSSL's AES-GCM against another implementation (Swift Crypto): each opens what the other seals, and nothing else.
 struct DatagramCipherTests {
     private static let lengths = [0, 1, 15, 16, 17, 31, 32, 255, 1143, 1144, 1172, 1472]
 
@@ -19,7 +19,7 @@ struct DatagramCipherTests {
         return bytes
     }
 
-    @Test func theOracleOpensWhatIsSealed() throws {
+    @Test func swiftCryptoOpensSealedDatagrams() throws {
         var random = SeededGenerator(seed: 21)
         for index: UInt16 in 0..<40 {
             let key = SealingKey.made(index, seed: 21)
@@ -39,7 +39,7 @@ struct DatagramCipherTests {
         }
     }
 
-    @Test func whatTheOracleSealsIsOpened() throws {
+    @Test func datagramsSealedBySwiftCryptoAreOpened() throws {
         var random = SeededGenerator(seed: 22)
         for index: UInt16 in 0..<40 {
             let key = SealingKey.made(index, seed: 22)
@@ -57,8 +57,8 @@ struct DatagramCipherTests {
         }
     }
 
-    /// Each bit of a datagram as long as they get, and each that was cut off.
-    @Test func everyBitCounts() throws {
+    /// Flips each bit of a datagram of full length, and cuts off each suffix.
+    @Test func everyBitIsAuthenticated() throws {
         var random = SeededGenerator(seed: 23)
         let key = SealingKey.made(7)
         let cipher = try #require(DatagramCipher(key: key, .open))
@@ -74,7 +74,7 @@ struct DatagramCipherTests {
                         tag: UnsafeRawBufferPointer(rebasing: bytes.suffix(16)))
                 }
             }
-            if !isOpen { #expect(content.allSatisfy { $0 == 0 }, "what isn't authentic is wiped") }
+            if !isOpen { #expect(content.allSatisfy { $0 == 0 }, "the plaintext of a forged datagram is wiped") }
             return isOpen ? content : nil
         }
         #expect(open(sealed) == plaintext)
@@ -85,12 +85,12 @@ struct DatagramCipherTests {
         }
         for length in 28..<sealed.count { #expect(open(Array(sealed.prefix(length))) == nil) }
         #expect(open(sealed, counter: 1) == nil)
-        // A failure leaves nothing in the context that the next datagram would suffer from.
+        // A failure doesn't affect the next datagram.
         #expect(open(sealed) == plaintext)
     }
 
-    /// A sealer and an opener may go from thread to thread, and be used by several at once.
-    @Test func manyThreadsMaySeal() async throws {
+    /// Sealers and openers may move between threads, and several threads may seal at once.
+    @Test func manyThreadsCanSeal() async throws {
         let sealer = DatagramSealer(key: .golden)
         let sealed = try await withThrowingTaskGroup(of: [[UInt8]].self) { group in
             for task in 0..<4 {
@@ -108,7 +108,7 @@ struct DatagramCipherTests {
         #expect(sealer.datagramsSealed == 2000)
     }
 
-    @Test func onlyAWholeKeyIsAKey() {
+    @Test func keysOfOtherLengthsAreRefused() {
         #expect(SealingKey(number: 1, key: [UInt8](repeating: 1, count: 15), salt: [1, 2, 3, 4]) == nil)
         #expect(DatagramCipher(key: .golden, .seal) != nil)
     }

@@ -3,10 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Somebody on the network sees every datagram, and sends whatever they like. `BEAMROOM_FUZZ_ITERATIONS=1000000` makes
-/// it a million.
+/// An attacker sees every datagram and sends any others. `BEAMROOM_FUZZ_ITERATIONS=1000000` makes a million of them.
 struct HostileDatagramTests {
-    /// One who records what passes and makes new datagrams of it.
+    /// Records datagrams, and makes new ones of them.
     private struct Attacker {
         var random: SeededGenerator
         private var seen: [[UInt8]] = []
@@ -15,12 +14,12 @@ struct HostileDatagramTests {
         init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
         mutating func see(_ datagram: [UInt8]) {
-            // The latest of them, and some from long ago.
+            // Keeps the latest datagrams, and some from long ago.
             seenCount += 1
             if seen.count < 4096 { seen.append(datagram) } else { seen[seenCount % 4000] = datagram }
         }
 
-        /// Something that isn't what the sender sealed, or has come before. `next` is under way, not there yet.
+        /// A datagram that the sender didn't seal, or that has arrived before. `next` is in flight.
         mutating func datagram(racing next: [UInt8]) -> [UInt8] {
             switch UInt8.random(in: 0..<10, using: &random) {
             case 0...1: return seen.randomElement(using: &random) ?? [0xB1]
@@ -29,7 +28,7 @@ struct HostileDatagramTests {
             case 4: return Array(next.prefix(Int.random(in: 0..<next.count, using: &random)))
             case 5: return next + random.bytes(Int.random(in: 1...400, using: &random))
             case 6:
-                // A counter far ahead, which would shut everything else out.
+                // A counter far ahead: a window that believed it would shut out all others.
                 var bytes = next
                 let counter = random.next() >> UInt64.random(in: 0..<40, using: &random)
                 guard counter != bytes.counter else { return [] }
@@ -41,7 +40,7 @@ struct HostileDatagramTests {
                 bytes[3] ^= UInt8.random(in: 1...255, using: &random)
                 return bytes
             case 8:
-                // The end of one behind the beginning of another.
+                // The beginning of one datagram and the end of another.
                 let other = seen.randomElement(using: &random) ?? []
                 let cut = Int.random(in: 1...40, using: &random)
                 let spliced = next.prefix(cut) + other.dropFirst(cut)
@@ -90,18 +89,18 @@ struct HostileDatagramTests {
             while bench.bursts.count == before || bench.senders[0].cursor.current != nil { bench.step() }
             var datagrams = bench.datagrams(to: address, from: before)
             bench.forgetBursts()
-            // The network changes their order, too.
+            // The network reorders datagrams, too.
             if attacker.random.chance(0.2) { datagrams.shuffle(using: &attacker.random) }
             for datagram in datagrams {
                 for _ in 0..<20 {
                     let bytes = attacker.datagram(racing: datagram)
                     hostile += 1
                     guard receiver.receive(bytes) == nil else { continue }
-                    Issue.record("seed \(wanted.lowerBound), frame \(index): was taken in: \(bytes)")
+                    Issue.record("seed \(wanted.lowerBound), frame \(index): accepted a forged datagram: \(bytes)")
                     return
                 }
                 if let error = receiver.receive(datagram) {
-                    Issue.record("seed \(wanted.lowerBound), frame \(index): \(error) was said of the host's own")
+                    Issue.record("seed \(wanted.lowerBound), frame \(index): \(error) for an authentic datagram")
                     return
                 }
                 attacker.see(datagram)
@@ -122,7 +121,7 @@ struct HostileDatagramTests {
         #expect(statistics.malformed + statistics.duplicates == UInt64(hostile))
     }
 
-    /// What would move a stream is a hello that is authentic and newer than every one before.
+    /// A stream moves only with an authentic hello that is newer than all before.
     @Test func `Fuzz: hostile hellos move nothing`() throws {
         let wanted = Fuzzing.seeds(30_000)
         var attacker = Attacker(seed: wanted.lowerBound)
@@ -136,11 +135,11 @@ struct HostileDatagramTests {
                 if bytes.first == 0xB1 { bytes[0] = 0xB2 }
                 let isTaken = (try? opener.open(bytes, from: .viewer)) != nil
                 guard !isTaken else {
-                    Issue.record("seed \(wanted.lowerBound): was taken for a hello: \(bytes)")
+                    Issue.record("seed \(wanted.lowerBound): accepted a forged hello: \(bytes)")
                     return
                 }
             }
-            // Feedback and hellos share a counter; the one that comes later isn't news.
+            // Feedback and hellos share a counter, so feedback may make a hello that comes later an old one.
             if index.isMultiple(of: 3) {
                 #expect(try opener.open(other, from: .viewer).opened.isNewest)
                 #expect(try !opener.open(hello, from: .viewer).opened.isNewest)
@@ -153,7 +152,8 @@ struct HostileDatagramTests {
         }
     }
 
-    /// Who may seal may still say anything at all: it is refused, or lies inside its bytes and can be said again.
+    /// A peer with a key may seal any plaintext: it is refused, or its parts lie within its bytes and it can be written
+    /// again.
     @Test func `Fuzz: sealed plaintexts of any kind`() {
         for seed in Fuzzing.seeds(40_000) {
             var mutator = Mutator(seed: seed)
@@ -164,7 +164,7 @@ struct HostileDatagramTests {
         }
     }
 
-    /// Any bytes whatever, to a ring in any state: no trap, nothing that wasn't sealed, few keys held.
+    /// Any bytes, for a ring in any state: no trap, nothing opened that wasn't sealed, and few keys held.
     @Test func `Fuzz: key rings that are told anything`() {
         for seed in Fuzzing.seeds(1500) {
             var random = SeededGenerator(seed: seed)
@@ -174,6 +174,6 @@ struct HostileDatagramTests {
 }
 
 extension [UInt8] {
-    /// Of a sealed datagram.
+    /// The counter of a sealed datagram.
     fileprivate var counter: UInt64 { self[4..<12].reduce(0) { $0 << 8 | UInt64($1) } }
 }

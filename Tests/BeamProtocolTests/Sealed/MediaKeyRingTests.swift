@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Which keys a viewer takes media with, and for how long.
+/// Which keys a viewer opens media with, and for how long.
 struct MediaKeyRingTests {
     struct Bench {
         var ring = MediaKeyRing()
@@ -29,7 +29,7 @@ struct MediaKeyRingTests {
         #expect(throws: SealedDatagramError.unknownKey(1)) { try bench.come(1) }
     }
 
-    /// Before any cryptography: what is said of the bytes is what the header says.
+    /// Before any decryption: the header alone decides.
     @Test func unknownNumbersAreRefusedByTheirHeader() throws {
         var bench = Bench()
         bench.ring.add(.made(1))
@@ -44,7 +44,7 @@ struct MediaKeyRingTests {
         }
     }
 
-    @Test func theOldKeyIsGoodForAMomentAfterTheChange() throws {
+    @Test func theOldKeyIsValidForAMomentAfterARotation() throws {
         var bench = Bench()
         bench.ring.add(.made(1))
         #expect(try bench.come(1).isNewest)
@@ -52,7 +52,7 @@ struct MediaKeyRingTests {
         let tooLate = try bench.sealed(1)
         bench.ring.add(.made(2))
         bench.now = .at(100)
-        #expect(try bench.come(1).isNewest, "announced isn't in use")
+        #expect(try bench.come(1).isNewest, "the announced key isn't in use yet")
         #expect(try bench.come(2).isNewest)
         bench.now = .at(100.999)
         #expect(try !bench.open(late).isNewest)
@@ -63,8 +63,8 @@ struct MediaKeyRingTests {
         #expect(try bench.come(2).isNewest)
     }
 
-    /// One who was sent away and goes on with the old key can't make it last.
-    @Test func theOldKeysTimeIsNotProlonged() throws {
+    /// An evicted sender that goes on with the old key can't prolong its validity.
+    @Test func useDoesNotProlongTheOldKey() throws {
         var bench = Bench()
         bench.ring.add(.made(1))
         bench.ring.add(.made(2))
@@ -79,7 +79,7 @@ struct MediaKeyRingTests {
         #expect(throws: SealedDatagramError.unknownKey(1)) { try bench.come(1) }
     }
 
-    @Test func aKeyThatIsAnnouncedAgainRemembersWhatCame() throws {
+    @Test func aKeyThatIsAnnouncedAgainKeepsItsReplayWindow() throws {
         var bench = Bench()
         bench.ring.add(.made(1))
         let bytes = try bench.sealed(1)
@@ -88,7 +88,7 @@ struct MediaKeyRingTests {
         #expect(throws: SealedDatagramError.replayed(0)) { try bench.open(bytes) }
     }
 
-    @Test func anotherKeyByTheSameNumberBeginsAnew() throws {
+    @Test func anotherKeyOfTheSameNumberReplacesTheOldOne() throws {
         var bench = Bench()
         bench.ring.add(.made(1))
         let old = try bench.sealed(1)
@@ -97,7 +97,7 @@ struct MediaKeyRingTests {
         #expect(try bench.open(try DatagramSealer(key: .made(1, seed: 7)).seal(.media, [])).isNewest)
     }
 
-    @Test func keysThatWereSkippedAreDropped() throws {
+    @Test func skippedKeysAreDropped() throws {
         var bench = Bench()
         for number: UInt16 in 1...4 { bench.ring.add(.made(number)) }
         _ = try bench.come(1)
@@ -108,7 +108,7 @@ struct MediaKeyRingTests {
         #expect(bench.ring.numbers == [3, 4])
     }
 
-    /// However many are announced, few are held, and the one in use is among them.
+    /// However many keys are announced, few are held, and the one in use is among them.
     @Test func theRingIsBounded() throws {
         var bench = Bench()
         bench.ring.add(.made(1))
@@ -129,8 +129,8 @@ struct MediaKeyRingTests {
         #expect(fresh.numbers == [7, 8, 9, 10])
     }
 
-    /// Forged with a number that was announced, a datagram doesn't bring the change about.
-    @Test func aForgedDatagramRetiresNothing() throws {
+    /// A forged datagram with the number of an announced key doesn't switch keys.
+    @Test func aForgedDatagramDoesNotRotateTheKey() throws {
         var bench = Bench()
         bench.ring.add(.made(1))
         _ = try bench.come(1)

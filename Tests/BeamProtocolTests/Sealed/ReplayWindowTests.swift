@@ -3,7 +3,7 @@ import Testing
 @testable import BeamProtocol
 
 struct ReplayWindowTests {
-    @Test func eachCounterIsTakenOnce() {
+    @Test func eachCounterIsAcceptedOnce() {
         var window = ReplayWindow()
         #expect(window.insert(0) == .newest)
         #expect(window.insert(0) == .replayed)
@@ -15,7 +15,7 @@ struct ReplayWindowTests {
         #expect(window.newest == 3)
     }
 
-    /// Where words and the ring itself begin anew.
+    /// Counters at the edges of words and of the ring.
     @Test(arguments: [0, 1, 62, 63, 64, 65, 8191, 8192, 8255, 8256, 8257, 1 << 32, .max - 8192, .max - 63] as [UInt64])
     func theWindowIsExactly8192Wide(_ first: UInt64) {
         for leap: UInt64 in [1, 63, 64, 65, 4096, 8190] where first <= .max - 8191 {
@@ -45,8 +45,8 @@ struct ReplayWindowTests {
         #expect(window.newest == .max)
     }
 
-    /// Whatever was refused may still come; what is only looked at leaves no trace.
-    @Test func lookingChangesNothing() {
+    /// A refused counter may still be inserted later; `check` doesn't change the window.
+    @Test func checkingDoesNotChangeTheWindow() {
         var window = ReplayWindow()
         #expect(window.verdict(on: .max) == .newest)
         #expect(window.verdict(on: 7) == .newest)
@@ -58,7 +58,7 @@ struct ReplayWindowTests {
         #expect(window.newest == 7)
     }
 
-    @Test func aLeapForgetsEverything() {
+    @Test func aLeapBeyondTheWindowForgetsAllCounters() {
         for leap: UInt64 in [8192, 8255, 8256, 8257, 8320, 100_000, 1 << 40] {
             var window = ReplayWindow()
             for counter: UInt64 in 0..<8300 { _ = window.insert(counter) }
@@ -67,7 +67,7 @@ struct ReplayWindowTests {
         }
     }
 
-    @Test func `Fuzz: a replay window does what a set of all counters does`() {
+    @Test func `Fuzz: a replay window agrees with a set of all counters`() {
         for seed in Fuzzing.seeds(60) {
             var random = SeededGenerator(seed: seed)
             var window = ReplayWindow()

@@ -3,10 +3,11 @@ import Testing
 
 @testable import BeamProtocol
 
-/// A sealed datagram's bytes, and everything that can be done to them.
+/// The bytes of sealed datagrams, and what is refused.
 struct SealedDatagramTests {
-    /// The frame of `MediaDatagramTests.smallKeyframe`, with number 258, captured at 4886718345 µs, its stages told: the first datagram
-    /// with the golden key. The sealed bytes come from another implementation (Python's cryptography package).
+    /// The frame of `MediaDatagramTests.smallKeyframe` with number 258, captured at 4886718345 µs, with stage times:
+    /// the golden key's first datagram. The sealed bytes come from another implementation (Python's cryptography
+    /// package).
     static let media: [UInt8] = [
         0xB1, 0x00,  // media
         0x02, 0x03,  // key 515
@@ -41,7 +42,7 @@ struct SealedDatagramTests {
         0xC2, 0x98, 0xB7, 0xCE, 0xDD, 0xEF, 0x54, 0xF2, 0x08, 0x52, 0x44, 0xC4, 0xE8, 0x70, 0x71, 0x69,  // tag
     ]
 
-    /// The last one that the key may seal: empty feedback.
+    /// The last datagram that the key may seal: empty feedback.
     static let last: [UInt8] = [
         0xB3, 0x00,  // feedback
         0x02, 0x03,  // key 515
@@ -51,7 +52,7 @@ struct SealedDatagramTests {
 
     // MARK: Golden bytes
 
-    @Test func aFrameIsSealedAsTheWireSays() throws {
+    @Test func aFrameIsSealedAsTheProtocolSays() throws {
         let unit = AccessUnit(
             bytes: [0xEE, 0, 0, 0, 2, 0x65, 0x88, 0, 0, 0, 1, 0x06], range: 1..<12, isKeyframe: true,
             parameterSets: ParameterSets(sps: [[0x67, 0x4D, 0x00, 0x28]], pps: [[0x68, 0xEE, 0x3C]]),
@@ -69,7 +70,7 @@ struct SealedDatagramTests {
         #expect(opened == DatagramOpener.Opened(kind: .media, counter: 0, isNewest: true))
     }
 
-    @Test func aHelloTellsTheViewersClock() throws {
+    @Test func aHelloCarriesTheViewersClock() throws {
         let sealer = DatagramSealer(key: .golden, counter: 1)
         let hello = SealedHello(time: MediaTime(nanoseconds: 4_886_718_345_000))
         #expect(try sealer.seal(.hello, hello.plaintext) == Self.hello)
@@ -77,7 +78,7 @@ struct SealedDatagramTests {
         let (opened, plaintext) = try opener.open(Self.hello, from: .viewer)
         #expect(opened.kind == .hello)
         #expect(plaintext.withUnsafeBytes { SealedHello($0) } == hello)
-        #expect((plaintext + [1, 2]).withUnsafeBytes { SealedHello($0) } == hello, "there may be more one day")
+        #expect((plaintext + [1, 2]).withUnsafeBytes { SealedHello($0) } == hello, "a later version may append fields")
         let answer = plaintext + [1, 2, 3, 4, 5, 6, 7, 8]
         #expect(answer == SealedHello(time: hello.time, token: 0x0102_0304_0506_0708).plaintext)
         #expect((answer + [9]).withUnsafeBytes { SealedHello($0)?.token } == 0x0102_0304_0506_0708)
@@ -85,7 +86,7 @@ struct SealedDatagramTests {
         #expect([UInt8](repeating: 0xFF, count: 8).withUnsafeBytes { SealedHello($0) } == nil)
     }
 
-    @Test func aKeyIsUsedFor2To32Datagrams() throws {
+    @Test func aKeySealsAtMost2To32Datagrams() throws {
         let sealer = DatagramSealer(key: .golden, counter: (1 << 32) - 1)
         #expect(try sealer.seal(.feedback, []) == Self.last)
         #expect(sealer.datagramsSealed == DatagramSealer.limit)
@@ -101,7 +102,7 @@ struct SealedDatagramTests {
         #expect(try opener.open(Self.last, from: .viewer).plaintext == [])
     }
 
-    @Test func anySizeIsOpenedAgain() throws {
+    @Test func datagramsOfAnySizeAreOpened() throws {
         let sealer = DatagramSealer(key: .golden)
         var opener = DatagramOpener(key: .golden)
         var random = SeededGenerator(seed: 4)
@@ -118,14 +119,14 @@ struct SealedDatagramTests {
     // MARK: What is refused
 
     /// Each bit of header, ciphertext and tag is authenticated.
-    @Test func noBitCanBeChanged() throws {
+    @Test func everyChangedBitIsNoticed() throws {
         var opener = DatagramOpener(key: .golden)
         for bit in 0..<Self.media.count * 8 {
             var bytes = Self.media
             bytes[bit / 8] ^= 1 << UInt8(bit % 8)
             let expected: SealedDatagramError =
                 switch bit / 8 {
-                // One bit apart from a part of a frame.
+                // One bit turns media into a parity datagram.
                 case 0 where bytes[0] == 0xB5: .forged
                 case 0: .kind(bytes[0])
                 case 1: .reserved(bytes[1])
@@ -135,11 +136,11 @@ struct SealedDatagramTests {
             let error = #expect(throws: expected) { try opener.open(bytes) }
             #expect(error?.description.isEmpty == false)
         }
-        // None of that has done any harm.
+        // The opener still works.
         #expect(try opener.open(Self.media).plaintext == Self.mediaPlaintext)
     }
 
-    /// The parts of the header that are looked at before the cipher is asked are bound by it all the same.
+    /// Header fields that are checked before decryption are authenticated, too.
     @Test func theHeaderIsBoundByTheCipher() throws {
         for (kind, sender) in [(SealedHeader.Kind.feedback, SealedHeader.Sender.viewer), (.media, .host)] {
             var bytes = Self.hello
@@ -147,7 +148,7 @@ struct SealedDatagramTests {
             var opener = DatagramOpener(key: .golden)
             #expect(throws: SealedDatagramError.forged) { try opener.open(bytes, from: sender) }
         }
-        // The same key by another number.
+        // The same key with another number.
         let other = SealingKey(number: 0x0204, key: SealingKey.golden.key, salt: SealingKey.golden.salt)!
         var bytes = Self.media
         bytes[3] = 4
@@ -173,8 +174,8 @@ struct SealedDatagramTests {
         #expect(try opener.open(Self.media).opened.counter == 0)
     }
 
-    /// What a viewer may say the host may not, and the other way round; version 1 has no place among them.
-    @Test func everyKindHasItsSender() {
+    /// Each side refuses datagrams of a kind that only it may send, and version 1's.
+    @Test func datagramsOfTheWrongSenderAreRefused() {
         for byte in UInt8.min...UInt8.max {
             var bytes = Self.media
             bytes[0] = byte
@@ -192,7 +193,7 @@ struct SealedDatagramTests {
         }
     }
 
-    @Test func whatFailsLeavesNothingBehind() throws {
+    @Test func aForgedDatagramLeavesNoPlaintext() throws {
         var plaintext: [UInt8] = [9, 9, 9]
         var opener = DatagramOpener(key: .golden)
         var bytes = Self.media
@@ -202,7 +203,7 @@ struct SealedDatagramTests {
                 _ = try opener.open(try SealedDatagram(bytes, from: .host), into: &plaintext)
             }
         }
-        #expect(plaintext.isEmpty, "what isn't authentic isn't shown")
+        #expect(plaintext.isEmpty, "no plaintext of a forged datagram")
     }
 
     // MARK: Replays and order
@@ -229,8 +230,8 @@ struct SealedDatagramTests {
         #expect(throws: SealedDatagramError.tooOld(0)) { try opener.open(datagrams[0]) }
     }
 
-    /// Somebody who can't seal can't push the window ahead, whatever counter they write.
-    @Test func aForgedCounterMovesNothing() throws {
+    /// A sender without the key can't move the window, whatever counter it writes.
+    @Test func aForgedCounterDoesNotMoveTheWindow() throws {
         let sealer = DatagramSealer(key: .golden)
         var opener = DatagramOpener(key: .golden)
         let first = try sealer.seal(.media, [1])
@@ -247,7 +248,7 @@ struct SealedDatagramTests {
 
     // MARK: Nonces
 
-    @Test func aCopyDoesNotCountForItself() throws {
+    @Test func copiesOfASealerShareTheCounter() throws {
         let bench = {
             var bench = LayerBench(key: .golden)
             bench.add(.version2, at: NetworkAddress(ip: .v4(1), port: 1))
@@ -255,7 +256,7 @@ struct SealedDatagramTests {
         }()
         var counters: [UInt64] = []
         for index: UInt32 in 0..<5 {
-            // A copy of a session, as a test or a mistake might make it.
+            // A copy of a session, as a test or a mistake may make one.
             var copy = bench
             copy.send(TestFrame.make(index, bytes: 3000))
             copy.step()
@@ -268,7 +269,7 @@ struct SealedDatagramTests {
         #expect(counters == Array(0..<15))
     }
 
-    @Test func aKeySaysNothingOfItself() {
+    @Test func aKeysDescriptionHasNoSecrets() {
         let text =
             "\(SealingKey.golden) \(String(reflecting: SealingKey.golden))"
             + "\(Mirror(reflecting: SealingKey.golden).children.map { "\($0)" })"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Frames on their sealed way: cut, sealed, opened, put together.
+/// Frames that are cut, sealed, opened and assembled.
 struct SealedMediaTests {
     private static func delta(_ index: UInt32, bytes: Int = 3000) -> EncodedFrame {
         TestFrame.make(index, reference: index &- 1, bytes: bytes, time: .at(Double(index) / 64))
@@ -48,7 +48,7 @@ struct SealedMediaTests {
 
     @Test func parameterSetsMayFillTheFirstDatagram() throws {
         var frame = TestFrame.make(1, bytes: 500)
-        // 2 bytes of counts, 2 of length before each of both: 1144 in all.
+        // 2 bytes of counts and 2 × 2 bytes of lengths: 1144 in all.
         frame.unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
         let parts = try sealedDatagrams(frame, 0, DatagramSealer(key: .golden))
         #expect(parts.map(\.count) == [1200, 556])
@@ -61,7 +61,7 @@ struct SealedMediaTests {
         }
     }
 
-    /// The largest frame that may be sent may be received, in both forms.
+    /// The largest frame that may be sent is received, in both versions.
     @Test func theLargestFrameArrives() throws {
         let sets = try #require(ParameterSetBlock.encode(TestFrame.parameterSets))
         let frame = TestFrame.make(1, bytes: MediaLimits.frameLength - sets.count)
@@ -97,16 +97,16 @@ struct SealedMediaTests {
         (offset: 4, value: [0, 1], MediaDatagramError.part(1, of: 1)),
         (6, [0, 0], .part(0, of: 0)),
         (6, [0x1C, 0xA6], .tooManyParts(7334)),
-        (8, [1], .parameterSets),  // a keyframe that says it brings none
-        (8, [2], .parameterSets),  // sets, but no keyframe
-        (8, [0], .parameterSets),  // a block, but no flags
+        (8, [1], .parameterSets),  // a keyframe without the flag for sets
+        (8, [2], .parameterSets),  // sets without a keyframe
+        (8, [0], .parameterSets),  // a block without flags
         (10, [0, 0], .size(width: 0, height: 767)),
         (12, [0, 0], .size(width: 1366, height: 0)),
         (14, [0, 0], .parameterSets),
         (14, [0, 25], .configLength(25)),
         (14, [0, 24], .emptyPart),
         (16, [UInt8](repeating: 0xFF, count: 8), .captureTime(.max)),
-        // 2^63 ns and a little: what a clock in nanoseconds can't say.
+        // 2^63 ns and a little: more than `MediaTime` holds.
         (16, [0x00, 0x20, 0xC4, 0x9B, 0xA5, 0xE3, 0x53, 0xF8], .captureTime(9_223_372_036_854_776)),
     ])
     func aWrongFieldIsRefused(offset: Int, value: [UInt8], error: MediaDatagramError) {
@@ -125,8 +125,8 @@ struct SealedMediaTests {
         }
     }
 
-    /// For later versions.
-    @Test func unknownFlagsAndTheSpareByteAreLetThrough() throws {
+    /// Later versions may use them.
+    @Test func unknownFlagsAndTheSpareByteAreIgnored() throws {
         var bytes = SealedDatagramTests.mediaPlaintext
         bytes[8] |= 0x80
         bytes[9] = 7
@@ -134,9 +134,9 @@ struct SealedMediaTests {
         #expect(flags.rawValue == 0x83)
     }
 
-    /// Flag 8: nothing refers to the frame; 16: nothing refers to the one before it.
+    /// Flag 8: nothing refers to this frame. Flag 16: nothing refers to the one before.
     @Test(arguments: [(false, false, 0x00), (true, false, 0x08), (false, true, 0x10), (true, true, 0x18)])
-    func layersAreTold(isDisposable: Bool, isAfterDisposable: Bool, flags: UInt8) throws {
+    func disposableFramesAreFlagged(isDisposable: Bool, isAfterDisposable: Bool, flags: UInt8) throws {
         var frame = Self.delta(6)
         frame.unit.isDisposable = isDisposable
         frame.stages = StageTimes(waited: .milliseconds(1), encode: .milliseconds(2))
@@ -163,7 +163,7 @@ struct SealedMediaTests {
                 }
             }
         }
-        // Parity belongs to a frame with the same header.
+        // Parity repeats the frame's header.
         var memory: [UInt8] = []
         let sealer = DatagramSealer(key: .golden)
         let length = try cutter.writeParity(share: 0.5, sequence: SequenceNumber(258), sealedBy: sealer, to: &memory)
@@ -174,7 +174,7 @@ struct SealedMediaTests {
         #expect(header == cutter.header)
     }
 
-    /// Whatever its flags say.
+    /// Even if its flags say so.
     @Test func aKeyframeIsNotDisposable() throws {
         var keyframe = Self.keyframe
         keyframe.unit.isDisposable = true
@@ -188,7 +188,7 @@ struct SealedMediaTests {
 
     // MARK: Putting together
 
-    @Test func framesComeOutAsTheyWentIn() throws {
+    @Test func framesAreReassembledUnchanged() throws {
         let sealer = DatagramSealer(key: .golden)
         let sent = [
             Self.keyframe, Self.delta(1), Self.delta(2, bytes: 20), TestFrame.make(3, bytes: 40_000, time: .at(0.5)),
@@ -205,14 +205,14 @@ struct SealedMediaTests {
         #expect(receiver.frames.map { Array($0.unit.avcc) } == sent.map(\.unit.bytes))
         #expect(receiver.frames.map(\.number) == [7, 8, 9, 10])
         #expect(receiver.frames.map(\.captureTime) == sent.map(\.captureTime))
-        #expect(receiver.frames[0].lastArrival == .at(0.005), "its own clock tells when the last part came")
+        #expect(receiver.frames[0].lastArrival == .at(0.005), "the arrival of the last part, by the viewer's clock")
         #expect(receiver.frames.map(\.isKeyframe) == [true, false, false, true])
         let statistics = receiver.reassembler.statistics
         #expect(statistics.frames == 4 && statistics.lost == 0 && statistics.reordered == 0)
         #expect(statistics.datagrams == sealer.datagramsSealed && statistics.bytes == bytes)
     }
 
-    @Test func anyOrderOfPartsWillDo() throws {
+    @Test func partsMayComeInAnyOrder() throws {
         let sealer = DatagramSealer(key: .golden)
         let parts =
             try sealedDatagrams(Self.keyframe, 1, sealer) + sealedDatagrams(Self.delta(1), 2, sealer)
@@ -234,7 +234,7 @@ struct SealedMediaTests {
         (.init(waited: .microseconds(655_350), encode: .seconds(3600)), .init(waited: .max, encode: .max)),
         (.init(waited: .milliseconds(-3), encode: .seconds(-1_000_000_000_000)), .init(waited: 0, encode: 0)),
     ])
-    func stageTimesAreToldInSteps(times: StageTimes, wire: MediaHeader.Stages) throws {
+    func stageTimesAreQuantised(times: StageTimes, wire: MediaHeader.Stages) throws {
         #expect(MediaHeader.Stages(times) == wire)
         var frame = Self.keyframe
         frame.stages = times
@@ -248,7 +248,7 @@ struct SealedMediaTests {
         #expect(receiver.frames.map(\.lastArrival) == [receiver.now])
     }
 
-    /// A picture that is sent again is no news of the screen.
+    /// A repeated picture tells nothing about the screen's latency.
     @Test func aRepeatedPictureHasNoCaptureTime() throws {
         var frame = Self.keyframe
         frame.isRepeated = true
@@ -258,7 +258,7 @@ struct SealedMediaTests {
         #expect(receiver.frames.map(\.captureTime) == [nil] && receiver.frames.map(\.stages) == [nil])
     }
 
-    @Test func version1SaysNothingOfStages() throws {
+    @Test func version1HasNoStageTimes() throws {
         var frame = Self.keyframe
         frame.stages = StageTimes(waited: .milliseconds(1), encode: .milliseconds(2))
         var bench = ReassemblerTests.Bench()
@@ -281,15 +281,15 @@ struct SealedMediaTests {
         #expect(receiver.reassembler.statistics.malformed == 2)
     }
 
-    /// A frame whose parts are sealed with two keys is none the worse, and neither are those around it.
-    @Test func theKeyChangesWithoutAGap() throws {
+    /// The parts of one frame may be sealed with two keys.
+    @Test func theMediaKeyIsRotatedWithoutAGap() throws {
         var receiver = receiver(.made(1), .made(2))
         let sealers = [DatagramSealer(key: .made(1)), DatagramSealer(key: .made(2))]
         var parts = try sealedDatagrams(Self.keyframe, 0, sealers[0])
         for index: UInt32 in 1..<20 {
             parts += try sealedDatagrams(Self.delta(index), index, sealers[index < 10 ? 0 : 1])
         }
-        // Neighbours change places, across the change too.
+        // Neighbours are swapped, across the rotation too.
         for index in stride(from: 0, to: parts.count - 3, by: 4) { parts.swapAt(index, index + 3) }
         for part in parts {
             receiver.now = receiver.now + .milliseconds(5)
@@ -300,7 +300,7 @@ struct SealedMediaTests {
         #expect(decoder.errors.isEmpty && decoder.decoded == 20)
     }
 
-    @Test func whatIsRefusedIsCounted() throws {
+    @Test func refusedDatagramsAreCounted() throws {
         var receiver = receiver(.golden)
         let parts = try sealedDatagrams(Self.keyframe, 0, DatagramSealer(key: .golden))
         receiver.receive(parts[0])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Frames that go to viewers of both versions: cut and sealed once, sent to each at its own pace.
+/// Frames to viewers of both versions: cut and sealed once, sent to each viewer at its own pace.
 struct SealedPacingTests {
     private static let clear = (1...2).map { NetworkAddress(ip: .v4(1), port: $0) }
     private static let sealed = (1...3).map { NetworkAddress(ip: .v4(2), port: $0) }
@@ -24,7 +24,7 @@ struct SealedPacingTests {
         try datagrams.map { try $0.withUnsafeBytes { try SealedDatagram($0, from: .host).header } }
     }
 
-    @Test func eachFormArrivesWhole() throws {
+    @Test func bothVersionsGetWholeFrames() throws {
         var bench = bench()
         bench.send(TestFrame.make(0, bytes: 50_000))
         for index: UInt32 in 1..<30 { bench.send(delta(index)) }
@@ -43,7 +43,7 @@ struct SealedPacingTests {
         #expect(bench.bursts.count { $0.begins } == 5 * 30)
     }
 
-    /// However many watch, a frame is sealed once, and its bytes are not copied.
+    /// A frame is sealed once for all viewers, and its bytes aren't copied.
     @Test func aFrameIsSealedOnceForAll() throws {
         var bench = bench()
         bench.send(TestFrame.make(0, bytes: 11_400))
@@ -54,8 +54,8 @@ struct SealedPacingTests {
         #expect(Set(places).count == 1)
     }
 
-    /// What one viewer's path can't take keeps nobody else waiting.
-    @Test func eachViewerHasAPaceOfItsOwn() {
+    /// A viewer with a slow path doesn't delay the others.
+    @Test func eachViewerHasItsOwnPace() {
         var bench = LayerBench(Self.slow)
         for address in Self.sealed { bench.add(.version2, at: address) }
         bench.send(TestFrame.make(0, bytes: 100_000))
@@ -63,7 +63,7 @@ struct SealedPacingTests {
         let times = Self.sealed.map { address in
             bench.bursts.filter { $0.burst.address == address }.map(\.time)
         }
-        #expect(times.allSatisfy { $0 == times[0] && $0.count == 9 }, "in step where paths are alike")
+        #expect(times.allSatisfy { $0 == times[0] && $0.count == 9 }, "equal paths get equal times")
         for address in Self.sealed {
             let mine = bench.bursts.filter { $0.burst.address == address }
             for first in mine.indices {
@@ -77,8 +77,8 @@ struct SealedPacingTests {
         }
     }
 
-    /// Frames of which nobody got anything leave no gap in the numbers.
-    @Test func framesThatNobodyGetsHaveNoNumber() {
+    /// Frames that no viewer got leave no gap in the numbers.
+    @Test func framesThatNoViewerGetsUseNoNumber() {
         var bench = bench(Self.slow)
         bench.send(TestFrame.make(0, bytes: 100_000))
         bench.step()
@@ -91,7 +91,7 @@ struct SealedPacingTests {
         #expect(bench.layer.newest == SequenceNumber(6) || bench.layer.newest == SequenceNumber(1))
     }
 
-    @Test func whoeverLeavesGetsNothingMore() {
+    @Test func aViewerThatLeavesGetsNothingMore() {
         var bench = bench(Self.slow)
         bench.send(TestFrame.make(0, bytes: 100_000))
         bench.send(delta(1))
@@ -102,8 +102,8 @@ struct SealedPacingTests {
         #expect(bench.datagrams(to: Self.clear[0]).count == 88)
     }
 
-    /// A frame that has begun is finished, whatever becomes of those behind it.
-    @Test func whatHasBegunIsNotDropped() {
+    /// A frame in progress is finished, even if all frames behind it are dropped.
+    @Test func aFrameInProgressIsNotDropped() {
         var bench = bench(Self.slow)
         bench.send(TestFrame.make(0, bytes: 100_000))
         bench.send(delta(1))
@@ -118,7 +118,7 @@ struct SealedPacingTests {
         #expect(viewer.frames.count == 1)
     }
 
-    @Test func whatCannotBeSealedIsNotSent() {
+    @Test func aFrameThatCannotBeSealedIsNotSent() {
         var bench = bench()
         var broken = TestFrame.make(0)
         broken.unit.parameterSets = nil
@@ -127,8 +127,8 @@ struct SealedPacingTests {
         #expect(bench.unsendable == 1 && bench.bursts.isEmpty)
     }
 
-    /// Keys change while frames wait, are under way, are dropped: no nonce comes twice, and the numbers go on.
-    @Test func noNonceComesTwice() throws {
+    /// Keys rotate while frames wait, are in progress, or are dropped: no nonce is used twice.
+    @Test func noNonceIsUsedTwice() throws {
         var bench = bench(Self.slow, key: .made(0))
         var random = SeededGenerator(seed: 11)
         var key: UInt16 = 0
@@ -148,13 +148,13 @@ struct SealedPacingTests {
         for address in Self.sealed {
             let headers = try headers(bench.datagrams(to: address))
             #expect(Set(headers).count == headers.count)
-            // In the order of their sealing, a key is never taken up again.
+            // In the order of sealing, no earlier key is used again.
             #expect(zip(headers, headers.dropFirst()).allSatisfy { $0.keyNumber <= $1.keyNumber })
         }
         #expect(key > 10)
     }
 
-    /// A frame that is under way keeps the key that it was sealed with; the next has the new one.
+    /// A frame in progress keeps its key; the next frame has the new one.
     @Test func aKeyIsReplacedBetweenTwoFrames() throws {
         var bench = bench(Self.slow)
         bench.send(TestFrame.make(0, bytes: 60_000))
@@ -167,8 +167,8 @@ struct SealedPacingTests {
         #expect(headers.map(\.counter) == Array(0..<53) + Array(0..<3))
     }
 
-    /// A viewer that is behind gets an older frame after a newer one was cut for others: numbers stay in order for each.
-    @Test func whoeverIsBehindGetsAllOfIt() {
+    /// A slow viewer gets an older frame after a newer one was cut for others; its numbers stay in order.
+    @Test func aViewerThatLagsGetsAllFramesInOrder() {
         var bench = bench()
         bench.send(TestFrame.make(0, bytes: 3000))
         bench.drain()
@@ -180,7 +180,7 @@ struct SealedPacingTests {
             {}
         }
         bench.send(delta(2))
-        #expect(bench.layer.contains(1), "the one that is behind still needs it")
+        #expect(bench.layer.contains(1), "the viewer that lags still needs it")
         bench.drain()
         var viewer = SealedReceiver()
         viewer.keys.add(.made(1))
@@ -189,9 +189,9 @@ struct SealedPacingTests {
     }
 }
 
-/// Parity that a viewer needs less of while it is being sent.
+/// A viewer's parity share falls while its parity is being sent.
 struct ParityShareTests {
-    @Test func aShareMayFallWhileParityLeaves() throws {
+    @Test func theParityShareMayFallWhileParityIsSent() throws {
         let address = NetworkAddress(ip: .v4(1), port: 1)
         var bench = LayerBench(Pacing(bucketBytes: 2400, bitsPerSecond: 2_000_000, burstDatagrams: 2))
         bench.add(.version2, at: address)
@@ -205,7 +205,7 @@ struct ParityShareTests {
             bench.send(TestFrame.make(index, reference: index == 0 ? nil : index - 1, bytes: 40_000))
             let parts = bench.layer.bytes(from: bench.layer.end - 1) / 1144 + 1
             let before = bench.bursts.count
-            /// All that has left has arrived.
+            /// Everything that was sent has arrived.
             func step() -> Bool {
                 let now = bench.now
                 bench.senders[0].delivery?.path.heard(sentBefore: now, now: now)
@@ -213,10 +213,10 @@ struct ParityShareTests {
             }
             while bench.bursts[before...].reduce(0, { $0 + $1.burst.datagramCount }) < parts + 4, step() {}
             #expect(bench.senders[0].cursor.current?.paritySent ?? 0 > 0, "in the middle of its parity")
-            // Less than what has left already.
+            // Less parity than was sent already.
             plan(loss: index.isMultiple(of: 2) ? 0 : 0.01)
             while bench.senders[0].cursor.current != nil, step() {}
-            #expect(bench.senders[0].cursor.current == nil, "the frame is over")
+            #expect(bench.senders[0].cursor.current == nil, "the frame is finished")
         }
         var viewer = SealedReceiver()
         viewer.keys.add(.made(1))

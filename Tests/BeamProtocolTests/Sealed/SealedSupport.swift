@@ -6,20 +6,20 @@ extension SealingKey {
     /// The key of the golden bytes.
     static let golden = SealingKey(number: 0x0203, key: Array(0x10..<0x20), salt: [0xA0, 0xA1, 0xA2, 0xA3])!
 
-    /// A key that follows from its number and the seed.
+    /// A key that is derived from its number and the seed.
     static func made(_ number: UInt16, seed: UInt64 = 0) -> SealingKey {
         var random = SeededGenerator(seed: seed &+ UInt64(number) &* 0x1_0001)
         return SealingKey(number: number, random: &random)
     }
 }
 
-/// A frame's version 2 datagrams, each by itself.
+/// A frame's version 2 datagrams, as separate arrays.
 func sealedDatagrams(_ frame: EncodedFrame, _ sequence: UInt32, _ sealer: DatagramSealer) throws -> [[UInt8]] {
     let bytes = try Fragmenter.datagrams(of: frame, sequence: SequenceNumber(sequence), sealedBy: sealer)
     return stride(from: 0, to: bytes.count, by: 1200).map { Array(bytes[$0..<min($0 + 1200, bytes.count)]) }
 }
 
-/// The same of a frame that may follow a disposable one.
+/// The same for a frame that may follow a disposable one.
 func sealedDatagrams(
     _ frame: EncodedFrame, _ sequence: UInt32, _ sealer: DatagramSealer, isAfterDisposable: Bool
 ) throws -> [[UInt8]] {
@@ -35,7 +35,7 @@ func sealedDatagrams(
 }
 
 extension DatagramOpener {
-    /// What `bytes` held.
+    /// Opens `bytes`, and answers the plaintext with the header.
     mutating func open(
         _ bytes: [UInt8], from sender: SealedHeader.Sender = .host
     ) throws(SealedDatagramError) -> (opened: Opened, plaintext: [UInt8]) {
@@ -52,7 +52,7 @@ extension DatagramOpener {
     }
 }
 
-/// A viewer's side of the sealed media plane: what comes goes through the key ring into the reassembler.
+/// A viewer's sealed media plane: key ring and reassembler.
 struct SealedReceiver {
     var keys = MediaKeyRing()
     var reassembler = Reassembler()
@@ -60,7 +60,7 @@ struct SealedReceiver {
     var now = MediaTime.zero
     private var plaintext: [UInt8] = []
 
-    /// The error that `bytes` met, if any.
+    /// Answers the error for `bytes`, if any.
     @discardableResult
     mutating func receive(_ bytes: [UInt8]) -> SealedDatagramError? {
         bytes.withUnsafeBytes { receive($0) }
@@ -85,7 +85,7 @@ struct SealedReceiver {
     }
 }
 
-/// One layer and its senders, without a session around them; each viewer's path is unknown and unbounded.
+/// One layer and its senders without a session; each viewer's path is unbounded.
 struct LayerBench {
     var layer: SimulcastLayer
     var senders: [Sender] = []
@@ -123,7 +123,7 @@ struct LayerBench {
         _ = layer.release(before: senders.compactMap(\.cursor.needed).min(), now: now)
     }
 
-    /// The viewer is there: it says hello.
+    /// Keeps the viewer alive: it says hello.
     private mutating func stay(_ index: Int) {
         senders[index].lastHeard = now
         if let address = senders[index].destination.address {
@@ -131,7 +131,8 @@ struct LayerBench {
         }
     }
 
-    /// The next burst, each sender in turn; if none may leave now, time goes on to when one may. False when nothing is left.
+    /// The next burst, each sender in turn. If none may leave now, advances the time. False when nothing is left to
+    /// send.
     @discardableResult
     mutating func step() -> Bool {
         for _ in senders.indices {
@@ -160,7 +161,7 @@ struct LayerBench {
 
     mutating func forgetBursts() { bursts.removeAll(keepingCapacity: true) }
 
-    /// The datagrams that went to an address, in order.
+    /// All datagrams to an address, in order.
     func datagrams(to address: NetworkAddress, from first: Int = 0) -> [[UInt8]] {
         bursts[first...].filter { $0.burst.address == address }.flatMap { entry in
             let range = entry.burst.range

@@ -7,7 +7,7 @@ struct SecureMessageTests {
     private static let nonce = (0..<32).map { UInt8($0) }
     private static let key = SealingKey(number: 0x0102, key: (16..<32).map { UInt8($0) }, salt: [1, 2, 3, 4])!
 
-    /// The first bytes of each, or all of it.
+    /// Messages, and their bytes or the beginning of these.
     private static let golden: [(SecureMessage, [UInt8])] = [
         (
             .hello(SecureMessage.Hello(instance: 0x0102_0304_0506_0708, name: "Zoë")),
@@ -49,7 +49,7 @@ struct SecureMessageTests {
         #expect(try SecureMessage([0x7F, 1, 2]) == .unknown(0x7F))
     }
 
-    @Test func whatEndsTooEarlyIsRefused() {
+    @Test func truncatedMessagesAreRefused() {
         for (_, bytes) in Self.golden {
             for count in 1..<max(1, bytes.count) where count < bytes.count {
                 #expect(throws: SecureMessageError.truncated(kind: bytes[0])) {
@@ -60,7 +60,7 @@ struct SecureMessageTests {
         #expect(throws: SecureMessageError.empty) { try SecureMessage([]) }
     }
 
-    @Test func valuesThatMakeNoSenseAreRefused() {
+    @Test func invalidValuesAreRefused() {
         for bytes: [UInt8] in [
             [0x22, 0, 0], [0x23, 2], [0x16, 0xFF], [0x3F, 0, 1, 0x07], [0x3F, 0, 1, 0xFF], [0x3F, 0, 1, 0x0A],
             [0x3F, 1, 0] + [UInt8](repeating: 0x61, count: 256),
@@ -69,13 +69,13 @@ struct SecureMessageTests {
         }
     }
 
-    @Test func textsAreCutAndCleaned() throws {
+    @Test func textsAreTruncatedAndCleaned() throws {
         let long = String(repeating: "ä", count: 200)
         guard case .bye(let text) = try SecureMessage(SecureMessage.bye("a\n\u{1B}[2J" + long).bytes) else { return }
         #expect(text.hasPrefix("a[2Jä") && text.utf8.count <= 255)
     }
 
-    @Test func secretsStayOutOfDescriptions() {
+    @Test func descriptionsHaveNoSecrets() {
         var text = ""
         dump(Self.key, to: &text)
         #expect(!"\(Self.key) \(String(reflecting: Self.key)) \(text)".contains("16, 17"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Version 2 between a host's and a viewer's session, in virtual time.
+/// Version 2 between a host session and a viewer session, in virtual time.
 struct SecureSessionTests {
     private static let code = PairingCode("482913")!
 
@@ -17,19 +17,19 @@ struct SecureSessionTests {
         simulation.hostEvents.compactMap { if case .devicePaired(let key, _, true) = $0.event { key } else { nil } }
     }
 
-    // MARK: Coming in
+    // MARK: Admission
 
-    @Test func aKnownPairStreamsWithoutAskingAnybody() {
+    @Test func aPairedViewerStreamsWithoutAQuestion() {
         var simulation = Simulation.securePair()
         simulation.drive(for: .seconds(5))
         #expect(simulation.viewer.decoder.decoded > 100)
         #expect(simulation.viewer.decoder.errors == [])
         #expect(!simulation.hostEvents.contains { if case .viewerAsks = $0.event { true } else { false } })
-        // TCP's round trip, hello and join, and the frame: no more than that.
+        // TCP's round trip, hello and join, and the first frame take less than 50 ms.
         #expect(simulation.viewer.frames[0].time.seconds < 0.05)
     }
 
-    @Test func theCodePairsAndIsGoodOnce() throws {
+    @Test func theCodePairsOnce() throws {
         var simulation = Simulation.securePair(
             trust: Self.host(), viewer: .secure(knows: false, code: Self.code.description))
         simulation.drive(for: .seconds(2))
@@ -44,7 +44,7 @@ struct SecureSessionTests {
         }
         #expect(hosts == [.host])
 
-        // Somebody else with the same code comes too late.
+        // Another viewer with the same code is refused.
         simulation.addViewer(
             from: .v4(0x0A00_0003),
             configuration: .secure(knows: false, device: .made(7), code: Self.code.description))
@@ -53,7 +53,7 @@ struct SecureSessionTests {
         #expect(simulation.viewers[1].events.contains { if case .refused = $0.event { true } else { false } })
     }
 
-    @Test func aWrongCodeIsAskedForAgain() {
+    @Test func afterAWrongCodeTheViewerAsksAgain() {
         var simulation = Simulation.securePair(
             trust: Self.host(), viewer: .secure(knows: false, code: "000000", asksForCode: true))
         simulation.drive(for: .seconds(1))
@@ -62,7 +62,7 @@ struct SecureSessionTests {
             simulation.hostEvents.contains {
                 $0.event == .wrongCode(from: Visitor(address: .v4(0x0A00_0002), name: "viewer"), pause: nil)
             })
-        // Nothing goes on by itself: a code is typed for each try.
+        // The viewer doesn't retry by itself: each try needs a code from the person.
         let count = simulation.hostEvents.count
         simulation.drive(for: .seconds(60))
         #expect(simulation.hostEvents.count == count)
@@ -71,7 +71,7 @@ struct SecureSessionTests {
         #expect(simulation.viewer.decoder.decoded > 10)
     }
 
-    @Test func theSixthTryWaits() {
+    @Test func theSixthWrongCodeIsDelayed() {
         var simulation = Simulation.securePair(
             trust: Self.host(), viewer: .secure(knows: false, asksForCode: true))
         simulation.drive(for: .seconds(1))
@@ -83,7 +83,7 @@ struct SecureSessionTests {
         let wrong = simulation.hostEvents.count { if case .wrongCode = $0.event { true } else { false } }
         #expect(wrong == 5)
         #expect(simulation.viewer.events.contains { if case .retrying = $0.event { true } else { false } })
-        // The sixth is looked at when its time has come, and is wrong too.
+        // The sixth code is checked after its delay.
         simulation.drive(for: .seconds(3))
         #expect(simulation.hostEvents.count { if case .wrongCode = $0.event { true } else { false } } == 6)
     }
@@ -93,7 +93,7 @@ struct SecureSessionTests {
             acceptance: .ask, trust: Self.host(code: nil), viewer: .secure(knows: false))
         simulation.drive(for: .seconds(20))
         let id = try #require(Self.comparisonAsked(simulation))
-        #expect(Self.shownDigits(simulation).isEmpty, "no digits exist before the person has agreed")
+        #expect(Self.shownDigits(simulation).isEmpty, "no digits before the person has agreed")
         #expect(simulation.viewer.events.contains { $0.event == .waitingForPerson(host: "BeamRoom") })
         simulation.handleAtHost(.decision(id, accept: true))
         simulation.drive(for: .seconds(20))
@@ -109,8 +109,8 @@ struct SecureSessionTests {
         #expect(!simulation.hostEvents.contains { if case .comparisonFailed = $0.event { true } else { false } })
     }
 
-    /// Before there are digits, and after.
-    @Test(arguments: [false, true]) func whoIsDeclinedEnds(hasCompared: Bool) throws {
+    /// Before the digits are shown, and after.
+    @Test(arguments: [false, true]) func aDeclinedViewerEnds(hasCompared: Bool) throws {
         var simulation = Simulation.securePair(
             acceptance: .ask, trust: Self.host(code: nil), viewer: .secure(knows: false))
         simulation.drive(for: .seconds(1))
@@ -140,7 +140,7 @@ struct SecureSessionTests {
         }
     }
 
-    @Test func anOpenHostTakesEverybodyAndRemembersNobody() {
+    @Test func anOpenHostAdmitsAllAndRemembersNone() {
         var simulation = Simulation.securePair(
             acceptance: .all, trust: Self.host(code: nil), viewer: .secure(knows: false))
         simulation.drive(for: .seconds(1))
@@ -149,7 +149,7 @@ struct SecureSessionTests {
         #expect(!simulation.viewer.events.contains { if case .hostPaired = $0.event { true } else { false } })
     }
 
-    @Test func whoBringsACodeIsNotLetInWithoutProof() {
+    @Test func aViewerWithACodeRefusesAHostThatChecksNone() {
         var simulation = Simulation.securePair(
             acceptance: .all, trust: Self.host(code: nil), viewer: .secure(knows: false, code: "482913"))
         simulation.drive(for: .seconds(5))
@@ -157,7 +157,7 @@ struct SecureSessionTests {
         #expect(simulation.viewer.events.contains { if case .refused = $0.event { true } else { false } })
     }
 
-    @Test func aReplacedCodeIsGoodNoMore() throws {
+    @Test func aReplacedCodeIsInvalid() throws {
         var host = HostBench(.none, trust: Self.host(), allowsUnencrypted: false)
         host.openSecurely(1)
         host.say(1, .hello(SecureMessage.Hello(instance: 1, name: "viewer")))
@@ -176,7 +176,7 @@ struct SecureSessionTests {
         #expect(host.session.lobby.code.current?.description == "111111")
     }
 
-    @Test func aHostThatTakesNobodyNewSaysSo() {
+    @Test func aHostThatPairsNoNewViewersSaysSo() {
         var simulation = Simulation.securePair(
             acceptance: .ask, trust: Self.host(takesNew: false), viewer: .secure(knows: false, code: "482913"))
         simulation.drive(for: .seconds(1))
@@ -185,14 +185,14 @@ struct SecureSessionTests {
                 == .refused(reason: "it says “Only viewers that were paired before are let in”"))
     }
 
-    @Test func onceIsNotRememberedButOutlivesAConnection() {
+    @Test func pairingOnceIsNotRememberedButOutlivesAConnection() {
         var simulation = Simulation.securePair(
             trust: Self.host(remembers: false), viewer: .secure(knows: false, code: "482913"))
         simulation.drive(for: .seconds(1))
         #expect(Self.pairedKeys(simulation) == [])
         simulation.cutControl()
         simulation.drive(for: .seconds(1))
-        simulation.mendControl()
+        simulation.restoreControl()
         simulation.drive(for: .seconds(3))
         #expect(simulation.viewer.events.contains { $0.event == .controlRestored })
         #expect(simulation.viewer.decoder.errors == [])
@@ -214,7 +214,7 @@ struct SecureSessionTests {
         #expect(simulation.hostEvents.allSatisfy { if case .viewerPaired = $0.event { false } else { true } })
     }
 
-    @Test func aViewerThatPairsWithNobodyLeavesAStrangerAlone() {
+    @Test func aViewerThatDoesNotPairIgnoresAnUnknownHost() {
         var configuration = ViewerSession.Configuration.secure(knows: false, code: "482913")
         configuration.trust.pairs = false
         var simulation = Simulation.securePair(acceptance: .all, trust: Self.host(), viewer: configuration)
@@ -225,7 +225,7 @@ struct SecureSessionTests {
         #expect(simulation.hostEvents.allSatisfy { if case .viewerPaired = $0.event { false } else { true } })
     }
 
-    @Test func forgettingEndsAtOnceAndChangesTheKey() {
+    @Test func forgettingAViewerEndsItsSessionAndRotatesTheKey() {
         var simulation = Simulation(seed: 1)
         simulation.startHost(
             acceptance: .none,
@@ -239,7 +239,7 @@ struct SecureSessionTests {
         #expect(
             simulation.viewers[1].events.last?.event == .refused(reason: "it says “This viewer was forgotten here”"))
         #expect(simulation.viewers[1].decoder.decoded - before[1] <= 1)
-        // The other one sees nothing of it.
+        // The other viewer isn't disturbed.
         #expect(simulation.viewers[0].decoder.decoded - before[0] > 140)
         #expect(simulation.viewers[0].decoder.errors == [])
         #expect(
@@ -260,7 +260,7 @@ struct SecureSessionTests {
         #expect(simulation.host?.statistics.viewers == 0)
     }
 
-    @Test func everyLeavingChangesTheKeyAndNobodyNotices() {
+    @Test func theKeyIsRotatedWithoutAGapWhenViewersLeave() {
         var simulation = Simulation(seed: 3)
         let devices = (1...6).map { DeviceKey.made($0) }
         simulation.startHost(
@@ -287,7 +287,7 @@ struct SecureSessionTests {
         #expect((simulation.host?.stream.keys.current.number ?? 0) >= 3)
     }
 
-    @Test func aViewerWithoutAConnectionHoldsTheKeyUpForASecondOnly() {
+    @Test func aViewerWithoutAConnectionDelaysTheRotationBy1sAtMost() {
         var simulation = Simulation(seed: 4)
         simulation.startHost(
             trust: HostTrust(own: .host, remembered: [.viewer: "a", .made(2): "b"], code: .none))
@@ -299,13 +299,13 @@ struct SecureSessionTests {
         simulation.handleAtHost(.remembered([.viewer: "a"]))
         simulation.drive(for: .milliseconds(1100))
         #expect(simulation.host?.stream.keys.current.number == 1)
-        simulation.mendControl()
+        simulation.restoreControl()
         simulation.drive(for: .seconds(3))
         #expect(simulation.viewer.decoder.errors == [])
         #expect(simulation.viewer.longestPause(from: simulation.now - .seconds(1), to: simulation.now).inSeconds < 0.2)
     }
 
-    // MARK: Where the stream goes
+    // MARK: The stream's destination
 
     @Test func aViewerThatChangesNetworksIsFollowed() {
         var simulation = Simulation.securePair()
@@ -318,7 +318,7 @@ struct SecureSessionTests {
         #expect(addresses == [.v4(0xC0A8_0163)])
     }
 
-    @Test func plainAndForgedAndReplayedHellosMoveNothing() throws {
+    @Test func plainForgedAndReplayedHellosMoveNoStream() throws {
         var host = HostBench(
             .none, trust: HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none), allowsUnencrypted: false)
         host.openSecurely(1)
@@ -332,7 +332,7 @@ struct SecureSessionTests {
         host.hello(40000, bytes: second)
         try host.answerChallenge(session, sealer, port: 40000)
         host.frame(TestFrame.make(1))
-        // The stranger's machine, and another port of the viewer's own.
+        // From the attacker's machine, and from another port of the viewer's machine.
         for (port, address) in [(40000, elsewhere), (41000, HostBench.viewer)] as [(UInt16, IPAddress)] {
             host.hello(port, from: address)
             host.hello(port, from: address, bytes: first)
@@ -350,7 +350,7 @@ struct SecureSessionTests {
         host.frame(TestFrame.make(2, reference: 1))
         let addresses = Set(host.bursts.map(\.burst.address))
         #expect(addresses == [NetworkAddress(ip: HostBench.viewer, port: 40000)])
-        // The same datagrams from the viewer itself: only the newest counts.
+        // The same datagrams from the viewer's own socket: only the newest one counts.
         host.hello(42000, bytes: try sealer.seal(.hello, SealedHello(time: .zero).plaintext))
         try host.answerChallenge(session, sealer, port: 42000)
         host.frame(TestFrame.make(3))
@@ -359,7 +359,7 @@ struct SecureSessionTests {
 
     // MARK: Version 1
 
-    @Test func versionOneIsRefusedWithAClearWord() {
+    @Test func version1IsRefusedWithAReason() {
         var host = HostBench(.all, allowsUnencrypted: false)
         host.introduce(1)
         let reply = host.take(1).joined()
@@ -370,7 +370,7 @@ struct SecureSessionTests {
         #expect(host.bursts.isEmpty)
     }
 
-    @Test func aViewerFallsBackOnlyIfItWasToldTo() {
+    @Test func aViewerFallsBackToVersion1OnlyIfAllowed() {
         var strict = ViewerBench(.secure(knows: false))
         strict.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
         #expect(strict.take().filter { $0.hasSuffix("connect") } == [])
@@ -382,7 +382,7 @@ struct SecureSessionTests {
         viewer.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
         #expect(viewer.take() == ["0.0: connecting(attempt: 1)", "0.0: connect"])
 
-        // One that was paired before under this name is never watched in the clear, whatever discovery says.
+        // A known host is never watched in the clear, whatever discovery announces.
         lax.trust.required = [.host]
         lax.announcedVersion = 1
         var careful = ViewerBench(lax)
@@ -392,7 +392,7 @@ struct SecureSessionTests {
         lax.trust.required = nil
         lax.announcedVersion = nil
 
-        // A host that has spoken version 2 once does.
+        // A host that has spoken version 2 once is never watched in version 1.
         var known = ViewerBench(lax)
         known.handle(.controlSecured(.host))
         known.handle(.controlClosed(reason: "reset"))
@@ -402,7 +402,7 @@ struct SecureSessionTests {
         #expect(!known.take().contains { $0.hasSuffix(" connect") })
     }
 
-    @Test func aCodeThatWasRiskedIsNotTriedAgainByItself() throws {
+    @Test func aCodeThatAHostMayHaveSeenIsNotRetried() throws {
         var viewer = ViewerBench(.secure(knows: false, code: "482913", asksForCode: true))
         viewer.handle(.controlSecured(.host))
         let nonce = [UInt8](repeating: 5, count: 32)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Numbers that no honest peer says, from peers that were let in: they bring nobody down, and spoil nothing for long.
+/// Impossible numbers from authenticated peers: they crash nobody, and have no lasting effect.
 struct HostileNumbersTests {
-    private static let lan = Weather(delay: .milliseconds(1))
+    private static let lan = LinkConditions(delay: .milliseconds(1))
 
     private func simulation() -> Simulation {
         var simulation = Simulation(seed: 5)
@@ -15,7 +15,7 @@ struct HostileNumbersTests {
         return simulation
     }
 
-    /// Sealed with the viewer's own key, but not what it would say.
+    /// Sends feedback sealed with the viewer's own key in the viewer's name.
     private func say(_ feedback: [UInt8], in simulation: inout Simulation) throws {
         let viewer = simulation.viewers[0]
         let sealer = try #require(viewer.session.membership?.sealing?.hellos)
@@ -24,7 +24,7 @@ struct HostileNumbersTests {
         simulation.drive(for: .milliseconds(1))
     }
 
-    /// An item 3 with this clock, and an item 4 about the newest frame, whatever a `Feedback` holds.
+    /// Item 3 with this clock, and item 4 about the newest frame, also with values that a `Feedback` can't hold.
     private func report(_ microseconds: UInt64, age: UInt32, frame: UInt32) -> [UInt8] {
         var bytes: [UInt8] = [3, 17]
         bytes.append(bigEndian: microseconds)
@@ -40,8 +40,8 @@ struct HostileNumbersTests {
         report(microseconds, age: age, frame: simulation.host?.stream.layers[0].newest?.value ?? 0)
     }
 
-    /// The three reports that ended the host's process, and more of their kind.
-    @Test(arguments: [UInt32.max, 60_000_000, 1_000, 0]) func threeClocksEndNoHost(age: UInt32) throws {
+    /// The three reports that once crashed the host, and more like them.
+    @Test(arguments: [UInt32.max, 60_000_000, 1_000, 0]) func impossibleClocksDoNotCrashTheHost(age: UInt32) throws {
         var simulation = simulation()
         simulation.drive(for: .seconds(2))
         for clock in [1, 120_001, UInt64(Int64.max) / 1000, 1, MediaTime.longestUptime, 120_001] {
@@ -49,7 +49,7 @@ struct HostileNumbersTests {
             try say(bytes, in: &simulation)
             simulation.drive(for: .milliseconds(20))
         }
-        // What the viewer itself says heals it all.
+        // The viewer's own reports repair the estimates.
         simulation.drive(for: .seconds(3))
         let path = try #require(simulation.host?.senders[0].delivery?.path)
         #expect(!path.isBound && !path.isSilent && path.congestion == nil)
@@ -58,12 +58,12 @@ struct HostileNumbersTests {
         #expect(viewer.longestPause(from: end - .seconds(1), to: end) < .milliseconds(60))
     }
 
-    /// A machine that slept for an hour goes on by its clock, which slept too.
-    @Test func aClockThatLeapsIsTakenForAnother() throws {
+    /// After an hour of sleep the viewer's clock is an hour behind.
+    @Test func aClockThatLeapsIsDetected() throws {
         var clock = ReportClock()
         #expect(clock.judge(.at(100), now: .at(7)) == .consistent)
         #expect(clock.judge(.at(101), now: .at(8)) == .consistent)
-        // Delayed by 8 s, and the next one not at all.
+        // One report is 8 s late, the next one isn't.
         #expect(clock.judge(.at(102), now: .at(17)) == .consistent)
         #expect(clock.judge(.at(111), now: .at(18)) == .consistent)
         for (time, now) in [(112.0, 3700.0), (5.0, 3701.0), (4000.0, 3702.0)] {
@@ -76,8 +76,8 @@ struct HostileNumbersTests {
         #expect(MediaTime(microseconds: MediaTime.longestUptime + 1) == nil)
     }
 
-    /// A host's clock at one end of the range, and a frame's capture time at the other.
-    @Test func aPongAndAFrameEndNoViewer() throws {
+    /// The host's clock and the frames' capture times are at opposite ends of the range.
+    @Test func impossibleClocksDoNotCrashTheViewer() throws {
         let clocks: [UInt64] = [
             0, 1, MediaTime.longestUptime, MediaTime.longestUptime + 1, UInt64(Int64.max) / 1000, .max,
         ]
@@ -104,13 +104,13 @@ struct HostileNumbersTests {
                     viewer.advance(by: .milliseconds(17))
                 }
                 #expect(viewer.delivered.count == (capture <= MediaTime.longestUptime ? 20 : 0), "\(pong) \(capture)")
-                // As the window and the statistics reckon.
+                // The same arithmetic as in the window and the statistics.
                 for frame in viewer.delivered { _ = frame.captureTime.map { viewer.now - $0 - .seconds(1) } }
             }
         }
     }
 
-    /// A frame's sealed parts, with any capture time.
+    /// A frame's sealed datagrams with any capture time.
     private func datagrams(
         _ unit: AccessUnit, _ number: UInt32, capture: UInt64, _ sealer: DatagramSealer
     ) throws -> [[UInt8]] {
@@ -127,7 +127,7 @@ struct HostileNumbersTests {
         return [try sealer.seal(.media, header + config + unit.avcc)]
     }
 
-    @Test func aHostCanNotSendAViewerAwayForYears() {
+    @Test func aHostCannotMakeAViewerWaitLongerThan10Minutes() {
         var viewer = ViewerBench(.secure(knows: false, code: "482913"))
         viewer.handle(.controlSecured(.host))
         let nonce = [UInt8](repeating: 1, count: 32)

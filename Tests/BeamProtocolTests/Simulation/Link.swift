@@ -1,55 +1,55 @@
 import BeamMedia
 
-/// What a network does to datagrams.
-struct Weather {
+/// The properties of a network path.
+struct LinkConditions {
     /// One way.
     var delay = Duration.milliseconds(1)
-    /// Up to that much more, evenly distributed: neighbours may overtake each other.
+    /// Up to that much more, evenly distributed: datagrams may overtake each other.
     var jitter = Duration.zero
-    /// Parts of all datagrams, 0 to 1: lost, delivered twice, or held back for 2 to 20 ms.
+    /// Shares of all datagrams, 0 to 1, that are lost, delivered twice, or delayed by 2 to 20 ms.
     var loss = 0.0
     var duplication = 0.0
     var reorder = 0.0
-    /// Chances that a run of losses begins with a datagram, and that it ends.
+    /// The chances that a run of losses begins at a datagram, and that it ends.
     var burstBegins = 0.0
     var burstEnds = 0.3
-    /// With a queue of `queueBytes` in front; nil: any rate.
+    /// The bottleneck, with a queue of `queueBytes` in front; nil: unlimited.
     var bitsPerSecond: Double?
     var queueBytes = 256_000
     var isMuted = false
 }
 
-/// One direction of a network between two machines, the same each time for the same seed.
+/// One direction of a network, repeatable by its seed.
 struct Link {
-    var weather = Weather()
+    var conditions = LinkConditions()
     private var random: SeededGenerator
     private var isInBurst = false
-    /// When the last byte in the queue has left.
+    /// The time when the last byte in the queue will have left.
     private var busyUntil = MediaTime.zero
     private(set) var lost = 0
     private(set) var passed = 0
 
     init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
-    /// When a datagram arrives: never, once or twice.
+    /// The arrival times of a datagram: none, one or two.
     mutating func arrivals(of length: Int, now: MediaTime) -> [MediaTime] {
-        if random.chance(isInBurst ? weather.burstEnds : weather.burstBegins) { isInBurst.toggle() }
+        if random.chance(isInBurst ? conditions.burstEnds : conditions.burstBegins) { isInBurst.toggle() }
         var leaves = now
-        if let rate = weather.bitsPerSecond {
+        if let rate = conditions.bitsPerSecond {
             let backlog = max(.zero, busyUntil - now)
-            guard backlog.inSeconds * rate / 8 + Double(length) <= Double(weather.queueBytes) else { return lose() }
+            guard backlog.inSeconds * rate / 8 + Double(length) <= Double(conditions.queueBytes) else { return lose() }
             busyUntil = max(busyUntil, now) + .nanoseconds(Int64(Double(length) * 8e9 / rate))
             leaves = busyUntil
         }
-        if weather.isMuted || isInBurst || random.chance(weather.loss) { return lose() }
+        if conditions.isMuted || isInBurst || random.chance(conditions.loss) { return lose() }
         passed += 1
-        let copies = random.chance(weather.duplication) ? 2 : 1
+        let copies = random.chance(conditions.duplication) ? 2 : 1
         return (0..<copies).map { _ in
-            var arrival = leaves + weather.delay
-            if weather.jitter > .zero {
-                arrival = arrival + .nanoseconds(Int64.random(in: 0...weather.jitter.inNanoseconds, using: &random))
+            var arrival = leaves + conditions.delay
+            if conditions.jitter > .zero {
+                arrival = arrival + .nanoseconds(Int64.random(in: 0...conditions.jitter.inNanoseconds, using: &random))
             }
-            if random.chance(weather.reorder) {
+            if random.chance(conditions.reorder) {
                 arrival = arrival + .milliseconds(Int64.random(in: 2...20, using: &random))
             }
             return arrival

@@ -3,16 +3,16 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Host and viewer over networks of all kinds.
+/// Host and viewer on many kinds of networks.
 struct NetworkTests {
-    @Test func onACleanNetworkEveryFrameArrives() {
+    @Test func everyFrameArrivesOnACleanNetwork() {
         var simulation = Simulation.pair()
         simulation.drive(for: .seconds(20))
         let viewer = simulation.viewer
         #expect(viewer.decoder.errors.isEmpty)
         #expect((595...605).contains(viewer.frames.count))
         #expect(viewer.frames.map(\.number) == (0..<UInt32(viewer.frames.count)).map { $0 })
-        #expect((viewer.frames.first?.time ?? .distantFuture) < .at(0.06), "a round trip or two, and an encode")
+        #expect((viewer.frames.first?.time ?? .distantFuture) < .at(0.06), "two round trips and an encode")
         let statistics = viewer.session.statistics
         #expect(statistics.lost == 0 && statistics.dropped == 0 && statistics.malformed == 0)
         #expect(statistics.duplicates == 0 && statistics.reordered == 0)
@@ -24,7 +24,7 @@ struct NetworkTests {
         #expect(told.count == 4, "\(told)")
     }
 
-    @Test func aScreenThatStandsStillIsThereAtOnceAndStays() {
+    @Test func aStillScreenIsShownAtOnceAndStays() {
         var simulation = Simulation.pair()
         simulation.source.isStill = true
         simulation.drive(for: .seconds(30))
@@ -35,15 +35,15 @@ struct NetworkTests {
         #expect(viewer.events.count == 4, "no stall, no reconnection: \(viewer.events.map(\.event))")
     }
 
-    /// Whatever is lost: no broken picture, and on it goes with the next keyframe.
+    /// No broken picture is shown, and the stream resumes with the next keyframe.
     @Test(arguments: 1...12)
-    func lossAndReorderNeverBreakAPicture(seed: Int) {
+    func lossAndReorderingNeverBreakAPicture(seed: Int) {
         var simulation = Simulation.pair(seed: UInt64(seed))
         simulation.source.frameBytes = 4000
         simulation.source.keyframeBytes = 20_000
-        simulation.media.weather.loss = 0.02
-        simulation.media.weather.reorder = 0.05
-        simulation.mediaBack.weather.loss = 0.02
+        simulation.media.conditions.loss = 0.02
+        simulation.media.conditions.reorder = 0.05
+        simulation.mediaBack.conditions.loss = 0.02
         simulation.drive(for: .seconds(30))
         let viewer = simulation.viewer
         #expect(viewer.decoder.errors.isEmpty, "\(viewer.decoder.errors.prefix(3))")
@@ -51,16 +51,16 @@ struct NetworkTests {
         #expect(viewer.session.statistics.lost > 20)
         #expect(viewer.session.statistics.reordered > 20)
         #expect(viewer.session.statistics.malformed == 0)
-        // A keyframe of 17 parts comes through 7 times in 10, a frame of 4 parts 9 times.
+        // A keyframe of 17 parts arrives whole in 7 of 10 cases, a frame of 4 parts in 9.
         #expect(viewer.frames.filter(\.isKeyframe).count >= 6)
         #expect(viewer.frames.count >= 60)
     }
 
-    @Test func reorderAloneCostsNothing() {
+    @Test func reorderingAloneLosesNoFrame() {
         var simulation = Simulation.pair(seed: 3)
-        simulation.media.weather.reorder = 0.1
-        simulation.media.weather.jitter = .milliseconds(3)
-        simulation.media.weather.duplication = 0.02
+        simulation.media.conditions.reorder = 0.1
+        simulation.media.conditions.jitter = .milliseconds(3)
+        simulation.media.conditions.duplication = 0.02
         simulation.drive(for: .seconds(20))
         let viewer = simulation.viewer
         #expect(viewer.decoder.errors.isEmpty)
@@ -71,10 +71,10 @@ struct NetworkTests {
     }
 
     @Test(arguments: 1...6)
-    func lossesInRuns(seed: Int) {
+    func burstsOfLossNeverBreakAPicture(seed: Int) {
         var simulation = Simulation.pair(seed: UInt64(seed))
-        simulation.media.weather.burstBegins = 0.002
-        simulation.media.weather.burstEnds = 0.1
+        simulation.media.conditions.burstBegins = 0.002
+        simulation.media.conditions.burstEnds = 0.1
         simulation.drive(for: .seconds(30))
         let viewer = simulation.viewer
         #expect(simulation.media.lost > 10)
@@ -83,29 +83,29 @@ struct NetworkTests {
         #expect(viewer.longestPause(from: .at(1), to: .at(30)) < .seconds(7))
     }
 
-    @Test func aNarrowLinkDropsButNeverBreaks() {
+    @Test func aNarrowLinkDropsFramesButNeverBreaksAPicture() {
         var simulation = Simulation.pair(seed: 5)
-        simulation.media.weather.bitsPerSecond = 2_500_000  // the stream makes 3.2 Mbit/s
-        simulation.media.weather.queueBytes = 100_000
+        simulation.media.conditions.bitsPerSecond = 2_500_000  // the stream takes 3.2 Mbit/s
+        simulation.media.conditions.queueBytes = 100_000
         simulation.drive(for: .seconds(30))
         #expect(simulation.viewer.decoder.errors.isEmpty)
         #expect(simulation.viewer.session.statistics.lost > 500)
     }
 
-    @Test func anythingGoesWrongAtOnce() {
+    @Test func manyFaultsAtOnceNeverBreakAPicture() {
         for seed: UInt64 in 1...4 {
             var simulation = Simulation.pair(seed: seed)
-            simulation.media.weather = Weather(
+            simulation.media.conditions = LinkConditions(
                 delay: .milliseconds(15), jitter: .milliseconds(10), loss: 0.005, duplication: 0.05, reorder: 0.05,
                 burstBegins: 0.0002, burstEnds: 0.2, bitsPerSecond: 20_000_000)
-            simulation.mediaBack.weather.loss = 0.2
+            simulation.mediaBack.conditions.loss = 0.2
             simulation.controlDelay = .milliseconds(20)
             for second in 1...60 {
                 switch second {
                 case 10: simulation.cutControl()
-                case 14: simulation.mendControl()
-                case 20: simulation.media.weather.isMuted = true
-                case 27: simulation.media.weather.isMuted = false
+                case 14: simulation.restoreControl()
+                case 20: simulation.media.conditions.isMuted = true
+                case 27: simulation.media.conditions.isMuted = false
                 case 35: simulation.killHost()
                 case 38: simulation.startHost(port: 50001)
                 case 45: simulation.handleAtViewer(0, .decoderFailed)
@@ -118,12 +118,12 @@ struct NetworkTests {
         }
     }
 
-    /// The same seed, the same run.
+    /// The same seed gives the same run.
     @Test func runsCanBeRepeated() {
         func run() -> [String] {
             var simulation = Simulation.pair(seed: 11)
-            simulation.media.weather.loss = 0.03
-            simulation.media.weather.jitter = .milliseconds(4)
+            simulation.media.conditions.loss = 0.03
+            simulation.media.conditions.jitter = .milliseconds(4)
             simulation.drive(for: .seconds(8))
             return simulation.viewer.frames.map { "\($0.time.nanoseconds) \($0.number)" }
         }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Keyframes on request: version 2 sends none that nobody needs, and one soon when somebody does.
+/// Keyframes on request: version 2 makes one only when a viewer needs it, and then soon.
 struct RequestTests {
-    @Test func aStillScreenIsSentOnceAndIsKnownToBeThere() {
+    @Test func aStillScreenIsSentOnceAndConfirmed() {
         var simulation = Simulation.securePair()
         simulation.source.isStill = true
         simulation.drive(for: .seconds(60))
@@ -14,7 +14,7 @@ struct RequestTests {
         let told = simulation.viewer.events.map(\.event)
         #expect(!told.contains { if case .stalled = $0 { true } else { false } }, "\(told)")
         #expect(!told.contains { if case .mediaReconnecting = $0 { true } else { false } }, "\(told)")
-        // A word for each hello, and a few after the frame.
+        // One `StreamState` for each hello, and a few after the frame.
         #expect((60...75).contains(simulation.bursts.count - 1))
     }
 
@@ -26,8 +26,8 @@ struct RequestTests {
         #expect(simulation.host?.statistics.keyframes == 1)
     }
 
-    /// As long as somebody watches who can't ask, keyframes come by themselves.
-    @Test func aViewerOfVersion1BringsThePeriodBack() {
+    /// Version 1 viewers can't request keyframes: while one watches, keyframes are periodic.
+    @Test func aVersion1ViewerMakesKeyframesPeriodic() {
         var simulation = Simulation.securePair(acceptance: .all)
         simulation.drive(for: .seconds(5))
         #expect(simulation.host?.statistics.keyframes == 1)
@@ -36,7 +36,7 @@ struct RequestTests {
         #expect((10...13).contains(simulation.host?.statistics.keyframes ?? 0))
         let last = simulation.host?.statistics.keyframes ?? 0
         simulation.killViewer(1)
-        // It is let go when it has been silent for long enough.
+        // The version 1 viewer is removed after its silence.
         simulation.drive(for: .seconds(30))
         let then = simulation.host?.statistics.keyframes ?? 0
         #expect(then - last < 14)
@@ -45,19 +45,19 @@ struct RequestTests {
     }
 
     @Test(arguments: 1...12)
-    func aLossIsMendedWithinAFewRoundTrips(seed: Int) {
+    func aLossIsRecoveredWithinAFewRoundTrips(seed: Int) {
         var simulation = Simulation.securePair(seed: UInt64(seed))
         simulation.source.frameBytes = 4000
         simulation.source.keyframeBytes = 20_000
         simulation.drive(for: .seconds(1))
-        simulation.media.weather.loss = 0.01
-        simulation.media.weather.reorder = 0.05
-        simulation.mediaBack.weather.loss = 0.01
+        simulation.media.conditions.loss = 0.01
+        simulation.media.conditions.reorder = 0.05
+        simulation.mediaBack.conditions.loss = 0.01
         simulation.drive(for: .seconds(30))
         let viewer = simulation.viewer
         #expect(simulation.media.lost > 10)
         #expect(viewer.decoder.errors.isEmpty, "\(viewer.decoder.errors.prefix(3))")
-        // What is missing is sent again, and nobody needs another keyframe.
+        // Missing parts are retransmitted, and no second keyframe is needed.
         #expect(viewer.longestPause(from: .at(1), to: .at(31)) < .milliseconds(150))
         #expect(viewer.frames.filter(\.isKeyframe).count == 1)
         #expect(viewer.frames.count > 900)
@@ -65,16 +65,16 @@ struct RequestTests {
         #expect(viewer.session.statistics.recovered >= UInt64(10))
     }
 
-    /// Nothing comes after it that would show that it is missing.
-    @Test func theLossOfALastFrameIsNoticed() {
+    /// No later frame shows that the last one is missing.
+    @Test func theLossOfTheLastFrameBeforeARestIsNoticed() {
         var simulation = Simulation.securePair()
         simulation.drive(for: .seconds(2))
         let shown = simulation.viewer.frames.count
-        simulation.media.weather.loss = 1
+        simulation.media.conditions.loss = 1
         simulation.drive(for: .milliseconds(60))
         simulation.source.isStill = true
         simulation.drive(for: .milliseconds(20))
-        simulation.media.weather.loss = 0
+        simulation.media.conditions.loss = 0
         simulation.drive(for: .milliseconds(500))
         let viewer = simulation.viewer
         #expect((shown + 1...shown + 2).contains(viewer.frames.count))
@@ -82,7 +82,7 @@ struct RequestTests {
         #expect(simulation.host?.statistics.frames == UInt64(viewer.frames.count))
     }
 
-    @Test func aViewerThatKeepsAskingGetsNoMoreThanFiveASecond() {
+    @Test func repeatedRequestsGetFiveKeyframesASecondAtMost() {
         var schedule = KeyframeSchedule()
         var now = MediaTime.zero
         var requests = 0

@@ -3,12 +3,12 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Several viewers whose paths differ: nobody pays for what somebody else's path can't do.
+/// Several viewers on different paths: a slow path costs only its own viewer.
 struct SeveralViewersTests {
-    private static let lan = Weather(delay: .milliseconds(1))
-    private static let slow = Weather(delay: .milliseconds(5), bitsPerSecond: 1_000_000, queueBytes: 30_000)
+    private static let lan = LinkConditions(delay: .milliseconds(1))
+    private static let slow = LinkConditions(delay: .milliseconds(5), bitsPerSecond: 1_000_000, queueBytes: 30_000)
 
-    /// A host with so many viewers of version 2 on links of their own, which come one after the other.
+    /// A host with `count` version 2 viewers, each with its own link; they join one after the other.
     private func simulation(_ count: Int, seed: Int = 1, usesFullChroma: Bool = false) -> Simulation {
         var simulation = Simulation(seed: UInt64(seed))
         simulation.source.frameBytes = 16_000
@@ -28,12 +28,12 @@ struct SeveralViewersTests {
         }
     }
 
-    @Test(arguments: 1...3) func aSlowViewerGetsALayerOfItsOwnAndComesBack(seed: Int) throws {
+    @Test(arguments: 1...3) func aSlowViewerIsMovedToTheReducedLayerAndBack(seed: Int) throws {
         var simulation = simulation(2, seed: seed)
         simulation.drive(for: .seconds(1))
         let slow = simulation.join(Self.slow)
         simulation.drive(for: .seconds(7))
-        // Told apart within some seconds, and no back and forth.
+        // The viewer is moved within some seconds, and doesn't oscillate.
         let moved = changes(of: simulation)
         #expect(moved.map(\.isReduced) == [true])
         let move = try #require(moved.first?.time)
@@ -42,18 +42,18 @@ struct SeveralViewersTests {
         let after = simulation.viewers[slow].frames.filter { $0.time > move + .seconds(1) }
         #expect(after.count > 60)
         #expect(after.allSatisfy { $0.layer == 1 && ($0.age ?? .zero) < .milliseconds(300) })
-        // What its path carries, that it gets.
+        // The reduced layer has the rate of the slow path.
         let reduced = simulation.demands.last { $0.layer == 1 }?.demand.bitRate
         #expect((600_000...1_000_000).contains(reduced ?? 0), "\(reduced ?? 0) bit/s")
         for viewer in simulation.viewers.prefix(2) {
             #expect(viewer.frames.allSatisfy { $0.layer == 0 })
             #expect(viewer.longestPause(from: move + .seconds(1), to: simulation.now) < .milliseconds(50))
         }
-        // Those on the network's fast part get all again that they got before.
+        // The viewers on fast paths get the full rate again.
         let full = simulation.demands.last { $0.layer == 0 }?.demand
         #expect(full == StreamDemand(isWatched: true, bitRate: nil, isHeld: false))
 
-        simulation.setWeather(slow, Self.lan)
+        simulation.setConditions(slow, Self.lan)
         simulation.drive(for: .seconds(9))
         #expect(changes(of: simulation).map(\.isReduced) == [true, false])
         #expect(simulation.viewers[slow].frames.last?.layer == 0)
@@ -64,7 +64,7 @@ struct SeveralViewersTests {
         }
     }
 
-    @Test func whoIsAloneOnASlowPathKeepsTheFullLayer() {
+    @Test func aSingleSlowViewerKeepsTheFullLayer() {
         var simulation = simulation(0)
         simulation.join(Self.slow)
         simulation.drive(for: .seconds(6))
@@ -72,31 +72,31 @@ struct SeveralViewersTests {
         #expect(simulation.viewers[0].frames.allSatisfy { $0.layer == 0 })
     }
 
-    @Test(arguments: 1...3) func aViewerThatIsGoneHoldsNobody(seed: Int) throws {
+    @Test(arguments: 1...3) func aVanishedViewerDoesNotHoldTheOthers(seed: Int) throws {
         var simulation = simulation(3, seed: seed)
         simulation.drive(for: .seconds(2))
         let cut = simulation.now
-        simulation.setWeather(1, Weather(isMuted: true), back: Weather(isMuted: true))
-        // Not so long that the viewer gives its socket up.
+        simulation.setConditions(1, LinkConditions(isMuted: true), back: LinkConditions(isMuted: true))
+        // Shorter than the time after which a viewer replaces its socket.
         simulation.drive(for: .seconds(3))
-        let mended = simulation.now
-        simulation.setWeather(1, Self.lan)
+        let restored = simulation.now
+        simulation.setConditions(1, Self.lan)
         simulation.drive(for: .seconds(2))
         for index in [0, 2] {
             let viewer = simulation.viewers[index]
             #expect(viewer.decoder.errors.isEmpty)
-            // It takes a moment until silence is told from delay.
+            // It takes a moment to tell silence from delay.
             #expect(viewer.longestPause(from: cut, to: cut + .seconds(1)) < .milliseconds(400))
             #expect(viewer.longestPause(from: cut + .seconds(1), to: simulation.now) < .milliseconds(50))
             let numbers = viewer.frames.map(\.number)
             #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 + 1 }, "every frame")
         }
-        let back = try #require(simulation.viewers[1].frames.first { $0.time > mended })
-        #expect(back.time - mended < .milliseconds(300) && back.isKeyframe)
+        let back = try #require(simulation.viewers[1].frames.first { $0.time > restored })
+        #expect(back.time - restored < .milliseconds(300) && back.isKeyframe)
         #expect(simulation.viewers[1].decoder.errors.isEmpty)
     }
 
-    @Test func aJoinersKeyframeIsOne() {
+    @Test func aJoinerCausesOneKeyframe() {
         var simulation = simulation(2)
         simulation.drive(for: .seconds(2))
         for count in 2...5 {
@@ -111,23 +111,23 @@ struct SeveralViewersTests {
         }
     }
 
-    @Test func onlyWhoDecodesFullChromaGetsIt() {
+    @Test func onlyViewersThatDecodeFullChromaGetIt() {
         var simulation = simulation(1, usesFullChroma: true)
         let plain = simulation.join(Self.lan, decodesFullChroma: false)
         simulation.addViewer(from: .v4(0x0A00_0063))
         let old = simulation.viewers.count - 1
-        simulation.setWeather(old, Self.lan)
+        simulation.setConditions(old, Self.lan)
         simulation.drive(for: .seconds(4))
         for (index, viewer) in simulation.viewers.enumerated() {
             #expect(viewer.frames.count > 100)
             #expect(viewer.decoder.errors.isEmpty)
-            // Version 1 has no layers on the wire: all that it can be told is that they are layer 0's.
+            // Version 1 has no layers on the wire: its frames count as layer 0.
             if index != old { #expect(viewer.frames.allSatisfy { $0.layer == (index == plain ? 1 : 0) }) }
         }
         let layers = simulation.host?.senders.all.map(\.layer)
         #expect(layers == [0, 1, 1])
         #expect(simulation.demands.contains { $0.layer == 1 && $0.demand.isWatched })
-        // Layer 0 goes to none of the two that can't have it: its keyframe is the first viewer's own.
+        // The two other viewers begin in layer 1, so no change of layer is reported.
         #expect(changes(of: simulation).isEmpty)
         simulation.killViewer(plain)
         simulation.killViewer(old)

@@ -2,10 +2,8 @@ import BeamMedia
 
 @testable import BeamProtocol
 
-/// Hosts and viewers over a simulated network, in virtual time.
-///
-/// One host at a time, any number of viewers. What happens, happens in the order of its time, and in the same order
-/// for the same seed.
+/// A host and viewers over a simulated network in virtual time. There is one host at a time, and any number of viewers.
+/// Events happen in the order of their times, and in the same order for the same seed.
 struct Simulation {
     private enum Event {
         case toHost(HostSession.Input)
@@ -17,7 +15,7 @@ struct Simulation {
         case mediaOpened(viewer: Int, port: UInt16)
         case datagramToViewer([UInt8], NetworkAddress)
         case tick
-        /// The layer's last picture is to be encoded (again).
+        /// The layer's last picture is encoded (again) as a keyframe.
         case keyframe(layer: Int)
         case encoded(EncodedFrame)
     }
@@ -29,16 +27,16 @@ struct Simulation {
     private let seed: UInt64
 
     private(set) var host: HostSession?
-    /// Counts hosts: what was on its way to an earlier one is lost.
+    /// Counts hosts: events for an earlier host are dropped.
     private var generation = 0
     private var hostDeadline = MediaTime.zero
     private var hostPort: UInt16 = 0
     private(set) var hostEvents: [(time: MediaTime, event: HostEvent)] = []
     private var lastConnection: UInt64 = 0
     private var open: [ConnectionID: Int] = [:]
-    /// Those that speak version 2.
+    /// Connections of version 2.
     private var secure: Set<ConnectionID> = []
-    /// What the host proves to hold.
+    /// The key that the host proves to hold.
     var hostKey = DeviceKey.host
     private(set) var demands: [(time: MediaTime, demand: StreamDemand, layer: Int)] = []
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
@@ -51,20 +49,20 @@ struct Simulation {
     private struct Encoder {
         var frameIndex: UInt32 = 0
         var needsKeyframe = false
-        /// The last frame that the next one may refer to, and whether the last one was another.
+        /// The last frame that the next one may refer to, and whether the last frame was disposable.
         var reference: UInt32 = 0
         var wasDisposable = false
         var demand = StreamDemand()
-        /// A picture has come that couldn't be encoded.
+        /// A picture came while the layer was held or its encoder was busy.
         var hasMissed = false
         var isBusy = false
     }
 
-    /// From the host, and to it, for the viewers without links of their own.
+    /// Both directions for viewers without links of their own.
     var media: Link
     var mediaBack: Link
     var controlDelay = Duration.milliseconds(1)
-    /// Connections break, and none can be made.
+    /// Control connections break, and new ones fail.
     private(set) var isControlCut = false
 
     init(seed: UInt64 = 1) {
@@ -77,7 +75,7 @@ struct Simulation {
 
     var viewer: Viewer { viewers[0] }
 
-    // MARK: What a test does
+    // MARK: What tests call
 
     mutating func startHost(
         port: UInt16 = 52346, acceptance: HostSession.Acceptance = .all, pacing: Pacing = Pacing(),
@@ -90,7 +88,7 @@ struct Simulation {
                 usesFullChroma: usesFullChroma),
             random: SeededGenerator(seed: random.next()))
         hostPort = port
-        // Fresh encoders.
+        // New encoders.
         for layer in encoders.indices {
             let next = encoders[layer].frameIndex + 1_000_000
             encoders[layer] = Encoder(frameIndex: next)
@@ -99,7 +97,7 @@ struct Simulation {
         handleAtHost(.broadcast(true))
     }
 
-    /// The host's process is gone at once: its connections are reset, its media stop.
+    /// The host's process dies: its connections are reset, its media stop.
     mutating func killHost() {
         host = nil
         generation += 1
@@ -121,20 +119,20 @@ struct Simulation {
         pumpViewer(viewers.count - 1)
     }
 
-    /// The viewer has a link of its own in each direction, with that weather from now on.
-    mutating func setWeather(_ index: Int, _ down: Weather, back up: Weather? = nil) {
+    /// Gives the viewer links of its own, under these conditions from now on.
+    mutating func setConditions(_ index: Int, _ down: LinkConditions, back up: LinkConditions? = nil) {
         var links =
             viewers[index].links
             ?? Links(down: Link(seed: seed &+ 3000 &+ UInt64(index)), up: Link(seed: seed &+ 4000 &+ UInt64(index)))
-        links.down.weather = down
-        links.up.weather = up ?? Weather(delay: down.delay)
+        links.down.conditions = down
+        links.up.conditions = up ?? LinkConditions(delay: down.delay)
         viewers[index].links = links
     }
 
-    /// The viewer's machine is on another network from now on.
+    /// The viewer's machine changes its network.
     mutating func move(_ index: Int, to address: IPAddress) { viewers[index].address = address }
 
-    /// A viewer's process is gone at once.
+    /// A viewer's process dies.
     mutating func killViewer(_ index: Int) {
         viewers[index].localPort = nil
         viewers[index].deadline = .distantFuture
@@ -159,16 +157,16 @@ struct Simulation {
         breakConnections()
     }
 
-    mutating func mendControl() { isControlCut = false }
+    mutating func restoreControl() { isControlCut = false }
 
-    /// Somebody sends a datagram to the host's media port.
+    /// Sends a datagram to the host's media port from any address.
     mutating func datagram(_ bytes: [UInt8], from address: NetworkAddress) {
         schedule(.datagramToHost(bytes, from: address, port: hostPort), at: now)
     }
 
     mutating func drive(for duration: Duration) { drive(until: now + duration) { _ in false } }
 
-    /// Lets time go by until then, or until the condition holds.
+    /// Runs until `end`, or until the condition holds.
     mutating func drive(until end: MediaTime, or condition: (Simulation) -> Bool) {
         while !condition(self) {
             var next = queue.first?.time ?? .distantFuture
@@ -196,7 +194,7 @@ struct Simulation {
 
     private mutating func schedule(_ event: Event, at time: MediaTime, generation: Int? = nil) {
         order += 1
-        // Most events are due after those that wait already.
+        // Most events are due after all that wait.
         var index = queue.endIndex
         while index > 0, queue[index - 1].time > time { index -= 1 }
         queue.insert((time, order, generation, event), at: index)
@@ -284,7 +282,7 @@ struct Simulation {
         for id in open.keys.sorted(by: { $0.value < $1.value }) { close(id) }
     }
 
-    /// Both ends are told, the other one a little later.
+    /// Reports the close to both ends, to the other one a little later.
     private mutating func close(_ id: ConnectionID) {
         guard let viewer = open.removeValue(forKey: id) else { return }
         schedule(.toHost(.connectionClosed(id)), at: now, generation: generation)
@@ -335,7 +333,7 @@ struct Simulation {
         viewers.firstIndex { $0.address == address.ip && $0.localPort == address.port }
     }
 
-    /// A datagram of the host's goes over the network.
+    /// Sends a host's datagram over the network.
     private mutating func carry(_ bytes: [UInt8], to address: NetworkAddress) {
         var times: [MediaTime]?
         if let index = viewer(at: address) {
@@ -368,7 +366,7 @@ struct Simulation {
             case .closeControl:
                 guard let id = viewers[index].connection else { break }
                 viewers[index].connection = nil
-                // After what was sent on it before.
+                // After what was sent on the connection before.
                 schedule(.viewerCloses(id), at: now + controlDelay, generation: generation)
             case .openMedia(let port):
                 viewers[index].lastPort += 1
@@ -401,7 +399,7 @@ struct Simulation {
         bytes.first == UInt8(ascii: "{") ? .version1 : .version2
     }
 
-    /// TCP keeps the bytes' order, not the writes' bounds.
+    /// TCP keeps the bytes' order, but not the bounds of writes.
     private mutating func cut(_ bytes: [UInt8]) -> [[UInt8]] {
         let middle = Int.random(in: 0...bytes.count, using: &random)
         return [Array(bytes[..<middle]), Array(bytes[middle...])].filter { !$0.isEmpty }

@@ -3,33 +3,33 @@ import BeamMedia
 @testable import BeamProtocol
 
 extension Simulation {
-    /// A viewer's own way from the host, and to it.
+    /// A viewer's own links, one for each direction.
     struct Links {
         var down: Link
         var up: Link
     }
 
-    /// A viewer, its decoder, and its end of the network.
+    /// A viewer with its decoder and its end of the network.
     struct Viewer {
         let device: DeviceKey
-        /// Changes where its datagrams come from, without its knowing.
+        /// Its datagrams' source address; the viewer doesn't know it.
         var address: IPAddress
         var session: ViewerSession
         var deadline = MediaTime.zero
-        /// Connections and sockets that are no longer the present one's are no longer listened to.
+        /// Events of earlier connections and sockets are ignored.
         var connection: ConnectionID?
         var localPort: UInt16?
         var lastPort: UInt16 = 40000
         var hostPort: UInt16 = 0
         var decoder = TestFrame.Decoder()
         var events: [(time: MediaTime, event: ViewerEvent)] = []
-        /// `age`: since the screen looked like that, as far as the viewer knew.
+        /// `age`: time since the capture, as far as the viewer knows.
         var frames: [(time: MediaTime, number: UInt32, isKeyframe: Bool, layer: Int, age: Duration?)] = []
-        /// How old the frames were when they had arrived, before any buffer, as far as the viewer knew.
+        /// The frames' ages on arrival, before the playout buffer, as far as the viewer knows.
         var ages: [Duration] = []
-        /// Nil: it shares the simulation's.
+        /// Nil: it uses the simulation's links.
         var links: Links?
-        /// What the host has sent to it, whether it arrived or not.
+        /// What the host sent to it, including what was lost.
         var sent = (datagrams: 0, bytes: 0)
 
         /// The longest time without a frame between two times.
@@ -43,10 +43,10 @@ extension Simulation {
         var framesPerSecond = 30
         var frameBytes = 12_000
         var keyframeBytes = 60_000
-        /// Nothing changes on the screen: only keyframes that were asked for.
+        /// The screen doesn't change: there are only requested keyframes.
         var isStill = false
         var encodes = Duration.milliseconds(5)
-        /// What a keyframe takes at the least, in seconds of the rate that the paths carry.
+        /// The minimum size of a keyframe, in seconds of the rate that the paths carry.
         var keyframeShare = 0.25
     }
 }
@@ -60,7 +60,7 @@ extension Simulation {
         return simulation
     }
 
-    /// A host and a viewer that speak version 2, and were paired before unless `trust` says otherwise.
+    /// A host and a viewer of version 2; they are paired unless `trust` says otherwise.
     static func securePair(
         seed: UInt64 = 1, acceptance: HostSession.Acceptance = .none,
         trust: HostTrust = HostTrust(own: .host, remembered: [.viewer: "viewer"], code: .none),
@@ -72,34 +72,35 @@ extension Simulation {
         return simulation
     }
 
-    /// One more viewer of version 2, with a device, an address and a link of its own. Answers its index.
+    /// Adds a viewer of version 2 with its own device, address and link. Answers its index.
     @discardableResult
-    mutating func join(_ weather: Weather, back: Weather? = nil, decodesFullChroma: Bool = true) -> Int {
+    mutating func join(_ conditions: LinkConditions, back: LinkConditions? = nil, decodesFullChroma: Bool = true) -> Int
+    {
         let index = viewers.count
         var configuration = ViewerSession.Configuration.secure(
             knows: true, device: .made(UInt8(index + 1)), instance: UInt64(index + 1))
         configuration.decodesFullChroma = decodesFullChroma
         addViewer(from: .v4(0x0A00_0100 + UInt32(index)), configuration: configuration)
-        setWeather(index, weather, back: back)
+        setConditions(index, conditions, back: back)
         return index
     }
 
-    /// An honest viewer, and a liar whose own feedback is lost: the test says something else in its name (`liarSays`). Both have
-    /// watched for two seconds.
+    /// An honest viewer, and a liar whose own feedback is lost: the test sends other feedback in its name (`liarSays`).
+    /// Both have watched for 2 s.
     static func honestAndLiar(seed: UInt64, _ source: Source) -> Simulation {
         var simulation = Simulation(seed: seed)
         simulation.source = source
         let remembered = [DeviceKey.made(1): "honest", DeviceKey.made(2): "liar"]
         simulation.startHost(acceptance: .none, trust: HostTrust(own: .host, remembered: remembered, code: .none))
-        let lan = Weather(delay: .milliseconds(1))
+        let lan = LinkConditions(delay: .milliseconds(1))
         simulation.join(lan)
         simulation.join(lan)
         simulation.drive(for: .seconds(2))
-        simulation.setWeather(1, lan, back: Weather(isMuted: true))
+        simulation.setConditions(1, lan, back: LinkConditions(isMuted: true))
         return simulation
     }
 
-    /// What the liar says now, sealed with its own key; with a hello if `hello`.
+    /// Sends feedback sealed with the liar's key, and also a hello if `hello`.
     mutating func liarSays(_ feedback: Feedback?, hello: Bool) throws {
         let liar = viewers[1]
         guard let port = liar.localPort, let sealer = liar.session.membership?.sealing?.hellos else { return }

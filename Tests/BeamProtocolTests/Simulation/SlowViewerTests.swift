@@ -3,33 +3,33 @@ import Testing
 
 @testable import BeamProtocol
 
-/// A viewer that was let in is slow, or says whatever makes it look so, in whatever rhythm: the others don't notice.
+/// An admitted viewer that is slow, or pretends to be in any rhythm, doesn't disturb the others.
 struct SlowViewerTests {
     enum Attack: CaseIterable {
-        /// A report that holds back what has arrived, so that its window is full for most of the time: of each period, it
-        /// keeps silent for a part.
+        /// Feedback is withheld for a part of each period (in ms), so that the congestion window is full for most of
+        /// the time.
         case silence100, silence200, silence290, silence350, silence600
-        /// Delay that grows for a while, and is gone again.
-        case breathing
-        /// Much is lost, then nothing is.
-        case losing
+        /// The delay grows for 400 ms, and is gone again.
+        case growingDelay
+        /// Half is lost for 800 ms, then nothing for 400 ms.
+        case burstsOfLoss
         /// Delay and loss at once.
-        case both
-        /// For nine tenths of a second far slower than the others, then honest for a moment.
-        case justBelowASecond
-        /// Everything again, on a path that is said to be narrow.
-        case greedy
-        /// A crawling path, all of a sudden, again and again.
-        case collapse
+        case delayAndLoss
+        /// Far slower than the others for 900 ms of each second.
+        case slowFor900ms
+        /// Everything is missing, on a path that seems narrow.
+        case everythingMissing
+        /// The path seems to collapse for 150 ms of every 700 ms.
+        case shortCollapses
     }
 
-    private static let lan = Weather(delay: .milliseconds(1))
+    private static let lan = LinkConditions(delay: .milliseconds(1))
     private static let seconds = 6
 
     private static let fast = Simulation.Source(
         framesPerSecond: 60, frameBytes: 48_000, keyframeBytes: 120_000, encodes: .milliseconds(3))
 
-    /// What has arrived is told as it is, but for the lie.
+    /// Honest feedback, apart from the lie.
     private func lie(_ attack: Attack, _ millisecond: Int, in simulation: Simulation) -> Feedback? {
         guard let host = simulation.host, let viewer = host.senders.all.last, host.senders.count == 2 else {
             return nil
@@ -43,14 +43,14 @@ struct SlowViewerTests {
             .silence350 where silence(350, 320), .silence600 where silence(600, 400):
             return nil
         case .silence100, .silence200, .silence290, .silence350, .silence600: break
-        case .breathing: delay = Double(millisecond % 400) / 1000
-        case .losing: lost = millisecond % 1200 < 800 ? 0.5 : 0
-        case .both:
+        case .growingDelay: delay = Double(millisecond % 400) / 1000
+        case .burstsOfLoss: lost = millisecond % 1200 < 800 ? 0.5 : 0
+        case .delayAndLoss:
             delay = millisecond % 300 < 200 ? Double(millisecond % 300) / 2000 : 0
             lost = millisecond % 500 < 250 ? 0.6 : 0.01
-        case .justBelowASecond: isNarrow = millisecond % 1000 < 900
-        case .greedy: isNarrow = true
-        case .collapse: isNarrow = millisecond % 700 < 150
+        case .slowFor900ms: isNarrow = millisecond % 1000 < 900
+        case .everythingMissing: isNarrow = true
+        case .shortCollapses: isNarrow = millisecond % 700 < 150
         }
         let time = simulation.now + .seconds(clamping: delay)
         let expected = UInt32(millisecond * 2)
@@ -59,7 +59,7 @@ struct SlowViewerTests {
         report.arrivals = (0..<6).reversed().compactMap { frames in
             let number = back(frames)
             guard let frame = viewer.delivery?.log.frame(number), frame.sent > 0 else { return nil }
-            // As old as can be believed, and spread as on a path that carries what the host sends, or far less.
+            // Arrivals as old as is believable, and spread out as on a path that just carries the stream, or far less.
             let age = UInt32(clamping: (simulation.now - frame.firstSent).inNanoseconds / 1000)
             let spread: UInt32 = isNarrow ? 60_000 : 5_000
             return Feedback.Arrival(
@@ -68,10 +68,10 @@ struct SlowViewerTests {
         }
         let everything = (0..<3).map { Feedback.Missing(frame: back($0), parts: [0..<8191]) }
         return Feedback(
-            layer: UInt8(viewer.layer), missing: attack == .greedy ? everything : [], report: report)
+            layer: UInt8(viewer.layer), missing: attack == .everythingMissing ? everything : [], report: report)
     }
 
-    @Test(arguments: Attack.allCases) func theOthersLoseNothing(attack: Attack) throws {
+    @Test(arguments: Attack.allCases) func theOtherViewersLoseNoFrames(attack: Attack) throws {
         var simulation = Simulation.honestAndLiar(seed: 11, Self.fast)
         let begin = simulation.now
         for millisecond in 0..<Self.seconds * 1000 {
@@ -92,9 +92,9 @@ struct SlowViewerTests {
         #expect(simulation.host?.senders.all.first?.layer == SimulcastLayer.full)
     }
 
-    /// Guests with a new key each come one after the other, prove their address, and are not heard again: before their first
+    /// Guests with a new key each join one after the other, prove their address, and fall silent before their first
     /// report, or after it.
-    @Test(arguments: [false, true]) func silentGuestsTakeNothing(report: Bool) {
+    @Test(arguments: [false, true]) func silentGuestsDoNotDisturbOthers(report: Bool) {
         var simulation = Simulation(seed: 12)
         simulation.source = Self.fast
         simulation.startHost(trust: HostTrust(own: .host, remembered: [.made(1): "honest"], code: .none))
@@ -110,7 +110,7 @@ struct SlowViewerTests {
                 !report || guest.delivery?.path.roundTrip != nil
             else { continue }
             muted = simulation.viewers.count - 1
-            simulation.setWeather(muted, Self.lan, back: Weather(isMuted: true))
+            simulation.setConditions(muted, Self.lan, back: LinkConditions(isMuted: true))
         }
         #expect(muted == 15)
         let honest = simulation.viewers[0]
@@ -124,8 +124,8 @@ struct SlowViewerTests {
         #expect(simulation.host?.senders.all.first?.layer == SimulcastLayer.full)
     }
 
-    /// A path that carries most of the stream but not all of it: its viewer gets fewer frames, and nobody else gets fewer or worse ones.
-    @Test(arguments: 1...3) func aSlowViewerLeavesFramesOut(seed: UInt64) {
+    /// The path carries most of the stream, but not all: its viewer gets fewer frames, and the others are not affected.
+    @Test(arguments: 1...3) func aSlowViewerGetsFewerFrames(seed: UInt64) {
         var simulation = Simulation(seed: seed)
         simulation.source = Simulation.Source(framesPerSecond: 30, frameBytes: 20_000, keyframeBytes: 60_000)
         let remembered = (1...3).map { (DeviceKey.made(UInt8($0)), "viewer \($0)") }
@@ -134,8 +134,9 @@ struct SlowViewerTests {
         simulation.join(Self.lan)
         simulation.join(Self.lan)
         simulation.drive(for: .seconds(1))
-        // 4.8 Mbit/s of frames, and 3.9 for everything.
-        let slow = simulation.join(Weather(delay: .milliseconds(5), bitsPerSecond: 3_900_000, queueBytes: 40_000))
+        // The frames take 4.8 Mbit/s; the path carries 3.9 Mbit/s.
+        let slow = simulation.join(
+            LinkConditions(delay: .milliseconds(5), bitsPerSecond: 3_900_000, queueBytes: 40_000))
         simulation.drive(for: .seconds(10))
         let (begin, end) = (simulation.now - .seconds(5), simulation.now)
         func shown(_ index: Int) -> Int { simulation.viewers[index].frames.count { $0.time > begin } }
@@ -153,16 +154,17 @@ struct SlowViewerTests {
         #expect(simulation.host?.stream.layers[SimulcastLayer.full].demand.bitRate == nil, "the others' rate")
     }
 
-    /// What the desktop takes counts, not what it might: a slow path that carries that is as good as any.
-    @Test func aSlowPathThatCarriesAllOfItChangesNothing() {
+    /// The rate that the desktop really takes counts, not the options' rate: a path that carries it isn't slow.
+    @Test func aSlowPathThatCarriesTheStreamChangesNothing() {
         var simulation = Simulation(seed: 4)
         simulation.source = Simulation.Source(framesPerSecond: 30, frameBytes: 3000, keyframeBytes: 60_000)
         let remembered = [DeviceKey.made(1): "fast", DeviceKey.made(2): "slow"]
         simulation.startHost(trust: HostTrust(own: .host, remembered: remembered, code: .none))
         simulation.join(Self.lan)
         simulation.drive(for: .seconds(1))
-        // 0.7 Mbit/s of frames.
-        let slow = simulation.join(Weather(delay: .milliseconds(5), bitsPerSecond: 2_000_000, queueBytes: 40_000))
+        // The frames take 0.7 Mbit/s.
+        let slow = simulation.join(
+            LinkConditions(delay: .milliseconds(5), bitsPerSecond: 2_000_000, queueBytes: 40_000))
         simulation.drive(for: .seconds(10))
         #expect(simulation.host?.senders.all.map(\.layer) == [SimulcastLayer.full, SimulcastLayer.full])
         #expect(simulation.host?.senders.all.last?.delivery?.path.isBound == true)
@@ -172,7 +174,7 @@ struct SlowViewerTests {
         #expect(simulation.viewers[slow].decoder.errors.isEmpty)
     }
 
-    @Test func aLayersUseIsOfTheLastMinute() {
+    @Test func aLayersUseIsMeasuredOverTheLastMinute() {
         var use = LayerUse()
         #expect(use.current(now: .at(1000)) == 0 && use.peak(now: .at(1000)) == 0)
         for tenth in 0..<10 { use.count(1000, now: .at(1001 + Double(tenth) / 10)) }
@@ -184,8 +186,8 @@ struct SlowViewerTests {
         #expect(use.peak(now: .at(1062.1)) == 4000 && use.peak(now: .at(1090)) == 0)
     }
 
-    /// A viewer that comes back in vain has to wait twice as long for the next time.
-    @Test func returnsBecomeRarer() {
+    /// Each return to the full layer that fails doubles the wait for the next one.
+    @Test func failedReturnsBecomeRarer() {
         var hysteresis = LayerHysteresis()
         var now = MediaTime.at(1)
         var waits: [Double] = []
@@ -205,8 +207,8 @@ struct SlowViewerTests {
         #expect(waits == [4, 8, 16, 32, 64, 128, 256, 512, 512, 512])
     }
 
-    /// Slowness in pieces adds up; what every path has now and then doesn't.
-    @Test func slownessAddsUp() {
+    /// Short periods of slowness add up if they are frequent; rare ones don't count.
+    @Test func frequentSlownessMovesAViewer() {
         for (period, part, leaves) in [(1000, 900, true), (100, 50, true), (1000, 300, false), (500, 10, false)] {
             var hysteresis = LayerHysteresis()
             var isOut = false
@@ -218,8 +220,8 @@ struct SlowViewerTests {
         }
     }
 
-    /// The layer follows those that can take the most; nobody alone decides what all others see.
-    @Test func theLayerFollowsTheBest() {
+    /// The full layer's rate follows the fastest viewers: no single slow viewer reduces it for all.
+    @Test func theFullLayerFollowsTheFastestViewers() {
         var scratch: [Int] = []
         func choose(_ paths: [LayerRate.Path], isReduced: Bool = false) -> Int? {
             LayerRate.choose(paths, isReduced: isReduced, scratch: &scratch)
@@ -227,7 +229,7 @@ struct SlowViewerTests {
         #expect(choose([]) == nil)
         #expect(choose([.unknown]) == nil)
         #expect(choose([.bound(5)]) == 5)
-        // Somebody has just come, of whom nothing is known: the rate stays.
+        // A new viewer whose path is unknown doesn't change the rate.
         #expect(choose([.bound(5), .unknown]) == 5)
         #expect(choose([.bound(5), .unbound]) == nil)
         #expect(choose([.bound(100), .bound(1)]) == 100)
@@ -235,7 +237,7 @@ struct SlowViewerTests {
         #expect(choose([.bound(100), .bound(99), .bound(98), .bound(85), .bound(1)]) == 98)
         #expect(choose([.bound(100), .bound(81)]) == 81)
         #expect(choose([.bound(100), .bound(79)]) == 100)
-        // In the reduced layer the slowest counts, as far as half of the median.
+        // The reduced layer follows the slowest viewer, but no lower than half of the median.
         #expect(choose([.bound(3), .bound(4), .bound(5)], isReduced: true) == 3)
         #expect(choose([.bound(1), .bound(10)], isReduced: true) == 5)
         #expect(choose([.bound(1), .bound(10), .bound(12)], isReduced: true) == 5)

@@ -3,19 +3,19 @@ import Testing
 
 @testable import BeamProtocol
 
-/// The network fails for a while, machines vanish, strangers meddle.
+/// Outages, machines that vanish, and unknown peers that interfere.
 struct TroubleTests {
-    @Test func thePictureGoesOnWhileControlIsCutAndMended() {
+    @Test func thePictureContinuesWhileControlIsCutAndRestored() {
         var simulation = Simulation.pair()
         simulation.drive(for: .seconds(3))
         simulation.cutControl()
         simulation.drive(for: .seconds(12))
         let port = simulation.viewer.localPort
-        simulation.mendControl()
+        simulation.restoreControl()
         simulation.drive(for: .seconds(3))
         let viewer = simulation.viewer
         #expect(viewer.longestPause(from: .at(1), to: .at(18)) < .milliseconds(50))
-        #expect(viewer.localPort == port, "the media socket was left alone")
+        #expect(viewer.localPort == port, "the media socket stays the same")
         #expect(simulation.times { $0 == .controlRestored }.allSatisfy { $0 < 16.1 })
         #expect(simulation.times { $0 == .controlRestored }.count == 1)
         #expect(simulation.host?.statistics.viewers == 1)
@@ -23,37 +23,37 @@ struct TroubleTests {
     }
 
     @Test(arguments: [1.0, 3.9, 4.2, 5, 9, 19])
-    func thePictureIsBackSoonAfterMutedMedia(seconds: Double) {
+    func thePictureReturnsSoonAfterMediaWereMuted(seconds: Double) {
         for isMutedBack in [false, true] {
             var simulation = Simulation.pair()
             simulation.drive(for: .seconds(3))
-            simulation.media.weather.isMuted = true
-            simulation.mediaBack.weather.isMuted = isMutedBack
+            simulation.media.conditions.isMuted = true
+            simulation.mediaBack.conditions.isMuted = isMutedBack
             simulation.drive(for: .seconds(seconds))
-            simulation.media.weather.isMuted = false
-            simulation.mediaBack.weather.isMuted = false
-            let mended = simulation.now
+            simulation.media.conditions.isMuted = false
+            simulation.mediaBack.conditions.isMuted = false
+            let restored = simulation.now
             simulation.drive(for: .seconds(5))
-            let back = simulation.viewer.frames.first { $0.time > mended }?.time ?? .distantFuture
-            #expect(back - mended < .seconds(2), "\(seconds) s, also the way back: \(isMutedBack)")
+            let back = simulation.viewer.frames.first { $0.time > restored }?.time ?? .distantFuture
+            #expect(back - restored < .seconds(2), "\(seconds) s, also the way back: \(isMutedBack)")
             #expect(simulation.viewer.decoder.errors.isEmpty)
             #expect(simulation.times { $0 == .mediaReconnecting }.count == (seconds >= 4.2 ? 1 : 0))
             #expect(simulation.times { $0 == .mediaResumed }.count == (seconds > 2.5 ? 1 : 0))
         }
     }
 
-    /// Both ways, both planes, longer than any deadline of the host's.
-    @Test func aLongOutageHealsByItself() {
+    /// In both directions, for control and media, longer than any of the host's deadlines.
+    @Test func theStreamRecoversFromALongOutage() {
         var simulation = Simulation.pair()
         simulation.drive(for: .seconds(3))
-        simulation.media.weather.isMuted = true
-        simulation.mediaBack.weather.isMuted = true
+        simulation.media.conditions.isMuted = true
+        simulation.mediaBack.conditions.isMuted = true
         simulation.cutControl()
         simulation.drive(for: .seconds(60))
         #expect(simulation.host?.statistics.viewers == 0)
-        simulation.media.weather.isMuted = false
-        simulation.mediaBack.weather.isMuted = false
-        simulation.mendControl()
+        simulation.media.conditions.isMuted = false
+        simulation.mediaBack.conditions.isMuted = false
+        simulation.restoreControl()
         simulation.drive(for: .seconds(2))
         let back = simulation.viewer.frames.first { $0.time > .at(63) }?.time ?? .distantFuture
         #expect(back < .at(65))
@@ -77,7 +77,7 @@ struct TroubleTests {
         #expect(Set(sessions).count == 2)
     }
 
-    @Test func aHostThatEndsTellsItsViewers() {
+    @Test func aHostThatEndsNotifiesItsViewers() {
         var simulation = Simulation.pair()
         simulation.drive(for: .seconds(2))
         simulation.handleAtHost(.shutdown)
@@ -86,7 +86,7 @@ struct TroubleTests {
         #expect(simulation.times { if case .controlLost = $0 { true } else { false } }.count == 1)
     }
 
-    @Test func aViewerThatVanishesIsLetGo() {
+    @Test func aVanishedViewerIsRemoved() {
         var simulation = Simulation.pair()
         simulation.addViewer(from: .v4(0x0A00_0003))
         simulation.drive(for: .seconds(2))
@@ -98,7 +98,7 @@ struct TroubleTests {
         #expect(simulation.viewers[1].longestPause(from: .at(1), to: .at(18)) < .milliseconds(50))
     }
 
-    @Test func aRefusedViewerGivesUpAndGetsNothing() {
+    @Test func aRefusedViewerGivesUpAndGetsNoFrames() {
         var simulation = Simulation.pair(acceptance: .none)
         simulation.drive(for: .seconds(60))
         #expect(simulation.times { $0 == .refused(reason: "it says “Declined”") }.count == 1)
@@ -107,7 +107,7 @@ struct TroubleTests {
         #expect(simulation.viewer.deadline == .distantFuture)
     }
 
-    @Test func aViewerWaitsForThePersonThroughSeveralAttempts() {
+    @Test func aViewerRetriesUntilThePersonDecides() {
         var simulation = Simulation.pair(acceptance: .ask)
         simulation.drive(for: .seconds(30))
         let questions = simulation.hostEvents.compactMap {
@@ -116,38 +116,38 @@ struct TroubleTests {
         #expect(questions.count == 1)
         #expect(simulation.hostEvents.count == 1)
         let attempts = simulation.times { if case .connecting = $0 { true } else { false } }
-        // 8 s for the answer, then 1, 2, 3 s.
+        // 8 s for the answer, then pauses of 1, 2 and 3 s.
         let differences = zip(attempts, [0, 9, 19, 30]).map { abs($0 - $1) }
         #expect(differences.allSatisfy { $0 < 0.02 }, "\(attempts)")
-        // The person decides while the viewer is between two attempts.
+        // The decision comes between two attempts.
         simulation.handleAtHost(.decision(questions[0], accept: true))
         simulation.drive(for: .seconds(2))
         #expect(simulation.viewer.frames.count > 30)
     }
 
-    @Test func aStrangerNeverGetsADatagram() {
+    @Test func anUnknownPeerNeverGetsADatagram() {
         var simulation = Simulation.pair()
-        let strangers = [
+        let unknownPeers = [
             NetworkAddress(ip: .v4(0x0A00_0009), port: 40001), NetworkAddress(ip: .v4(0x0A00_0002), port: 666),
         ]
         for tenth in 0..<200 {
-            // The other machine from the beginning, the one beside the viewer once the stream is there.
-            simulation.datagram(Array("BRHI!".utf8), from: strangers[0])
-            if tenth > 10 { simulation.datagram(Array("BRHI!".utf8), from: strangers[1]) }
+            // One peer sends hellos from the beginning, the other, on the viewer's machine, once the stream runs.
+            simulation.datagram(Array("BRHI!".utf8), from: unknownPeers[0])
+            if tenth > 10 { simulation.datagram(Array("BRHI!".utf8), from: unknownPeers[1]) }
             simulation.drive(for: .milliseconds(100))
         }
         let addresses = Set(simulation.bursts.map(\.burst.address))
-        #expect(addresses.isDisjoint(with: strangers) && addresses.count == 1)
+        #expect(addresses.isDisjoint(with: unknownPeers) && addresses.count == 1)
         #expect(simulation.viewer.longestPause(from: .at(1), to: .at(20)) < .milliseconds(50))
     }
 
-    @Test func twoViewersOnOneMachineBothWatch() {
+    @Test func twoViewersOnOneMachineBothGetTheStream() {
         var simulation = Simulation.pair()
         simulation.addViewer(code: "000000")
         simulation.drive(for: .seconds(4))
-        simulation.media.weather.isMuted = true
+        simulation.media.conditions.isMuted = true
         simulation.drive(for: .seconds(5))
-        simulation.media.weather.isMuted = false
+        simulation.media.conditions.isMuted = false
         simulation.drive(for: .seconds(4))
         for viewer in simulation.viewers {
             #expect(viewer.longestPause(from: .at(1), to: .at(4)) < .milliseconds(50))
@@ -158,7 +158,7 @@ struct TroubleTests {
         #expect(simulation.host?.statistics.viewers == 2)
     }
 
-    @Test func manyViewersShareOneEncode() {
+    @Test func manyViewersShareOneEncoder() {
         var simulation = Simulation()
         simulation.startHost()
         for index in 0..<20 {

@@ -2,16 +2,16 @@ import BeamMedia
 
 @testable import BeamProtocol
 
-/// A host's session in a test's hands: collects what it puts out.
+/// Drives a host session, and collects its outputs.
 struct HostBench {
     var session: HostSession
     var now = MediaTime.zero
     private(set) var outputs: [HostSession.Output] = []
     private(set) var deadline = MediaTime.distantFuture
     private(set) var waitReason: HostWaitReason?
-    /// The lines sent to each connection that weren't taken yet.
+    /// The lines sent to each connection since the last `take`.
     private var lines: [ConnectionID: [String]] = [:]
-    /// The version 2 messages that weren't taken yet.
+    /// The version 2 messages sent to each connection since the last `takeMessages`.
     private var messages: [ConnectionID: [SecureMessage]] = [:]
     private(set) var closed: Set<ConnectionID> = []
     private(set) var events: [HostEvent] = []
@@ -48,7 +48,7 @@ struct HostBench {
         handle(.connectionBytes(ConnectionID(id), Array((line + "\n").utf8)))
     }
 
-    /// Opens a connection and shakes hands on it.
+    /// Opens a connection and sends a version 1 handshake.
     mutating func introduce(_ id: UInt64, from address: IPAddress = viewer, code: String = "482913") {
         open(id, from: address)
         say(id, #"{"app":"beamroom","ver":1,"role":"viewer","code":"\#(code)"}"#)
@@ -61,7 +61,7 @@ struct HostBench {
         drain()
     }
 
-    /// The token that the host has sent there last, sealed with its media key.
+    /// The last token that the host sent to this address, sealed with its media key.
     func challenge(_ session: SecureMessage.Session, at address: NetworkAddress) -> UInt64? {
         let tokens = bursts.compactMap { _, burst -> UInt64? in
             guard burst.address == address else { return nil }
@@ -74,7 +74,7 @@ struct HostBench {
         return tokens.last
     }
 
-    /// Says hello from there once more, with the token that the host has sent there.
+    /// Sends another hello from there, with the token that the host sent there.
     mutating func answerChallenge(
         _ session: SecureMessage.Session, _ sealer: DatagramSealer, port: UInt16, from address: IPAddress = viewer
     ) throws {
@@ -82,7 +82,7 @@ struct HostBench {
         hello(port, from: address, bytes: try sealer.seal(.hello, SealedHello(time: now, token: token).plaintext))
     }
 
-    /// A version 2 viewer that the host knows joins. Answers what it is told, and what seals its datagrams.
+    /// A known version 2 viewer joins. Answers its session, and a sealer for its datagrams.
     mutating func join(
         _ id: UInt64, device: DeviceKey = .viewer, instance: UInt64 = 1, from address: IPAddress = viewer
     ) -> (session: SecureMessage.Session, sealer: DatagramSealer)? {
@@ -99,7 +99,7 @@ struct HostBench {
         drain()
     }
 
-    /// Lets time go by, stopping at each deadline.
+    /// Advances the time, stopping at each deadline.
     mutating func advance(by duration: Duration) { advance(to: now + duration) }
 
     mutating func advance(to end: MediaTime) {
@@ -135,7 +135,7 @@ struct HostBench {
     /// What was sent to a connection since the last call.
     mutating func take(_ id: UInt64) -> [String] { lines.removeValue(forKey: ConnectionID(id)) ?? [] }
 
-    /// A version 2 connection, whose other end has proved to hold `device`.
+    /// Opens a version 2 connection whose peer has proved to hold `device`.
     mutating func openSecurely(_ id: UInt64, from address: IPAddress = viewer, device: DeviceKey = .viewer) {
         open(id, from: address)
         handle(.connectionSecured(ConnectionID(id), device))
@@ -162,7 +162,7 @@ struct HostBench {
     func isClosed(_ id: UInt64) -> Bool { closed.contains(ConnectionID(id)) }
 }
 
-/// A viewer's session in a test's hands.
+/// Drives a viewer session, and collects its outputs.
 struct ViewerBench {
     var session: ViewerSession
     var now = MediaTime.zero
@@ -171,7 +171,7 @@ struct ViewerBench {
     private var outputs: [String] = []
     private(set) var delivered: [ReceivedFrame] = []
     private(set) var events: [ViewerEvent] = []
-    /// Datagrams, and the version 2 messages that weren't taken yet.
+    /// Datagrams.
     private(set) var sent: [[UInt8]] = []
     private var messages: [SecureMessage] = []
 
@@ -186,7 +186,6 @@ struct ViewerBench {
     }
 
     init(code: String = "482913") {
-        // Version 1.
         session = ViewerSession(configuration: .version1(code: code), random: SeededGenerator(seed: 1))
         drain()
     }
@@ -201,7 +200,7 @@ struct ViewerBench {
         handle(.controlBytes(lines.flatMap { Array(($0 + "\n").utf8) }))
     }
 
-    /// Messages of the version 2 host's.
+    /// Messages from a version 2 host.
     mutating func say(_ messages: SecureMessage...) {
         for message in messages { handle(.controlMessage(message.bytes)) }
     }
@@ -250,7 +249,7 @@ struct ViewerBench {
 
     private mutating func note(_ text: String) { outputs.append("\(now.seconds): \(text)") }
 
-    /// What was put out since the last call, each with its time in seconds.
+    /// The outputs since the last call, each with its time in seconds.
     mutating func take() -> [String] {
         defer { outputs = [] }
         return outputs
@@ -307,7 +306,7 @@ extension Fragmenter {
     }
 }
 
-/// A frame's datagrams, each by itself.
+/// A frame's datagrams as separate arrays.
 func datagrams(_ frame: EncodedFrame, _ sequence: UInt32) throws -> [[UInt8]] {
     let bytes = try Fragmenter.datagrams(of: frame, sequence: SequenceNumber(sequence))
     return stride(from: 0, to: bytes.count, by: 1200).map { Array(bytes[$0..<min($0 + 1200, bytes.count)]) }

@@ -1,4 +1,4 @@
-/// A seeded generator (SplitMix64), so that a failure can be seen again.
+/// A seeded generator (SplitMix64), so that a failure can be repeated.
 struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

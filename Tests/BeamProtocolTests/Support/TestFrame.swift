@@ -1,12 +1,12 @@
 import BeamMedia
 
-/// Frames that a test can tell apart, and whose decodability a test can judge: one NAL unit with the frame's own index,
-/// the index of the frame it refers to, and bytes that follow from the index.
+/// Frames that a test can check without a decoder: one NAL unit that holds the frame's index, the index of the frame it
+/// refers to, and bytes that follow from the index.
 enum TestFrame {
     static let parameterSets = ParameterSets(
         sps: [[0x67, 0x4D, 0x00, 0x1F, 0xAA]], pps: [[0x68, 0xEE, 0x3C, 0x80]])
 
-    /// `count` bytes of AVCC form, at least 13. A keyframe refers to nothing.
+    /// A frame of `count` bytes in AVCC form, at least 13. Without a reference it is a keyframe.
     static func make(
         _ index: UInt32, reference: UInt32? = nil, bytes count: Int = 200, time: MediaTime = .zero,
         size: PixelSize = PixelSize(width: 1366, height: 767)
@@ -26,7 +26,7 @@ enum TestFrame {
         return random.bytes(1 << 16)
     }()
 
-    /// Noise that begins elsewhere for each index.
+    /// Noise with another beginning for each index.
     private static func filler(_ index: UInt32, _ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
@@ -39,11 +39,11 @@ enum TestFrame {
         return bytes
     }
 
-    /// What a decoder would make of frames, one after the other.
+    /// Stands in for a decoder: checks each frame's bytes and reference.
     struct Decoder {
         private(set) var last: UInt32?
         private(set) var decoded = 0
-        /// Sentences; empty as long as no broken picture was shown.
+        /// Empty as long as no broken picture was shown.
         private(set) var errors: [String] = []
 
         mutating func decode(_ frame: ReceivedFrame) {
@@ -60,7 +60,7 @@ enum TestFrame {
             } else if last != value(9) {
                 errors.append("frame \(index) refers to \(value(9)), but the last one decoded is \(last ?? 0)")
             }
-            // Nothing may refer to it.
+            // Nothing may refer to a disposable frame.
             if !unit.isDisposable { last = index }
             decoded += 1
         }
@@ -68,7 +68,7 @@ enum TestFrame {
 }
 
 extension MediaTime {
-    /// So many seconds after the clock's start.
+    /// `seconds` after the clock's start.
     static func at(_ seconds: Double) -> MediaTime { MediaTime(nanoseconds: Int64((seconds * 1e9).rounded())) }
 
     var seconds: Double { Double(nanoseconds) / 1e9 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Pairing by a typed code: the draft's vectors, agreement, and everything that has to keep two sides from agreeing.
+/// Pairing by a typed code: the draft's test vectors, agreement, and all that must prevent it.
 struct CPaceTests {
     private static let code = PairingCode("482913")!
     private static let nonce = (0..<32).map { UInt8($0) }
@@ -16,7 +16,7 @@ struct CPaceTests {
 
     // MARK: The draft's vectors
 
-    @Test func theDraftsVectors() throws {
+    @Test func theDraftsVectorsHold() throws {
         typealias Vectors = CPaceVectors
         let generator = try CPace.generator(
             password: SecretBytes(Vectors.password), channel: Vectors.channel, session: Vectors.session)
@@ -36,7 +36,7 @@ struct CPaceTests {
         #expect(CPace.tag(host, confirmation) == Vectors.Derived.hostTag)
     }
 
-    @Test func theDraftsValidAndInvalidElements() throws {
+    @Test func validElementsAreAcceptedAndInvalidOnesRefused() throws {
         let scalar = try SecretBytes(CPaceVectors.scalar)
         #expect(try CPace.secret(scalar, with: CPaceVectors.element).copy == CPaceVectors.product)
         for element in CPaceVectors.invalid + CPaceVectors.undecodable {
@@ -44,8 +44,8 @@ struct CPaceTests {
         }
     }
 
-    /// RFC 9496 allows one encoding of each element; libsodium 1.0.18 would take this second one.
-    @Test func theHighestBitIsNotOverlooked() throws {
+    /// RFC 9496 allows one encoding of each element; libsodium 1.0.18 would accept this second one.
+    @Test func elementsWithTheHighestBitAreRefused() throws {
         let scalar = try SecretBytes(CPaceVectors.scalar)
         for var share in [CPaceVectors.element, CPaceVectors.viewerShare, CPaceVectors.hostShare] {
             share[31] |= 0x80
@@ -53,8 +53,8 @@ struct CPaceTests {
         }
     }
 
-    /// The whole of a pairing, byte for byte, as the wire has it.
-    @Test func aPairingByteForByte() throws {
+    /// A whole pairing in the protocol's bytes.
+    @Test func aPairingHasTheGoldenBytes() throws {
         typealias Pairing = CPaceVectors.Pairing
         let code = PairingCode(Pairing.code)!
         let viewer = try CPaceViewer(
@@ -71,7 +71,7 @@ struct CPaceTests {
         #expect(!confirmed.verify(Pairing.viewerTag))
     }
 
-    @Test func lengthsAreInLEB128() {
+    @Test func lengthsAreEncodedInLEB128() {
         #expect(CPace.lengthPrefix(0) == [0])
         #expect(CPace.lengthPrefix(127) == [0x7F])
         #expect(CPace.lengthPrefix(128) == [0x80, 0x01])
@@ -87,7 +87,7 @@ struct CPaceTests {
         var viewerBelieves: Bool
     }
 
-    /// A whole pairing, each side in its own view of it; `tamper` stands on the wire.
+    /// A whole pairing. Each side has its own context; `tamper` changes messages on the wire.
     private static func pair(
         viewerCode: PairingCode = code, hostCode: PairingCode = code, viewer: PairingContext = context(),
         host: PairingContext = context(), tamper: (Int, [UInt8]) -> [UInt8] = { $1 }
@@ -101,27 +101,27 @@ struct CPaceTests {
         return Outcome(hostBelieves: true, viewerBelieves: confirmed.verify(tamper(3, answer)))
     }
 
-    @Test func theSameCodeMakesBothBelieve() throws {
+    @Test func theSameCodePairs() throws {
         for _ in 0..<10 {
             #expect(try Self.pair() == Outcome(hostBelieves: true, viewerBelieves: true))
         }
     }
 
-    @Test func anotherCodeMakesNobodyBelieve() throws {
+    @Test func anotherCodeDoesNotPair() throws {
         for guess in ["482912", "000000", "382913", "318294"] {
             let outcome = try Self.pair(viewerCode: PairingCode(guess)!)
             #expect(outcome == Outcome(hostBelieves: false, viewerBelieves: false))
         }
     }
 
-    @Test func everythingIsBound() throws {
+    @Test func everyFieldOfTheContextIsBound() throws {
         var otherNonce = Self.nonce
         otherNonce[0] ^= 1
         let others = [
             Self.context(viewer: .made(1)), Self.context(host: .made(1)),
             Self.context(viewer: .host, host: .viewer), Self.context(nonce: otherNonce),
             Self.context(viewerName: "Tablet"), Self.context(hostName: "desk "),
-            // The same bytes, cut elsewhere.
+            // The same bytes, split differently between the names.
             Self.context(viewerName: "tabletdes", hostName: "k"),
         ]
         for other in others {
@@ -129,7 +129,7 @@ struct CPaceTests {
         }
     }
 
-    @Test func everyBitOfATagCounts() throws {
+    @Test func everyBitOfATagIsChecked() throws {
         for bit in 0..<(8 * CPace.confirmationLength) {
             for message in [2, 3] {
                 let outcome = try Self.pair { number, bytes in
@@ -144,7 +144,7 @@ struct CPaceTests {
         }
     }
 
-    @Test func changedSharesAreRefusedOrUseless() throws {
+    @Test func changedSharesNeverPair() throws {
         for bit in 0..<(8 * CPace.shareLength) {
             for message in [0, 1] {
                 do {
@@ -162,7 +162,7 @@ struct CPaceTests {
         }
     }
 
-    @Test func whatIsNoShareIsRefused() throws {
+    @Test func invalidSharesAreRefused() throws {
         let viewer = try CPaceViewer(code: Self.code, context: Self.context())
         func expect(_ failure: PairingFailure, for share: [UInt8]) {
             #expect(throws: failure) { try viewer.confirm(hostShare: share) }
@@ -173,7 +173,7 @@ struct CPaceTests {
             let share = Array((CPaceVectors.element + CPaceVectors.element).prefix(count))
             expect(.length(of: "pairing share", count), for: share)
         }
-        // Its own share, sent back as it is, and in disguise.
+        // The peer's own share, as it is and in another encoding.
         var disguised = viewer.share
         disguised[31] |= 0x80
         #expect(throws: PairingFailure.share) { try viewer.confirm(hostShare: viewer.share) }
@@ -187,7 +187,7 @@ struct CPaceTests {
         }
     }
 
-    @Test func noTwoRunsAreAlike() throws {
+    @Test func sharesAndKeysDifferFromRunToRun() throws {
         let shares = try (0..<20).flatMap { _ in
             let viewer = try CPaceViewer(code: Self.code, context: Self.context())
             let host = try CPaceHost(code: Self.code, context: Self.context(), viewerShare: viewer.share)
@@ -196,16 +196,16 @@ struct CPaceTests {
         #expect(Set(shares).count == shares.count)
     }
 
-    /// Two TLS connections, one towards each, and every message of the pairing passed on: each side sees the middle's
-    /// key in the place of the other's.
-    @Test func aManInTheMiddleWhoPassesEverythingOnGetsNothing() throws {
+    /// A man in the middle with two TLS connections who forwards every message: each side sees the middle's key in
+    /// place of the other's.
+    @Test func aManInTheMiddleWhoForwardsEverythingDoesNotPair() throws {
         let middle = DeviceKey.made(0xEE)
         let outcome = try Self.pair(viewer: Self.context(host: middle), host: Self.context(viewer: middle))
         #expect(outcome == Outcome(hostBelieves: false, viewerBelieves: false))
     }
 
-    /// Not a test of anything but that it ends: it says how long the cryptography of a pairing takes.
-    @Test func howLongAPairingTakes() throws {
+    /// Checks nothing: prints how long the cryptography of a pairing takes.
+    @Test func theDurationOfAPairingIsPrinted() throws {
         let runs = 200
         let clock = ContinuousClock()
         let times = try (0..<runs).map { _ in
@@ -216,7 +216,7 @@ struct CPaceTests {
 }
 
 extension SecretBytes {
-    /// For comparing, in tests.
+    /// A readable copy, for comparisons.
     fileprivate var copy: [UInt8] {
         withBytes { Array(UnsafeBufferPointer(start: $0, count: count)) }
     }

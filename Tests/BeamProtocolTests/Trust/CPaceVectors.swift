@@ -22,16 +22,17 @@ enum CPaceVectors {
     static let scalar = bytes("7CD0E075FA7955BA52C02759A6C90DBBFC10E6D40AEA8D283E407D88CF538A05")
     static let element = bytes("2C3C6B8C4F3800E7AEF6864025B4ED79BD599117E427C41BD47D93D654B4A51C")
     static let product = bytes("7C13645FE790A468F62C39BEB7388E541D8405D1ADE69D1778C5FE3E7F6B600E")
-    /// No element; and the neutral one.
+    /// Not an element; and the neutral element.
     static let invalid = [
         bytes("2B3C6B8C4F3800E7AEF6864025B4ED79BD599117E427C41BD47D93D654B4A51C"),
         bytes("0000000000000000000000000000000000000000000000000000000000000000"),
     ]
 
-    /// The draft has no vectors for the confirmation (10.4), nor for BeamRoom's own strings. These were calculated from
-    /// the draft's text and the wire's by another program in another language, which gives the draft's vectors too.
+    /// The draft has no vectors for the confirmation (10.4) or for BeamRoom's own strings. A program in another
+    /// language calculated these from the texts of the draft and of the protocol; it reproduces the draft's vectors,
+    /// too.
     enum Derived {
-        /// Over the draft's vectors.
+        /// From the draft's vectors.
         static let viewerTag = bytes(
             "30478D28D83AE3B214295E91F4A3EB62999A8ED94575075DB4A7D3BC3E4D26F1"
                 + "6C51ADBA12DC7771372637A46B5134E0937CDDD7D820BFDD83BE335E339EB57A")
@@ -40,7 +41,7 @@ enum CPaceVectors {
                 + "FEFD2CA3F2DDCCE81B7386996C895B2F359010CC92069D5FF4AD49A977DE79A6")
     }
 
-    /// A whole pairing of BeamRoom's: this context, this code, and the draft's scalars.
+    /// A whole pairing: this context, this code, and the draft's scalars.
     enum Pairing {
         static let code = "048291"
         static let context = PairingContext(
@@ -54,7 +55,7 @@ enum CPaceVectors {
         static let hostTag = bytes(
             "E868A9C89BFD140E58821F6144FEBE7268E4020F9747CDC1C81CD6763512F0B7"
                 + "716048BFE1AE2944C694DB4505A2FA90E819B328195389264EC47D4DBCC91649")
-        /// Of a comparison in the same context, with these nonces.
+        /// A comparison in the same context, with these nonces.
         static let viewerNonce: [UInt8] = Array(96..<128)
         static let hostNonce: [UInt8] = Array(128..<160)
         static let commitment = bytes("57AF483E51E47B093EDF35A4D73256F28343BD7E1955622F470543555B068302")
@@ -62,9 +63,9 @@ enum CPaceVectors {
         static let nineDigits = "614324913"
     }
 
-    /// What RFC 9496 (4.3.1) refuses to decode besides: not reduced, negative, no square; the prime is 2^255 - 19.
+    /// Further encodings that RFC 9496 (4.3.1) refuses: not reduced, negative, not a square. The prime is 2^255 − 19.
     static let undecodable = [
-        // The prime itself (another zero), and the next two.
+        // The prime itself (another encoding of 0), and the next two numbers.
         [0xED] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],
         [0xEE] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],
         [0xEF] + [UInt8](repeating: 0xFF, count: 30) + [0x7F],

@@ -5,13 +5,13 @@ import Testing
 
 /// How fast codes can be guessed, in virtual time.
 struct CodeGuardTests {
-    @Test func afterFiveTriesEachWaitsLonger() {
+    @Test func afterFiveTriesEachNextWaitIsLonger() {
         var guardian = CodeGuard()
         var now = MediaTime.zero
         for _ in 0..<5 { #expect(guardian.begin(now: now) == .go) }
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
             #expect(guardian.begin(now: now) == .wait(.seconds(seconds)))
-            // Asking doesn't make it longer.
+            // Asking again doesn't prolong the wait.
             #expect(guardian.begin(now: now) == .wait(.seconds(seconds)))
             now = now + .seconds(seconds)
             #expect(guardian.pause(now: now) == nil)
@@ -19,13 +19,13 @@ struct CodeGuardTests {
         }
     }
 
-    @Test func manyAtOnceAreMany() {
+    @Test func simultaneousTriesCountEach() {
         var guardian = CodeGuard()
         let verdicts = (0..<64).map { _ in guardian.begin(now: .zero) }
         #expect(verdicts.count { $0 == .go } == 5)
     }
 
-    @Test func successForgives() {
+    @Test func aSuccessResetsTheWaits() {
         var guardian = CodeGuard()
         for _ in 0..<5 { _ = guardian.begin(now: .zero) }
         guardian.succeeded()
@@ -33,10 +33,10 @@ struct CodeGuardTests {
         #expect(guardian.begin(now: .zero) == .wait(.seconds(1)))
     }
 
-    /// Trying without a pause, from as many machines as there are: one code in 690 is found in a day. A code that
-    /// nobody uses for a year of this is as likely found as not; the host has said so half a million times by then.
+    /// Tries without a pause from any number of machines: in a day they find one code in 690. After a year on one code
+    /// the chance is about one in two; the host has then reported half a million wrong codes.
     @Test(arguments: [(1, 1_450), (7, 10_100), (365, 525_700)])
-    func soManyTriesFitIntoSoManyDays(days: Int, most: Int) {
+    func triesPerDayAreBounded(days: Int, most: Int) {
         var guardian = CodeGuard()
         var now = MediaTime.zero
         var tries = 0
@@ -50,8 +50,8 @@ struct CodeGuardTests {
         #expect(tries <= most)
     }
 
-    /// Neither those who wait at the door nor a quiet night make the next pause shorter or longer.
-    @Test func onlyTriesCount() {
+    /// Requests during a wait don't prolong the next wait, and a quiet night doesn't shorten it.
+    @Test func onlyRealTriesCount() {
         var guardian = CodeGuard()
         for _ in 0..<5 { _ = guardian.begin(now: .zero) }
         for _ in 0..<1000 { _ = guardian.begin(now: .zero) }
@@ -62,7 +62,7 @@ struct CodeGuardTests {
         #expect(guardian.begin(now: morning + .seconds(2)) == .go)
     }
 
-    @Test func aCodeIsGoodForOneSuccess() {
+    @Test func aCodePairsOnlyOnce() {
         var random = SeededGenerator(seed: 1)
         let given = PairingCode("482913")!
         var renewed = HostCode(given: given, isRenewed: true)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Somebody in the middle who tries for digits that agree by chance.
+/// An attacker in the middle who searches for digits that match by chance.
 struct ComparisonSearchTests {
-    /// Keys, and what they have seen of the host.
+    /// Tries one key after the other against a host.
     private struct Searcher {
         var host = HostBench(.ask, trust: HostTrust(own: .host, code: .none), allowsUnencrypted: false)
         var random = SeededGenerator(seed: 7)
@@ -29,14 +29,14 @@ struct ComparisonSearchTests {
         }
     }
 
-    @Test func nothingIsLearntBeforeThePersonAgrees() throws {
+    @Test func theHostRevealsNothingBeforeThePersonAgrees() throws {
         var searcher = Searcher()
         for _ in 0..<1000 {
             let attempt = searcher.commit()
             let id = searcher.last
             let answers = searcher.host.takeMessages(id)
             #expect(!answers.contains { if case .compareNonce = $0 { true } else { false } })
-            // Nor can it go on by itself.
+            // A reveal without the host's nonce ends the connection.
             if attempt != nil { searcher.host.say(id, .compareReveal([UInt8](repeating: 0, count: 32))) }
             #expect(searcher.host.isClosed(id))
             searcher.host.handle(.connectionClosed(ConnectionID(id)))
@@ -46,7 +46,7 @@ struct ComparisonSearchTests {
         #expect(!events.contains { if case .digitsShown = $0 { true } else { false } })
     }
 
-    @Test func whoLeavesOnceThereAreDigitsIsToldOf() throws {
+    @Test func leavingAfterTheNonceCountsAsAFailure() throws {
         var searcher = Searcher()
         let attempt = searcher.commit()
         let (id, viewer) = try #require(attempt)
@@ -55,7 +55,7 @@ struct ComparisonSearchTests {
             if case .compareNonce(let nonce, 6) = message { nonce } else { nil }
         }
         #expect(nonce.count == 1)
-        // It knows what the host would show now, and doesn't like it.
+        // The attacker now knows which digits the host would show, and leaves.
         _ = try viewer.reveal(hostNonce: nonce[0], digitCount: 6)
         searcher.host.handle(.connectionClosed(ConnectionID(id)))
         let failures = searcher.host.takeEvents().compactMap { event -> Int? in
@@ -64,17 +64,17 @@ struct ComparisonSearchTests {
         #expect(failures == [1])
     }
 
-    @Test func whoTakesItsTimeIsSentAway() throws {
+    @Test func aViewerThatDoesNotRevealIsRefusedAfter2s() throws {
         var searcher = Searcher()
         let attempt = searcher.commit()
         let (id, _) = try #require(attempt)
-        // The person may take two minutes, but not the viewer.
+        // The person may take 2 min; the viewer may not.
         searcher.host.advance(by: .seconds(100))
         #expect(!searcher.host.isClosed(id))
         searcher.host.handle(.decision(ConnectionID(id), accept: true))
         searcher.host.advance(by: .seconds(1.9))
         #expect(!searcher.host.isClosed(id))
-        // A second answer, to digits that aren't there, lets nobody in.
+        // A second decision, before there are digits, admits nobody.
         searcher.host.handle(.decision(ConnectionID(id), accept: true))
         searcher.host.advance(by: .seconds(0.2))
         #expect(searcher.host.isClosed(id))
@@ -84,7 +84,7 @@ struct ComparisonSearchTests {
         #expect(!events.contains { if case .devicePaired = $0 { true } else { false } })
     }
 
-    /// What Security's page says.
+    /// The figure of the page Security.
     @Test func aDayOfTriesHasAChanceBelowOneInTenThousand() {
         var comparisonGuard = ComparisonGuard()
         var chance = 0.0
@@ -99,11 +99,11 @@ struct ComparisonSearchTests {
         }
         #expect(chance < 1e-4)
         #expect(comparisonGuard.length(now: now) == .nine)
-        // After a day without any, six digits are enough again.
+        // After a day without failures, six digits are used again.
         #expect(comparisonGuard.length(now: now + .seconds(86_401)) == .six)
     }
 
-    @Test func honestPeopleCompareNineDigitsAfterSomebodyElsesTries() throws {
+    @Test func nineDigitsAreComparedAfterManyFailures() throws {
         var searcher = Searcher()
         for _ in 0..<ComparisonGuard.sixDigitFailures {
             let attempt = searcher.commit()
@@ -131,8 +131,8 @@ struct ComparisonSearchTests {
     }
 }
 
-/// A viewer that somebody tries to talk into something weaker than what its person wants.
-struct BroughtCodeTests {
+/// A host that tries to make a viewer with a code pair without it.
+struct CodeDowngradeTests {
     private func welcome(_ methods: SecureMessage.Welcome.Methods) -> SecureMessage {
         .welcome(
             SecureMessage.Welcome(
@@ -140,7 +140,7 @@ struct BroughtCodeTests {
     }
 
     @Test(arguments: [SecureMessage.Welcome.Methods.compare, .open, [.compare, .open], []])
-    func aCodeIsCheckedOrNobodyIsPairedWith(methods: SecureMessage.Welcome.Methods) {
+    func aViewerWithACodeNeverPairsWithoutIt(methods: SecureMessage.Welcome.Methods) {
         var viewer = ViewerBench(.secure(knows: false, code: "482913"))
         viewer.handle(.controlSecured(.host))
         viewer.say(welcome(methods))
@@ -150,8 +150,8 @@ struct BroughtCodeTests {
         #expect(!viewer.events.contains { if case .hostPaired = $0 { true } else { false } })
     }
 
-    /// The code was wrong, or another one's: the next try doesn't get by with less.
-    @Test func aCodeThatWasTypedIsWantedFromThenOn() {
+    /// After a wrong code, the next try must not pair without a code either.
+    @Test func afterATypedCodeTheViewerNeverPairsWithoutOne() {
         var viewer = ViewerBench(.secure(knows: false, asksForCode: true))
         viewer.handle(.controlSecured(.host))
         viewer.say(welcome(.code))

@@ -20,15 +20,15 @@ struct ComparisonTests {
         return (digits, try right.digits(revealed: nonce))
     }
 
-    @Test func bothShowTheSameDigits() throws {
+    @Test func bothSidesShowTheSameDigits() throws {
         for seed in 0..<100 {
             let digits = try Self.compare(Self.context(), Self.context(), seed: UInt64(seed))
             #expect(digits.viewer == digits.host)
         }
     }
 
-    /// As the wire has it, calculated elsewhere.
-    @Test func aComparisonByteForByte() throws {
+    /// The protocol's bytes, calculated by another program.
+    @Test func aComparisonHasTheGoldenBytes() throws {
         typealias Pairing = CPaceVectors.Pairing
         var random = Bytes(Pairing.viewerNonce + Pairing.hostNonce)
         let viewer = ComparisonViewer(context: Pairing.context, random: &random)
@@ -47,8 +47,8 @@ struct ComparisonTests {
         }
     }
 
-    /// Who sees anything else shows other digits: keys, roles, the connection's nonce, the host's nonce, names.
-    @Test func everythingIsBound() throws {
+    /// Another value of any field gives other digits: keys, roles, the connection's nonce, the host's nonce, names.
+    @Test func everyFieldOfTheContextIsBound() throws {
         typealias Pairing = CPaceVectors.Pairing
         var others = [PairingContext](repeating: Pairing.context, count: 7)
         others[0].viewer = .made(1)
@@ -57,7 +57,7 @@ struct ComparisonTests {
         others[3].nonce[31] ^= 1
         others[4].viewerName = "Kueche"
         others[5].hostName = "Büro"
-        // The same bytes, cut elsewhere.
+        // The same bytes, split differently between the names.
         (others[6].viewerName, others[6].hostName) = ("KücheB", "üro 2")
         var shown = Set([Pairing.digits])
         for context in others {
@@ -76,7 +76,7 @@ struct ComparisonTests {
         }
     }
 
-    @Test func theCommitmentBinds() throws {
+    @Test func theCommitmentBindsTheViewer() throws {
         var random = SeededGenerator(seed: 1)
         let viewer = ComparisonViewer(context: Self.context(), random: &random)
         let host = try ComparisonHost(context: Self.context(), commitment: viewer.commitment, .six, random: &random)
@@ -90,14 +90,14 @@ struct ComparisonTests {
         #expect(throws: PairingFailure.length(of: "commitment", 0)) {
             try ComparisonHost(context: Self.context(), commitment: [], .six, random: &random)
         }
-        // One that was made for another pair of keys is for nothing else.
+        // A commitment for another pair of keys is useless.
         let other = try ComparisonHost(
             context: Self.context(host: .made(3)), commitment: viewer.commitment, .six, random: &random)
         #expect(throws: PairingFailure.commitment) { try other.digits(revealed: nonce) }
     }
 
-    /// The middle is host to the viewer and viewer to the host, and lets the viewer finish first: it knows which digits
-    /// are needed, but has to commit before it learns the host's nonce.
+    /// The middle is host to the viewer and viewer to the host, and finishes with the viewer first. It then knows which
+    /// digits it needs, but must commit before it learns the host's nonce.
     @Test func aManInTheMiddleWhoKnowsTheViewersDigitsCannotSteerTheHosts() throws {
         let middle = DeviceKey.made(0xEE)
         var agreements = 0
@@ -114,8 +114,8 @@ struct ComparisonTests {
         #expect(agreements == 0)
     }
 
-    /// The other way round: it knows all of the host's side first, but has to send the viewer a nonce before the viewer
-    /// reveals its own.
+    /// The other order: the middle first learns all of the host's side, but must send the viewer a nonce before the
+    /// viewer reveals its own.
     @Test func aManInTheMiddleSeesOtherDigits() throws {
         let middle = DeviceKey.made(0xEE)
         var agreements = 0
@@ -126,7 +126,7 @@ struct ComparisonTests {
             let viewer = ComparisonViewer(context: left, random: &random)
             let towardsHost = ComparisonViewer(context: right, random: &random)
             let host = try ComparisonHost(context: right, commitment: towardsHost.commitment, .six, random: &random)
-            // It passes the host's own nonce on to the viewer.
+            // It forwards the host's own nonce to the viewer.
             let shown = try viewer.reveal(hostNonce: host.nonce, digitCount: 6).digits
             let asked = try host.digits(revealed: try towardsHost.reveal(hostNonce: host.nonce, digitCount: 6).nonce)
             if shown == asked { agreements += 1 }
@@ -134,8 +134,8 @@ struct ComparisonTests {
         #expect(agreements == 0)
     }
 
-    /// At each of the six places, over fixed seeds.
-    @Test func theDigitsAreEven() throws {
+    /// Each of the six places, over fixed seeds.
+    @Test func digitsAreEvenlyDistributed() throws {
         let runs = 4000
         var counts = [[Double]](repeating: [Double](repeating: 0, count: 10), count: 6)
         for seed in 0..<runs {
@@ -145,12 +145,12 @@ struct ComparisonTests {
         let expected = Double(runs) / 10
         for place in counts {
             let chi = place.reduce(0) { $0 + ($1 - expected) * ($1 - expected) / expected }
-            // Nine degrees of freedom: beyond 27.9 once in a thousand.
+            // Chi-squared with nine degrees of freedom exceeds 27.9 once in a thousand.
             #expect(chi < 27.9)
         }
     }
 
-    @Test func smallNumbersKeepTheirZeros() {
+    @Test func leadingZerosAreKept() {
         #expect(PairingCode(number: 42).description == "000042")
         #expect(PairingCode(number: 1_000_000).description == "000000")
         #expect(PairingCode(number: .max).description == "551615")

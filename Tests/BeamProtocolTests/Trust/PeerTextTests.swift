@@ -2,13 +2,13 @@ import Testing
 
 @testable import BeamProtocol
 
-/// What peers say of themselves, before a person sees it.
+/// Names that peers send, before a person sees them.
 struct PeerTextTests {
     @Test(arguments: [
         ("Anna’s iPhone", "Anna’s iPhone"), ("Küche", "Küche"), ("会議室", "会議室"), ("Ζωή", "Ζωή"),
-        // Line ends, the cursor, colours.
+        // Line ends, cursor movements, colours.
         ("desk\nroot", "desk root"), ("desk\r\u{1B}[2Jroot", "desk [2Jroot"), ("a\u{85}b\u{2028}c\u{2029}d", "a b c d"),
-        // What turns the direction, and what nobody sees.
+        // Bidirectional controls and invisible characters.
         ("\u{202E}ksed\u{202C}", "ksed"), ("a\u{2066}b\u{2069}c\u{200F}d\u{061C}e", "abcde"),
         ("de\u{200B}sk\u{FEFF}\u{2060}\u{00AD}", "desk"), ("a\u{200D}b\u{200C}c", "abc"),
         ("a\u{3164}b\u{115F}c", "abc"),
@@ -16,18 +16,18 @@ struct PeerTextTests {
         // Blanks that push the rest away.
         ("desk                         (192.0.2.1)", "desk (192.0.2.1)"), (" \u{3000}\u{2003}desk\u{A0} ", "desk"),
         ("\u{2800}\u{2800}desk\u{2800}", "desk"),
-        // Our own quotation marks.
+        // The quotation marks that our messages use.
         ("desk” is let in. “", "desk' is let in. '"), ("„a“ «b» \"c\"", "'a' 'b' 'c'"),
-        // Marks on nothing, and heaps of them.
+        // Combining marks without a base, and too many of them.
         ("\u{301}desk", "desk"), ("e\u{301}\u{302}\u{303}\u{304}\u{305}x", "e\u{301}\u{302}x"),
         ("", "unnamed"), ("\u{200B}\u{202E}", "unnamed"), ("   ", "unnamed"),
     ])
-    func namesAreFitToBeShown(raw: String, shown: String) {
+    func namesAreCleanedForDisplay(raw: String, shown: String) {
         #expect(PeerText.name(raw) == shown)
-        #expect(PeerText.name(PeerText.name(raw)) == shown, "what is fit to be shown stays as it is")
+        #expect(PeerText.name(PeerText.name(raw)) == shown, "a cleaned name doesn't change again")
     }
 
-    @Test func namesAreNarrow() {
+    @Test func longNamesAreTruncated() {
         #expect(PeerText.name(String(repeating: "a", count: 32)) == String(repeating: "a", count: 32))
         #expect(PeerText.name(String(repeating: "a", count: 33)) == String(repeating: "a", count: 31) + "…")
         #expect(PeerText.name(String(repeating: "字", count: 16)) == String(repeating: "字", count: 16))
@@ -37,7 +37,7 @@ struct PeerTextTests {
         #expect(PeerText.columns(PeerText.sentence(String(repeating: "no ", count: 200))) <= 160)
     }
 
-    @Test func anythingAtAllIsNarrowAndPlain() {
+    @Test func anyTextBecomesShortAndPlain() {
         for seed in 1...3000 {
             var random = SeededGenerator(seed: UInt64(seed))
             let scalars = (0..<Int.random(in: 0...80, using: &random)).compactMap { _ in
@@ -56,9 +56,9 @@ struct PeerTextTests {
     }
 }
 
-/// Names that belong to somebody else.
+/// Names that belong to other devices.
 struct DeviceNameTests {
-    @Test func aDeviceThatIsKnownKeepsItsNameInTheBook() {
+    @Test func aKnownDeviceKeepsItsName() {
         var book = TrustBook(remembered: [.host: "desk", .made(1): "eve"])
         #expect(book.pair(.made(1), name: "desk") == "eve")
         #expect(book.pair(.made(2), name: "Desk") == "Desk (0202)")
@@ -68,8 +68,8 @@ struct DeviceNameTests {
         #expect(!DeviceNames.isVariant("eve", of: "desk", .made(1)))
     }
 
-    /// A host that this machine knows as “eve”, found under another's name.
-    @Test func aKnownHostUnderAnotherNameIsNotWatchedWithoutAWord() {
+    /// A host that this machine knows as “eve” is found under another name.
+    @Test func aKnownHostUnderAnotherNameIsRefused() {
         var configuration = ViewerSession.Configuration.secure(knows: true)
         configuration.trust.known = [.host: "eve"]
         configuration.trust.chosenName = "desk"
@@ -80,7 +80,7 @@ struct DeviceNameTests {
         }
         #expect(reasons.first?.contains("eve") == true && reasons.first?.contains("devices rename") == true)
         #expect(viewer.takeMessages().isEmpty)
-        // Discovery numbers machines of one name.
+        // Discovery appends numbers to equal names.
         for name in ["EVE", "eve #2", "eve"] {
             configuration.trust.chosenName = name
             var other = ViewerBench(configuration)
@@ -102,7 +102,7 @@ struct DeviceNameTests {
         #expect(reasons.first?.contains("“desk”") == true && reasons.first?.contains("--new-host") == true)
     }
 
-    @Test func aKnownHostThatCallsItselfSomethingElseKeepsItsName() throws {
+    @Test func aKnownHostThatChangesItsNameKeepsTheKnownOne() throws {
         var viewer = ViewerBench(.secure(knows: true))
         viewer.handle(.controlSecured(.host))
         let welcome = SecureMessage.Welcome(

@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// A host that changes its mind without end.
+/// A host that keeps changing its announcements.
 struct AnnouncementTests {
-    @Test func theFirstIsPassedOnAtOnceAndThenTheNewest() {
+    @Test func theFirstChangeIsReportedAtOnceAndLaterTheNewest() {
         var sharing = Announcement<Bool>()
         #expect(sharing.received(true, now: .zero) == true)
         #expect(sharing.received(true, now: .zero) == nil && sharing.deadline != nil)
@@ -14,12 +14,12 @@ struct AnnouncementTests {
         #expect(sharing.deadlineReached(now: .at(0.5)) == false)
         #expect(sharing.deadline == nil)
         #expect(sharing.received(true, now: .at(2)) == true)
-        // Back and forth is no news.
+        // Changes that cancel out aren't reported.
         #expect(sharing.received(false, now: .at(2.1)) == nil && sharing.received(true, now: .at(2.2)) == nil)
         #expect(sharing.deadlineReached(now: .at(3)) == nil && sharing.deadline == nil)
     }
 
-    @Test func thePersonIsNotFloodedByAHostThatTogglesItsShare() {
+    @Test func aHostThatTogglesSharingDoesNotFloodThePerson() {
         var viewer = ViewerBench(code: "482913")
         viewer.pair()
         _ = viewer.take()

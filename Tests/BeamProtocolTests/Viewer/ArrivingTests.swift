@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// What a viewer makes of how frames arrive: what it asks for, when it shows them, and what it says of it.
+/// What a viewer derives from arriving frames: requests, playout and reports.
 struct ArrivingTests {
     private func number(_ value: UInt32) -> SequenceNumber { SequenceNumber(value) }
 
@@ -18,7 +18,8 @@ struct ArrivingTests {
             stages: StageTimes(waited: .at(waited) - .zero, encode: .at(encoded) - .zero))
     }
 
-    /// When each frame comes out, in ms since it was captured, and that they come in order.
+    /// Plays frames with these transit times in ms. Answers each frame's age in ms when it comes out; expects them in
+    /// order.
     private func play(
         _ buffer: inout PlayoutBuffer, transits: [Double], isPathBound: Bool = false
     ) -> [Double] {
@@ -46,35 +47,35 @@ struct ArrivingTests {
         return ages
     }
 
-    @Test func onAQuietNetworkNothingWaits() {
+    @Test func withoutJitterNoFrameWaits() {
         var buffer = PlayoutBuffer()
         let ages = play(&buffer, transits: (0..<200).map { 8 + Double($0 % 5) })
         #expect(ages.enumerated().allSatisfy { abs($1 - (8 + Double($0 % 5))) < 0.01 })
         #expect(buffer.delay == .zero)
     }
 
-    @Test func jitterIsTakenOutAndNoMoreThanThat() {
+    @Test func thePlayoutDelayCoversTheJitterAndNoMore() {
         var buffer = PlayoutBuffer()
         var random = SeededGenerator(seed: 5)
         let transits = (0..<300).map { _ in 10 + Double.random(in: 0...30, using: &random) }
         let later = play(&buffer, transits: transits).dropFirst(60)
-        // As long as nine of ten take, or a little longer, each of them.
+        // Each frame's age is about the 90th percentile of the transit times.
         #expect(later.allSatisfy { (30...45).contains($0) }, "\(later.min() ?? 0) to \(later.max() ?? 0)")
         #expect(buffer.delay > .milliseconds(20) && buffer.delay <= .milliseconds(32))
-        // And when the network is quiet again, that ends.
+        // When the jitter ends, the delay shrinks to 0.
         #expect(play(&buffer, transits: [Double](repeating: 10, count: 300)).last.map { $0 < 11 } == true)
         #expect(buffer.delay == .zero)
     }
 
-    /// Frames that lost a part, and had it sent again, come a round trip later. A little out of step they may stay.
-    @Test func repairsAreWaitedForUpToATolerance() {
+    /// Frames with a retransmitted part come a round trip later (14 ms here). Up to the tolerance they need not wait.
+    @Test func thePlayoutDelayCoversRetransmissionsUpToATolerance() {
         var buffer = PlayoutBuffer()
         let ages = play(&buffer, transits: (0..<200).map { $0 % 8 == 0 ? 24 : 10 }).dropFirst(60)
         #expect(ages.allSatisfy { abs($0 - 18) < 0.01 || abs($0 - 24) < 0.01 })
         #expect(buffer.delay == .milliseconds(8))
     }
 
-    @Test func aPersonsChoiceStays() {
+    @Test func aFixedDelayStays() {
         var buffer = PlayoutBuffer(fixed: .milliseconds(100))
         let transits = (0..<100).map { 10 + Double($0 % 7) * 5 }
         #expect(play(&buffer, transits: transits).dropFirst(10).allSatisfy { abs($0 - 110) < 0.01 })
@@ -85,15 +86,15 @@ struct ArrivingTests {
         #expect(PlayoutBuffer(fixed: .seconds(-9)).delay == .zero)
     }
 
-    @Test func whereThePathIsFullWaitingOnlyAddsToIt() {
+    @Test func onABoundPathNoFrameWaits() {
         var buffer = PlayoutBuffer()
         let transits = (0..<120).map { 20 + Double($0 % 6) * 5 }
         #expect(zip(play(&buffer, transits: transits, isPathBound: true), transits).allSatisfy { abs($0 - $1) < 0.01 })
         #expect(buffer.delay == .zero)
     }
 
-    /// A picture that waited for the encoder, or took it long, was late before it left: that is no jitter of the network's.
-    @Test func onlyTheNetworksTimeCounts() {
+    /// Time before the frame was sent, waiting for the encoder or in it, isn't network jitter.
+    @Test func onlyTransitTimeCounts() {
         var buffer = PlayoutBuffer()
         for index in 0..<100 {
             let waited = Double(index % 4) * 0.015
@@ -104,7 +105,7 @@ struct ArrivingTests {
             while buffer.next(now: now) != nil {}
         }
         #expect(buffer.delay == .zero && buffer.deadline == nil)
-        // What doesn't say when it was captured can't be late either.
+        // A frame without a capture time never waits.
         buffer.put(frame(1000, captured: nil), now: .at(50))
         #expect(buffer.next(now: .at(50))?.number == 1000)
     }
@@ -116,14 +117,14 @@ struct ArrivingTests {
         return try #require(report)
     }
 
-    @Test func aReportTellsWhatHasArrivedSince() throws {
+    @Test func aReportCoversArrivalsSinceTheLastOne() throws {
         var log = ArrivalLog()
         #expect(log.deadline == nil && log.take(now: .at(1)) == nil)
         for part: UInt16 in 0..<3 {
             log.note(.arrived(number(4), part: part, wasMissed: false, at: .at(1 + Double(part) / 10_000)))
         }
         let due = try #require(log.deadline)
-        #expect(due > .at(1) && due <= .at(1.005), "the first ones come soon")
+        #expect(due > .at(1) && due <= .at(1.005), "the first reports come soon")
         #expect(log.take(now: .at(1.0003)) == nil)
         log.note(.arrived(number(5), part: 7, wasMissed: false, at: .at(1.004)))
         let report = try self.report(&log, .at(1.005))
@@ -140,7 +141,7 @@ struct ArrivingTests {
         #expect(next.arrivals.first?.received == 2)
     }
 
-    @Test func afterTheFirstOnesReportsComeFortyTimesASecond() {
+    @Test func afterTheFirstReportsThereAre40ASecond() {
         var log = ArrivalLog()
         var reports: [MediaTime] = []
         for millisecond in 0..<2000 {
@@ -153,7 +154,7 @@ struct ArrivingTests {
         #expect(pauses.allSatisfy { $0 <= .milliseconds(27) })
     }
 
-    @Test func whatComesLateWasNotLost() throws {
+    @Test func latePartsDoNotCountAsLost() throws {
         var log = ArrivalLog()
         log.note(.arrived(number(1), part: 0, wasMissed: false, at: .at(1)))
         log.note(.missed(3, at: .at(1)))
@@ -166,8 +167,8 @@ struct ArrivingTests {
         #expect(report.arrivals.first?.received == 3)
     }
 
-    /// Where things get lost, reports do, too: the last ones are told again for a while, then it is quiet.
-    @Test func underLossReportsAreRepeatedAndEnd() throws {
+    /// Reports get lost, too: the last arrivals are reported again for a while, then reports end.
+    @Test func underLossReportsAreRepeatedForAWhile() throws {
         var log = ArrivalLog()
         for frame: UInt32 in 0..<4 { log.note(.arrived(number(frame), part: 0, wasMissed: false, at: .at(1))) }
         log.note(.missed(1, at: .at(1)))
@@ -182,7 +183,7 @@ struct ArrivingTests {
         #expect(end > .at(1.5) && end < .at(2.5))
     }
 
-    @Test func aReportHoldsNoMoreThanItMay() throws {
+    @Test func aReportsSizeIsBounded() throws {
         var log = ArrivalLog()
         for frame: UInt32 in 0..<200 { log.note(.arrived(number(frame), part: 0, wasMissed: false, at: .at(1))) }
         var told: [SequenceNumber] = []
@@ -191,39 +192,39 @@ struct ArrivingTests {
             #expect(report.expected == 200)
             told += report.arrivals.map(\.frame)
         }
-        // The newest in any case; nothing twice.
+        // The newest arrival is always in it, and none is in it twice.
         #expect(told.count <= 64 && told.last == number(199) && Set(told).count == told.count)
         log.note(.renumbered)
         #expect(log.deadline == nil)
         log.answer(now: .at(3))
         let report = try self.report(&log, .at(3))
-        #expect(report.arrivals.isEmpty && report.expected == 200, "the totals go on")
+        #expect(report.arrivals.isEmpty && report.expected == 200, "the totals continue")
     }
 
     // MARK: PartRequests
 
-    @Test func whatIsMissingIsAskedForOnceARoundTrip() {
+    @Test func missingPartsAreRequestedOnceARoundTrip() {
         var requests = PartRequests()
         requests.expect(roundTrip: .milliseconds(10))
         let due = requests.missing(number(1), below: 5, now: .at(1))
-        #expect(due > .at(1) && due <= .at(1.01), "it may only have been overtaken")
+        #expect(due > .at(1) && due <= .at(1.01), "the part may only have been overtaken")
         #expect(requests.missing(number(1), below: 5, now: .at(1.001)) == due)
         #expect(requests.ask(number(1), now: due) == 0)
         let again = requests.missing(number(1), below: 5, now: due)
         #expect(again > due + .milliseconds(10) && again < due + .milliseconds(40))
-        // More of it turns out to be missing: only that is asked for, from part 5 on.
+        // Parts 5 to 8 turn out to be missing, too: only they are requested.
         let more = requests.missing(number(1), below: 9, now: due + .milliseconds(1))
         #expect(more < again)
         #expect(requests.ask(number(1), now: more) == 5)
-        #expect(requests.ask(number(1), now: again) == 0, "then all of it")
+        #expect(requests.ask(number(1), now: again) == 0, "then all parts are requested")
         #expect(requests.since(number(1)) != nil)
         requests.forget(before: number(2))
         #expect(requests.isEmpty && requests.since(number(1)) == nil)
     }
 
-    /// Times are whole nanoseconds and durations aren't: what `missing` says is due, `ask` must take for due, or the session never
-    /// comes to rest.
-    @Test func whatIsDueIsAskedFor() {
+    /// Times are whole nanoseconds, durations aren't. What `missing` says is due must be due for `ask`, too, or the
+    /// session never comes to rest.
+    @Test func aDueRequestIsSent() {
         var random = SeededGenerator(seed: 11)
         for _ in 0..<300 {
             var requests = PartRequests()
@@ -251,21 +252,22 @@ struct ArrivingTests {
         }
     }
 
-    @Test func toleranceFollowsWhatComesLate() {
+    @Test func theToleranceFollowsLateParts() {
         var requests = PartRequests()
         let quiet = requests.timing.tolerance
         #expect(quiet <= .milliseconds(3))
         _ = requests.missing(number(1), below: 4, now: .at(1))
         let isLate = requests.arrivedLate(number(1), part: 2, now: .at(1.02))
-        #expect(!isLate, "it hadn't been asked for")
+        #expect(!isLate, "the part hadn't been requested")
         #expect(requests.timing.tolerance > .milliseconds(20) && requests.timing.tolerance < .milliseconds(40))
         #expect(requests.timing.silence >= requests.timing.tolerance)
-        #expect(requests.arrivedLate(number(1), part: 4, now: .at(1.02)) == false, "that one wasn't missing")
+        #expect(requests.arrivedLate(number(1), part: 4, now: .at(1.02)) == false, "that part wasn't missing")
         _ = requests.ask(number(1), now: .at(1.03))
-        #expect(requests.arrivedLate(number(1), part: 3, now: .at(1.04)) == false, "it hadn't been counted as missed")
+        #expect(
+            requests.arrivedLate(number(1), part: 3, now: .at(1.04)) == false, "the part hadn't been counted as missed")
         requests.counted(number(1), below: 4)
         #expect(requests.arrivedLate(number(1), part: 3, now: .at(1.04)) == true)
-        // A network that has stopped to reorder is believed in again.
+        // Without further reordering the tolerance shrinks again.
         for second in 2...60 {
             _ = requests.missing(number(2), below: 1, now: .at(Double(second)))
             requests.forget(number(2))
@@ -273,7 +275,7 @@ struct ArrivingTests {
         #expect(requests.timing.tolerance <= quiet + .milliseconds(1))
     }
 
-    @Test func answersTellTheRoundTrip() {
+    @Test func answersMeasureTheRoundTrip() {
         var timing = RequestTiming()
         timing.expect(roundTrip: .milliseconds(2))
         let first = timing.repeatInterval
@@ -282,11 +284,11 @@ struct ArrivingTests {
         #expect(timing.repeatInterval > .milliseconds(80) && timing.repeatInterval < .milliseconds(130))
         #expect(timing.timeout >= timing.repeatInterval)
         timing.expect(roundTrip: .milliseconds(2))
-        #expect(timing.repeatInterval > .milliseconds(80), "what was measured counts")
+        #expect(timing.repeatInterval > .milliseconds(80), "the measurement has precedence")
         timing.answered(after: .seconds(100))
         timing.answered(after: .zero)
         #expect(timing.repeatInterval < .milliseconds(130))
-        // Parity is on its way: it may mend what is missing.
+        // Parity is in flight that may recover the missing parts, so requests wait longer.
         let without = timing.wait(now: .at(5))
         timing.parityArrived(now: .at(5))
         #expect(timing.wait(now: .at(5.1)) > without)
@@ -295,7 +297,7 @@ struct ArrivingTests {
 
     // MARK: KeyframeRequest
 
-    @Test func oneWishIsCountedOnceHoweverOftenItIsSaid() {
+    @Test func aRepeatedKeyframeRequestIsCountedOnce() {
         var request = KeyframeRequest()
         #expect(request.deadline == nil)
         #expect(request.take(now: .at(1)) == false)
@@ -307,7 +309,7 @@ struct ArrivingTests {
         #expect(request.deadline == nil)
         #expect(request.take(now: .at(2)) == false)
         request.update(isWanted: true, now: .at(2))
-        #expect(request.count == 1, "not before it is said")
+        #expect(request.count == 1, "it counts only when it is sent")
         #expect(request.take(now: .at(2)) == true)
         #expect(request.count == 2)
     }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Frames that are made to cost a viewer more than they cost their sender.
+/// Frames that would cost a viewer far more than their sender.
 struct FloodTests {
-    /// A frame's version 1 datagrams, with parts of any length.
+    /// A frame's version 1 datagrams with parts of any length.
     private func datagrams(_ unit: AccessUnit, _ number: UInt32, partLength: Int) throws -> [[UInt8]] {
         let config = unit.isKeyframe ? try #require(ParameterSetBlock.encode(TestFrame.parameterSets)) : []
         let bytes = Array(unit.avcc)
@@ -31,7 +31,7 @@ struct FloodTests {
         }
     }
 
-    /// Parts far behind a gap wait beside the frame's memory, and get into their places all the same.
+    /// Parts far behind a gap are held outside the frame's memory, and still end up in their places.
     @Test(arguments: [1180, 1144, 1400, 900]) func longFramesCanComeInAnyOrder(partLength: Int) throws {
         let unit = TestFrame.make(3, bytes: 400_000).unit
         let parts = try datagrams(unit, 5, partLength: partLength)
@@ -47,7 +47,7 @@ struct FloodTests {
         }
     }
 
-    /// The parts in front of the first one that comes aren't there: their memory isn't touched.
+    /// Memory of the parts before the first one that arrived isn't touched.
     @Test func aDatagramTouchesMemoryInProportionToItself() throws {
         let most = Int(MediaForm.version1.partLimit)
         var bench = ReassemblerTests.Bench()
@@ -62,7 +62,7 @@ struct FloodTests {
             bench.insert(header + [UInt8](repeating: 1, count: 1000))
             for assembly in bench.reassembler.frames { #expect(assembly.touched <= 1000) }
         }
-        // However many have come.
+        // Also after many parts have arrived.
         var parts = try datagrams(TestFrame.make(0, bytes: 4_000_000).unit, 5000, partLength: 1180)
         parts.reverse()
         bench = ReassemblerTests.Bench()
@@ -74,7 +74,8 @@ struct FloodTests {
         #expect(bench.frames.count == 1)
     }
 
-    /// A host that leaps in numbers, a keyframe of many parts each time, is asked for no more than can be of use.
+    /// A host whose frame numbers leap, with a keyframe of many parts each time: the viewer requests only what can be
+    /// of use.
     @Test func leapingKeyframesAreForgotten() throws {
         var bench = ViewerBench(.secure(knows: true))
         let key = SealingKey.made(1)
@@ -101,7 +102,7 @@ struct FloodTests {
                 #expect(bench.session.reassembler.framesInFlight <= 64)
             }
         }
-        // When the numbers are sound again, so is the picture.
+        // When the numbers are in order again, frames are delivered again.
         let delivered = bench.delivered.count
         for number in UInt32(3_000_000_000)..<3_000_000_020 {
             let isFirst = number == 3_000_000_000
@@ -112,8 +113,9 @@ struct FloodTests {
         #expect(bench.delivered.count >= delivered + 20)
     }
 
-    /// A viewer that asks for the same part in many ranges isn't heard: to look at one datagram would take the time of hundreds.
-    @Test func overlappingRangesAreNone() {
+    /// A request that names the same part in many ranges is ignored: handling it would take as long as hundreds of
+    /// others.
+    @Test func overlappingRangesAreIgnored() {
         var bytes: [UInt8] = [2, 5 + 48 * 4, 0, 0, 0, 1, 0]
         for _ in 0..<48 { bytes += [0, 0, 0x1F, 0xFF] }
         let feedback = bytes.withUnsafeBytes { Feedback($0) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// A viewer's media socket, to the second.
+/// When a viewer keeps, replaces and reopens its media socket.
 struct MediaLivenessTests {
     private func isMedia(_ line: String) -> Bool { !line.contains("hb") && !line.contains("control") }
 
@@ -23,7 +23,7 @@ struct MediaLivenessTests {
         #expect(viewer.take() == ["1.0: BRHI!", "2.0: BRHI!", "3.0: BRHI!", "4.0: BRHI!"])
     }
 
-    @Test func aSocketThatNothingComesToIsReplacedAfterSixSeconds() {
+    @Test func aSocketWithoutDataIsReplacedAfterSixSeconds() {
         var viewer = ViewerBench()
         viewer.pair()
         advance(&viewer, to: 6.5)
@@ -33,12 +33,12 @@ struct MediaLivenessTests {
                 "6.0: mediaReconnecting", "6.0: close media", "6.5: open media 52346", "6.5: BRHI!",
                 #"6.5: {"mediaSource":40001}"#,
             ])
-        // The next time nothing new is to be told.
+        // The next replacement isn't reported.
         advance(&viewer, to: 13)
         #expect(viewer.take().suffix(2) == ["12.5: close media", "13.0: open media 52346"])
     }
 
-    @Test func afterDataFourSecondsAreEnough() throws {
+    @Test func afterDataASilentSocketIsReplacedAfterFourSeconds() throws {
         var viewer = ViewerBench()
         viewer.pair()
         advance(&viewer, to: 2)
@@ -59,8 +59,8 @@ struct MediaLivenessTests {
         #expect(viewer.take().isEmpty)
     }
 
-    /// A version 1 host sends a keyframe every two seconds, and nothing else while the screen stands still.
-    @Test func aScreenThatStandsStillIsNoStall() throws {
+    /// While the screen is still, a version 1 host sends only a keyframe every 2 s.
+    @Test func aStillScreenIsNoStall() throws {
         var viewer = ViewerBench()
         viewer.pair()
         _ = viewer.take()
@@ -71,7 +71,7 @@ struct MediaLivenessTests {
         #expect(viewer.take().allSatisfy { $0.contains("BRHI") || $0.contains("hb") })
     }
 
-    @Test func nonsenseIsNoSignOfLife() {
+    @Test func invalidDatagramsAreNoSignOfLife() {
         var viewer = ViewerBench()
         viewer.pair()
         _ = viewer.take()
@@ -83,7 +83,7 @@ struct MediaLivenessTests {
         #expect(viewer.session.statistics.malformed >= 12)
     }
 
-    @Test func aHostThatDoesNotShareIsNotMissed() throws {
+    @Test func silenceIsExpectedWhileTheHostDoesNotShare() throws {
         var viewer = ViewerBench()
         viewer.pair()
         viewer.datagram(try datagrams(TestFrame.make(0), 0)[0])
@@ -97,7 +97,7 @@ struct MediaLivenessTests {
         #expect(viewer.take().contains("34.0: mediaReconnecting"))
     }
 
-    @Test func whenTheHostIsGoneTooTheMediaAreWatchedAgain() throws {
+    @Test func withoutAControlConnectionSilenceReplacesTheSocket() throws {
         var viewer = ViewerBench()
         viewer.pair()
         viewer.datagram(try datagrams(TestFrame.make(0), 0)[0])
@@ -108,7 +108,7 @@ struct MediaLivenessTests {
         #expect(viewer.take().contains("4.0: mediaReconnecting"))
     }
 
-    @Test func anErrorOfTheSocketMakesForAFreshOneInASecond() throws {
+    @Test func afterASocketErrorANewSocketIsOpenedIn1s() throws {
         var viewer = ViewerBench()
         viewer.pair()
         _ = viewer.take()
@@ -117,7 +117,7 @@ struct MediaLivenessTests {
         #expect(viewer.take() == ["0.0: mediaReconnecting", "0.0: close media"])
         advance(&viewer, to: 1)
         #expect(viewer.take() == ["1.0: open media 52346"])
-        // It doesn't spin, and tells it once.
+        // It doesn't spin, and reports the error once.
         viewer.handle(.mediaFailed(reason: "unreachable"))
         #expect(viewer.take() == ["1.0: close media"])
         advance(&viewer, to: 2)
@@ -125,12 +125,12 @@ struct MediaLivenessTests {
         viewer.handle(.mediaOpened(localPort: 40002))
         viewer.datagram(try datagrams(TestFrame.make(0), 0)[0])
         _ = viewer.take()
-        // While data come, an error says nothing.
+        // While data arrive, errors are ignored.
         viewer.handle(.mediaFailed(reason: "refused"))
         #expect(viewer.take().isEmpty)
     }
 
-    @Test func aSocketThatNeverOpensIsAskedForAgain() {
+    @Test func aSocketThatNeverOpensIsRequestedAgain() {
         var viewer = ViewerBench()
         viewer.handle(.controlConnected)
         viewer.hear(#"{"ok":true,"sessionID":"S1","udpPort":52346}"#)

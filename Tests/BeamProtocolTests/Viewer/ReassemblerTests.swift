@@ -4,7 +4,7 @@ import Testing
 @testable import BeamProtocol
 
 struct ReassemblerTests {
-    /// A reassembler, and what comes out of it.
+    /// A reassembler, and the frames that come out of it.
     struct Bench {
         var reassembler: Reassembler
         var now = MediaTime.zero
@@ -41,7 +41,7 @@ struct ReassemblerTests {
         TestFrame.make(index, reference: index &- 1, bytes: bytes)
     }
 
-    @Test func framesComeOutAsTheyWentIn() throws {
+    @Test func framesAreReassembledUnchanged() throws {
         var bench = Bench()
         bench.now = .at(1)
         bench.insert(try datagrams(Self.keyframe, 7).dropLast())
@@ -64,7 +64,7 @@ struct ReassemblerTests {
         #expect(bench.reassembler.bytesHeld == 0)
     }
 
-    @Test func anyOrderOfPartsWillDo() throws {
+    @Test func partsMayComeInAnyOrder() throws {
         let parts = try datagrams(Self.keyframe, 1) + datagrams(Self.delta(1), 2) + datagrams(Self.delta(2), 3)
         for seed in 0..<200 {
             var random = SeededGenerator(seed: UInt64(seed))
@@ -79,9 +79,9 @@ struct ReassemblerTests {
         }
     }
 
-    /// Hosts that cut shorter parts, or longer ones.
+    /// Hosts that cut parts of other lengths.
     @Test(arguments: [(1180, 700), (300, 1), (1480, 1480), (1000, 1480), (1480, 20), (1, 1181)])
-    func otherFragmentSizesArePutTogether(first: Int, second: Int) throws {
+    func otherPartLengthsAreReassembled(first: Int, second: Int) throws {
         let unit = TestFrame.make(3, bytes: 6000).unit
         let config = try #require(ParameterSetBlock.encode(TestFrame.parameterSets))
         var parts: [[UInt8]] = []
@@ -102,18 +102,18 @@ struct ReassemblerTests {
         }
     }
 
-    @Test func nothingComesBeforeAKeyframe() throws {
+    @Test func nothingIsDeliveredBeforeAKeyframe() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.delta(1), 1))
         bench.insert(try datagrams(Self.delta(2), 2))
         #expect(bench.frames.isEmpty)
         bench.insert(try datagrams(Self.keyframe, 3))
         #expect(bench.numbers == [3])
-        #expect(bench.statistics.lost == 0, "what was sent before we came isn't lost")
+        #expect(bench.statistics.lost == 0, "frames before the first keyframe don't count as lost")
         #expect(bench.statistics.dropped == 2)
     }
 
-    @Test func aKeyframeWithoutParameterSetsIsNoStart() {
+    @Test func aKeyframeWithoutParameterSetsStartsNothing() {
         var bench = Bench()
         bench.insert(header(1, part: 0, of: 1, flags: 1) + [0, 0, 0, 1, 0x65])
         #expect(bench.frames.isEmpty)
@@ -132,28 +132,28 @@ struct ReassemblerTests {
         #expect(bench.statistics.reordered == 1)
     }
 
-    @Test func afterASecondALossIsALoss() throws {
+    @Test func aMissingFrameIsLostAfterASecond() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, 0))
-        bench.insert(try datagrams(Self.delta(1), 1).dropFirst())  // 2 of 3 parts
-        bench.insert(try datagrams(Self.delta(3), 3))  // and frame 2 wholly lost
+        bench.insert(try datagrams(Self.delta(1), 1).dropFirst())  // frame 1: 2 of 3 parts
+        bench.insert(try datagrams(Self.delta(3), 3))  // frame 2: no part
         bench.advance(to: 1)
         #expect(bench.reassembler.framesInFlight == 0)
         #expect(bench.statistics.lost == 2)
         #expect(bench.statistics.dropped == 2)
-        // Nothing until a keyframe, though frames 4 and 5 are whole.
+        // Frames 4 and 5 are complete, but nothing comes out before a keyframe.
         bench.insert(try datagrams(Self.delta(4), 4))
         bench.insert(try datagrams(Self.delta(5), 5))
         #expect(bench.numbers == [0])
         bench.insert(try datagrams(TestFrame.make(6), 6))
         bench.insert(try datagrams(Self.delta(7), 7))
         #expect(bench.numbers == [0, 6, 7])
-        // The part that was too late.
+        // The missing part of frame 1 comes too late.
         bench.insert(try datagrams(Self.delta(1), 1).prefix(1))
         #expect(bench.statistics.duplicates == 1)
     }
 
-    @Test func aKeyframeEndsTheWaitingAtOnce() throws {
+    @Test func aKeyframeEndsTheWaitForALostFrame() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, 0))
         bench.insert(try datagrams(Self.delta(1), 1).dropLast())
@@ -165,7 +165,7 @@ struct ReassemblerTests {
         #expect(bench.statistics.dropped == 2)
     }
 
-    @Test func theNewestOfSeveralKeyframesIsTaken() throws {
+    @Test func theNewestOfSeveralKeyframesIsUsed() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, 0))
         let last = try datagrams(TestFrame.make(5, bytes: 2000), 5)
@@ -201,11 +201,11 @@ struct ReassemblerTests {
             #expect(!isTaken)
             #expect(bench.statistics.malformed == 1)
             bench.insert(parts.dropFirst(2))
-            #expect(bench.numbers == [0], "the true frame is none the worse")
+            #expect(bench.numbers == [0], "the genuine frame isn't affected")
         }
     }
 
-    @Test func framesThatAreNoAVCCAreDropped() throws {
+    @Test func framesThatAreNotAVCCAreDropped() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, 0))
         var parts = try datagrams(Self.delta(1), 1)
@@ -228,7 +228,7 @@ struct ReassemblerTests {
         #expect(bench.statistics.malformed == 1)
     }
 
-    @Test func numbersWrapAround() throws {
+    @Test func frameNumbersWrapAround() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, .max - 1))
         bench.insert(try datagrams(Self.delta(2), 0))
@@ -237,7 +237,7 @@ struct ReassemblerTests {
         #expect(bench.numbers == [.max - 1, .max, 0, 1])
     }
 
-    @Test func aDecoderThatFailedGetsAKeyframeNext() throws {
+    @Test func afterADecoderErrorTheNextFrameIsAKeyframe() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, 0))
         bench.reassembler.decoderFailed()
@@ -247,14 +247,14 @@ struct ReassemblerTests {
         #expect(bench.numbers == [0, 2])
     }
 
-    // MARK: Hosts that begin anew
+    // MARK: Hosts that restart
 
     @Test(arguments: [(5000, 0.0), (40, 0.6)])
-    func aHostThatCountsAnewIsFollowed(reached: UInt32, pause: Double) throws {
+    func aHostThatRestartsItsNumbersIsFollowed(reached: UInt32, pause: Double) throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, reached))
         bench.advance(to: pause)
-        bench.insert(try datagrams(Self.delta(8), 0))  // of no use
+        bench.insert(try datagrams(Self.delta(8), 0))  // not a keyframe
         bench.insert(try datagrams(Self.keyframe, 1).dropLast())
         #expect(bench.numbers == [reached])
         bench.insert(try datagrams(Self.keyframe, 1).suffix(1))
@@ -272,7 +272,7 @@ struct ReassemblerTests {
         #expect(bench.numbers == [100, 200, 201])
     }
 
-    /// One stray datagram must not throw the stream off its course.
+    /// A single stray datagram doesn't disturb the stream.
     @Test func aLeapAheadIsNotFollowed() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, 0))
@@ -284,7 +284,7 @@ struct ReassemblerTests {
         #expect(bench.numbers == [0, 1, 2])
     }
 
-    @Test func afterAResetEverythingBeginsAnew() throws {
+    @Test func afterAResetAllStateIsNew() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, 100))
         bench.insert(try datagrams(Self.delta(2), 102))
@@ -312,7 +312,7 @@ struct ReassemblerTests {
     @Test func reservedMemoryIsBounded() {
         var bench = Bench()
         for index in 0..<100 {
-            // The first part of a frame that claims to be as large as any may be.
+            // The first part of a frame that claims the largest size.
             bench.insert(header(UInt32(index), part: 0, of: 7109, flags: 0) + [0, 0, 0, 1, 9])
             #expect(bench.reassembler.bytesHeld <= 32 << 20)
         }
@@ -321,7 +321,7 @@ struct ReassemblerTests {
         #expect(bench.statistics.malformed == 1)
     }
 
-    @Test func nothingNewerIsEvictedForSomethingOlder() throws {
+    @Test func anOlderFrameNeverReplacesANewerOne() throws {
         var limits = Reassembler.Limits()
         limits.frames = 2
         var bench = Bench(limits)
@@ -334,7 +334,7 @@ struct ReassemblerTests {
         #expect(bench.numbers == [0, 8])
     }
 
-    @Test func framesHaveASecond() throws {
+    @Test func incompleteFramesExpireAfterASecond() throws {
         var bench = Bench()
         bench.insert(try datagrams(Self.keyframe, 0).dropLast())
         bench.advance(to: 0.999)

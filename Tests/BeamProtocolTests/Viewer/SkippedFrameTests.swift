@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Frames that nothing refers to, and that don't come: left out by the host, or lost.
+/// Disposable frames that don't arrive: left out by the host, or lost.
 struct SkippedFrameTests {
-    /// A frame's plaintext datagrams.
+    /// A frame's datagrams before sealing.
     private struct Sent {
         var cutter: FrameCutter
         var number: UInt32
@@ -24,13 +24,13 @@ struct SkippedFrameTests {
         }
     }
 
-    /// A viewer's frames in virtual time: what comes out, what it asks for, and what it tells the host.
+    /// A viewer's reassembly in virtual time: delivered frames, requests and reports.
     private struct Bench {
         var reassembler = Reassembler(canAsk: true)
         var arrivals = ArrivalLog()
         var now = MediaTime.at(1)
         var frames: [ReceivedFrame] = []
-        /// When each was handed on.
+        /// The time at which each frame was delivered.
         var times: [MediaTime] = []
         var decoder = TestFrame.Decoder()
         var requests: [Feedback.Missing] = []
@@ -48,7 +48,7 @@ struct SkippedFrameTests {
             for part in parts ?? 0..<sent.cutter.partCount { try insert(sent.part(part, isSentAgain: isSentAgain)) }
         }
 
-        /// What the host is told when it asks.
+        /// The report that the host gets.
         mutating func told() -> Feedback.Report? {
             arrivals.answer(now: now)
             return arrivals.take(now: now)
@@ -56,7 +56,7 @@ struct SkippedFrameTests {
 
         mutating func advance(to end: MediaTime) { advance(to: end) { _, _ in } }
 
-        /// Lets time pass, and tells each request when it is made.
+        /// Advances the time; calls `body` for each request as it is made.
         mutating func advance(
             to end: MediaTime, asked: (Feedback.Missing, inout Bench) throws -> Void
         ) rethrows {
@@ -92,7 +92,7 @@ struct SkippedFrameTests {
         private mutating func note() { reassembler.moveArrivalEvents(to: &arrivals) }
     }
 
-    /// Frame 0 is a keyframe, the odd ones are disposable, and each refers to the last one that isn't.
+    /// Frame 0 is a keyframe, odd frames are disposable, and each refers to the last one that isn't disposable.
     private static func encoded(_ number: UInt32, bytes: Int = 5000, isDisposable: Bool? = nil) -> EncodedFrame {
         var frame = TestFrame.make(
             number, reference: number == 0 ? nil : number % 2 == 0 ? number - 2 : number - 1, bytes: bytes,
@@ -105,12 +105,12 @@ struct SkippedFrameTests {
         try Sent(encoded(number, bytes: bytes), number, isAfterDisposable: number % 2 == 0 && number > 0)
     }
 
-    /// Of `frame`: five parts.
+    /// `frame` makes five parts.
     private static let partCount = 5
 
     private static func time(_ number: UInt32) -> MediaTime { .at(1.01 + Double(number) / 30) }
 
-    @Test func halfOfTheFramesWithoutAWord() throws {
+    @Test func skippedFramesCauseNoRequestsAndNoLoss() throws {
         var bench = Bench()
         for number: UInt32 in stride(from: 0, to: 300, by: 2) {
             bench.advance(to: Self.time(number))
@@ -118,7 +118,7 @@ struct SkippedFrameTests {
         }
         bench.advance(to: bench.now + .milliseconds(50))
         #expect(bench.numbers == stride(from: 0, to: 300, by: 2).map { $0 })
-        #expect(bench.times == bench.numbers.map { Self.time($0) }, "each as soon as it is there")
+        #expect(bench.times == bench.numbers.map { Self.time($0) }, "each as soon as it has arrived")
         #expect(bench.decoder.errors.isEmpty)
         #expect(bench.requests.isEmpty && !bench.hasWantedKeyframe)
         #expect(bench.statistics.skipped == 149)
@@ -129,8 +129,7 @@ struct SkippedFrameTests {
         #expect(bench.reassembler.bytesHeld == 0)
     }
 
-    /// Who gets all of them sees all of them.
-    @Test func framesThatComeAreShown() throws {
+    @Test func disposableFramesThatArriveAreDelivered() throws {
         var bench = Bench()
         for number: UInt32 in 0..<100 {
             bench.advance(to: Self.time(number))
@@ -141,8 +140,8 @@ struct SkippedFrameTests {
         #expect(bench.statistics.skipped == 0 && bench.decoder.errors.isEmpty)
     }
 
-    /// The second part of each disposable frame is lost, or the last one, and nobody answers.
-    @Test(arguments: [1, 4]) func aLostPartOfADisposableFrameHoldsNobodyUp(lost: Int) throws {
+    /// Part 1 or part 4 of each disposable frame is lost, and no request is answered.
+    @Test(arguments: [1, 4]) func aLostPartOfADisposableFrameDelaysNoFrame(lost: Int) throws {
         var bench = Bench()
         for number: UInt32 in 0..<100 {
             bench.advance(to: Self.time(number))
@@ -153,7 +152,7 @@ struct SkippedFrameTests {
         #expect(bench.times == bench.numbers.map { Self.time($0) })
         #expect(bench.statistics.skipped == 49 && bench.statistics.dropped == 0 && !bench.hasWantedKeyframe)
         #expect(bench.decoder.errors.isEmpty)
-        // They are asked for, and counted where a later part shows that they were sent.
+        // The parts are requested, and count as missed if a later part shows that they were sent.
         #expect(Set(bench.requests.map(\.frame.value)).isSubset(of: Set(stride(from: 1, to: 100, by: 2))))
         #expect(bench.requests.count >= 49)
         bench.advance(to: bench.now + .milliseconds(20))
@@ -162,8 +161,8 @@ struct SkippedFrameTests {
         #expect(bench.statistics.lost == (lost == 1 ? 49 : 0))
     }
 
-    /// What is asked for and comes before the next frame is complete is shown.
-    @Test func aLostPartThatComesAgainIsInTime() throws {
+    /// A retransmission that comes before the next frame is complete is in time.
+    @Test func aRetransmittedPartCompletesADisposableFrame() throws {
         var bench = Bench()
         for number: UInt32 in 0..<100 {
             let frame = try Self.frame(number)
@@ -177,8 +176,9 @@ struct SkippedFrameTests {
         #expect(bench.statistics.skipped == 0 && bench.statistics.missed == 49 && bench.decoder.errors.isEmpty)
     }
 
-    /// A needed frame is lost as a whole between two that the host leaves out: that one is asked for until it comes, and is the only loss.
-    @Test func aNeededFrameBetweenSkippedOnesIsAskedFor() throws {
+    /// A needed frame between two skipped ones is lost as a whole: it is requested until it comes, and is the only
+    /// loss.
+    @Test func aNeededFrameBetweenSkippedOnesIsRequested() throws {
         var bench = Bench()
         for number: UInt32 in [0, 2] { try bench.insert(Self.frame(number)) }
         bench.advance(to: Self.time(6))
@@ -186,7 +186,7 @@ struct SkippedFrameTests {
         bench.advance(to: Self.time(6) + .milliseconds(90))
         #expect(bench.numbers == [0, 2])
         #expect(bench.requests.count(where: { $0.frame.value == 4 }) > 1)
-        // Whether it was left out nobody knows before frame 4 is there.
+        // Until frame 4 is there, frame 3 may be a needed one.
         #expect(bench.requests.count(where: { $0.frame.value == 3 }) == 1)
         #expect(!bench.requests.contains { $0.frame.value == 5 })
         var told = bench.told()
@@ -200,12 +200,12 @@ struct SkippedFrameTests {
         #expect(told?.missed == UInt32(Self.partCount))
     }
 
-    /// Two frames are lost in a row, and come again: that is when the first of them is known to have been sent.
-    @Test func aFrameThatComesAgainWasLost() throws {
+    /// Two frames in a row are lost and retransmitted: only then is it known that the first one was sent.
+    @Test func aRetransmittedFrameCountsAsLost() throws {
         var bench = Bench()
         for number: UInt32 in 0..<3 { try bench.insert(Self.frame(number)) }
         bench.advance(to: Self.time(5))
-        // 3 is disposable, 4 isn't.
+        // Frame 3 is disposable, frame 4 isn't.
         try bench.insert(Self.frame(5))
         try bench.advance(to: Self.time(5) + .milliseconds(6)) { missing, bench in
             try bench.insert(Self.frame(missing.frame.value), isSentAgain: true)
@@ -217,8 +217,8 @@ struct SkippedFrameTests {
         #expect(report.expected == report.missed + UInt32(4 * Self.partCount))
     }
 
-    /// Where no frame is disposable, one of which nothing comes is a loss, as ever.
-    @Test func withoutLayersAMissingFrameIsALoss() throws {
+    /// Without disposable frames, a frame of which no part comes is a loss.
+    @Test func withoutDisposableFramesAMissingFrameIsALoss() throws {
         var bench = Bench()
         func frame(_ number: UInt32) throws -> Sent {
             let frame = TestFrame.make(number, reference: number == 0 ? nil : number - 1, bytes: 5000)
@@ -234,8 +234,8 @@ struct SkippedFrameTests {
         #expect(bench.hasWantedKeyframe && bench.statistics.skipped == 0)
     }
 
-    /// The last frame before a rest is a disposable one, and only a part of it comes.
-    @Test func theEndOfADisposableFrameThatNeverComes() throws {
+    /// Of the last frame before a rest, a disposable one, only some parts come.
+    @Test func anIncompleteLastDisposableFrameIsGivenUp() throws {
         var bench = Bench()
         try bench.insert(Self.frame(0))
         try bench.insert(Self.frame(1), parts: 0..<3)
@@ -247,7 +247,7 @@ struct SkippedFrameTests {
         #expect(bench.numbers == [0, 2] && bench.decoder.errors.isEmpty)
     }
 
-    @Test func aKeyframeAfterASkippedFrame() throws {
+    @Test func aKeyframeAfterASkippedFrameIsDelivered() throws {
         var bench = Bench()
         try bench.insert(Self.frame(0))
         try bench.insert(Sent(TestFrame.make(2), 2, isAfterDisposable: true))
@@ -255,7 +255,7 @@ struct SkippedFrameTests {
         #expect(bench.statistics.skipped == 1 && bench.statistics.lost == 0)
     }
 
-    @Test func numbersWrapAround() throws {
+    @Test func frameNumbersWrapAround() throws {
         var bench = Bench()
         func frame(_ number: UInt32, _ reference: UInt32?) throws -> Sent {
             let frame = TestFrame.make(number, reference: reference, bytes: 3000)
@@ -269,15 +269,15 @@ struct SkippedFrameTests {
 
     // MARK: Networks
 
-    /// The host leaves out some of the disposable frames, the network loses parts, requests and answers: every needed frame is shown,
-    /// and what was left out is in no figure of losses.
-    @Test(arguments: 1...40) func whatIsSkippedIsNoLoss(seed: Int) throws {
+    /// The host leaves out some disposable frames, and the network loses parts, requests and answers: every needed
+    /// frame is shown, and skipped frames don't count as lost.
+    @Test(arguments: 1...40) func skippedFramesDoNotCountAsLost(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         let loss = [0, 0.02, 0.2][seed % 3]
         let trip = Duration.milliseconds([4, 60][seed % 2])
         var bench = Bench()
         var sent: [UInt32: Sent] = [:]
-        /// By arrival.
+        /// Ordered by arrival.
         var waiting: [(time: MediaTime, part: [UInt8])] = []
         var (left, lost): (UInt64, UInt64) = (0, 0)
         func arrive(until end: MediaTime, _ bench: inout Bench) throws {
@@ -329,7 +329,7 @@ struct SkippedFrameTests {
         #expect(UInt64(bench.frames.count) + bench.statistics.skipped >= UInt64(count - 2))
         #expect(bench.statistics.skipped + 1 >= left)
         if loss == 0 { #expect(bench.statistics.missed == 0 && bench.requests.isEmpty) }
-        // A frame of which nothing came counts as many parts as the one after it has: up to eight for each.
+        // A frame of which nothing came counts for as many parts as the one after it has: up to eight.
         let told = bench.told()
         #expect(told.map { UInt64($0.missed) } == bench.statistics.missed)
         #expect(bench.statistics.missed <= lost * 2)
@@ -350,8 +350,8 @@ struct SkippedFrameTests {
         #expect(bench.statistics.skipped == 0)
     }
 
-    /// Each says that nothing refers to it, and that it doesn't need the one before.
-    @Test func allOfThemDisposable() throws {
+    /// Each frame says that nothing refers to it, and that it doesn't need the one before.
+    @Test func aStreamOfDisposableFramesOnlyIsShown() throws {
         var bench = Bench()
         try bench.insert(Self.frame(0))
         func frame(_ number: UInt32) throws -> Sent {
@@ -361,7 +361,7 @@ struct SkippedFrameTests {
         }
         for number: UInt32 in 1..<200 where number % 5 != 0 {
             bench.advance(to: Self.time(number))
-            // Some stay incomplete.
+            // Some frames stay incomplete.
             try bench.insert(frame(number), parts: 0..<(number % 5 == 2 ? 2 : Self.partCount))
             #expect(bench.reassembler.framesInFlight <= 1)
         }
@@ -371,7 +371,7 @@ struct SkippedFrameTests {
         #expect(bench.statistics.lost == 0 && told?.missed == 0)
     }
 
-    /// Incomplete ones without end.
+    /// Incomplete disposable frames without end.
     @Test func memoryStaysBounded() throws {
         var bench = Bench()
         try bench.insert(Self.frame(0))
@@ -385,8 +385,8 @@ struct SkippedFrameTests {
         #expect(bench.reassembler.bytesHeld == 0)
     }
 
-    /// The frame says that others need it, the one after it that it doesn't: it counts as needed.
-    @Test func aFrameThatIsSaidToBeDisposableByTheNextOnly() throws {
+    /// The frame says that others need it, the next one says otherwise: it counts as needed.
+    @Test func aFrameThatOnlyTheNextCallsDisposableIsNeeded() throws {
         var bench = Bench()
         try bench.insert(Self.frame(0))
         let needed = try Sent(Self.encoded(1, isDisposable: false), 1, isAfterDisposable: false)
@@ -399,8 +399,9 @@ struct SkippedFrameTests {
         #expect(bench.numbers == [0, 1, 2])
     }
 
-    /// The frame says that nothing needs it, the next one doesn't: it is waited for, but no keyframe is asked for when it doesn't come.
-    @Test func aFrameThatIsSaidToBeDisposableByItselfOnly() throws {
+    /// The frame says that it is disposable, the next one says otherwise: it is waited for, but no keyframe is
+    /// requested if it doesn't come.
+    @Test func aFrameThatOnlyItselfCallsDisposableIsWaitedFor() throws {
         var bench = Bench()
         try bench.insert(Self.frame(0))
         try bench.insert(Self.frame(1), parts: 0..<2)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// A viewer's control connection, to the second.
+/// The timing of a viewer's control connection.
 struct ViewerControlTests {
-    @Test func theHandshakeGoesOutAndTheReplyIsTaken() {
+    @Test func theHandshakeIsSentAndTheReplyIsUsed() {
         var viewer = ViewerBench()
         #expect(viewer.take() == ["0.0: connecting(attempt: 1)", "0.0: connect"])
         viewer.now = .at(0.5)
@@ -27,7 +27,7 @@ struct ViewerControlTests {
         #expect(viewer.take() == ["3.0: BRHI!", #"3.0: {"mediaSource":40123}"#])
     }
 
-    @Test func unansweredHandshakesFollowTheWiresSchedule() {
+    @Test func unansweredHandshakesFollowTheProtocolsSchedule() {
         var viewer = ViewerBench()
         var pauses: [Double] = []
         for _ in 0..<9 {
@@ -44,7 +44,7 @@ struct ViewerControlTests {
         #expect(pauses == [1, 2, 3, 5, 8, 10, 10, 10, 10])
     }
 
-    @Test func aHostThatCannotBeReachedIsTriedOnTheSameSchedule() {
+    @Test func anUnreachableHostIsTriedOnTheSameSchedule() {
         var viewer = ViewerBench()
         var lines: [String] = viewer.take()
         for _ in 0..<3 {
@@ -64,7 +64,7 @@ struct ViewerControlTests {
             ])
     }
 
-    @Test func aConnectionThatNeverComesIsGivenUp() {
+    @Test func aConnectionAttemptWithoutAnAnswerIsGivenUp() {
         var viewer = ViewerBench()
         _ = viewer.take()
         viewer.advance(to: .at(10))
@@ -81,7 +81,7 @@ struct ViewerControlTests {
         viewer.handle(.hostAppeared)
         #expect(viewer.take() == ["0.0: connecting(attempt: 2)", "0.0: connect"])
         viewer.handle(.hostAppeared)
-        #expect(viewer.take().isEmpty, "once is enough")
+        #expect(viewer.take().isEmpty, "it is tried once")
     }
 
     @Test func aRefusalEndsTheSession() {
@@ -109,7 +109,7 @@ struct ViewerControlTests {
         #expect(viewer.take() == ["5.0", "10.0", "15.0", "20.0"].map { $0 + #": {"hb":1}"# })
     }
 
-    @Test func aSilentConnectionIsMended() {
+    @Test func aSilentConnectionIsReplaced() {
         var viewer = ViewerBench()
         viewer.handle(.controlConnected)
         viewer.hear(#"{"ok":true,"sessionID":"S1"}"#)
@@ -125,7 +125,7 @@ struct ViewerControlTests {
             ])
     }
 
-    @Test func aLostConnectionIsMendedBehindThePicture() {
+    @Test func aLostConnectionIsRestoredWhileThePictureContinues() {
         var viewer = ViewerBench()
         viewer.pair()
         _ = viewer.take()
@@ -153,7 +153,7 @@ struct ViewerControlTests {
             ])
     }
 
-    @Test func anotherSessionStartsTheMediaAnew() throws {
+    @Test func anotherSessionRestartsTheMedia() throws {
         var viewer = ViewerBench()
         viewer.pair()
         for part in try datagrams(TestFrame.make(0), 500) { viewer.datagram(part) }
@@ -194,7 +194,7 @@ struct ViewerControlTests {
             viewer.take() == [#"0.0: paired(session: "S1", deviceName: nil, isNewSession: true, isEncrypted: false)"#])
     }
 
-    @Test func hostileLinesEndTheConnectionOnly() {
+    @Test func invalidLinesEndOnlyTheConnection() {
         var viewer = ViewerBench()
         viewer.pair()
         _ = viewer.take()
@@ -212,7 +212,7 @@ struct ViewerControlTests {
         #expect(viewer.take().first == "0.3: close control")
     }
 
-    @Test func theBroadcastStateIsToldWhenItChanges() {
+    @Test func changesOfTheBroadcastStateAreReported() {
         var viewer = ViewerBench()
         viewer.pair()
         _ = viewer.take()
@@ -238,8 +238,8 @@ struct ViewerControlTests {
         #expect(viewer.take().isEmpty)
     }
 
-    /// A host that lets the viewer in and says goodbye at once, without end.
-    @Test func aHostThatSendsAwayAtOnceIsVisitedEverMoreRarely() {
+    /// A host that admits the viewer and says goodbye at once, again and again.
+    @Test func aHostThatSaysGoodbyeAtOnceIsRetriedEverMoreRarely() {
         var control = ViewerControl()
         var now = MediaTime.at(1)
         var pauses: [Double] = []
@@ -260,6 +260,6 @@ struct ViewerControlTests {
         _ = control.accepted(now: now)
         now = now + .seconds(6)
         _ = control.closed(reason: "gone", now: now)
-        #expect(control.deadline == now + .milliseconds(300), "one that lasted is mended at once")
+        #expect(control.deadline == now + .milliseconds(300), "a connection that lasted is restored at once")
     }
 }

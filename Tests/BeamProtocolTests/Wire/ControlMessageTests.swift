@@ -2,7 +2,7 @@ import Testing
 
 @testable import BeamProtocol
 
-/// The control plane's lines, written by hand.
+/// The control plane's lines in version 1, written by hand.
 struct ControlMessageTests {
     static let golden: [(ControlMessage, String)] = [
         (
@@ -43,7 +43,7 @@ struct ControlMessageTests {
 
     private func read(_ text: String) throws -> ControlMessage { try ControlMessage(line: Array(text.utf8)[...]) }
 
-    @Test func keysAreReadInTheWiresOrder() throws {
+    @Test func keysAreReadInTheProtocolsOrder() throws {
         #expect(try read(#"{"app":"beamroom","hb":1,"udpPort":7,"ok":true,"on":false}"#) == .broadcast(false))
         #expect(
             try read(#"{"app":"beamroom","hb":1,"udpPort":7,"ok":false}"#)
@@ -57,7 +57,7 @@ struct ControlMessageTests {
         "", "   ", "{}", "[]", "3", "null", #""on""#, #"{"future":{"on":true}}"#, #"[{"on":true}]"#, #"{"On":true}"#,
         #"{"mediaSource":null}"#,
     ])
-    func whatIsNotKnownIsIgnored(_ text: String) throws {
+    func unknownMessagesAreIgnored(_ text: String) throws {
         #expect(try read(text) == .unknown)
     }
 
@@ -82,7 +82,7 @@ struct ControlMessageTests {
     }
 
     @Test(arguments: ["{", "}", #"{"on":true"#, #"{"on":tru}"#, "nonsense", #"{"on" true}"#, "\u{0}{}"])
-    func nonsenseIsRefused(_ text: String) {
+    func malformedLinesAreRefused(_ text: String) {
         #expect(throws: ControlMessageError.notJSON) { try read(text) }
     }
 

@@ -3,16 +3,16 @@ import Testing
 
 @testable import BeamProtocol
 
-/// What viewer and host tell each other beside the frames: its bytes on the wire, written by hand.
+/// The bytes of feedback and stream states, written by hand.
 struct FeedbackTests {
     private func feedback(_ bytes: [UInt8]) -> Feedback { bytes.withUnsafeBytes { Feedback($0) } }
     private func state(_ bytes: [UInt8]) -> StreamState { bytes.withUnsafeBytes { StreamState($0) } }
 
     private static let goldenFeedback: [(Feedback, [UInt8])] = [
         (Feedback(), []),
-        // A keyframe behind frame 0x01020304 of layer 1.
+        // A keyframe after frame 0x01020304 of layer 1.
         (Feedback(layer: 1, keyframeAfter: SequenceNumber(0x0102_0304)), [1, 5, 1, 2, 3, 4, 1]),
-        // All of frame 9; of frame 10 the parts 2, 3, 4 and 0x0105.
+        // All of frame 9; parts 2, 3, 4 and 0x0105 of frame 10.
         (
             Feedback(missing: [
                 Feedback.Missing(frame: SequenceNumber(9)),
@@ -33,7 +33,7 @@ struct FeedbackTests {
             [3, 17, 0, 0, 0, 0, 0, 0x16, 0xE3, 0x60, 0, 0, 1, 2, 0, 0, 0, 3, 1]
                 + [4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 0, 0, 7, 0xD0, 0, 0, 1, 0xF4]
         ),
-        // Part 3 of frame 8 has come again.
+        // Part 3 of frame 8 came again.
         (
             Feedback(
                 report: Feedback.Report(
@@ -57,7 +57,7 @@ struct FeedbackTests {
 
     static let golden = goldenFeedback.map(\.1) + goldenStates.map(\.1)
 
-    @Test func feedbackIsTheseBytes() {
+    @Test func feedbackHasTheGoldenBytes() {
         for (value, bytes) in Self.goldenFeedback {
             #expect(value.plaintext == bytes)
             #expect(feedback(bytes) == value)
@@ -65,15 +65,15 @@ struct FeedbackTests {
         #expect(Self.goldenFeedback.map(\.0.isEmpty) == [true, false, false, false, false])
     }
 
-    @Test func statesAreTheseBytes() {
+    @Test func streamStatesHaveTheGoldenBytes() {
         for (value, bytes) in Self.goldenStates {
             #expect(value.plaintext == bytes)
             #expect(state(bytes) == value)
         }
     }
 
-    /// Whatever is cut off: what stands before it is read, and nothing is made up.
-    @Test func whatIsCutShortEndsTheReading() {
+    /// Of truncated bytes, the whole items are read, and nothing else.
+    @Test func truncatedBytesEndTheReading() {
         for (whole, bytes) in Self.goldenFeedback {
             for length in bytes.indices {
                 let part = feedback(Array(bytes[..<length]))
@@ -92,8 +92,8 @@ struct FeedbackTests {
         }
     }
 
-    /// A later version may say more.
-    @Test func whatIsUnknownIsSkipped() {
+    /// A later version may add items.
+    @Test func unknownItemsAreSkipped() {
         let unknown: [UInt8] = [0x77, 3, 1, 2, 3]
         for (value, bytes) in Self.goldenFeedback { #expect(feedback(unknown + bytes + unknown) == value) }
         for (value, bytes) in Self.goldenStates { #expect(state(unknown + bytes + unknown) == value) }
@@ -101,27 +101,27 @@ struct FeedbackTests {
         #expect(state([1, 6, 0, 0, 0, 4, 1, 9]) == StreamState(layer: 1, newest: SequenceNumber(4)))
     }
 
-    @Test func whatMakesNoSenseIsNotThere() {
-        // No parts; more parts than a frame has anywhere are the receiver's to bound.
+    @Test func invalidItemsAreIgnored() {
+        // A range without parts. (The receiver bounds parts beyond a frame's count.)
         #expect(feedback([2, 9, 0, 0, 0, 1, 0, 0, 4, 0, 0]).missing.isEmpty)
         #expect(feedback([2, 9, 0, 0, 0, 1, 0, 0xFF, 0xFF, 0xFF, 0xFF]).missing.first?.parts == [65535..<131_070])
-        // A clock that no `MediaTime` holds.
+        // A clock that `MediaTime` can't hold.
         #expect(feedback([3, 17] + [UInt8](repeating: 0xFF, count: 8) + [0, 0, 0, 1, 0, 0, 0, 0, 0]).report == nil)
-        // Arrivals without a report, of nothing, or that end before they began.
+        // Arrivals without a report, without parts, or that end before they began.
         #expect(feedback([4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 0, 0, 7, 0xD0, 0, 0, 1, 0xF4]).isEmpty)
         let report = Self.goldenFeedback[4].1
         #expect(
             feedback(report + [4, 16, 0, 0, 0, 7, 0, 0, 0, 6, 0, 0, 7, 0xD0, 0, 0, 1, 0xF4]).report?.arrivals == [])
         #expect(feedback(report + [4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 1, 0xF4]).report?.arrivals == [])
-        // Or that came longer ago than anybody remembers.
+        // Arrivals from too long ago.
         #expect(feedback(report + [4, 16, 0, 0, 0, 7, 0, 5, 0, 6, 4, 0, 0, 0, 0, 0, 0, 1]).report?.arrivals == [])
         // The same part twice.
         #expect(feedback([2, 13, 0, 0, 0, 1, 0, 0, 3, 0, 2, 0, 4, 0, 9]).missing.isEmpty)
         #expect(feedback([2, 13, 0, 0, 0, 1, 0, 0, 3, 0, 2, 0, 5, 0, 9]).missing.first?.parts == [3..<5, 5..<14])
     }
 
-    /// The most that a viewer says at once fits into a datagram, and nothing of it is lost.
-    @Test func theLongestFitsIntoADatagram() {
+    /// The longest feedback fits into a datagram, and all of it is read back.
+    @Test func theLongestFeedbackFitsIntoADatagram() {
         let ranges = (0..<Feedback.Missing.mostRanges).map { $0 * 3..<$0 * 3 + 2 }
         let arrivals = (0..<Feedback.Report.mostArrivals).map {
             Feedback.Arrival(
@@ -136,7 +136,7 @@ struct FeedbackTests {
                 recovery: Feedback.Recovery(frame: SequenceNumber(.max), part: Feedback.Recovery.parity)))
         #expect(value.plaintext.count + SealedHeader.overhead <= MediaLimits.datagramLength)
         #expect(feedback(value.plaintext) == value)
-        // More than that is neither said nor believed.
+        // More than that is neither written nor read.
         var greater = value
         greater.report?.arrivals += arrivals
         greater.missing[0].parts += ranges

@@ -24,7 +24,7 @@ struct FragmenterTests {
 
     @Test func parameterSetsMayFillTheFirstDatagram() throws {
         var frame = TestFrame.make(1, bytes: 500)
-        // 2 bytes of counts, 2 of length before each of both: 1180 in all.
+        // 2 bytes of counts and 2 × 2 bytes of lengths: 1180 in all.
         frame.unit.parameterSets = ParameterSets(sps: [[UInt8](repeating: 0x67, count: 1170)], pps: [[0x68, 1, 2, 3]])
         let parts = try datagrams(frame, 0)
         #expect(parts.map(\.count) == [1200, 520])
@@ -32,7 +32,7 @@ struct FragmenterTests {
         #expect(throws: FragmentationError.parameterSetsTooLong(1181)) { try datagrams(frame, 0) }
     }
 
-    @Test func whatDoesNotFitTheWireIsRefused() {
+    @Test func framesThatTheWireCannotCarryAreRefused() {
         var frame = TestFrame.make(1)
         frame.unit.parameterSets = nil
         #expect(throws: FragmentationError.parameterSetsMissing) { try datagrams(frame, 0) }

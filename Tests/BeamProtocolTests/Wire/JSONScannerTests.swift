@@ -36,7 +36,7 @@ struct JSONScannerTests {
         "{}", " [ ] ", "0", "-0", "0.5", "1E+2", "1e-2", "\"\"", "null", "[1,[2,[3]],{\"a\":{}}]", "{\"a\":{\"b\":[]}}",
         "\"\\uD834\\uDD1E\"", "\"\u{7F}\"",
     ])
-    func whatIsJSONIsTaken(_ text: String) { #expect(isJSON(text)) }
+    func validJSONIsAccepted(_ text: String) { #expect(isJSON(text)) }
 
     @Test(arguments: [
         "", " ", "{", "}", "[", "]", "{]", "[}", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}",
@@ -44,7 +44,7 @@ struct JSONScannerTests {
         "tru", "True", "nul", "\"", "\"\\\"", "\"\\x\"", "\"\\u12\"", "\"\\u+123\"", "\"\\ud834\"",
         "\"\\ud834\\u0041\"", "\"\\udd1e\"", "\"a\nb\"", "\"\t\"", "\u{FEFF}{}", "// x\n{}",
     ])
-    func whatIsNotIsRefused(_ text: String) { #expect(!isJSON(text)) }
+    func invalidJSONIsRefused(_ text: String) { #expect(!isJSON(text)) }
 
     @Test func nestingIsBounded() {
         func nested(_ depth: Int) -> String {
@@ -57,8 +57,8 @@ struct JSONScannerTests {
         #expect(!isJSON(#"{"a":"# + nested(32) + "}"))
     }
 
-    /// Foundation knows JSON too, where it doesn't trap.
-    @Test func foundationAgrees() {
+    /// Foundation's parser agrees, on inputs for which it doesn't trap.
+    @Test func theScannerAgreesWithFoundation() {
         let golden =
             ControlMessageTests.golden.map { Array($0.1.utf8) } + [
                 Array(#"{"a":[1,2.5e-3,{"b":"c\u00e9"}],"d":-0}"#.utf8)
@@ -67,7 +67,7 @@ struct JSONScannerTests {
             var mutator = Mutator(seed: seed)
             let input = mutator.mutate(golden.randomElement(using: &mutator.random) ?? [], with: golden)
             let text = String(decoding: input, as: UTF8.self)
-            // It guesses at encodings, lets a comma stand before a closing bracket, and refuses numbers beyond a double.
+            // Foundation guesses encodings, accepts a trailing comma, and refuses numbers beyond a double.
             guard String(validating: input, as: UTF8.self) != nil, !input.contains(0), input.first != 0xEF,
                 text.range(of: #",\s*[}\]]|[0-9][eE][+-]?[0-9]{3}|[0-9]{300}"#, options: .regularExpression) == nil
             else { continue }

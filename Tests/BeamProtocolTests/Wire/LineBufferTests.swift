@@ -10,7 +10,7 @@ struct LineBufferTests {
         return lines
     }
 
-    @Test func linesAreCutWhereverTheBytesAre() throws {
+    @Test func linesDoNotDependOnWhereTheBytesAreCut() throws {
         let text = Array("{\"on\":true}\n\n{\"hb\":1}\r\nrest".utf8)
         let expected = ["{\"on\":true}", "", "{\"hb\":1}"]
         #expect(try lines([text]) == expected)
@@ -18,13 +18,13 @@ struct LineBufferTests {
         for cut in text.indices { #expect(try lines([Array(text[..<cut]), Array(text[cut...])]) == expected) }
     }
 
-    @Test func aLineOfTheLimitPasses() throws {
+    @Test func aLineAtTheLimitPasses() throws {
         let line = [UInt8](repeating: 0x61, count: 4096)
         #expect(try lines([line + [0x0A]]) == [String(repeating: "a", count: 4096)])
         #expect(try lines([line, [0x0A]]).count == 1)
     }
 
-    @Test func aLongerOneDoesNot() {
+    @Test func aLineAboveTheLimitIsRefused() {
         let line = [UInt8](repeating: 0x61, count: 4097)
         #expect(throws: LineBuffer.LineTooLong.self) { try lines([line]) }
         #expect(throws: LineBuffer.LineTooLong.self) { try lines([line + [0x0A]]) }
@@ -32,7 +32,7 @@ struct LineBufferTests {
         #expect(throws: LineBuffer.LineTooLong.self) { try lines([Array(line.prefix(4096)), [0x61, 0x0A]]) }
     }
 
-    @Test func linesBeforeOneThatIsTooLongStillCount() {
+    @Test func linesBeforeOneThatIsTooLongAreRead() {
         var buffer = LineBuffer()
         var count = 0
         #expect(throws: LineBuffer.LineTooLong.self) {

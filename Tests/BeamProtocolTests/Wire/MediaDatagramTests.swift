@@ -3,9 +3,9 @@ import Testing
 
 @testable import BeamProtocol
 
-/// The media plane's bytes, written by hand.
+/// The media plane's bytes in version 1, written by hand.
 struct MediaDatagramTests {
-    /// One slice NAL unit of five bytes in a frame of its own.
+    /// A frame of one slice NAL unit with five bytes.
     static let smallFrame: [UInt8] = [
         0x42, 0x4D, 0x52, 0x56,  // BMRV
         0x00, 0x00, 0x01, 0x02,  // seq 258
@@ -30,7 +30,7 @@ struct MediaDatagramTests {
         0x00, 0x00, 0x00, 0x01, 0x06,
     ]
 
-    @Test func aFrameIsWrittenAsTheWireSays() throws {
+    @Test func aFrameIsWrittenAsTheProtocolSays() throws {
         let unit = AccessUnit(
             bytes: [0xEE, 0x00, 0x00, 0x00, 0x05, 0x41, 0x9A, 0x01, 0x02, 0x03, 0xEE], range: 1..<10, isKeyframe: false,
             parameterSets: nil, size: PixelSize(width: 1366, height: 767))
@@ -61,7 +61,7 @@ struct MediaDatagramTests {
         }
     }
 
-    /// Packets lie anywhere in memory.
+    /// Packets may begin at any address.
     @Test func unalignedBytesAreRead() throws {
         let shifted = [0] + Self.smallFrame
         try shifted.withUnsafeBytes { bytes in
@@ -75,9 +75,9 @@ struct MediaDatagramTests {
         (8, [0, 1], .part(1, of: 1)),
         (10, [0, 0], .part(0, of: 0)),
         (10, [0xFF, 0xFF], .tooManyParts(65535)),
-        (12, [0, 1], .parameterSets),  // a keyframe that says it brings none
-        (12, [0, 2], .parameterSets),  // sets, but no keyframe
-        (12, [0, 0], .parameterSets),  // a block, but no flags
+        (12, [0, 1], .parameterSets),  // a keyframe without the flag for sets
+        (12, [0, 2], .parameterSets),  // sets without a keyframe
+        (12, [0, 0], .parameterSets),  // a block without flags
         (14, [0, 0], .size(width: 0, height: 1080)),
         (16, [0, 0], .size(width: 1920, height: 0)),
         (18, [0, 0], .parameterSets),
@@ -104,15 +104,15 @@ struct MediaDatagramTests {
         }
     }
 
-    @Test func unknownFlagsAreLetThrough() throws {
+    @Test func unknownFlagsAreIgnored() throws {
         var bytes = Self.smallFrame
         bytes[12] = 0x80
         let flags = try bytes.withUnsafeBytes { try MediaDatagram($0).header.frame.flags }
         #expect(flags.rawValue == 0x8000)
     }
 
-    /// The bits that say so in version 2 are unknown ones here, and never sent.
-    @Test func version1KnowsNoDisposableFrames() throws {
+    /// Version 2's flags for disposable frames are unknown in version 1, and never sent.
+    @Test func version1HasNoDisposableFrames() throws {
         var bytes = Self.smallFrame
         bytes[13] |= 0x18
         let frame = try bytes.withUnsafeBytes { try MediaDatagram($0).header.frame }
@@ -136,7 +136,7 @@ struct MediaDatagramTests {
         #expect(block.withUnsafeBytes { ParameterSetBlock.decode($0) } == nil)
     }
 
-    @Test func avccHasToAddUp() {
+    @Test func avccLengthsMustAddUp() {
         func isWellFormed(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { AVCC.isWellFormed($0) } }
         #expect(isWellFormed([0, 0, 0, 1, 9]))
         #expect(isWellFormed([0, 0, 0, 1, 9, 0, 0, 0, 2, 8, 8]))
@@ -153,7 +153,7 @@ struct MediaDatagramTests {
         #expect(SequenceNumber(0x8000_0000).distance(from: SequenceNumber(0)) == -(1 << 31))
     }
 
-    @Test func onlyAHelloIsAHello() {
+    @Test func onlyTheExactHelloIsAHello() {
         func isHello(_ text: String) -> Bool { Array(text.utf8).withUnsafeBytes { MediaLimits.isHello($0) } }
         #expect(isHello("BRHI!"))
         for text in ["", "BRHI", "BRHI!!", "BRHI?", "brhi!"] { #expect(!isHello(text)) }

@@ -3,13 +3,13 @@ import Testing
 
 @testable import BeamProtocol
 
-/// The page about version 2 on the wire names the messages that the program knows, by the same numbers.
+/// The documentation of version 2's wire names the same messages and numbers as the program.
 struct MessageKindTests {
     private static let page = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Sources/beamroom/beamroom.docc/WireVersion2.md")
 
-    /// The page's lines from the one with `heading` to the end of the table there: the cells of each row.
+    /// The cells of each row of the table below the line that begins with `heading`.
     private func rows(below heading: String) throws -> [[String]] {
         let lines = try String(contentsOf: Self.page, encoding: .utf8).split(
             separator: "\n", omittingEmptySubsequences: false)
@@ -19,7 +19,7 @@ struct MessageKindTests {
         }
     }
 
-    @Test func controlMessagesAreThoseOfThePage() throws {
+    @Test func controlMessagesMatchTheDocumentation() throws {
         let written = try rows(below: "| kind | message |").map { "\($0[0]) \($0[1])" }
         let known = SecureMessage.Kind.allCases.map {
             "0x" + (($0.rawValue < 16 ? "0" : "") + String($0.rawValue, radix: 16).uppercased()) + " \($0)"
@@ -27,7 +27,7 @@ struct MessageKindTests {
         #expect(written == known)
     }
 
-    @Test func datagramsAreThoseOfThePage() throws {
+    @Test func datagramsMatchTheDocumentation() throws {
         let text = try String(contentsOf: Self.page, encoding: .utf8)
         let known = SealedHeader.Kind.allCases.map { "0x" + String($0.rawValue, radix: 16).uppercased() + " \($0)" }
         #expect(text.contains("| 0 | u8 kind: " + known.joined(separator: ", ") + " |"))
@@ -36,14 +36,14 @@ struct MessageKindTests {
         }
     }
 
-    @Test func itemsAreThoseOfThePage() throws {
+    @Test func itemsMatchTheDocumentation() throws {
         #expect(try rows(below: "| state | item |").map { $0[0] } == StreamState.Item.allCases.map { "\($0.rawValue)" })
         #expect(try rows(below: "| feedback | item |").map { $0[0] } == Feedback.Item.allCases.map { "\($0.rawValue)" })
     }
 
-    @Test func everyControlMessageGoesOutAndComesInByItsKind() throws {
+    @Test func everyControlMessageIsWrittenAndReadByItsKind() throws {
         for kind in SecureMessage.Kind.allCases {
-            // Too short for all that have fields: what is refused is a message of that kind, and none is unknown.
+            // Too short for messages with fields: the error must name that kind, not an unknown one.
             do {
                 let message = try SecureMessage([kind.rawValue])
                 #expect(message.bytes == [kind.rawValue])

@@ -1,25 +1,25 @@
 import Foundation
 
-/// A process of its own group, whose output is read by line as it comes, and which never outlives its owner.
+/// A child in its own process group. Its output is read line by line; it is ended with its owner.
 final class ChildProcess: Sendable {
-    /// What it reads from, and with that what it writes to.
+    /// Its standard input, and with some cases its output as well.
     enum Input: Sendable {
         case none
-        /// What `type` writes.
+        /// A pipe; `type` writes into it.
         case pipe
-        /// What `type` writes, on a terminal, which its standard error is too.
+        /// A terminal; `type` writes into it. Its standard error is the terminal, too.
         case terminal
-        /// `socket`, which its standard output is too.
+        /// `socket`, which is its standard output, too.
         case socket
     }
 
-    /// What it writes to.
+    /// Where an output stream goes.
     enum Outlet: Sendable {
-        /// What this process reads.
+        /// To a pipe that this process reads.
         case read
-        /// A pipe that is full, and that nobody reads.
+        /// To a full pipe that nobody reads.
         case stuckPipe
-        /// A terminal that has been stopped, as by Ctrl-S.
+        /// To a terminal that was stopped, as by Ctrl-S.
         case stuckTerminal
         case file(String)
         case closed
@@ -44,26 +44,28 @@ final class ChildProcess: Sendable {
         var ending: Ending?
     }
 
-    /// Held from making a pipe to the child's start: another child would inherit the pipe before it is closed on exec.
+    /// Held from the making of a pipe until the child has started. Otherwise another child could inherit the pipe
+    /// before it is set to close on exec.
     private static let oneAtATime = Monitor(())
 
-    /// Makes descriptors that aren't closed on exec at once: no child is started meanwhile, which would inherit them.
+    /// Runs `body`, which makes descriptors without close-on-exec, while no child is started that could inherit them.
     static func whileNoneStarts<Result>(_ body: () throws -> Result) rethrows -> Result {
         try oneAtATime.withLock { _ in try body() }
     }
 
     let name: String
     let pid: pid_t
-    /// Threads that read and wait hold this, not the process, so that letting go of the process ends it.
+    /// The threads that read and wait hold this value only, so that releasing the process ends it.
     let state = Monitor(State())
 
     private let input: Int32
-    /// The ends that nobody reads.
+    /// Our ends of outputs that nobody reads.
     private let unread: [Int32]
-    /// The other end of its standard input and output, with `.socket`.
+    /// With `.socket`: the other end of its standard input and output.
     let socket: Socket?
 
-    /// Starts `command`, a path or a name to look up in PATH. `environment` is added to this process's own, nil removes.
+    /// Starts `command`, a path or a name in PATH. `environment` is added to this process's own; nil removes a
+    /// variable.
     init(
         _ command: String, _ arguments: [String], environment: [String: String?] = [:], input kind: Input = .none,
         output: Outlet = .read, errors: Outlet = .read
@@ -107,31 +109,31 @@ final class ChildProcess: Sendable {
         for end in [input] + unread where end >= 0 { close(end) }
     }
 
-    /// Types a line on its standard input, which it must have been given.
+    /// Types a line on its standard input, which must be a pipe or a terminal.
     func type(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = write(input, bytes, bytes.count)
     }
 
-    /// Everything it has said on standard error.
+    /// All of its standard error.
     var errorText: String { state.current.errors.joined(separator: "\n") }
     var outputText: String { state.current.output.joined(separator: "\n") }
     var isRunning: Bool { state.current.ending == nil }
 
-    /// As Ctrl-C does.
+    /// SIGINT, as by Ctrl-C.
     func interrupt() { signal(SIGINT, toGroup: false) }
 
-    /// SIGKILL, to its children too.
+    /// SIGKILL, for its children too.
     func kill() { signal(SIGKILL, toGroup: true) }
 
     func signal(_ number: Int32, toGroup: Bool) {
         state.withLock { state in
-            // Not reaped while `ending` is nil and the lock is held, so the number is still its own.
+            // While `ending` is nil and the lock is held, it isn't reaped, so that the process number is still its own.
             if state.ending == nil { _ = Glibc.kill(toGroup ? -pid : pid, number) }
         }
     }
 
-    /// Waits until it has ended and everything it wrote has been read.
+    /// Waits until it has ended and all its output was read.
     func waitForEnd(timeout: Double = 30) throws -> Ending {
         let ending = state.wait(timeout: timeout) { $0.openStreams == 0 ? $0.ending : nil }
         guard let ending else {
@@ -140,16 +142,16 @@ final class ChildProcess: Sendable {
         return ending
     }
 
-    /// Ends it whatever it does, and reaps it.
+    /// Kills and reaps it if it still runs.
     func end() {
         kill()
         _ = state.wait(timeout: 30) { $0.ending }
     }
 
-    /// Seconds of processor time so far, of all its threads.
+    /// Processor time of all its threads so far, in seconds.
     func processorSeconds() throws -> Double {
         let text = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
-        // The second field is the name in brackets, which may hold blanks.
+        // The second field is the name in brackets, which may contain spaces.
         let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
         guard fields.count > 12, let user = Double(fields[12]), let system = Double(fields[13]) else {
             throw HarnessError("/proc/\(pid)/stat isn't as expected: \(text)")
@@ -157,7 +159,7 @@ final class ChildProcess: Sendable {
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    /// The same of those threads whose names begin like that, to the nanosecond.
+    /// The same for threads whose names begin with `prefix`, to the nanosecond.
     func processorSeconds(ofThreads prefix: String) throws -> Double {
         let tasks = "/proc/\(pid)/task"
         return try FileManager.default.contentsOfDirectory(atPath: tasks).reduce(0) { sum, task in
@@ -176,7 +178,7 @@ final class ChildProcess: Sendable {
 // MARK: - Starting, reading, reaping
 
 extension ChildProcess {
-    /// A file descriptor that is closed on exec, and by its owner unless somebody has taken it.
+    /// A file descriptor with close-on-exec; its owner closes it unless it was taken.
     private final class Descriptor {
         private(set) var number: Int32
 
@@ -197,14 +199,14 @@ extension ChildProcess {
         deinit { close() }
     }
 
-    /// Our ends of a child's streams, and its own.
+    /// The ends of a child's streams, ours and the child's.
     private struct Ends {
         var input = Descriptor()
         var output: Descriptor
         var errors: Descriptor
-        /// Its 0, 1 and 2; without the first it reads nothing.
+        /// The child's 0, 1 and 2; without the first it reads nothing.
         var theirs: (Descriptor?, Descriptor, Descriptor)
-        /// Ours of what nobody reads.
+        /// Our ends of outputs that nobody reads.
         var unread: [Descriptor] = []
 
         init(_ kind: Input, _ output: Outlet, _ errors: Outlet) throws {
@@ -218,7 +220,7 @@ extension ChildProcess {
             return Descriptor()
         }
 
-        /// Nil: to be read as usual.
+        /// Nil: the output is read as usual.
         private static func outlet(_ outlet: Outlet) throws -> (ours: Descriptor?, theirs: Descriptor)? {
             switch outlet {
             case .read: return nil
@@ -229,12 +231,12 @@ extension ChildProcess {
                 return (nil, file)
             case .stuckTerminal:
                 let ends = try terminal()
-                // What Ctrl-S does.
+                // As by Ctrl-S.
                 guard tcflow(ends.write.number, TCOOFF) == 0 else { throw HarnessError.system("stopping a terminal") }
                 return (ends.read, ends.write)
             case .stuckPipe:
                 let ends = try pipe()
-                // Opened anew, so that it is non-blocking for us only.
+                // Opened again, so that it is non-blocking for us only.
                 let filling = Descriptor(open("/proc/self/fd/\(ends.write.number)", O_WRONLY | O_NONBLOCK | O_NOCTTY))
                 guard filling.number >= 0 else { throw HarnessError.system("opening an end once more") }
                 for size in [4096, 1] {
@@ -280,9 +282,9 @@ extension ChildProcess {
             return (Descriptor(ends[0]), Descriptor(ends[1]))
         }
 
-        /// What is typed isn't shown: the program's own words are all there is to read.
+        /// Without echo: only the program's own output is to be read.
         private static func terminal() throws -> (read: Descriptor, write: Descriptor) {
-            // What unlockpt and ptsname do, which the headers hide from Swift's importer.
+            // TIOCSPTLCK and TIOCGPTN, which unlockpt and ptsname use. Swift can't import these functions.
             let (unlock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
             let ours = Descriptor(open("/dev/ptmx", O_RDWR | O_NOCTTY))
             var (isLocked, number) = (Int32(0), Int32(0))
@@ -370,14 +372,14 @@ extension ChildProcess {
         }
     }
 
-    /// What stays of a line on a terminal, where others may have stood in its place before.
+    /// What stays of a line on a terminal after ESC [K has erased earlier text.
     private static func lasting(_ line: String) -> String {
         line.components(separatedBy: "\u{1B}[K").last ?? line
     }
 
     private static func reap(_ pid: pid_t, _ state: Monitor<State>) {
         var info = siginfo_t()
-        // Left as a zombie until the lock is held: nobody can signal a process that has taken over the number.
+        // A zombie until the lock is held: nobody can signal another process that got the same number.
         while waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR {}
         state.withLock { state in
             var status: Int32 = 0
@@ -388,11 +390,11 @@ extension ChildProcess {
     }
 }
 
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 struct LineSplitter {
     private var pending: [UInt8] = []
 
-    /// The lines that these bytes end, without their line feeds.
+    /// The lines that these bytes complete, without their line feeds.
     mutating func append(_ bytes: some Sequence<UInt8>) -> [String] {
         pending += bytes
         var lines: [String] = []
@@ -403,6 +405,6 @@ struct LineSplitter {
         return lines
     }
 
-    /// What stands after the last line feed.
+    /// The text after the last line feed.
     var rest: String? { pending.isEmpty ? nil : String(decoding: pending, as: UTF8.self) }
 }

@@ -1,4 +1,5 @@
-/// As much of H.264's byte stream (ITU-T H.264, 7.4.1 and annex B) as the tests need, written apart from the program's own.
+/// The part of H.264's byte stream (ITU-T H.264, 7.4.1 and annex B) that the tests need, independent of the program's
+/// own code.
 enum H264 {
     static let slice: UInt8 = 1
     static let keySlice: UInt8 = 5
@@ -53,7 +54,7 @@ enum H264 {
 struct WireFrame: Sendable {
     var isKeyframe: Bool
     var parameterSets: [[UInt8]]
-    /// Slices and what else belongs to the picture.
+    /// Slices and other units of the picture.
     var units: [[UInt8]]
 
     var annexB: [UInt8] { (parameterSets + units).flatMap { H264.startCode + $0 } }

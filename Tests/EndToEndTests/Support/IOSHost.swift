@@ -1,9 +1,8 @@
 import BeamMedia
 import Foundation
 
-/// A host that behaves as BeamRoom on iOS does, on the wire of version 1, and plays a recorded stream in a loop.
-///
-/// It shares nothing with the program. What it does can be changed while it runs, through `behaviour`.
+/// A host that behaves like BeamRoom on iOS, in version 1, and plays a recorded stream in a loop. It shares no code
+/// with the program. `behaviour` can be changed while it runs.
 final class IOSHost: Sendable {
     enum Decision: Sendable {
         case accept
@@ -14,12 +13,12 @@ final class IOSHost: Sendable {
 
     struct Behaviour: Sendable {
         var decision = Decision.accept
-        /// Else it says nothing to what it doesn't understand.
+        /// Otherwise it ignores what it doesn't understand.
         var hangsUpOnTLS = true
         var isBroadcasting = true
-        /// Frames aren't sent, though the numbers go on.
+        /// Frames aren't sent, but their numbers continue.
         var isMuted = false
-        /// Connections are taken and closed at once.
+        /// Connections are accepted and closed at once.
         var refusesConnections = false
         var framesPerSecond = 30.0
     }
@@ -63,7 +62,7 @@ final class IOSHost: Sendable {
 
     var current: State { state.current }
 
-    /// Ends as a program does that is killed: every socket closes, nothing is said.
+    /// Ends like a killed program: every socket closes without a message.
     func stop() {
         let controls = state.withLock { state in
             state.stops = true
@@ -83,7 +82,7 @@ final class IOSHost: Sendable {
         for control in paired { control.send(line) }
     }
 
-    /// Ends every control connection; the media goes on.
+    /// Closes every control connection; the media continue.
     func dropControl() {
         let controls = state.withLock { state in
             defer {
@@ -121,7 +120,7 @@ final class IOSHost: Sendable {
             case .nothing: continue
             case .ended: return
             case .bytes(let bytes) where bytes.first == 0x16:
-                // A TLS record: nothing that it knows.
+                // A TLS record, which it doesn't understand.
                 state.withLock { $0.secureAttempts += 1 }
                 if state.current.behaviour.hangsUpOnTLS { return control.shut() }
             case .bytes(let bytes):
@@ -134,7 +133,7 @@ final class IOSHost: Sendable {
         }
     }
 
-    /// Answers a handshake; true once paired.
+    /// Answers a handshake; true if it was accepted.
     private static func answer(
         _ handshake: JSONValue, _ control: Socket, _ mediaPort: UInt16, _ state: Monitor<State>
     ) -> Bool {
@@ -188,7 +187,7 @@ final class IOSHost: Sendable {
         }
     }
 
-    /// The frame in parts of at most 1200 bytes.
+    /// The frame in datagrams of at most 1200 bytes.
     private static func datagrams(_ frame: WireFrame, _ sequence: UInt32, _ stream: RecordedStream) -> [[UInt8]] {
         func short(_ value: Int) -> [UInt8] { [UInt8(value >> 8 & 0xff), UInt8(value & 0xff)] }
         var config: [UInt8] = []
@@ -213,7 +212,7 @@ final class IOSHost: Sendable {
     }
 }
 
-/// An H.264 stream as x264 makes it, and the very pictures that a standard decoder makes of it.
+/// An H.264 stream made by x264, and its pictures, decoded by ffmpeg.
 struct RecordedStream: Sendable {
     var frames: [WireFrame]
     var width: Int
@@ -223,7 +222,7 @@ struct RecordedStream: Sendable {
 
     static let isAvailable = Tool.exists("ffmpeg") && Tool.exists("ffprobe")
 
-    /// Main profile, 30 pictures a second, a keyframe each second, of one of ffmpeg's sources.
+    /// Main profile, 30 pictures a second, a keyframe each second, from one of ffmpeg's sources.
     init(width: Int, height: Int, seconds: Int, source: String = "testsrc2", in directory: ScratchDirectory) throws {
         let stream = directory.file("recorded-\(width)x\(height).h264")
         decoded = directory.file("recorded-\(width)x\(height).y4m")
@@ -246,7 +245,7 @@ struct RecordedStream: Sendable {
             switch H264.type(unit) {
             case H264.sps, H264.pps: sets.append(unit)
             case H264.slice, H264.keySlice:
-                // first_mb_in_slice is 0 when its Exp-Golomb code is the single bit 1: a new picture.
+                // `first_mb_in_slice` is 0 if its Exp-Golomb code is the single bit 1: a new picture.
                 if unit[1] & 0x80 != 0 {
                     let isKeyframe = H264.type(unit) == H264.keySlice
                     frames.append(

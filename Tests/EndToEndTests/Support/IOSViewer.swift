@@ -1,13 +1,12 @@
 import BeamMedia
 import Foundation
 
-/// A viewer that behaves as BeamRoom on iOS does, on the wire of version 1, and checks every byte on its way.
-///
-/// It shares nothing with the program but `JSONValue`: plain sockets, JSON from Foundation, `WireChecker` for the media.
+/// A viewer that behaves like BeamRoom on iOS, in version 1, and checks every byte. It shares nothing with the program
+/// but `JSONValue`: plain sockets, Foundation's JSON, and `WireChecker` for the media.
 final class IOSViewer: Sendable {
     struct State: Sendable {
         var lines: [String] = []
-        /// Monotonic seconds at which each of `lines` came.
+        /// The monotonic time in seconds at which each of `lines` came.
         var lineTimes: [Double] = []
         var checker = WireChecker()
         var mediaPort: UInt16?
@@ -30,7 +29,7 @@ final class IOSViewer: Sendable {
     private let address: String
     private let control: Socket
 
-    /// Connects from `address` and shakes hands; `handshake` replaces the usual one.
+    /// Connects from `address` and sends the handshake; `handshake` replaces the usual one.
     init(_ port: UInt16, from address: String = "127.0.0.1", code: String = "482913", handshake: String? = nil) throws {
         host = Endpoint(port)
         self.address = address
@@ -51,13 +50,13 @@ final class IOSViewer: Sendable {
 
     var current: State { state.current }
 
-    /// Leaves: the control connection ends and the hellos stop.
+    /// Leaves: closes the control connection and sends no more hellos.
     func leave() {
         state.withLock { $0.stops = true }
         control.shut()
     }
 
-    /// Ends the control connection and goes on with the media, as a suspended phone does.
+    /// Closes the control connection and continues with the media, as a suspended phone does.
     func loseControl() { control.shut() }
 
     func send(_ line: String) { control.send(line + "\n") }
@@ -80,7 +79,7 @@ final class IOSViewer: Sendable {
         return result
     }
 
-    /// Waits until that many whole frames have come.
+    /// Waits until `count` whole frames have come.
     func waitForFrames(_ count: Int, timeout: Double = 30) throws {
         try wait("\(count) frames", timeout: timeout) { $0.checker.frames.count >= count ? true : nil }
     }
@@ -110,7 +109,7 @@ final class IOSViewer: Sendable {
 
     private static func sendHeartbeats(_ control: Socket, _ state: Monitor<State>) {
         while true {
-            // Woken by every change; what ends the wait is that five seconds have gone by, or the end.
+            // Every change wakes this wait; it ends after 5 s, or when the viewer stops.
             let ends = state.wait(timeout: 5) { $0.stops || $0.controlHasEnded ? true : nil }
             if ends == true { return }
             if state.current.isPaired { control.send(#"{"hb":1}"# + "\n") }

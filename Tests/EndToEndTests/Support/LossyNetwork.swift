@@ -1,10 +1,10 @@
 import BeamMedia
 import Foundation
 
-/// Two machines with the laboratory's relay between them (`Benchmarks/Netlab`): networks of their own, joined by a link that
-/// loses, delays and starves as a seed decides.
+/// Two machines with their own networks, joined by the laboratory's relay (`Benchmarks/Netlab`), which loses, delays
+/// and limits packets by a seed.
 final class LossyNetwork: Sendable {
-    /// Nil when this machine can make such a network, else what is missing.
+    /// Nil if this machine can make such networks, otherwise what is missing.
     static let obstacle: String? = {
         if geteuid() != 0 { return "only root can make networks" }
         if !FileManager.default.fileExists(atPath: "/dev/net/tun") { return "there is no /dev/net/tun" }
@@ -18,7 +18,7 @@ final class LossyNetwork: Sendable {
         return nil
     }()
 
-    /// A machine: its network, which lives as long as a process in it, and its identity.
+    /// A machine: its network namespace, which lives as long as a process in it, and its identity.
     private struct End {
         let process: ChildProcess
         let machine: Machine
@@ -49,7 +49,7 @@ final class LossyNetwork: Sendable {
     private let relay: ChildProcess
     private let scratch: ScratchDirectory
 
-    /// `settings` hold in both directions from the beginning; changes come so many seconds after `begin`.
+    /// `settings` apply in both directions from the beginning; changes apply `after` seconds from `begin`.
     init(_ settings: String, seed: Int = 1, changes: [(after: Double, settings: String)] = []) throws {
         scratch = try ScratchDirectory()
         let program = scratch.file("relay")
@@ -69,10 +69,10 @@ final class LossyNetwork: Sendable {
         }
     }
 
-    /// The changes' clock starts, and so does the counting.
+    /// Starts the clock of the changes, and the counters.
     func begin() { relay.signal(SIGUSR1, toGroup: false) }
 
-    /// Waits for a change to have been made.
+    /// Waits until a change was applied.
     func wait(for settings: String) throws {
         let isMade = relay.state.wait(timeout: 30) { state in
             state.output.contains { JSONValue($0)?["settings"]?.string == settings } ? true : nil
@@ -80,7 +80,7 @@ final class LossyNetwork: Sendable {
         guard isMade == true else { throw HarnessError("the relay never came to \(settings)") }
     }
 
-    /// Ends it, and answers what it counted from the host to the viewer since `begin`.
+    /// Ends the relay. Answers its counters from host to viewer since `begin`.
     func end() throws -> [String: Double] {
         relay.interrupt()
         _ = try relay.waitForEnd()

@@ -1,25 +1,25 @@
 import Foundation
 
-/// Somebody on the way between a viewer's and a host's media ports, who passes everything on as it is, and sends what he likes besides:
-/// to both of them, from the addresses that they know and from others.
+/// An attacker between a viewer's and a host's media ports. It forwards everything, and sends datagrams of its own to
+/// both, from the addresses that they know and from others.
 final class Meddler: Sendable {
-    /// What he makes of the datagrams that he has seen.
+    /// How a datagram is made from one that was seen.
     enum Trick: Int, CaseIterable, Sendable {
         case replayed, bitFlipped, truncated, lengthened, counterMoved, keyChanged, kindChanged, reflected, made, noise,
             empty, version1
     }
 
     struct State: Sendable {
-        /// How many are still to be sent.
+        /// Datagrams that are still to be sent.
         var budget = 0
-        /// Datagrams a second, to each of the two.
+        /// Datagrams a second, to each side.
         var rate = 0.0
         var sent = [Int](repeating: 0, count: Trick.allCases.count)
         var passedToViewer = 0
         var passedToHost = 0
-        /// Datagrams that came to addresses which nobody has sent an authentic hello from.
+        /// Datagrams that were sent to addresses from which no authentic hello came.
         var strayed = 0
-        /// Hellos leave from a new address from now on.
+        /// The viewer's hellos leave from a new address from now on.
         var moves = false
         var stops = false
     }
@@ -39,7 +39,7 @@ final class Meddler: Sendable {
 
     func end() { state.withLock { $0.stops = true } }
 
-    /// Sends so many of his own, and returns when they have left.
+    /// Sends `count` datagrams of its own, and returns when all were sent.
     func meddle(_ count: Int, rate: Double) throws {
         state.withLock { state in
             state.budget = count
@@ -65,7 +65,7 @@ final class Meddler: Sendable {
         }
     }
 
-    /// Everything that happens on its thread.
+    /// State that only its thread uses.
     private final class Worker {
         private let towardsViewer: Socket
         private var towardsHost: Socket
@@ -74,7 +74,7 @@ final class Meddler: Sendable {
         private let foreign: [Socket]
         private var abandoned: [Socket] = []
         private var random: SplitMix64
-        /// The last of what each has said.
+        /// The last datagrams of each side.
         private var ofHost: [[UInt8]] = []
         private var ofViewer: [[UInt8]] = []
         private var due = secondsNow()
@@ -87,12 +87,12 @@ final class Meddler: Sendable {
             random = SplitMix64(seed: seed)
         }
 
-        /// A step; false when it is the last.
+        /// One step; false if it was the last.
         func run(_ state: Monitor<State>) -> Bool {
             let current = state.current
             if current.stops { return false }
             if current.moves {
-                // Whatever still comes here comes too late.
+                // Datagrams that still arrive at the old address are late.
                 abandoned.append(towardsHost)
                 guard let another = try? Socket.datagrams(on: Endpoint(0, on: "127.0.0.88")) else { return false }
                 towardsHost = another
@@ -121,7 +121,7 @@ final class Meddler: Sendable {
             while let (bytes, from) = towardsViewer.receiveWaitingDatagram() {
                 viewer = from
                 keep(bytes, in: &ofViewer)
-                // Spoilt copies before it and after it: it has to be taken all the same.
+                // Damaged copies before it and replays after it: the datagram itself must still be accepted.
                 if isActive { send(.bitFlipped, bytes, toHost: true, state) }
                 towardsHost.send(bytes, to: host)
                 if isActive { send(.replayed, bytes, toHost: true, state) }
@@ -145,7 +145,7 @@ final class Meddler: Sendable {
             }
         }
 
-        /// As many as are due since the last time, to both, in random order.
+        /// Sends as many as are due since the last call, to both sides, in random order.
         private func burst(_ state: Monitor<State>, _ current: State) {
             let now = secondsNow()
             if now - due > 0.05 { due = now - 0.001 }
@@ -186,7 +186,7 @@ final class Meddler: Sendable {
             case .truncated: bytes.removeLast(Int.random(in: 1...bytes.count, using: &random))
             case .lengthened: bytes += noise(Int.random(in: 1...300, using: &random))
             case .counterMoved:
-                // Ahead, a little and very far, so that a window that believed it would shut the rest out.
+                // A counter ahead, by little or by very much: a replay window that believed it would shut out the rest.
                 let counter = bytes[4..<12].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
                 let ahead = UInt64(1) << UInt64.random(in: 0...62, using: &random)
                 bytes.replaceSubrange(4..<12, with: WireMessage.bigEndian(counter &+ ahead))

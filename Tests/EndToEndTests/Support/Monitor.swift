@@ -1,8 +1,7 @@
 import Foundation
 
-/// A value that threads share: whoever changes it wakes those who wait for it.
-///
-/// `@unchecked Sendable`: `value` is touched only with `condition` held.
+/// A value that threads share; each change wakes the threads that wait. `@unchecked Sendable`: `value` is used only
+/// with `condition` held.
 final class Monitor<Value: Sendable>: @unchecked Sendable {
     private let condition = NSCondition()
     private var value: Value
@@ -24,7 +23,7 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
         return try body(&value)
     }
 
-    /// Asks `body` at once and after every change until it answers something, for at most `timeout` seconds.
+    /// Calls `body` at once and after every change until it answers a value, for at most `timeout` seconds.
     func wait<Result>(timeout: Double, _ body: (inout Value) throws -> Result?) rethrows -> Result? {
         let deadline = Date(timeIntervalSinceNow: timeout)
         condition.lock()
@@ -36,13 +35,13 @@ final class Monitor<Value: Sendable>: @unchecked Sendable {
     }
 }
 
-/// What the harness itself could not do; the description is the sentence a person reads in the test's failure.
+/// An error of the test tools. Its description is shown in the test's failure.
 struct HarnessError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 
-    /// `description`, with what the last system call said.
+    /// `description`, with the last system call's error.
     static func system(_ what: String, _ number: Int32 = errno) -> HarnessError {
         HarnessError("\(what): \(String(cString: strerror(number)))")
     }
@@ -55,14 +54,14 @@ func secondsNow() -> Double {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// As long as the program takes a person to need to notice that the question has changed.
+/// Waits longer than the 1 s for which the program ignores answers to a new question.
 func noticeTheQuestion() { pause(seconds: 1.3) }
 
 func pause(seconds: Double) {
     usleep(UInt32(seconds * 1e6))
 }
 
-/// Asks again every 20 ms until `condition` holds, for at most `timeout` seconds; answers whether it did.
+/// Checks `condition` every 20 ms for at most `timeout` seconds. Answers whether it held.
 func eventually(timeout: Double, _ condition: () throws -> Bool) rethrows -> Bool {
     let deadline = secondsNow() + timeout
     while secondsNow() < deadline {
@@ -72,7 +71,7 @@ func eventually(timeout: Double, _ condition: () throws -> Bool) rethrows -> Boo
     return try condition()
 }
 
-/// A measured figure, printed so that the test's log shows more than pass or fail.
+/// Prints a measured figure, so that the log shows more than pass or fail.
 func report(_ name: String, _ value: String) {
     FileHandle.standardOutput.write(Data("measured: \(name): \(value)\n".utf8))
 }
@@ -82,7 +81,7 @@ extension Double {
     var short: String { String(format: "%.1f", self) }
 }
 
-/// Whether something else keeps the machine so busy that rates over seconds say little about the program.
+/// Whether the machine is so busy that rates over seconds say little about the program.
 func machineIsBusy() -> Bool {
     var loads = [0.0]
     return getloadavg(&loads, 1) == 1 && loads[0] > Double(ProcessInfo.processInfo.activeProcessorCount) * 1.5

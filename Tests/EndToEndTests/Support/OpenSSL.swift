@@ -1,10 +1,10 @@
 import Foundation
 
-/// Keys, certificates and TLS by the openssl tool, which shares nothing with the program.
+/// Keys, certificates and TLS by the openssl tool, independent of the program's own code.
 enum OpenSSL {
     static let isAvailable = Tool.exists("openssl")
 
-    /// A key and what says so, as files.
+    /// The files of a key and its certificate.
     struct Identity: Sendable {
         var key: String
         var certificate: String
@@ -12,7 +12,7 @@ enum OpenSSL {
         var arguments: [String] { ["-key", key, "-cert", certificate] }
     }
 
-    /// A new key, of a kind that `genpkey` knows.
+    /// A new key of a kind that `genpkey` makes.
     static func key(_ name: String, _ kind: [String] = p256, in directory: ScratchDirectory) throws -> String {
         let path = directory.file(name + ".key")
         try Tool.run("openssl", ["genpkey", "-quiet", "-out", path] + kind)
@@ -21,7 +21,7 @@ enum OpenSSL {
 
     static let p256 = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
 
-    /// A certificate that `key` has signed for itself.
+    /// A self-signed certificate for `key`.
     static func selfSigned(_ name: String, key: String, in directory: ScratchDirectory) throws -> Identity {
         let path = directory.file(name + ".crt")
         try Tool.run(
@@ -29,7 +29,7 @@ enum OpenSSL {
         return Identity(key: key, certificate: path)
     }
 
-    /// The same, valid from and to days that are named as `YYMMDDhhmmssZ`.
+    /// The same, valid between two times in the form `YYMMDDhhmmssZ`.
     static func selfSigned(_ name: String, key: String, from: String, to: String, in directory: ScratchDirectory) throws
         -> Identity
     {
@@ -61,7 +61,7 @@ enum OpenSSL {
         return Identity(key: key, certificate: path)
     }
 
-    /// A certificate for `key` that somebody else has signed, who has the same name if `subject` isn't another.
+    /// A certificate for `key`, signed by another identity. Its subject is that identity's unless `subject` is given.
     static func signed(
         _ name: String, key: String, by authority: Identity, subject: String = "/CN=BeamRoom",
         in directory: ScratchDirectory
@@ -77,7 +77,7 @@ enum OpenSSL {
         return Identity(key: key, certificate: path)
     }
 
-    /// The device key that belongs to a private key: SHA-256 of its SubjectPublicKeyInfo.
+    /// The device key of a private key: SHA-256 of its SubjectPublicKeyInfo.
     static func deviceKey(ofPrivateKey path: String, in directory: ScratchDirectory) throws -> [UInt8] {
         let file = directory.file("public-key")
         try Tool.run("openssl", ["pkey", "-in", path, "-pubout", "-outform", "DER", "-out", file])
@@ -102,7 +102,7 @@ enum OpenSSL {
 
     static let channel = ["-quiet", "-tls1_3", "-alpn", "beamroom/2"]
 
-    /// What is written to the process's socket goes to `endpoint` inside TLS. `more` comes last.
+    /// Connects; the process's socket is the plaintext side. `more` is appended to the arguments.
     static func connect(to endpoint: Endpoint, as identity: Identity?, _ more: [String] = []) throws -> ChildProcess {
         try ChildProcess(
             "openssl",
@@ -110,7 +110,7 @@ enum OpenSSL {
                 + more, input: .socket)
     }
 
-    /// Takes one connection at `endpoint`, asks for a certificate, whichever, and takes any.
+    /// Accepts one connection at `endpoint`, and asks for a client certificate of any kind.
     static func listen(at endpoint: Endpoint, as identity: Identity) throws -> ChildProcess {
         let process = try ChildProcess(
             "openssl",
@@ -122,7 +122,7 @@ enum OpenSSL {
         return process
     }
 
-    /// A connection would be taken for the one that is waited for, so the kernel's list is asked.
+    // A probing connection would be the one that openssl accepts, so the kernel's list is read.
     private static func isListening(_ endpoint: Endpoint) -> Bool {
         let address = endpoint.address.split(separator: ".").reversed().compactMap { UInt8($0) }
         let place = address.map { String(format: "%02X", $0) }.joined() + String(format: ":%04X", endpoint.port)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads along with everything that passes the loopback interface to and from some ports. Needs root.
+/// Captures all packets on the loopback interface to and from some ports. Needs root.
 final class PacketCapture: Sendable {
     struct Packet: Sendable {
         var isTCP: Bool
@@ -17,7 +17,7 @@ final class PacketCapture: Sendable {
         var dropped: Int?
     }
 
-    /// Nil where packets can be captured, else why not.
+    /// Nil if packets can be captured here, otherwise why not.
     static let obstacle: String? = {
         guard let descriptor = try? open() else { return "packets can't be captured here: that needs root" }
         close(descriptor)
@@ -41,7 +41,7 @@ final class PacketCapture: Sendable {
 
     deinit { state.withLock { $0.stops = true } }
 
-    /// What has passed; nothing is captured after that. Fails where some of it was missed.
+    /// Ends the capture. Answers its packets; throws if some were missed.
     func finish() throws -> [Packet] {
         state.withLock { $0.stops = true }
         guard let dropped = state.wait(timeout: 30, { $0.dropped }) else {
@@ -79,7 +79,7 @@ final class PacketCapture: Sendable {
     private static func read(_ descriptor: Int32, _ ports: Set<UInt16>, _ state: Monitor<State>) {
         var buffer = [UInt8](repeating: 0, count: 1 << 17)
         var address = [UInt8](repeating: 0, count: 20)
-        // What was under way when it was stopped still counts.
+        // Packets in flight at the end still count.
         var end: Double?
         while secondsNow() < end ?? .infinity {
             if end == nil, state.withLock(\.stops) { end = secondsNow() + 0.1 }
@@ -91,21 +91,21 @@ final class PacketCapture: Sendable {
                     descriptor, &buffer, buffer.count, Int32(MSG_TRUNC),
                     bytes.bindMemory(to: sockaddr.self).baseAddress, &length)
             }
-            // Each packet passes the loopback twice, out and in.
+            // Each packet appears twice on loopback, outgoing and incoming.
             guard count > 0, count <= buffer.count, address[10] != outgoing else { continue }
             if let packet = parse(buffer[..<count]), ports.contains(packet.from.port) || ports.contains(packet.to.port)
             {
                 state.withLock { $0.packets.append(packet) }
             }
         }
-        // tpacket_stats: packets and drops; of SOL_PACKET PACKET_STATISTICS.
+        // `tpacket_stats` of PACKET_STATISTICS (SOL_PACKET): packets and drops.
         var statistics: [UInt32] = [0, 0]
         var length = socklen_t(8)
         let isKnown = getsockopt(descriptor, 263, 6, &statistics, &length) == 0
         state.withLock { $0.dropped = isKnown ? Int(statistics[1]) : 0 }
     }
 
-    /// Of IPv4 only: the tests speak nothing else.
+    /// IPv4 only: the tests use nothing else.
     private static func parse(_ frame: ArraySlice<UInt8>) -> Packet? {
         func short(_ offset: Int) -> UInt16 { UInt16(frame[offset]) << 8 | UInt16(frame[offset + 1]) }
         guard frame.count > 34, short(12) == 0x0800 else { return nil }
@@ -113,7 +113,7 @@ final class PacketCapture: Sendable {
         let kind = frame[23]
         let start = 14 + headerLength
         guard kind == 6 || kind == 17, frame.count >= start + 8 else { return nil }
-        // Segments that the network card would cut up have no length of their own.
+        // Segments for offloading have a total length of 0.
         let total = Int(short(16)) == 0 ? frame.count - 14 : Int(short(16))
         let end = min(frame.count, 14 + total)
         func address(_ offset: Int) -> String { frame[offset..<offset + 4].map { String($0) }.joined(separator: ".") }
@@ -138,7 +138,7 @@ private struct Direction: Hashable {
 extension [PacketCapture.Packet] {
     var datagrams: [PacketCapture.Packet] { filter { !$0.isTCP } }
 
-    /// What each TCP connection has carried in each direction.
+    /// The bytes of each TCP connection, in each direction.
     var streams: [(from: Endpoint, to: Endpoint, bytes: [UInt8])] {
         let parts = Dictionary(grouping: filter { $0.isTCP && !$0.payload.isEmpty }) {
             Direction(from: $0.from, to: $0.to)
@@ -147,7 +147,7 @@ extension [PacketCapture.Packet] {
             var bytes: [UInt8] = []
             let first = packets[0].sequence
             for packet in packets.sorted(by: { $0.sequence &- first < $1.sequence &- first }) {
-                // What was sent again is there already.
+                // Skip the bytes that are known from an earlier transmission.
                 let known = Swift.max(0, bytes.count - Int(packet.sequence &- first))
                 bytes += packet.payload.dropFirst(known)
             }

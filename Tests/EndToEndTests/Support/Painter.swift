@@ -1,9 +1,8 @@
 import CXCB
 import Foundation
 
-/// Something to see on an X screen: a still background like a desktop's, and, when it moves, things that do in the lower half.
-///
-/// What it has painted stays until its owner lets go of it.
+/// Paints an X screen: a still background like a desktop's and, if it moves, motion in the lower half. The painting
+/// disappears with its owner.
 final class Painter: Sendable {
     private struct State: Sendable {
         var framesPerSecond: Int
@@ -15,7 +14,7 @@ final class Painter: Sendable {
 
     private let state: Monitor<State>
 
-    /// Paints the background, then `framesPerSecond` times a second the moving half; 0 paints the background only.
+    /// Paints the background, and the moving half `framesPerSecond` times a second; 0 paints the background only.
     init(_ display: String, framesPerSecond: Int) throws {
         state = Monitor(State(framesPerSecond: framesPerSecond))
         let state = state
@@ -32,16 +31,16 @@ final class Painter: Sendable {
 
     deinit { state.withLock { $0.stops = true } }
 
-    /// Frames so far, the background counted.
+    /// Frames so far, including the background.
     var painted: Int { state.current.painted }
 
-    /// Nothing moves any more.
+    /// Stops the motion.
     func freeze() {
         state.withLock { $0.framesPerSecond = 0 }
         _ = state.wait(timeout: 5) { $0.isFrozen ? true : nil }
     }
 
-    /// Things move (again).
+    /// Starts or continues the motion.
     func move(framesPerSecond: Int) { state.withLock { $0.framesPerSecond = framesPerSecond } }
 
     private static func paint(_ canvas: Canvas, _ state: Monitor<State>) throws {
@@ -71,7 +70,7 @@ final class Painter: Sendable {
     }
 }
 
-/// A window over the whole screen, and how to fill rectangles in it.
+/// A window over the whole screen, with drawing of rectangles.
 private final class Canvas {
     let connection: XConnection
     private let window: xcb_window_t
@@ -103,7 +102,7 @@ private final class Canvas {
         xcb_rectangle_t(x: Int16(x), y: Int16(y), width: UInt16(width), height: UInt16(height))
     }
 
-    /// Bars of colour with lines of dashes on them, as of text; different everywhere, so that a shift would show.
+    /// Coloured bars with dashes like lines of text; no two places are alike, so that a shift would be noticed.
     func paintBackground() {
         for bar in 0..<8 {
             let left = width * bar / 8
@@ -124,7 +123,7 @@ private final class Canvas {
         fill(0x20_20_28, dashes)
     }
 
-    /// The lower half: a band that changes colour, and boxes that run across it.
+    /// The lower half: a band that changes its colour, and boxes that move across it.
     func paintMotion(_ frame: Int) {
         let top = height / 2
         let shade = UInt32(frame * 5 % 256)
@@ -139,7 +138,7 @@ private final class Canvas {
     }
 }
 
-/// Random numbers that are the same in every run of a test.
+/// Random numbers that are the same in every run.
 struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

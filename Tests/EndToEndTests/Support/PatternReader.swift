@@ -1,16 +1,15 @@
 import CXCB
 import Foundation
 
-/// Reads the test pattern's blocks from a screen that shows the pattern in its own size, whenever something is drawn there, and notes
-/// how old each frame is when it stands on the screen.
-///
-/// It shares nothing with the program: 128 blocks from the left, the most significant bit first: 0xBEA4, the frame's number (32), its
-/// capture time in nanoseconds of the monotonic clock (64), and CRC-16/CCITT-FALSE of both (16).
+/// Reads the test pattern's blocks from a screen that shows it unscaled, whenever something is drawn, and notes each
+/// frame's age. It shares no code with the program: 128 blocks from the left, the most significant bit first: 0xBEA4,
+/// the frame's number (32 bits), its capture time in nanoseconds of the monotonic clock (64), and CRC-16/CCITT-FALSE of
+/// both (16).
 final class PatternReader: Sendable {
     struct State: Sendable {
-        /// Milliseconds from capture to screen, of each frame that was seen.
+        /// Milliseconds from capture to screen, of each frame that was read.
         var latencies: [Double] = []
-        /// Times that something was drawn, and the blocks said nothing new or nothing at all.
+        /// How often something was drawn without a new, readable number.
         var misses = 0
         var stops = false
         var failure: String?
@@ -51,7 +50,7 @@ final class PatternReader: Sendable {
 
 private final class Blocks {
     private let connection: XConnection
-    /// In pixels, above 720p and below 1440p; in two rows.
+    /// In pixels, for screens between 720p and 1440p; the blocks are in two rows.
     private static let side = 16
     private static let columns = 64
 
@@ -86,7 +85,7 @@ private final class Blocks {
         return hasSome
     }
 
-    /// Nil where there are no blocks, or half of them.
+    /// Nil if the blocks are missing or incomplete.
     func read() throws -> (number: UInt32, time: UInt64)? {
         let (side, width) = (Self.side, Self.columns * Self.side)
         // The middle line of each row of blocks.

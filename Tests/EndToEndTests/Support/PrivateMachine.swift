@@ -1,10 +1,9 @@
 import Foundation
 
-/// A machine for discovery: network, message bus and Avahi daemon of its own, so that nothing of a test is seen outside of it.
-///
-/// Made and ended by `Scripts/lib/private-avahi`, which needs root.
+/// A machine for discovery: its own network, message bus and Avahi daemon, so that nothing of a test is visible
+/// outside. `Scripts/lib/private-avahi` makes and ends it, and needs root.
 final class PrivateMachine: Sendable {
-    /// Nil when this machine can make such machines, else what is missing.
+    /// Nil if this machine can make such machines, otherwise what is missing.
     static let obstacle: String? = {
         guard let check = try? ChildProcess(script, ["check"]), let ending = try? check.waitForEnd() else {
             return "\(script) doesn't run"
@@ -15,12 +14,12 @@ final class PrivateMachine: Sendable {
     private static let script =
         (#filePath as NSString).deletingLastPathComponent + "/../../../Scripts/lib/private-avahi"
 
-    /// Where other machines on the same cable reach it.
+    /// Its address for machines on the same cable.
     let address: String
     private let directory: ScratchDirectory
     private let machine: Machine
 
-    /// A machine on a cable of its own, or at the other end of another one's.
+    /// A machine on a new cable, or at the other end of another machine's.
     init(beside other: PrivateMachine? = nil, hasDaemon: Bool = true) throws {
         directory = try ScratchDirectory()
         machine = try Machine()
@@ -37,30 +36,30 @@ final class PrivateMachine: Sendable {
     func stopDaemon() throws { try Tool.run(Self.script, ["stop-daemon", directory.path]) }
     func startDaemon() throws { try Tool.run(Self.script, ["start-daemon", directory.path]) }
 
-    /// The program, in this machine's network and on its bus; as another machine's if one is named.
+    /// Starts the program in this machine's network and on its bus, with the identity of `machine`.
     func start(_ arguments: [String], as machine: Machine? = nil) throws -> ProgramProcess {
         ProgramProcess(
             wrapping: try run(
                 [Program.path] + arguments, environment: ["XDG_STATE_HOME": (machine ?? self.machine).state]))
     }
 
-    /// A command, in this machine's network and on its bus.
+    /// Starts a command in this machine's network and on its bus.
     func run(_ command: [String], environment: [String: String?] = [:]) throws -> ChildProcess {
-        // Each step of the script replaces itself with the next: the process's number is the command's in the end.
+        // Each step of the script replaces itself by exec, so that the process number is the command's.
         try ChildProcess(
             Self.script, ["run", directory.path] + command, environment: environment.merging(["DISPLAY": nil]) { $1 })
     }
 
-    /// What is made by `body` is in this machine's network: its sockets stay there.
+    /// Runs `body` in this machine's network; its sockets stay there.
     func inNetwork<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
         let number = try String(contentsOfFile: directory.path + "/network.pid", encoding: .utf8)
         let path = "/proc/\(number.trimmingCharacters(in: .whitespacesAndNewlines))/ns/net"
         let outcome = Monitor<Swift.Result<Result, any Error>?>(nil)
-        // A network belongs to a thread: this one ends with it.
+        // A network namespace belongs to a thread; this thread ends afterwards.
         Thread.detachNewThread {
             outcome.set(
                 Swift.Result {
-                    // A GNU addition, which the headers hide from Swift's importer.
+                    // setns is a GNU extension, which Swift can't import.
                     typealias SetNamespace = @convention(c) (Int32, Int32) -> Int32
                     guard let symbol = dlsym(nil, "setns") else { throw HarnessError("this system has no setns") }
                     let setNamespace = unsafeBitCast(symbol, to: SetNamespace.self)
@@ -77,7 +76,7 @@ final class PrivateMachine: Sendable {
         return try result.get()
     }
 
-    /// An announced host of the test pattern, on the default ports.
+    /// A discoverable host of the test pattern on the default ports.
     func share(
         name: String, _ arguments: [String] = [], accept: String? = "all", as machine: Machine? = nil
     ) throws -> ProgramProcess {
@@ -92,7 +91,7 @@ final class PrivateMachine: Sendable {
         try start(["watch", "--json", "--no-window", "--time-limit", "60"] + arguments, as: machine)
     }
 
-    /// What `beamroom hosts` lists here after so many seconds.
+    /// The output of `beamroom hosts` here after `wait` seconds.
     func hosts(wait: Double = 1.5) throws -> [Event] {
         let list = try start(["hosts", "--json", "--wait", "\(wait)"])
         defer { list.end() }

@@ -2,7 +2,7 @@ import Foundation
 
 /// The program under test.
 enum Program {
-    /// `BEAMROOM`, or the program that was built next to these tests.
+    /// `BEAMROOM`, or the program that was built beside these tests.
     static let path: String = {
         if let path = ProcessInfo.processInfo.environment["BEAMROOM"] { return path }
         let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
@@ -11,7 +11,7 @@ enum Program {
 
     static let isBuilt = FileManager.default.isExecutableFile(atPath: path)
 
-    /// A host on ports of its own that accepts everyone and isn't published. Options in `arguments` come after these.
+    /// A host on its own ports that accepts everyone and isn't announced. `arguments` come last.
     static func share(
         _ arguments: [String], ports: Ports, accept: String? = "all", machine: Machine? = nil,
         input: ChildProcess.Input = .none, output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
@@ -22,7 +22,7 @@ enum Program {
             output: output, errors: errors)
     }
 
-    /// A viewer; with `--no-window` unless `display` names the X display for its window.
+    /// A viewer, with `--no-window` unless `display` names an X display.
     static func watch(
         _ arguments: [String], display: String? = nil, machine: Machine? = nil, input: ChildProcess.Input = .none,
         output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
@@ -32,7 +32,7 @@ enum Program {
             machine: machine, input: input, output: output, errors: errors)
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     static func run(
         _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil, timeout: Double = 30
     ) throws -> (ending: ChildProcess.Ending, output: String, words: String) {
@@ -42,7 +42,7 @@ enum Program {
         return (ending, process.process.outputText, process.errorText)
     }
 
-    /// Records the test pattern; each of its pictures bears its number, so that no two are the same.
+    /// Records the test pattern. Each picture shows its number, so that no two are the same.
     static func pattern(_ size: String, framesPerSecond: Int = 30, seconds: Int, in directory: ScratchDirectory) throws
         -> String
     {
@@ -53,7 +53,7 @@ enum Program {
         return path
     }
 
-    /// However a test ends, nothing runs for longer than a minute.
+    /// However a test ends, no process runs longer than a minute.
     private static func limited(_ arguments: [String]) -> [String] {
         arguments.contains("--time-limit") ? arguments : arguments + ["--time-limit", "60"]
     }
@@ -64,17 +64,17 @@ struct Ports: Sendable {
     var control: UInt16
     var media: UInt16
 
-    /// Two that nobody uses.
+    /// Two free ports.
     init() throws {
         control = try FreePort.stream()
         media = try FreePort.datagram()
     }
 
-    /// What `watch` takes.
+    /// The argument for `watch`.
     var target: String { "127.0.0.1:\(control)" }
 }
 
-/// What runs of the program on one machine have in common: its identity key, and the devices that it knows.
+/// The state that runs of the program on one machine share: identity key and known devices.
 final class Machine: Sendable {
     private let directory: ScratchDirectory
 
@@ -82,11 +82,11 @@ final class Machine: Sendable {
 
     /// XDG_STATE_HOME.
     var state: String { directory.file("state") }
-    /// What the program keeps there.
+    /// The program's folder there.
     var store: String { state + "/beamroom" }
     func file(_ name: String) -> String { directory.file(name) }
 
-    /// A file with a code in it, as a service has one.
+    /// A file that contains a code, for `--code-file`.
     func codeFile(_ code: String) throws -> String {
         let path = file("code")
         try Data((code + "\n").utf8).write(to: URL(fileURLWithPath: path))
@@ -94,14 +94,14 @@ final class Machine: Sendable {
         return path
     }
 
-    /// What `beamroom devices` lists.
+    /// The output of `beamroom devices`.
     func devices() throws -> [Event] {
         let (ending, output, words) = try Program.run(["devices", "list", "--json"], machine: self)
         guard ending == .exited(0) else { throw HarnessError("beamroom devices: \(ending)\n\(words)") }
         return output.split(separator: "\n").compactMap { Event(line: String($0)) }
     }
 
-    /// Answers the ending of `beamroom devices forget`, and its words.
+    /// Runs `beamroom devices forget`. Answers its ending and its messages.
     @discardableResult
     func forget(_ name: String) throws -> (ending: ChildProcess.Ending, words: String) {
         let (ending, _, words) = try Program.run(["devices", "forget", name], machine: self)
@@ -109,14 +109,14 @@ final class Machine: Sendable {
     }
 }
 
-/// A running `beamroom` and the events it has told.
+/// A running `beamroom`, and its events.
 final class ProgramProcess: Sendable {
     let process: ChildProcess
-    /// Kept for as long as it runs.
+    /// Kept while the process runs.
     private let machine: Machine?
 
-    /// On a machine that nobody knows, unless the test names one. DISPLAY and the session's buses are left out, so that a test that forgets to name one
-    /// fails instead of using the developer's.
+    /// Uses a new machine unless the test names one. DISPLAY and the session's buses are removed, so that a test that
+    /// forgets to set them fails instead of using the developer's.
     init(
         _ arguments: [String], environment: [String: String?] = [:], machine: Machine? = nil,
         input: ChildProcess.Input = .none, output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
@@ -131,7 +131,7 @@ final class ProgramProcess: Sendable {
             Program.path, arguments, environment: variables, input: input, output: output, errors: errors)
     }
 
-    /// A process that runs the program in some other way, say in a network of its own.
+    /// A process that runs the program in some other way, for example in its own network.
     init(wrapping process: ChildProcess, on machine: Machine? = nil) {
         self.process = process
         self.machine = machine
@@ -141,13 +141,13 @@ final class ProgramProcess: Sendable {
     var errorText: String { process.errorText }
     var isRunning: Bool { process.isRunning }
 
-    /// Everything so far; lines that are no JSON object with `event` and `t` are left out (see `unreadableLines`).
+    /// All events so far. Lines that aren't a JSON object with `event` and `t` are left out (see `unreadableLines`).
     var events: [Event] { process.state.current.output.compactMap(Event.init(line:)) }
     func events(_ name: String) -> [Event] { events.filter { $0.name == name } }
 
     var unreadableLines: [String] { process.state.current.output.filter { Event(line: $0) == nil } }
 
-    /// The first event of that name from number `start` on that fits.
+    /// Waits for the first matching event of that name from line `start` on.
     @discardableResult
     func waitFor(
         _ name: String, from start: Int = 0, timeout: Double = 30, where fits: (Event) -> Bool = { _ in true }
@@ -170,10 +170,10 @@ final class ProgramProcess: Sendable {
             """)
     }
 
-    /// How many lines it has written: what comes later has this number or a higher one.
+    /// The number of lines so far: later lines have this number or a higher one.
     var lineCount: Int { process.state.current.output.count }
 
-    /// Waits for words on standard error.
+    /// Waits for a text on standard error.
     func waitForWords(_ words: String, from first: Int = 0, timeout: Double = 30) throws {
         let found = process.state.wait(timeout: timeout) { state in
             state.errors.dropFirst(first).contains { $0.localizedCaseInsensitiveContains(words) } ? true : nil

@@ -1,18 +1,19 @@
 import BeamMedia
 import Foundation
 
-/// Stands between a viewer and a host's media port, and spoils what the host sends, the same way in each run.
+/// A relay between viewers and a host's media port that loses and reorders the host's datagrams, repeatable by its
+/// seed.
 final class UDPRelay: Sendable {
-    struct Weather: Sendable {
-        /// The part of the host's datagrams that never arrive, 0 to 1.
+    struct Conditions: Sendable {
+        /// The share of the host's datagrams that are lost, 0 to 1.
         var loss = 0.0
-        /// The part that arrive after one to eight later ones.
+        /// The share that is delayed behind one to eight later datagrams.
         var reorder = 0.0
         var isMuted = false
     }
 
     struct State: Sendable {
-        var weather: Weather
+        var conditions: Conditions
         var target: Endpoint?
         var passed = 0
         var lost = 0
@@ -23,17 +24,19 @@ final class UDPRelay: Sendable {
     let port: UInt16
     let state: Monitor<State>
 
-    init(_ weather: Weather = Weather(), seed: UInt64 = 1, at place: Endpoint? = nil, target: Endpoint? = nil) throws {
+    init(_ conditions: Conditions = Conditions(), seed: UInt64 = 1, at place: Endpoint? = nil, target: Endpoint? = nil)
+        throws
+    {
         let socket = try place.map { try Socket.datagrams(on: $0) } ?? Socket.datagrams()
         port = socket.localEndpoint.port
-        state = Monitor(State(weather: weather, target: target))
+        state = Monitor(State(conditions: conditions, target: target))
         let state = state
         Thread.detachNewThread { Self.run(socket, state, seed) }
     }
 
     deinit { state.withLock { $0.stops = true } }
 
-    func change(_ body: (inout Weather) -> Void) { state.withLock { body(&$0.weather) } }
+    func change(_ body: (inout Conditions) -> Void) { state.withLock { body(&$0.conditions) } }
 
     private struct Held {
         var bytes: [UInt8]
@@ -43,25 +46,25 @@ final class UDPRelay: Sendable {
 
     private static func run(_ socket: Socket, _ state: Monitor<State>, _ seed: UInt64) {
         var random = SplitMix64(seed: seed)
-        /// One socket towards the host for each of the viewer's.
+        /// One socket to the host for each of the viewer's sockets.
         var upstream: [Endpoint: Socket] = [:]
         var held: [Held] = []
         while true {
-            let (stops, target, weather) = state.withLock { ($0.stops, $0.target, $0.weather) }
+            let (stops, target, conditions) = state.withLock { ($0.stops, $0.target, $0.conditions) }
             if stops { return }
             var entries = ([socket] + upstream.values).map {
                 pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
             }
             _ = poll(&entries, nfds_t(entries.count), 20)
             while let (bytes, from) = socket.receiveWaitingDatagram() {
-                guard let target, !weather.isMuted else { continue }
+                guard let target, !conditions.isMuted else { continue }
                 if upstream[from] == nil { upstream[from] = try? Socket.datagrams() }
                 upstream[from]?.send(bytes, to: target)
             }
             for (viewer, towardsHost) in upstream {
                 while let (bytes, _) = towardsHost.receiveWaitingDatagram() {
-                    let isLost = weather.isMuted || Double.random(in: 0..<1, using: &random) < weather.loss
-                    let isLate = Double.random(in: 0..<1, using: &random) < weather.reorder
+                    let isLost = conditions.isMuted || Double.random(in: 0..<1, using: &random) < conditions.loss
+                    let isLate = Double.random(in: 0..<1, using: &random) < conditions.reorder
                     state.withLock { state in
                         state.lost += isLost ? 1 : 0
                         state.reordered += isLate && !isLost ? 1 : 0
@@ -82,10 +85,9 @@ final class UDPRelay: Sendable {
     }
 }
 
-/// Stands between a viewer and a host's control port, and can be cut.
-///
-/// In version 1 it puts the media relay's port in the place of the host's. Version 2 can't be meddled with like that:
-/// there the two relays have an address of their own, and the host's ports.
+/// A relay between viewers and a host's control port that can be cut. In version 1 it replaces the host's media port in
+/// messages by the media relay's. Version 2 can't be changed like that: there both relays have their own address and
+/// the host's port numbers.
 final class TCPRelay: Sendable {
     struct State: Sendable {
         var isCut = false
@@ -97,7 +99,7 @@ final class TCPRelay: Sendable {
     let port: UInt16
     let state = Monitor(State())
 
-    /// For version 1: hangs up on TLS.
+    /// For version 1: closes TLS connections.
     convenience init(to host: UInt16, media: UDPRelay) throws {
         try self.init(to: Endpoint(host), at: Endpoint(0), media: media)
     }
@@ -109,7 +111,7 @@ final class TCPRelay: Sendable {
         }
     }
 
-    /// Hangs up on TLS, and passes version 1 on as it is.
+    /// Closes TLS connections, and forwards version 1 unchanged.
     convenience init(onlyVersion1To host: Endpoint) throws {
         try self.init(at: Endpoint(0), to: host) { viewer, towardsHost in
             Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) { $0 } }
@@ -117,7 +119,7 @@ final class TCPRelay: Sendable {
         }
     }
 
-    /// Passes everything on as it is.
+    /// Forwards everything unchanged.
     convenience init(at place: Endpoint, to host: Endpoint) throws {
         try self.init(at: place, to: host) { viewer, towardsHost in
             Thread.detachNewThread { Self.copy(from: viewer, to: towardsHost) }
@@ -160,13 +162,13 @@ final class TCPRelay: Sendable {
 
     deinit { end() }
 
-    /// For good.
+    /// Ends the relay.
     func end() {
         state.withLock { $0.stops = true }
         cut()
     }
 
-    /// Ends every connection, and every new one at once, until `mend`.
+    /// Closes every connection, and new ones at once, until `restore`.
     func cut() {
         let open = state.withLock { state in
             state.isCut = true
@@ -176,7 +178,7 @@ final class TCPRelay: Sendable {
         for socket in open { socket.shut() }
     }
 
-    func mend() { state.withLock { $0.isCut = false } }
+    func restore() { state.withLock { $0.isCut = false } }
 
     private static func copy(from: Socket, to: Socket, _ change: (String) -> String) {
         var splitter = LineSplitter()

@@ -1,14 +1,14 @@
 import CXCB
 import Foundation
 
-/// What an X screen shows.
+/// A picture of an X screen.
 struct Screenshot: Equatable {
     let width: Int
     let height: Int
-    /// Rows without gaps; four bytes a pixel: blue, green, red and nothing.
+    /// Rows without padding; four bytes a pixel: blue, green, red and one unused.
     let bytes: [UInt8]
 
-    /// The rectangle of the display's root window; all of it if none is named.
+    /// A rectangle of the display's root window, by default all of it.
     static func take(of display: String, x: Int = 0, y: Int = 0, width: Int? = nil, height: Int? = nil) throws
         -> Screenshot
     {
@@ -35,7 +35,7 @@ struct Screenshot: Equatable {
         return Array(bytes[start..<start + 3])
     }
 
-    /// The part of pixels that aren't black, 0 to 1.
+    /// The share of pixels that aren't black, 0 to 1.
     var litShare: Double {
         let lit = stride(from: 0, to: bytes.count, by: 4).count {
             max(bytes[$0], max(bytes[$0 + 1], bytes[$0 + 2])) > 24
@@ -43,7 +43,7 @@ struct Screenshot: Equatable {
         return Double(lit) / Double(width * height)
     }
 
-    /// How alike two pictures of the same size are over a rectangle and all three colours, in decibels; infinite when the same.
+    /// PSNR of a rectangle over all three colours, in dB; infinite if the pictures are equal.
     func psnr(_ other: Screenshot, x: Int, y: Int, width: Int, height: Int) -> Double {
         var sum = 0
         var count = 0
@@ -69,7 +69,7 @@ struct Screenshot: Equatable {
 }
 
 extension Screenshot {
-    /// The last picture of a video file, in the colours that its own tags (or BT.709, limited range) ask for.
+    /// The last picture of a video file, in the colours of its tags (or BT.709, limited range).
     static func lastPicture(ofVideo path: String, width: Int, height: Int, in directory: ScratchDirectory) throws
         -> Screenshot
     {

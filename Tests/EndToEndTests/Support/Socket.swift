@@ -37,13 +37,13 @@ struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// An IPv4 socket, closed when its owner lets go of it.
+/// An IPv4 socket that is closed with its owner.
 final class Socket: Sendable {
     enum Kind { case stream, datagram }
 
     let descriptor: Int32
 
-    /// Owns it from now on.
+    /// Takes over the descriptor.
     init(taking descriptor: Int32) { self.descriptor = descriptor }
 
     init(_ kind: Kind) throws {
@@ -60,7 +60,7 @@ final class Socket: Sendable {
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Room for a keyframe's burst while the reader is kept from the processor; beyond the system's limit where that is allowed.
+    /// Makes room for a keyframe's burst while the reader has no processor; beyond the system's limit if allowed.
     func enlargeReceiveBuffer() {
         set(SOL_SOCKET, SO_RCVBUF, 4 << 20)
         set(SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20)
@@ -84,16 +84,16 @@ final class Socket: Sendable {
         return Endpoint(raw)
     }
 
-    /// Whether there is something to read (an end of stream and an error count) within `timeout` seconds.
+    /// Whether something can be read within `timeout` seconds, including an end of stream or an error.
     func isReadable(timeout: Double) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, Int32(timeout * 1000)) > 0
     }
 
-    /// Makes reads in other threads end.
+    /// Ends reads in other threads.
     func shut() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// The next close sends a reset instead of waiting for the peer.
+    /// Makes the next close send a reset.
     func resetOnClose() {
         var value = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
@@ -112,7 +112,7 @@ extension Socket {
         return socket
     }
 
-    /// Listens on a port of 127.0.0.1, 0 for any that is free.
+    /// Listens on 127.0.0.1; port 0 takes any free port.
     static func listen(_ port: UInt16 = 0) throws -> Socket { try listen(at: Endpoint(port)) }
 
     static func listen(at endpoint: Endpoint) throws -> Socket {
@@ -122,7 +122,7 @@ extension Socket {
         return socket
     }
 
-    /// Nil when nobody has come within `timeout` seconds.
+    /// Nil if no connection comes within `timeout` seconds.
     func accept(timeout: Double) -> Socket? {
         guard isReadable(timeout: timeout) else { return nil }
         let accepted = ChildProcess.whileNoneStarts {
@@ -136,7 +136,7 @@ extension Socket {
         return socket
     }
 
-    /// False when the peer is gone.
+    /// False if the peer is gone.
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
@@ -186,13 +186,13 @@ extension Socket {
         return count == bytes.count
     }
 
-    /// Nil when none has come within `timeout` seconds.
+    /// Nil if none comes within `timeout` seconds.
     func receiveDatagram(timeout: Double) -> (bytes: [UInt8], from: Endpoint)? {
         guard isReadable(timeout: timeout) else { return nil }
         return receiveWaitingDatagram()
     }
 
-    /// Nil when none is waiting.
+    /// Nil if none is waiting.
     func receiveWaitingDatagram() -> (bytes: [UInt8], from: Endpoint)? {
         var raw = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -209,7 +209,8 @@ extension Socket {
     }
 }
 
-/// Ports that were free a moment ago, below those that the system gives to connections, so that none of these takes one meanwhile.
+/// Ports that were free a moment ago, below the system's range for outgoing connections, so that none of these takes
+/// one meanwhile.
 enum FreePort {
     private static let range: Range<UInt16> = 20_000..<32_000
     private static let next = Monitor(UInt16.random(in: range))

@@ -26,7 +26,7 @@ struct WireMessage: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Cuts what comes out of TLS into messages.
+/// Splits decrypted bytes into messages.
 struct MessageSplitter: Sendable {
     private var pending: [UInt8] = []
 
@@ -43,7 +43,7 @@ struct MessageSplitter: Sendable {
     }
 }
 
-/// Our side of a TLS connection that openssl makes.
+/// One side of a TLS connection, made by openssl.
 final class TLSPeer {
     private let process: ChildProcess
     private let socket: Socket
@@ -51,7 +51,7 @@ final class TLSPeer {
     private(set) var messages: [WireMessage] = []
     private(set) var hasEnded = false
 
-    /// Connects to a host's control port, with whatever certificate.
+    /// Connects to a host's control port with any certificate, or none.
     convenience init(to endpoint: Endpoint, as identity: OpenSSL.Identity?, _ more: [String] = []) throws {
         try self.init(OpenSSL.connect(to: endpoint, as: identity, more))
     }
@@ -73,7 +73,7 @@ final class TLSPeer {
     func send(_ message: WireMessage) { socket.send(message.framed) }
     func send(raw bytes: [UInt8]) { socket.send(bytes) }
 
-    /// Reads on until a message of that kind has come, or the connection has ended, or the time is over.
+    /// Reads until a message of that kind has come, the connection has ended, or the time is over.
     func wait(for kind: UInt8, timeout: Double = 30) -> WireMessage? {
         let deadline = secondsNow() + timeout
         while true {
@@ -99,7 +99,8 @@ final class TLSPeer {
     }
 }
 
-/// Somebody in the middle: a host to the viewer and a viewer to the host, with a key of its own, who passes on what both say and reads it.
+/// A man in the middle: a host to the viewer and a viewer to the host, with a key of its own. It forwards all messages
+/// and reads them.
 final class TLSRelay: Sendable {
     struct State: Sendable {
         var fromViewer: [WireMessage] = []
@@ -128,7 +129,7 @@ final class TLSRelay: Sendable {
 
     func end() { state.withLock { $0.stops = true } }
 
-    /// One viewer's connection, from its first word to its end.
+    /// Serves one viewer's connection to its end.
     private static func serve(
         _ server: ChildProcess, _ host: Endpoint, _ identity: OpenSSL.Identity, _ state: Monitor<State>
     ) {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The command-line tools that the tests check with.
+/// Command-line tools that the tests check with.
 enum Tool {
-    /// Runs a tool to its end, and answers its standard output.
+    /// Runs a tool to its end. Answers its standard output.
     @discardableResult
     static func run(_ command: String, _ arguments: [String], on display: String? = nil, timeout: Double = 60) throws
         -> String
@@ -16,22 +16,22 @@ enum Tool {
         return process.outputText
     }
 
-    /// Whether `command` stands somewhere in PATH.
+    /// Whether `command` is in PATH.
     static func exists(_ command: String) -> Bool {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         let directories = path.split(separator: ":").map { String($0) } + ["/usr/sbin", "/sbin"]
         return directories.contains { FileManager.default.isExecutableFile(atPath: $0 + "/" + command) }
     }
 
-    /// What ffprobe finds when it decodes the whole of a file's video.
+    /// What ffprobe finds when it decodes a file's video.
     struct Video: Equatable {
         var codec: String
         var profile: String
         var width: Int
         var height: Int
-        /// One letter a decoded picture, I, P or B.
+        /// One letter for each decoded picture: I, P or B.
         var pictureTypes: String
-        /// What the decoder complained about.
+        /// The decoder's errors.
         var complaints: String
     }
 
@@ -64,7 +64,7 @@ enum Tool {
     }
 }
 
-/// A directory of a test's own, gone when the test lets go of it.
+/// A temporary directory that is removed with its owner.
 final class ScratchDirectory: Sendable {
     let path: String
 

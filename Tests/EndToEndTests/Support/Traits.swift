@@ -1,7 +1,6 @@
 import Testing
 
 extension Trait where Self == ConditionTrait {
-    /// The program itself.
     static var needsProgram: Self {
         .enabled(if: Program.isBuilt, "beamroom isn't built: run `swift build`, or name it in BEAMROOM")
     }

@@ -1,9 +1,8 @@
 import Foundation
 import Testing
 
-/// Several tests at once, each on threads of its own: most of the time they wait for processes.
-///
-/// Tests that count frames or processor time are tagged `.alone` and run when no other does.
+/// Runs several tests at once, each on its own threads, because most of the time they wait for processes. Tests that
+/// count frames or processor time have the tag `.alone` and run without others.
 struct TurnTrait: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 
@@ -13,10 +12,10 @@ struct TurnTrait: SuiteTrait, TestTrait, TestScoping {
         let isAlone = test.tags.contains(.alone)
         await Turns.shared.begin(alone: isAlone)
         let start = secondsNow()
-        // The time that the log has for a test includes its waiting for a place.
+        // The log's time of a test includes its wait for a place.
         defer { report("time of \(test.name)", "\((secondsNow() - start).short) s") }
         do {
-            // Threads of the shared pool, as many as there are processors, aren't for those who block.
+            // A test blocks its thread, which threads of the shared pool (one for each processor) must not do.
             try await withTaskExecutorPreference(FreshThreads.shared) { try await function() }
         } catch {
             await Turns.shared.end()
@@ -31,14 +30,12 @@ extension Trait where Self == TurnTrait {
 }
 
 extension Tag {
-    /// It measures what others would disturb.
+    /// The test measures something that others would disturb.
     @Tag static var alone: Self
 }
 
-/// Who may run: a few tests at once, or one alone.
-///
-/// Which of the two it is changes only when nobody of the one kind runs or waits any more, so that the machine is seldom kept waiting
-/// for a single test to end.
+/// Admits a few tests at once, or one alone. The mode changes only when no test of the current one runs or waits, so
+/// that the machine rarely waits for a single test to end.
 private actor Turns {
     static let shared = Turns(places: places)
 
@@ -56,7 +53,7 @@ private actor Turns {
 
     init(places: Int) { self.places = places }
 
-    /// Waits for a place; `end` gives it back.
+    /// Waits for a place; `end` frees it.
     func begin(alone isAlone: Bool) async {
         await withCheckedContinuation { continuation in
             if isAlone { waitingAlone.append(continuation) } else { waiting.append(continuation) }
@@ -85,7 +82,7 @@ private actor Turns {
     }
 }
 
-/// A thread for each job, for as long as the job runs.
+/// Runs each job on a new thread.
 private final class FreshThreads: TaskExecutor {
     static let shared = FreshThreads()
 

@@ -1,13 +1,12 @@
-/// Reads version 1's media datagrams as strictly as WIRE-V1 is written, and remembers each breach.
-///
-/// It is written from the page alone and shares nothing with the program.
+/// Reads version 1's media datagrams as strictly as WIRE-V1 specifies, and collects each violation. It was written from
+/// that page alone, and shares no code with the program.
 struct WireChecker: Sendable {
     struct Frame: Sendable {
         var sequence: UInt32
         var isKeyframe: Bool
         var width: Int
         var height: Int
-        /// When its first and its last part came, monotonic seconds.
+        /// Arrival of its first and last part, in monotonic seconds.
         var began: Double
         var arrived: Double
         var parts: Int
@@ -29,7 +28,7 @@ struct WireChecker: Sendable {
         var height: Int
     }
 
-    /// Sentences, at most `errorLimit` of them.
+    /// At most `errorLimit` messages.
     private(set) var errors: [String] = []
     private(set) var frames: [Frame] = []
     private(set) var datagrams = 0
@@ -38,7 +37,7 @@ struct WireChecker: Sendable {
     private var newest: UInt32?
     static let errorLimit = 20
 
-    /// Frames of which some part never came.
+    /// Frames with missing parts.
     var incomplete: Int { partials.count }
 
     mutating func accept(_ datagram: [UInt8], at now: Double) {
@@ -140,7 +139,7 @@ struct WireChecker: Sendable {
     }
 }
 
-// MARK: - What came, in figures
+// MARK: - Figures
 
 extension WireChecker {
     var keyframes: [Frame] { frames.filter(\.isKeyframe) }
@@ -158,7 +157,7 @@ extension WireChecker {
         frames.count { (start..<end).contains($0.arrived) }
     }
 
-    /// Everything from the first keyframe on, as a file that any player opens, and how many frames that is.
+    /// All frames from the first keyframe on, as a playable file, and their number.
     func annexB() -> (bytes: [UInt8], frames: Int) {
         let playable = frames.drop { !$0.isKeyframe }.compactMap(\.content)
         return (playable.flatMap(\.annexB), playable.count)

@@ -1,18 +1,18 @@
 import CXCB
 import Foundation
 
-/// An X server of a test's own, without a screen anyone sees.
+/// An X server without a visible screen.
 final class XServer: Sendable {
     static let isAvailable = Tool.exists("Xvfb")
 
     let process: ChildProcess
-    /// `:7`, as DISPLAY has it.
+    /// As DISPLAY has it, for example `:7`.
     let display: String
     let width: Int
     let height: Int
 
     init(width: Int, height: Int) throws {
-        // The server writes the number of the display it has found free once it takes connections.
+        // Once it accepts connections, the server writes the number of the free display that it found.
         let process = try ChildProcess(
             "Xvfb", ["-displayfd", "1", "-screen", "0", "\(width)x\(height)x24", "-nolisten", "tcp", "-noreset"])
         let line = process.state.wait(timeout: 30) { state in
@@ -33,7 +33,7 @@ final class XServer: Sendable {
     deinit { process.end() }
 }
 
-/// A connection to an X server, for the thread that made it.
+/// A connection to an X server; only the thread that made it may use it.
 final class XConnection {
     let raw: OpaquePointer
     let screen: xcb_screen_t
@@ -52,7 +52,7 @@ final class XConnection {
 
     var isBroken: Bool { xcb_connection_has_error(raw) != 0 }
 
-    /// Waits until the server has done everything asked so far.
+    /// Waits until the server has handled all earlier requests.
     func synchronise() {
         free(xcb_get_input_focus_reply(raw, xcb_get_input_focus(raw), nil))
     }
@@ -63,7 +63,7 @@ final class XConnection {
         return reply?.pointee.atom ?? 0
     }
 
-    /// The root window's children, the topmost last, with their sizes; hidden ones are left out.
+    /// The visible children of the root window with their sizes, the topmost last.
     func visibleWindows() -> [(id: xcb_window_t, x: Int, y: Int, width: Int, height: Int)] {
         guard let tree = xcb_query_tree_reply(raw, xcb_query_tree(raw, screen.root), nil) else { return [] }
         defer { free(tree) }
@@ -111,7 +111,7 @@ final class XConnection {
         synchronise()
     }
 
-    /// Asks the window's program to close it, as a window manager does.
+    /// Asks the program to close its window, as a window manager does.
     func askToClose(_ window: xcb_window_t) {
         var event = xcb_client_message_event_t()
         event.response_type = UInt8(XCB_CLIENT_MESSAGE)

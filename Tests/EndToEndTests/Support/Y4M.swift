@@ -6,7 +6,7 @@ final class Y4M {
     let height: Int
     let header: String
     private let data: Data
-    /// Where each picture's luma begins.
+    /// The offset of each picture's luma.
     private let starts: [Int]
 
     init(_ path: String) throws {
@@ -25,7 +25,7 @@ final class Y4M {
             guard data[index...].starts(with: Array("FRAME".utf8)), let end = data[index...].firstIndex(of: 0x0a) else {
                 throw HarnessError("\(path): no frame header at byte \(index), after \(starts.count) pictures")
             }
-            // A last picture that was cut short by a kill doesn't count.
+            // Ignore a last picture that was truncated by a kill.
             if end + 1 + size > data.count { break }
             starts.append(end + 1)
             index = end + 1 + size
@@ -37,7 +37,7 @@ final class Y4M {
 
     var count: Int { starts.count }
 
-    /// Mean of the squared differences between two pictures' luma, each `step`th row of it.
+    /// The mean squared difference between two pictures' luma, over every `rowStep`th row and `columnStep`th column.
     func lumaError(_ picture: Int, _ other: Y4M, _ otherPicture: Int, rowStep: Int, columnStep: Int = 1) -> Double {
         data.withUnsafeBytes { mine in
             other.data.withUnsafeBytes { theirs in
@@ -63,7 +63,7 @@ final class Y4M {
         }
     }
 
-    /// Whether two pictures are the same in every byte, colours included.
+    /// Whether all bytes of two pictures are equal, including chroma.
     func isSame(_ picture: Int, as other: Y4M, _ otherPicture: Int) -> Bool {
         let size = width * height + 2 * ((width + 1) / 2) * ((height + 1) / 2)
         return data.withUnsafeBytes { mine in
@@ -73,9 +73,8 @@ final class Y4M {
         }
     }
 
-    /// For each of these pictures: the picture of `source` that it is most like, and how much, in decibels of luma.
-    ///
-    /// The picture is found on a coarse grid; likeness is taken over every `rowStep`th row. Both files have the same size.
+    /// For each picture: the most similar picture of `source`, and its PSNR in dB of luma. The search uses a coarse
+    /// grid, the PSNR every `rowStep`th row. Both files have the same size.
     func matches(in source: Y4M, rowStep: Int = 3) -> [(source: Int, psnr: Double)] {
         (0..<count).map { picture in
             let errors = (0..<source.count).map {

@@ -3,8 +3,8 @@ import Testing
 
 @testable import BeamProtocol
 
-/// What a host remembers of what it has sent, and what it sends once more.
-struct SendingAgainTests {
+/// What a host remembers of sent frames, and what it retransmits.
+struct RetransmissionTests {
     private func began(_ frames: inout DepartureLog, _ number: UInt32, parts: Int = 4, at time: Double) {
         frames.began(
             SequenceNumber(number), isKeyframe: false, partCount: parts, length: parts * 1200, now: .at(time))
@@ -12,10 +12,10 @@ struct SendingAgainTests {
 
     // MARK: DepartureLog
 
-    @Test func aPartLeftWithTheFirstBurstThatHoldsIt() throws {
+    @Test func aPartsDepartureIsThatOfItsBurst() throws {
         var frames = DepartureLog()
         began(&frames, 7, parts: 10, at: 1)
-        #expect(frames.departure(of: SequenceNumber(7), part: 0) == nil, "nothing of it has left yet")
+        #expect(frames.departure(of: SequenceNumber(7), part: 0) == nil, "no part has left yet")
         frames.sent(upTo: 4, now: .at(1))
         frames.sent(upTo: 9, now: .at(1.5))
         frames.sent(upTo: 10, now: .at(2))
@@ -32,7 +32,7 @@ struct SendingAgainTests {
         #expect(frame.sent == 10 && frame.firstSent == .at(1) && frame.lastSent == .at(2))
     }
 
-    @Test func departuresAreARing() throws {
+    @Test func onlyTheLastDeparturesAreKept() throws {
         var limits = DepartureLog.Limits()
         limits.departures = 5
         var frames = DepartureLog(limits)
@@ -43,7 +43,7 @@ struct SendingAgainTests {
             for old in 0...number {
                 let (first, last) = (0, 3)
                 let left = [first, last].map { frames.departure(of: SequenceNumber(old), part: $0)?.time }
-                // Of the last five bursts two are this frame's, two the one's before, and one the end of the third.
+                // The last five bursts: two of this frame, two of the frame before, and the end of the one before that.
                 switch number - old {
                 case 0, 1: #expect(left == [.at(Double(old)), .at(Double(old) + 0.5)])
                 case 2: #expect(left[1] == .at(Double(old) + 0.5))
@@ -53,7 +53,7 @@ struct SendingAgainTests {
         }
     }
 
-    @Test func framesGrowTooOldToBeSentAgain() {
+    @Test func framesOlderThan800msAreNotRetransmitted() {
         var frames = DepartureLog()
         for number: UInt32 in 0..<30 {
             began(&frames, number, at: Double(number) / 30)
@@ -63,7 +63,7 @@ struct SendingAgainTests {
         #expect(frames.resendable(SequenceNumber(29), now: now) != nil)
         #expect(frames.resendable(SequenceNumber(6), now: now) != nil, "0.77 s")
         #expect(frames.resendable(SequenceNumber(4), now: now) == nil, "0.83 s")
-        // When it left is known all the same.
+        // Its departure is still known.
         #expect(frames.frame(SequenceNumber(0)) != nil)
         #expect(frames.departure(of: SequenceNumber(0), part: 0)?.time == .zero)
         #expect(frames.resendable(SequenceNumber(29), now: now + .seconds(1)) == nil)
@@ -82,10 +82,10 @@ struct SendingAgainTests {
         for number: UInt32 in 0..<100 {
             add(number)
             let held = (0...number).filter { sent[SequenceNumber($0)] != nil }
-            #expect(held == Array(held.first!...number), "the oldest go first")
+            #expect(held == Array(held.first!...number), "the oldest are removed first")
             #expect(held.count == min(4, Int(number) + 1))
         }
-        // One that is larger than all that may be held can still be sent again.
+        // A frame larger than the limit can still be retransmitted while it is the newest.
         add(100, bytes: 30_000)
         #expect(sent[SequenceNumber(100)] != nil && sent[SequenceNumber(99)] == nil)
         add(101, at: 5)
@@ -99,8 +99,8 @@ struct SendingAgainTests {
         #expect(frames.frame(SequenceNumber(999)) != nil)
     }
 
-    /// What was left out for this viewer is not missed by it.
-    @Test func skippedFramesAreKnown() {
+    /// Frames that were left out for this viewer don't count as lost.
+    @Test func framesLeftOutForThisViewerAreKnown() {
         var frames = DepartureLog()
         for number: UInt32 in [3, 5, 6, 9] {
             began(&frames, number, at: 0)
@@ -112,7 +112,7 @@ struct SendingAgainTests {
         #expect(frames.frame(SequenceNumber(7)) == nil && frames.departure(of: SequenceNumber(7), part: 0) == nil)
     }
 
-    @Test func numbersGoRoundTheCircle() {
+    @Test func frameNumbersWrapAround() {
         var frames = DepartureLog()
         let numbers: [UInt32] = [.max - 1, .max, 0, 1]
         for (index, number) in numbers.enumerated() {
@@ -123,27 +123,27 @@ struct SendingAgainTests {
             #expect(frames.frame(SequenceNumber(number))?.firstSent == .at(Double(index) / 100))
             #expect(frames.departure(of: SequenceNumber(number), part: 3)?.time == .at(Double(index) / 100))
         }
-        // Back again: the numbers mean something else.
+        // The numbers begin anew: the entries of the same numbers are gone.
         began(&frames, 0, at: 1)
         #expect(frames.frame(SequenceNumber(1)) == nil && frames.frame(SequenceNumber(0)) != nil)
     }
 
     // MARK: RetransmissionQueue
 
-    @Test func nothingIsSentTwiceForTwoRequests() {
+    @Test func repeatedRequestsCauseOneRetransmission() {
         var queue = RetransmissionQueue()
         #expect(queue.due == nil)
         #expect(queue.request([5, 3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
         #expect(queue.request([3], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1)) == true)
         #expect(queue.count == 2 && queue.due == .zero)
         #expect(queue.request([3], of: SequenceNumber(2), pause: .milliseconds(20), now: .at(1)) == true)
-        // Of one frame at a time; the last part, which may be short, comes last.
+        // One frame at a time; the parts are in order, because the last one may be shorter.
         var next = queue.next(duplicating: false, limit: 16, now: .at(1))
         #expect(next?.frame == SequenceNumber(1) && next?.parts == [3, 5])
         next = queue.next(duplicating: false, limit: 16, now: .at(1))
         #expect(next?.frame == SequenceNumber(2) && next?.parts == [3])
         #expect(queue.next(duplicating: false, limit: 16, now: .at(1)) == nil)
-        // Until it may have arrived, and been missed again.
+        // A part is retransmitted again only after `pause`, when a second request can mean a second loss.
         #expect(queue.request([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.019)) == true)
         #expect(queue.count == 0)
         #expect(queue.request([3, 5], of: SequenceNumber(1), pause: .milliseconds(20), now: .at(1.02)) == true)
@@ -152,18 +152,20 @@ struct SendingAgainTests {
         #expect(queue.due == nil)
     }
 
-    @Test func soManyWaitAndNoMore() {
+    @Test func theRetransmissionQueueIsBounded() {
         var limits = RetransmissionQueue.Limits()
         limits.parts = 10
         var queue = RetransmissionQueue(limits)
         #expect(queue.request(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true)
-        #expect(queue.request(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true, "those wait already")
+        #expect(
+            queue.request(0..<10, of: SequenceNumber(1), pause: .zero, now: .zero) == true,
+            "these parts are in the queue already")
         #expect(queue.request([10], of: SequenceNumber(1), pause: .zero, now: .zero) == false)
         #expect(queue.next(duplicating: false, limit: 4, now: .zero)?.parts == [0, 1, 2, 3])
         #expect(queue.count == 6)
     }
 
-    @Test func aDuplicateFollowsAMomentLater() throws {
+    @Test func aDuplicateFollowsWithin20ms() throws {
         var queue = RetransmissionQueue()
         #expect(queue.request([4, 9], of: SequenceNumber(1), pause: .milliseconds(50), now: .at(1)) == true)
         #expect(queue.next(duplicating: true, limit: 16, now: .at(1))?.parts == [4, 9])
@@ -172,13 +174,14 @@ struct SendingAgainTests {
         #expect(due > .at(1) && due < .at(1.02))
         #expect(queue.next(duplicating: true, limit: 16, now: .at(1.001)) == nil)
         #expect(queue.next(duplicating: true, limit: 16, now: due)?.parts == [4, 9])
-        #expect(queue.due == nil, "a duplicate has none of its own")
+        #expect(queue.due == nil, "a duplicate isn't duplicated")
     }
 
-    // MARK: Parts once more
+    // MARK: Retransmitted parts
 
-    /// The same content as the first time, and marked; the short one where it can only be, at the end of the burst.
-    @Test func partsAreWrittenAgainAsTheyWere() throws {
+    /// The same content as the first time, with the retransmission flag; a shorter last part is at the end of its
+    /// burst.
+    @Test func retransmittedPartsHaveTheSameContent() throws {
         let sealer = DatagramSealer(key: .golden)
         var opener = DatagramOpener(key: .golden)
         for reference in [nil, UInt32(3)] {
@@ -194,11 +197,11 @@ struct SendingAgainTests {
                     let datagram = Array(memory[start..<min(start + 1200, length)])
                     #expect(datagram.count == first[part].count)
                     let (again, once) = (try opener.open(datagram).plaintext, try opener.open(first[part]).plaintext)
-                    #expect(again[8] == once[8] | 4, "the flag of what is sent again")
+                    #expect(again[8] == once[8] | 4, "the retransmission flag")
                     #expect(again[..<8] == once[..<8] && again[9...] == once[9...])
                     let header = try again.withUnsafeBytes { try MediaDatagram(version2: $0).header }
                     #expect(header.isSentAgain && header.part == part)
-                    #expect(!header.frame.flags.contains(.sentAgain), "the frame is the same")
+                    #expect(!header.frame.flags.contains(.sentAgain), "the frame's own flags don't change")
                 }
                 opener = DatagramOpener(key: .golden)
             }
@@ -207,25 +210,25 @@ struct SendingAgainTests {
 
     // MARK: ParityPlan
 
-    @Test func parityIsForWhatTakesLong() {
+    @Test func parityIsSentOnLossyPathsWithLongRoundTrips() {
         var plan = ParityPlan()
         func share(_ loss: Double, _ milliseconds: Int64) -> Double {
             plan.plan(loss: loss, roundTrip: .milliseconds(milliseconds))
             return plan.share
         }
-        #expect(share(0, 500) == 0, "nothing is lost")
+        #expect(share(0, 500) == 0, "no loss")
         #expect(share(0.001, 500) == 0)
-        #expect(share(0.3, 2) == 0, "asking is cheaper")
+        #expect(share(0.3, 2) == 0, "a retransmission is cheaper")
         #expect(share(0.05, 10) == 0)
-        // It grows with the time and with the loss, to a half.
+        // The share grows with the round trip and with the loss, up to 0.5.
         let trips = [10, 20, 30, 60, 200].map { share(0.1, $0) }
         #expect(trips == trips.sorted() && trips[1] > 0 && trips[4] >= 0.1)
         let losses = [0.01, 0.05, 0.1, 0.3, 0.9].map { share($0, 100) }
         #expect(losses == losses.sorted() && losses[4] == 0.5)
-        #expect(share(0.01, 100) >= 0.01, "at least what is lost")
+        #expect(share(0.01, 100) >= 0.01, "at least the loss")
     }
 
-    @Test func burstsAreRememberedForAWhile() {
+    @Test func parityStaysRaisedForAWhileAfterABurstOfLosses() {
         var plan = ParityPlan()
         plan.reported(expected: 4, lost: 4, now: .at(1))
         plan.plan(loss: 0.02, roundTrip: .milliseconds(100))
@@ -241,7 +244,7 @@ struct SendingAgainTests {
             last = plan.share
         }
         #expect(last <= without * 1.01)
-        // Nonsense does no harm.
+        // Impossible reports do no harm.
         plan.reported(expected: 10, lost: -5, now: .at(40))
         plan.reported(expected: 10, lost: 50, now: .at(1))
         plan.plan(loss: 5, roundTrip: .seconds(1000))

@@ -3,10 +3,10 @@ import Testing
 
 @testable import BeamProtocol
 
-/// Frames put together from some of their parts, and parity.
-struct FrameRepairTests {
-    /// Puts together what is left of a frame, and expects it to be what it was.
-    private func expectRepair(
+/// Frames assembled from some of their parts and from parity.
+struct FrameRecoveryTests {
+    /// Assembles the given pieces, and expects the original frame.
+    private func expectRecovery(
         _ frame: WireFrame, _ pieces: [Piece], repaired: Int, _ comment: Comment? = nil
     ) throws {
         var assembly: FrameAssembly?
@@ -35,11 +35,11 @@ struct FrameRepairTests {
         let parity = try frame.parity(rows: 0..<1)
         for lost in frame.parts.indices {
             let parts = frame.parts.enumerated().filter { $0.offset != lost }.map { Piece.part($0.element) }
-            // Wherever the parity comes: before all parts, among them, or behind.
+            // The parity comes before all parts, among them, or after them.
             for place in 0...parts.count {
                 var pieces = parts
                 pieces.insert(.parity(parity[0]), at: place)
-                try expectRepair(frame, pieces, repaired: 1, "part \(lost) lost, parity at \(place)")
+                try expectRecovery(frame, pieces, repaired: 1, "part \(lost) lost, parity at \(place)")
             }
         }
     }
@@ -48,33 +48,33 @@ struct FrameRepairTests {
     func allPartsCanBeLost(_ encoded: EncodedFrame) throws {
         let frame = try WireFrame(encoded)
         let parity = try frame.parity(rows: 0..<12)
-        try expectRepair(frame, parity.suffix(5).map { .parity($0) }, repaired: 5)
+        try expectRecovery(frame, parity.suffix(5).map { .parity($0) }, repaired: 5)
     }
 
-    /// The only part lies elsewhere than the first of many.
+    /// The only part of a frame lies elsewhere in its parity block than the first of many parts.
     @Test(arguments: [13, 500, 1100, 1125, 1144])
-    func framesOfOnePart(_ length: Int) throws {
+    func aFrameOfOnePartIsRecovered(_ length: Int) throws {
         for reference in [nil, UInt32(1)] {
             let frame = try WireFrame(TestFrame.make(2, reference: reference, bytes: length))
             let rows = frame.parts.count
-            try expectRepair(frame, try frame.parity(rows: 2..<2 + rows).map { .parity($0) }, repaired: rows)
+            try expectRecovery(frame, try frame.parity(rows: 2..<2 + rows).map { .parity($0) }, repaired: rows)
         }
     }
 
-    /// Parameter sets that fill part 0, so that no AVCC bytes are in it.
-    @Test func aFirstPartOfParameterSetsAlone() throws {
+    /// The parameter sets fill part 0, so that it has no AVCC bytes.
+    @Test func aFirstPartOfParameterSetsOnlyIsRecovered() throws {
         var encoded = TestFrame.make(2, bytes: 3000)
         encoded.unit.parameterSets = ParameterSets(
             sps: [[UInt8](repeating: 0x67, count: 1134)], pps: [[0x68, 1, 2, 3]])
         let frame = try WireFrame(encoded)
         #expect(frame.config.count == 1144)
         let parity = try frame.parity(rows: 0..<2)
-        try expectRepair(frame, frame.parts.dropFirst().map { .part($0) } + [.parity(parity[0])], repaired: 1)
-        try expectRepair(
+        try expectRecovery(frame, frame.parts.dropFirst().map { .part($0) } + [.parity(parity[0])], repaired: 1)
+        try expectRecovery(
             frame, [.parity(parity[1]), .part(frame.parts[0]), .parity(parity[0]), .part(frame.parts[1])], repaired: 2)
     }
 
-    @Test func anyAsManyPiecesWillDo() throws {
+    @Test func anyPiecesWillDoIfThereAreEnough() throws {
         for seed in 0..<60 {
             var random = SeededGenerator(seed: UInt64(seed))
             let parts = seed == 0 ? 1000 : Int.random(in: 1...(seed < 10 ? 300 : 40), using: &random)
@@ -85,7 +85,7 @@ struct FrameRepairTests {
             let layout = frame.layout
             let rows = Int.random(in: 1...min(64, layout.partCount(ofBlock: 0)), using: &random)
             let parity = try frame.parity(rows: 0..<rows)
-            // Of each block, as many as it has parts.
+            // Of each block, keep as many pieces as it has parts.
             var kept: [Piece] = []
             for block in 0..<layout.blockCount {
                 let own =
@@ -95,11 +95,11 @@ struct FrameRepairTests {
                 kept += own.shuffled(using: &random).prefix(layout.partCount(ofBlock: block))
             }
             let repaired = kept.count { if case .parity = $0 { true } else { false } }
-            try expectRepair(frame, kept.shuffled(using: &random), repaired: repaired, "seed \(seed)")
+            try expectRecovery(frame, kept.shuffled(using: &random), repaired: repaired, "seed \(seed)")
         }
     }
 
-    @Test func whatIsNotNeededIsLetGo() throws {
+    @Test func parityThatIsNotNeededIsDropped() throws {
         let frame = try WireFrame(Self.delta)
         let parity = try frame.parity(rows: 0..<4)
         var assembly: FrameAssembly?
@@ -110,18 +110,18 @@ struct FrameRepairTests {
         #expect(insertions == [.inserted, .inserted, .inserted, .duplicate, .inserted])
         #expect(try #require(assembly?.reservation) >= bare + 2 * 1144)
         #expect(assembly?.missing == 3 && assembly?.received == 2 && assembly?.isEmpty == false)
-        // Part 4 leaves two to repair; then they aren't needed any more, nor is more parity.
+        // With part 4 only two parts are missing, for which there is parity. All later pieces are superfluous.
         #expect(try frame.assemble([.part(frame.parts[4])], in: &assembly) == [.completed])
         #expect(assembly?.reconstructed == 2 && assembly?.reservation == bare)
         #expect(
             try frame.assemble([.part(frame.parts[3]), .parity(parity[1])], in: &assembly) == [.duplicate, .duplicate])
     }
 
-    /// Parts that come after all while parity is held are parts like others.
-    @Test func partsMakeParityNeedless() throws {
+    /// Parts that arrive late, while parity is held, are used like others.
+    @Test func latePartsMakeParitySuperfluous() throws {
         let frame = try WireFrame(TestFrame.make(1, reference: 0, bytes: 200 * 1144))
         let parity = try frame.parity(rows: 0..<2)
-        // Block 0 is whole without its parity; block 1 needs it.
+        // Block 0 is complete without its parity; block 1 needs it.
         var pieces: [Piece] = frame.parts.indices.filter { $0 > 3 }.map { .part(frame.parts[$0]) }
         pieces.append(.parity(parity[0]))
         pieces += [.part(frame.parts[0]), .part(frame.parts[1]), .parity(parity[3])]
@@ -131,7 +131,7 @@ struct FrameRepairTests {
         #expect(assembly?.unit.map { Array($0.avcc) } == Array(frame.unit.avcc))
     }
 
-    @Test func parityOfSomethingElseIsRefused() throws {
+    @Test func parityOfAnotherFrameIsRefused() throws {
         let frame = try WireFrame(Self.keyframe)
         let parity = try frame.parity(rows: 0..<3)
         for (offset, value) in [(8, UInt8(0)), (9, 1), (11, 9), (13, 9), (23, 9), (25, 9)] {
@@ -141,7 +141,7 @@ struct FrameRepairTests {
             let insertions = try frame.assemble([.part(frame.parts[1]), .parity(other)], in: &assembly)
             #expect(insertions == [.inserted, .contradiction], "byte \(offset)")
         }
-        // Another length of the last part than the one it has, or than other parity says.
+        // Its length of the last part contradicts the part itself, or other parity.
         var other = parity[0]
         other[15] ^= 1
         var assembly: FrameAssembly?
@@ -152,12 +152,13 @@ struct FrameRepairTests {
             try frame.assemble([.parity(parity[1]), .parity(other)], in: &assembly) == [.inserted, .contradiction])
     }
 
-    /// What isn't AVCC, or has no parameter sets where they should be, makes no frame.
+    /// Recovered bytes that aren't AVCC, or have no parameter sets where the flags promise them, make no frame.
     @Test(arguments: [28, 30, 60])
     func wrongParityMakesNoFrame(_ offset: Int) throws {
         let frame = try WireFrame(Self.keyframe)
         var parity = try frame.parity(rows: 0..<1)
-        // 28: the number of SPS. 30: the first one's length. 60: within the frame's first NAL unit: not to be seen.
+        // Offset 28: the number of SPS. 30: the first one's length. 60: inside a NAL unit, where damage can't be
+        // noticed.
         parity[0][offset] ^= 0x55
         var assembly: FrameAssembly?
         let insertions = try frame.assemble(
@@ -165,7 +166,7 @@ struct FrameRepairTests {
         #expect(insertions.last == (offset == 60 ? .completed : .malformedFrame))
     }
 
-    /// A host that cuts parts of other lengths: they are used, and parity isn't.
+    /// A host that cuts parts of other lengths: the parts are used, the parity isn't.
     @Test func partsOfOtherLengthsWorkWithoutParity() throws {
         let content = Array(Self.delta.unit.avcc)
         for lengths in [[1200, 1200, 1200, 1200, 200], [1000, 1000, 1000, 1000, 1000]] {

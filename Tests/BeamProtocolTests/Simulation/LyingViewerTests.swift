@@ -3,29 +3,29 @@ import Testing
 
 @testable import BeamProtocol
 
-/// A viewer that was let in, and lies: to get more than its share, or to spoil what the others see.
+/// An admitted viewer that lies, to get more than its share or to disturb the others.
 ///
-/// What bounds it: it has a sender of its own. The host looks at 400 datagrams a second of what one viewer says; what it asks for again
-/// is paid for at the rate of its own path, which is never above what the options allow; keyframes have a budget (`ViewerRateLimits`). Whoever
-/// exceeds what any honest viewer needs is evicted.
-struct LiarTests {
+/// What limits it: it has a sender of its own. The host reads at most 400 of its datagrams a second; its
+/// retransmissions count against the rate of its own path, which never exceeds the options' rate; keyframes have a
+/// budget (`ViewerRateLimits`). A viewer that exceeds what any honest one needs is evicted.
+struct LyingViewerTests {
     enum Lie: CaseIterable {
-        /// Times, counts and numbers without sense.
-        case nonsense
-        /// Everything has arrived at once, and in no time.
-        case flattery
-        /// Nothing of what was sent has arrived, ever.
-        case poverty
-        /// All parts of all frames, again and again.
-        case greed
-        /// The same, on a path that is said to be narrow.
-        case greedOnANarrowPath
-        /// Reports that are late on purpose, so that its window is full.
-        case sloth
-        /// A keyframe, always.
+        /// Impossible times, counts and numbers.
+        case impossibleNumbers
+        /// Everything has arrived at once, without any transit time.
+        case everythingArrived
+        /// Nothing has ever arrived.
+        case nothingArrived
+        /// All parts of all frames are missing, again and again.
+        case everythingMissing
+        /// The same, with reports of a narrow path.
+        case everythingMissingOnANarrowPath
+        /// Reports come late on purpose, so that the congestion window is full.
+        case lateReports
+        /// A keyframe is needed all the time.
         case keyframes
         /// Frames have arrived that the host hasn't made yet.
-        case boast
+        case futureArrivals
     }
 
     private static let seconds = 3
@@ -50,7 +50,7 @@ struct LiarTests {
             Feedback.Missing(frame: back(Int.random(in: 0..<24, using: &random)), parts: [0..<8191])
         }
         switch lie {
-        case .nonsense:
+        case .impossibleNumbers:
             let arrivals = (0..<20).map { _ in
                 Feedback.Arrival(
                     frame: SequenceNumber(UInt32(truncatingIfNeeded: random.next())),
@@ -72,23 +72,24 @@ struct LiarTests {
                     expected: UInt32(truncatingIfNeeded: random.next()),
                     missed: UInt32(truncatingIfNeeded: random.next()), arrivals: random.chance(0.5) ? arrivals : near,
                     recovery: Feedback.Recovery(frame: back(random.chance(0.5) ? 1 : 1 << 20), part: .max)))
-        case .flattery: return Feedback(layer: layer, report: report(11, 0..<20, time: simulation.now))
-        case .poverty: return Feedback(layer: layer, report: report(1, 0..<1, time: simulation.now, lost: 1))
-        case .greed: return Feedback(layer: layer, missing: everything, report: report(11, 0..<3, time: simulation.now))
-        case .greedOnANarrowPath:
-            // Each later than the one before.
+        case .everythingArrived: return Feedback(layer: layer, report: report(11, 0..<20, time: simulation.now))
+        case .nothingArrived: return Feedback(layer: layer, report: report(1, 0..<1, time: simulation.now, lost: 1))
+        case .everythingMissing:
+            return Feedback(layer: layer, missing: everything, report: report(11, 0..<3, time: simulation.now))
+        case .everythingMissingOnANarrowPath:
+            // Each report's clock runs ahead by a quarter, as if the transit time grew.
             let time = simulation.now + (simulation.now - .at(2)) / 4
             return Feedback(layer: layer, missing: everything, report: report(2, 0..<1, time: time))
-        case .sloth:
+        case .lateReports:
             let isTime = simulation.now.nanoseconds / 1_000_000 % 290 == 0
             return isTime ? Feedback(layer: layer, report: report(11, 1..<3, time: simulation.now)) : Feedback()
-        case .boast: return Feedback(layer: layer, report: report(11, -20 ..< -1, time: simulation.now))
+        case .futureArrivals: return Feedback(layer: layer, report: report(11, -20 ..< -1, time: simulation.now))
         case .keyframes:
             return Feedback(layer: layer, keyframeAfter: newest, report: report(11, 0..<3, time: simulation.now))
         }
     }
 
-    @Test(arguments: Lie.allCases) func aLiarHarmsNobody(lie: Lie) throws {
+    @Test(arguments: Lie.allCases) func aLyingViewerDoesNotDisturbOthers(lie: Lie) throws {
         var simulation = Simulation.honestAndLiar(seed: 3, Self.source)
         var random = SeededGenerator(seed: 17)
         let from = (simulation.viewers[1].sent.bytes, simulation.now)
@@ -98,7 +99,7 @@ struct LiarTests {
         }
         let (honest, end) = (simulation.viewers[0], simulation.now)
         let host = try #require(simulation.host)
-        // Those who went too far are gone, and know why; so does the person at the host.
+        // A liar that went too far is evicted; it and the person at the host learn the reason.
         let left = simulation.hostEvents.compactMap { entry -> String? in
             if case .viewerLeft(_, _, let reason) = entry.event { reason } else { nil }
         }
@@ -107,10 +108,11 @@ struct LiarTests {
         }
         let reason: String? =
             switch lie {
-            case .boast: "it acknowledged what was never sent"
-            case .greed: "it asked for everything again"
+            case .futureArrivals: "it acknowledged what was never sent"
+            case .everythingMissing: "it asked for everything again"
             case .keyframes: "it asked for keyframes without end"
-            case .nonsense, .flattery, .poverty, .greedOnANarrowPath, .sloth: nil
+            case .impossibleNumbers, .everythingArrived, .nothingArrived, .everythingMissingOnANarrowPath, .lateReports:
+                nil
             }
         if let reason {
             #expect(left.count == 1 && left[0].contains(reason), "\(left)")
@@ -118,7 +120,7 @@ struct LiarTests {
         } else {
             #expect(left.isEmpty && told.isEmpty, "\(left)")
         }
-        // The honest one gets all there is.
+        // The honest viewer gets all frames at full quality.
         #expect(host.senders.all.first?.layer == SimulcastLayer.full)
         #expect(honest.decoder.errors.isEmpty, "\(honest.decoder.errors.prefix(3))")
         let shown = honest.frames.filter { $0.time > end - .seconds(1) }
@@ -126,7 +128,7 @@ struct LiarTests {
         #expect(shown.compactMap(\.age).allSatisfy { $0 < .milliseconds(20) })
         #expect(host.stream.layers[SimulcastLayer.full].demand == StreamDemand(isWatched: true))
         #expect(honest.longestPause(from: from.1, to: end) < .milliseconds(80))
-        // What it is sent is at most its path's rate in repairs, and the frames.
+        // The liar gets at most the frames, and retransmissions at its path's rate.
         let rate = Double(simulation.viewers[1].sent.bytes - from.0) * 8 / (end - from.1).inSeconds
         #expect(rate < 30e6 + 6e6, "\(Int(rate / 1000)) kbit/s")
         #expect(host.statistics.keyframes <= UInt64(1 + 5 * Self.seconds + 1))

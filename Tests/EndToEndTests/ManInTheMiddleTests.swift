@@ -5,9 +5,9 @@ extension Trait where Self == ConditionTrait {
     static var needsOpenSSL: Self { .enabled(if: OpenSSL.isAvailable, "openssl isn't installed (package openssl)") }
 }
 
-/// Somebody stands in the middle, terminates TLS on both sides with a key of its own, and passes everything on.
+/// A man in the middle that terminates TLS on both sides with a key of its own, and forwards everything.
 extension EndToEnd {
-    @Suite(.needsProgram, .needsOpenSSL) struct MiddleTests {
+    @Suite(.needsProgram, .needsOpenSSL) struct ManInTheMiddleTests {
         let scratch: ScratchDirectory
         let desk: Machine
         let sofa: Machine
@@ -22,7 +22,7 @@ extension EndToEnd {
             ports = try Ports()
         }
 
-        @Test func theRightCodePairsNobodyThroughIt() throws {
+        @Test func theRightCodeDoesNotPairThroughTheMiddle() throws {
             let host = try share(["--code", "482913"], accept: nil)
             defer { host.end() }
             let relay = try middle()
@@ -35,16 +35,17 @@ extension EndToEnd {
             #expect(host.events("device-paired").isEmpty && host.events("paired").isEmpty)
             #expect(try desk.devices().isEmpty && sofa.devices().isEmpty)
             let heard = relay.state.current
-            #expect(heard.fromViewer.contains { $0.kind == WireMessage.codeConfirm }, "both were led to the proof")
-            #expect(!heard.fromHost.contains { $0.kind == WireMessage.codeConfirm }, "the host proves nothing to it")
+            #expect(
+                heard.fromViewer.contains { $0.kind == WireMessage.codeConfirm }, "the viewer got as far as the proof")
+            #expect(!heard.fromHost.contains { $0.kind == WireMessage.codeConfirm }, "the host sends it no proof")
             #expect(!heard.fromHost.contains { $0.kind == WireMessage.session })
             for message in heard.fromViewer + heard.fromHost {
-                #expect(message.body.firstRange(of: Array("482913".utf8)) == nil, "the code travels")
+                #expect(message.body.firstRange(of: Array("482913".utf8)) == nil, "the code is on the wire")
             }
             expectPlainWords(viewer.errorText)
         }
 
-        @Test func aComparisonThatIsPassedOnIsFoundOut() throws {
+        @Test func aForwardedComparisonFails() throws {
             let host = try share([], accept: "ask", input: .pipe)
             defer { host.end() }
             let relay = try middle()
@@ -57,15 +58,17 @@ extension EndToEnd {
             try host.waitForWords("Comparing digits with")
             try viewer.waitFor("retry")
             #expect(host.events("comparison-failed").count == 1)
-            #expect(!host.errorText.contains("Does that one show the same"), "nobody is shown digits that differ")
+            #expect(
+                !host.errorText.contains("Does that one show the same"),
+                "the person isn't asked to compare different digits")
             #expect(viewer.events("paired").isEmpty)
             #expect(relay.state.current.fromViewer.contains { $0.kind == WireMessage.compareReveal })
             #expect(try desk.devices().isEmpty && sofa.devices().isEmpty)
             expectPlainWords(viewer.errorText)
         }
 
-        /// It compares with each of the two by itself, as the wire's page says, and knows what both show.
-        @Test func whoComparesWithBothHimselfShowsThemDifferentDigits() throws {
+        /// The middle compares with each side separately, as the protocol's page says, and knows what both show.
+        @Test func aMiddleThatComparesWithBothSidesCausesDifferentDigits() throws {
             let host = try share(["--name", "Desk"], accept: "ask", input: .pipe)
             defer { host.end() }
             let identity = try middleIdentity()
@@ -92,7 +95,7 @@ extension EndToEnd {
             func digest(_ purpose: String, _ parts: [UInt8]...) throws -> [UInt8] {
                 try OpenSSL.sha256(Array("BeamRoom 2 \(purpose)".utf8) + [0] + parts.flatMap { $0 }, in: scratch)
             }
-            // What the viewer has done is what the page says.
+            // The viewer's commitment is as the page says.
             #expect(try digest("commit", sofaKey, own, welcomeNonce, viewerNonce) == commitment)
             falseViewer.send(WireMessage.compareCommit, try digest("commit", own, deskKey, nonce, viewerNonce))
             try host.waitForWords("Shall both screens show digits")
@@ -104,8 +107,8 @@ extension EndToEnd {
             let asked = try host.shownCode()
             try host.waitForWords("Does that one show the same")
 
-            #expect(shown != asked, "the person would take the man in the middle for the viewer")
-            // The CPace draft's lengths of less than 128 are one byte.
+            #expect(shown != asked, "equal digits would let the person accept the middle")
+            // Lengths below 128 take one byte (CPace draft).
             let names = [UInt8(name.count - 2)] + name.dropFirst(2) + [4] + Array("Desk".utf8)
             func digits(_ digest: [UInt8]) -> String {
                 String(format: "%06d", Int(digest[..<8].reduce(0 as UInt64) { $0 << 8 | UInt64($1) } % 1_000_000))
@@ -119,7 +122,7 @@ extension EndToEnd {
             #expect(try desk.devices().isEmpty && sofa.devices().isEmpty)
         }
 
-        @Test func whoWasPairedBeforeDoesNotPairAgainThroughIt() throws {
+        @Test func aPairedViewerDoesNotPairAgainThroughTheMiddle() throws {
             let host = try share(["--code", "482913"], accept: nil)
             defer { host.end() }
             let direct = try Program.watch(["\(Self.hostAddress):\(ports.control)", "--code", "482913"], machine: sofa)
@@ -129,7 +132,8 @@ extension EndToEnd {
             direct.end()
             let relay = try middle()
             defer { relay.end() }
-            // The relay's key is no known one to either side, so the viewer is a stranger who has no code.
+            // Neither side knows the middle's key, so it treats the other as an unpaired device, and the viewer has no
+            // code.
             let viewer = try Program.watch([target], machine: sofa)
             defer { viewer.end() }
             #expect(try viewer.waitForEnd() == .exited(2))
@@ -137,10 +141,10 @@ extension EndToEnd {
             #expect(!relay.state.current.fromHost.contains { $0.kind == WireMessage.session })
         }
 
-        @Test func breakingTheConnectionGivesNoPictureInTheClear() throws {
+        @Test func breakingTLSDoesNotForceVersion1() throws {
             let host = try share(["--allow-unencrypted"], accept: "all")
             defer { host.end() }
-            // Hangs up on TLS, and would pass version 1 on.
+            // The middle closes TLS connections, but would forward version 1.
             let media = try UDPRelay()
             let breaker = try TCPRelay(
                 to: Endpoint(ports.control, on: Self.hostAddress), at: Endpoint(ports.control, on: Self.relayAddress),
