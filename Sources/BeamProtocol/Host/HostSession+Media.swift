@@ -178,7 +178,7 @@ extension HostSession {
         // one: such a report only tells that the viewer is there.
         let isOfLayer = feedback.layer == UInt8(layer)
         if var report = feedback.report, isNewest {
-            if !isOfLayer { (report.arrivals, report.again) = ([], nil) }
+            if !isOfLayer { (report.arrivals, report.recovery) = ([], nil) }
             take(report, from: index, now: now)
         }
         for missing in feedback.missing.prefix(Self.mostMissing) {

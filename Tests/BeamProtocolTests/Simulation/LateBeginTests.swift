@@ -14,7 +14,7 @@ struct LateBeginTests {
         let remembered = (1...3).map { (DeviceKey.made(UInt8($0)), "viewer \($0)") }
         simulation.startHost(
             trust: HostTrust(own: .host, remembered: Dictionary(uniqueKeysWithValues: remembered), code: .none))
-        let lan = Weather(delay: .milliseconds(1))
+        let lan = LinkConditions(delay: .milliseconds(1))
         simulation.join(lan)
         simulation.join(lan)
         simulation.drive(for: .seconds(2))
@@ -22,10 +22,10 @@ struct LateBeginTests {
         while simulation.host?.senders.all.last?.destination.isSet != true || simulation.host?.senders.count != 3 {
             simulation.drive(for: .milliseconds(1))
         }
-        let mute = Weather(delay: .milliseconds(1), isMuted: true)
-        simulation.setWeather(late, isWayBack ? lan : mute, back: isWayBack ? mute : lan)
+        let mute = LinkConditions(delay: .milliseconds(1), isMuted: true)
+        simulation.setConditions(late, isWayBack ? lan : mute, back: isWayBack ? mute : lan)
         simulation.drive(for: .seconds(seconds))
-        simulation.setWeather(late, lan, back: lan)
+        simulation.setConditions(late, lan, back: lan)
         let mended = simulation.now
         simulation.drive(for: .seconds(3))
         let frames = simulation.viewers[late].frames.filter { $0.time > mended }

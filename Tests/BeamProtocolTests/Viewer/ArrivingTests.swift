@@ -196,7 +196,7 @@ struct ArrivingTests {
         #expect(told.count <= 64 && told.last == number(199) && Set(told).count == told.count)
         log.note(.renumbered)
         #expect(log.deadline == nil)
-        log.answer(now: .at(3))
+        log.reportNow(now: .at(3))
         let report = try self.report(&log, .at(3))
         #expect(report.arrivals.isEmpty && report.expected == 200, "the totals continue")
     }

@@ -50,7 +50,7 @@ struct SkippedFrameTests {
 
         /// The report that the host gets.
         mutating func told() -> Feedback.Report? {
-            arrivals.answer(now: now)
+            arrivals.reportNow(now: now)
             return arrivals.take(now: now)
         }
 
