@@ -3,7 +3,7 @@
 import time
 
 from results import number
-from scene import JOINS_PER_SECOND, SETTLE, Networks, Scene, median, memory_of
+from scene import JOINING, JOINING_PAUSE, SETTLE, Networks, Scene, median, memory_of
 
 # 10 peers with every kind of misbehaviour. Kinds that the host ends at once share a peer and take turns.
 MISBEHAVING = ["stop-tcp+lie-constant", "stop-udp", "sigstop", "flood-tcp/garbage-tls",
@@ -87,14 +87,21 @@ def viewers(place, say=say_nothing):
     return {"runs": found, "limit": place.most_viewers if max(counts) < max(options.counts) else None}
 
 
+def batches(name, count, start):
+    """Groups of viewers that come one after the other, and how long that takes, in seconds. Each new keyframe goes to everybody: a
+    machine that is nearly full must not be overrun where joining isn't what is measured."""
+    groups = [f"{name}{number}:{min(JOINING, count - number * JOINING)}:{start + number * JOINING_PAUSE}:0.1"
+              for number in range(-(-count // JOINING))]
+    return groups, len(groups) * JOINING_PAUSE
+
+
 def watched_by(place, count, bit_rate):
     real = min(place.options.real, count // 5)
     with Scene(place, count, bit_rate) as scene:
         scene.watch(real)
-        # This row is about those who watch, not about joining: a machine that is nearly full must not be overrun meanwhile.
-        within = count / JOINS_PER_SECOND
-        begin = within + (SETTLE if count <= 100 else 3 * SETTLE)
-        crowd = scene.crowd([f"all:{count - real}:0:{within}"], begin, place.options.seconds)
+        groups, within = batches("all", count - real, 0)
+        begin = within + (SETTLE if count <= 100 else 2 * SETTLE)
+        crowd = scene.crowd(groups, begin, place.options.seconds)
         run = scene.measure(crowd)
     run["begin_after"] = begin
     return {"count": count, "bit_rate": bit_rate, **keep(run)}
@@ -112,10 +119,11 @@ def memory(place, say=say_nothing):
         return {"runs": found}
     for _ in range(place.options.reps):
         # Waits first for what grows with time and not with viewers.
-        rest, within = 4 + 3 * SETTLE, many / JOINS_PER_SECOND
+        rest = 4 + 3 * SETTLE
+        groups, within = batches("rest", many - few, rest)
         begin = rest + within + 2 * SETTLE
         with Scene(place, many, place.options.few_bits if many > 100 else place.options.bit_rate) as scene:
-            crowd = scene.crowd([f"few:{few}:0:1", f"rest:{many - few}:{rest}:{within}"], begin, 2)
+            crowd = scene.crowd([f"few:{few}:0:1", *groups], begin, 2)
             started = scene.moment(crowd, "started")
             time.sleep(max(0, started + rest - 0.5 - time.monotonic()))
             before = memory_of(scene.host.pid)

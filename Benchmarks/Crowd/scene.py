@@ -18,8 +18,8 @@ from programs import Program
 HERE = pathlib.Path(__file__).resolve().parent
 # Seconds before measuring begins, until bandwidth estimates, rate control and decoders have settled.
 SETTLE = 5
-# Viewers that come in a second, where joining itself isn't measured.
-JOINS_PER_SECOND = 10
+# Viewers that come at once where joining isn't what is measured, and the seconds until the next ones come.
+JOINING, JOINING_PAUSE = 10, 1.5
 
 
 # Niceness: host and honest viewers before misbehaving ones, which would really have machines of their own.
