@@ -203,13 +203,14 @@ extension EndToEnd {
             let host = try pairedHost()
             host.end()
             // At the known host's address there is now another one. Only its key tells them apart.
-            let impostor = try Program.share(.pattern + ["--name", "Desk 7"], ports: ports, accept: "none")
+            let impostor = try Program.share(.pattern + ["--name", "Desk 7"], ports: ports, accept: "all")
             defer { impostor.end() }
             try impostor.waitFor("ready")
             let viewer = try Program.watch([ports.target], machine: sofa)
             defer { viewer.end() }
             #expect(try viewer.waitForEnd() == .exited(2))
-            #expect(viewer.events("paired").isEmpty)
+            #expect(viewer.events("paired").isEmpty && viewer.events("first-frame").isEmpty)
+            #expect(viewer.errorText.contains("it shows another key"), "\(viewer.errorText)")
         }
 
         // MARK: -

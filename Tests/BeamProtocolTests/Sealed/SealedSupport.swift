@@ -120,6 +120,8 @@ struct LayerBench {
             stay(index)
             _ = senders[index].pushed(layer, patience: patience, now: now)
         }
+        let next = senders.compactMap { if case .frame(let position) = $0.cursor.next { position } else { nil } }.min()
+        if let next { _ = layer.drop(before: next) }
         _ = layer.release(before: senders.compactMap(\.cursor.needed).min(), now: now)
     }
 

@@ -81,20 +81,4 @@ struct RequestTests {
         #expect(viewer.decoder.errors.isEmpty)
         #expect(simulation.host?.statistics.frames == UInt64(viewer.frames.count))
     }
-
-    @Test func repeatedRequestsGetFiveKeyframesASecondAtMost() {
-        var schedule = KeyframeSchedule()
-        var now = MediaTime.zero
-        var requests = 0
-        for _ in 0..<1000 {
-            now = now + .milliseconds(10)
-            var actions = [schedule.requestLimited(now: now)]
-            if let due = schedule.deadline, due <= now { actions.append(schedule.deadlineReached(now: now)) }
-            for action in actions where action == .request {
-                requests += 1
-                schedule.keyframeCame(now: now, isPeriodic: false)
-            }
-        }
-        #expect((45...51).contains(requests))
-    }
 }

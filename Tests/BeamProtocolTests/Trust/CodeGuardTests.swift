@@ -47,7 +47,8 @@ struct CodeGuardTests {
             case .wait(let pause): now = now + pause
             }
         }
-        #expect(tries <= most)
+        // Nearly so many are possible: `most` isn't just a large number.
+        #expect((most * 95 / 100...most).contains(tries), "\(tries)")
     }
 
     /// Requests during a wait don't prolong the next wait, and a quiet night doesn't shorten it.

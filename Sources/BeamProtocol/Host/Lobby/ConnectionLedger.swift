@@ -17,8 +17,16 @@ struct ConnectionLedger: Sendable {
         let id: ConnectionID
         let address: IPAddress
         let prefix: AddressPrefix
+        let payment: Payment
         /// The person at the host is being asked about its viewer, so it isn't evicted.
         var isAsking = false
+    }
+
+    /// Which bucket, beside its prefix's, a connection's token came from.
+    private enum Payment: Sendable {
+        case none
+        case total
+        case newPrefixes
     }
 
     private struct PrefixRate: Sendable {
@@ -52,9 +60,19 @@ struct ConnectionLedger: Sendable {
         guard takeToken(of: prefix, now: now) else {
             return .refuse(reason: "more than \(HostLimits.connectionsPerSecond) connections a second come from there")
         }
-        if !isKnownAddress, (isNewPrefix ? newPrefixes.take(1, now: now) : total.take(1, now: now)) != nil {
-            return .refuse(
-                reason: "more than \(HostLimits.totalConnectionsPerSecond) connections a second come in all")
+        let payment = isKnownAddress ? Payment.none : isNewPrefix ? .newPrefixes : .total
+        switch payment {
+        case .none: break
+        case .newPrefixes:
+            guard newPrefixes.take(1, now: now) == nil else {
+                let rate = HostLimits.newPrefixConnectionsPerSecond
+                return .refuse(reason: "more than \(rate) connections a second come from new networks")
+            }
+        case .total:
+            guard total.take(1, now: now) == nil else {
+                let rate = HostLimits.totalConnectionsPerSecond
+                return .refuse(reason: "more than \(rate) connections a second come in all")
+            }
         }
         let holding = entries.filter { $0.prefix == prefix }
         var evicted: ConnectionID?
@@ -72,7 +90,7 @@ struct ConnectionLedger: Sendable {
             }
         }
         if let evicted { remove(evicted) }
-        entries.append(Entry(id: id, address: address, prefix: prefix))
+        entries.append(Entry(id: id, address: address, prefix: prefix, payment: payment))
         return .admit(evicted: evicted)
     }
 
@@ -87,7 +105,11 @@ struct ConnectionLedger: Sendable {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let entry = entries.remove(at: index)
         prefixRates[entry.prefix]?.bucket.putBack(1)
-        total.putBack(1)
+        switch entry.payment {
+        case .none: break
+        case .total: total.putBack(1)
+        case .newPrefixes: newPrefixes.putBack(1)
+        }
     }
 
     /// Its viewer was admitted, or it has ended.

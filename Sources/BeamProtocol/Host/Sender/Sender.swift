@@ -157,7 +157,7 @@ struct Sender: Sendable {
     /// The next frame to begin; nil if there is none.
     private mutating func nextFrame(in layer: SimulcastLayer, now: MediaTime) -> Cursor.Current? {
         while case .frame(let position) = cursor.next, position < layer.end {
-            if layer.contains(position), isToBeSkipped(position, in: layer, now: now) {
+            if layer.contains(position), layer[position].isDropped || isToBeSkipped(position, in: layer, now: now) {
                 totals.skipped += 1
                 cursor.next = .frame(position: position + 1)
                 continue

@@ -127,7 +127,7 @@ struct SimulcastLayer: Sendable {
     private mutating func assignNumber(_ index: Int) -> SequenceNumber {
         if let number = frames[index].number { return number }
         let first = frames[...index].lastIndex { $0.number != nil }.map { $0 + 1 } ?? 0
-        for unnumbered in first...index {
+        for unnumbered in first...index where !frames[unnumbered].isDropped {
             frames[unnumbered].number = nextNumber
             frames[unnumbered].isAfterDisposable = isNewestDisposable
             isNewestDisposable = frames[unnumbered].unit.isDisposable
