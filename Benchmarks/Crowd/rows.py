@@ -78,7 +78,7 @@ def viewers(place, say=say_nothing):
         for count in counts if repetition % 2 == 0 else counts[::-1]:
             run = watched_by(place, count, options.bit_rate)
             say(f"{count} viewers: {shown(run)}")
-            if count > 100 and (run["crowd_cpu"] > 0.85 or run["idle"] < 0.03):
+            if count > 100 and (run["crowd_cpu"] > 0.85 or run["idle"] < 0.2):
                 # Here the machine is the limit, not the host.
                 say(f"The machine can't carry {count} viewers at {options.bit_rate}: once more at {options.few_bits}")
                 run = watched_by(place, count, options.few_bits)

@@ -12,6 +12,8 @@ final class HostDriver {
     private let timer: DeadlineTimer
     private var session: HostSession
     private var isPumping = false
+    /// The rest of what the session has decided is carried out after the sockets were read.
+    private var isPumpScheduled = false
     private var isShuttingDown = false
 
     private var listener: (any Channel)?
@@ -308,21 +310,35 @@ final class HostDriver {
 
     // MARK: Outputs of the session
 
+    /// Bursts sent without reading the sockets in between: about a millisecond's. A keyframe for a hundred viewers takes
+    /// longer; meanwhile feedback would wait, and viewers would get again what has left since they asked for it.
+    private static let burstsPerTurn = 64
+
     /// Carries out all that the session has decided, then sets the timer to its next deadline.
     private func pump() {
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        while true {
+        var bursts = 0
+        while bursts < Self.burstsPerTurn {
             switch session.pollOutput(now: .now) {
             case .send(let id, let bytes): send(bytes, on: id)
             case .close(let id): close(id)
-            case .transmit(let burst): sender?.send(burst)
+            case .transmit(let burst):
+                sender?.send(burst)
+                bursts += 1
             case .requestKeyframe(let layer): handlers.requestKeyframe(layer)
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)
             case .event(let event): handlers.onEvent(event)
             case .wait(let deadline, _): return timer.arm(deadline)
             }
+        }
+        guard !isPumpScheduled else { return }
+        isPumpScheduled = true
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute {
+            bound.value.isPumpScheduled = false
+            bound.value.pump()
         }
     }
 }

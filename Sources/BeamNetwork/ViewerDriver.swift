@@ -56,7 +56,11 @@ final class ViewerDriver {
         handshakeTimeout = session.allowsUnencrypted ? Self.plainFallbackTimeout : SecureControl.handshakeTimeout
         self.session = ViewerSession(configuration: session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
-        timer.onDeadline { [unowned self] in self.pump() }
+        timer.onDeadline { [unowned self] in
+            // What waits to be read isn't missing: a busy machine's process may run only after its deadline.
+            self.readDatagrams()
+            self.pump()
+        }
     }
 
     var statistics: ViewerStatistics { session.statistics }
@@ -295,21 +299,24 @@ final class ViewerDriver {
 
     /// Reads the remaining datagrams without NIO, which allocates for each read; then carries out what the session
     /// decides.
-    fileprivate func datagramsRead(from channel: any Channel, generation: UInt64) {
+    fileprivate func datagramsRead(generation: UInt64) {
+        if generation == mediaGeneration { readDatagrams() }
+        pump()
+    }
+
+    private func readDatagrams() {
         // Such a read has one time of arrival for all its datagrams. If the system's times are used, NIO reads them one
         // by one.
-        if generation == mediaGeneration, timedSocket == nil, let receiver {
-            let error = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-                of: NIOBSDSocket.Handle.self
-            ) { socket in
-                let now = MediaTime.now
-                return receiver.receive(from: socket) { session.handleDatagram($0, now: now) }
-            }
-            if let error, error != 0 {
-                mediaFailed(IOError(errnoCode: error, reason: "recvmmsg"), generation: generation)
-            }
+        guard timedSocket == nil, let receiver, let media else { return }
+        let error = try? media.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { socket in
+            let now = MediaTime.now
+            return receiver.receive(from: socket) { session.handleDatagram($0, now: now) }
         }
-        pump()
+        if let error, error != 0 {
+            mediaFailed(IOError(errnoCode: error, reason: "recvmmsg"), generation: mediaGeneration)
+        }
     }
 
     // MARK: Outputs of the session
@@ -354,7 +361,7 @@ private final class ViewerMediaHandler: ChannelInboundHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        driver?.datagramsRead(from: context.channel, generation: generation)
+        driver?.datagramsRead(generation: generation)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

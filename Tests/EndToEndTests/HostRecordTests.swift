@@ -36,10 +36,8 @@ extension EndToEnd {
             let scratch = try ScratchDirectory()
             let ports = try Ports()
             let file = scratch.file("host.mkv")
-            let host = try Program.share(
-                ["--source", "pattern", "--size", "640x360", "--max-fps", "30", "--record", file], ports: ports)
+            let host = try recordingHost(file, ports)
             defer { host.end() }
-            try host.waitFor("recording")
             for _ in 0..<2 {
                 let viewer = try Program.watch([ports.target])
                 defer { viewer.end() }
@@ -67,10 +65,8 @@ extension EndToEnd {
             let scratch = try ScratchDirectory()
             let ports = try Ports()
             let file = scratch.file("host.mkv")
-            let host = try Program.share(
-                ["--source", "pattern", "--size", "640x360", "--max-fps", "30", "--record", file], ports: ports)
+            let host = try recordingHost(file, ports)
             defer { host.end() }
-            try host.waitFor("recording")
             let viewer = try Program.watch([ports.target])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
@@ -153,6 +149,19 @@ extension EndToEnd {
             ])
             #expect(ending == .exited(1), "\(words)")
             #expect(!FileManager.default.fileExists(atPath: file))
+        }
+
+        /// A host that records already, 640 × 360 at 30.
+        private func recordingHost(_ file: String, _ ports: Ports) throws -> ProgramProcess {
+            let host = try Program.share(
+                ["--source", "pattern", "--size", "640x360", "--max-fps", "30", "--record", file], ports: ports)
+            do {
+                try host.waitFor("recording")
+            } catch {
+                host.end()
+                throw error
+            }
+            return host
         }
     }
 }

@@ -257,9 +257,9 @@ extension HostSession {
         perform(stream.keyDeadlineReached(now: now, random: &lobby.random), now: now)
         for layer in stream.layers.indices {
             perform(stream.layers[layer].keyframes.deadlineReached(now: now), layer: layer)
-            if stream.layers[layer].demand.wantsTemporalLayers, stream.layers[layer].temporalUntil <= now {
+            if let until = stream.layers[layer].temporalUntil, until <= now {
                 isDirty[layer] = true
-                stream.layers[layer].temporalUntil = .distantFuture
+                stream.layers[layer].temporalUntil = nil
             }
         }
     }
@@ -280,11 +280,11 @@ extension HostSession {
     /// When a path turns out to be slow, a picture made for a fast one may still be waiting. Drops it: a smaller one
     /// made now arrives sooner.
     mutating func abandonLatePicture(_ index: Int, now: MediaTime) {
-        guard let delivery = senders[index].delivery, delivery.path.isBound, stream.isOn, senders[index].isReachable
-        else { return }
+        guard senders[index].delivery?.path.isBound == true, stream.isOn, senders[index].isReachable else { return }
         let layer = senders[index].layer
         let isAlone = !canMove(index)
-        let rest = senders[index].backlogTime(stream.layers[layer], now: now) + delivery.resendTime
+        let resendTime = senders[index].delivery?.resendTime ?? .zero
+        let rest = senders[index].backlogTime(stream.layers[layer], now: now) + resendTime
         guard rest > (isAlone ? Self.longestPicture : Self.longestPicture / 2) else { return }
         guard isAlone else { return move(index, to: SimulcastLayer.reduced, now: now) }
         senders[index].abandon()
@@ -319,12 +319,38 @@ extension HostSession {
 
     /// Moves the viewer to the layer that suits its bandwidth estimate.
     mutating func chooseLayer(_ index: Int, now: MediaTime) {
-        guard let delivery = senders[index].delivery, !delivery.path.isSilent else { return }
-        if configuration.usesFullChroma, !delivery.decodesFullChroma { return }
-        var (isAlone, best) = (true, Int?.none)
+        guard let rates = pathRates(index), !senders[index].isSilent else { return }
+        if configuration.usesFullChroma, !rates.decodesFullChroma { return }
+        if senders[index].layer == SimulcastLayer.full {
+            // Only a path below the layer's rate is compared with the others', which takes a look at each of them.
+            let limit = stream.layers[SimulcastLayer.full].use.current(now: now) * Self.leaveShare
+            let isSlow =
+                rates.isBound && rates.rate < limit
+                && (fastestOther(than: index).rate.map { rates.rate < $0 * Self.leaveShare } ?? false)
+            if senders[index].hysteresis.isFarSlower(isSlow, now: now) {
+                move(index, to: SimulcastLayer.reduced, now: now)
+            }
+        } else {
+            let other = fastestOther(than: index)
+            let peak = stream.layers[SimulcastLayer.full].use.peak(now: now)
+            let isFast = other.rate.map { !rates.isBound || rates.rate > min($0, peak) * Self.returnShare } ?? true
+            let mayReturn = senders[index].hysteresis.isFastEnough(isFast, now: now)
+            if mayReturn || other.isNone { move(index, to: SimulcastLayer.full, now: now) }
+        }
+    }
+
+    /// The bandwidth estimate of a version 2 viewer in bits a second; nil for version 1.
+    private func pathRates(_ index: Int) -> (rate: Double, isBound: Bool, decodesFullChroma: Bool)? {
+        senders[index].delivery.map { (Double($0.path.rate), $0.path.isBound, $0.decodesFullChroma) }
+    }
+
+    /// The highest known bandwidth estimate, in bits a second, of other viewers of the full layer; `isNone` if there are
+    /// no others.
+    private func fastestOther(than index: Int) -> (rate: Double?, isNone: Bool) {
+        var (isNone, best) = (true, Int?.none)
         for other in senders.indices
         where other != index && senders[other].layer == SimulcastLayer.full && senders[other].isReachable {
-            isAlone = false
+            isNone = false
             guard let path = senders[other].delivery?.path else {
                 // Version 1 doesn't report: its path is assumed to carry the options' rate.
                 best = max(best ?? 0, configuration.bitRate)
@@ -332,19 +358,7 @@ extension HostSession {
             }
             if path.isBound || path.isMeasured { best = max(best ?? 0, path.rate) }
         }
-        let (rate, isBound) = (Double(delivery.path.rate), delivery.path.isBound)
-        if senders[index].layer == SimulcastLayer.full {
-            let use = stream.layers[SimulcastLayer.full].use.current(now: now)
-            let isSlow = best.map { isBound && rate < min(Double($0), use) * Self.leaveShare } ?? false
-            if senders[index].hysteresis.isFarSlower(isSlow, now: now) {
-                move(index, to: SimulcastLayer.reduced, now: now)
-            }
-        } else {
-            let use = stream.layers[SimulcastLayer.full].use.peak(now: now)
-            let isFast = best.map { !isBound || rate > min(Double($0), use) * Self.returnShare } ?? true
-            let mayReturn = senders[index].hysteresis.isFastEnough(isFast, now: now)
-            if mayReturn || isAlone { move(index, to: SimulcastLayer.full, now: now) }
-        }
+        return (best.map { Double($0) }, isNone)
     }
 
     private mutating func move(_ index: Int, to layer: Int, now: MediaTime) {
@@ -378,8 +392,7 @@ extension HostSession {
         for layer in isDirty.indices where isDirty[layer] {
             isDirty[layer] = false
             let contributions = senders.contributions.lazy.filter { $0.layer == layer }
-            let isTemporal =
-                stream.layers[layer].temporalUntil > now && stream.layers[layer].temporalUntil < .distantFuture
+            let isTemporal = stream.layers[layer].temporalUntil.map { $0 > now } ?? false
             let made = LayerDemand(
                 contributions, isReduced: layer == SimulcastLayer.reduced,
                 use: stream.layers[layer].use.current(now: now),

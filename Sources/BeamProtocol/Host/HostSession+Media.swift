@@ -25,6 +25,11 @@ extension HostSession {
                 let result = try senders[index].opener?.open(datagram, into: &opened)
             else { throw .unknownKey(number) }
             senders[index].lastHeard = now
+            switch senders[index].rateLimits.datagramCame(now: now) {
+            case .accept: break
+            case .ignore: return
+            case .evict(let reason): return evict(index, reason: reason)
+            }
             switch result.kind {
             case .hello:
                 // A hello that is late or replayed doesn't move the stream.
@@ -34,7 +39,9 @@ extension HostSession {
             case .feedback:
                 // Feedback counts only from the address that the stream goes to.
                 guard senders[index].destination.address == address else { break }
-                take(opened.withUnsafeBytes { Feedback($0) }, isNewest: result.isNewest, from: index, now: now)
+                let feedback = opened.withUnsafeBytes { Feedback($0, memory: &arrivals) }
+                take(feedback, isNewest: result.isNewest, from: index, now: now)
+                if let used = feedback.report?.arrivals { arrivals = used }
             case .media, .state, .parity:
                 break
             }
@@ -113,11 +120,8 @@ extension HostSession {
             }
         }
         let state = StreamState(newest: nil, challenge: token)
-        guard let bytes = try? stream.sealer.seal(.state, state.plaintext), senders[index].validation.pay(bytes.count)
-        else {
-            return
-        }
-        transmit(bytes, to: address)
+        guard seal(state), senders[index].validation.pay(sealedState.count) else { return }
+        transmitState(to: address)
     }
 
     // MARK: Starting and stopping streams
@@ -167,11 +171,6 @@ extension HostSession {
 
     private mutating func take(_ feedback: Feedback, isNewest: Bool, from index: Int, now: MediaTime) {
         guard stream.isOn, senders[index].destination.isSet else { return }
-        switch senders[index].rateLimits.feedbackCame(now: now) {
-        case .accept: break
-        case .ignore: return
-        case .evict(let reason): return evict(index, reason: reason)
-        }
         senders.markReady(index)
         let layer = senders[index].layer
         // Each layer numbers its own frames. A viewer that was moved before anything of its new layer reached it still reports of the old
@@ -226,8 +225,7 @@ extension HostSession {
         let state = StreamState(
             layer: UInt8(senders[index].layer), newest: senders[index].delivery?.log.newest,
             rates: senders[index].delivery?.rates(now: now), wantsReport: senders[index].isSilent)
-        guard let bytes = try? stream.sealer.seal(.state, state.plaintext) else { return }
-        transmit(bytes, to: address)
+        if seal(state) { transmitState(to: address) }
     }
 
     /// Sends a viewer the newest frame's number shortly after that frame, so that it notices if it missed it.
@@ -236,13 +234,22 @@ extension HostSession {
             let address = senders[index].destination.address, let newest = senders[index].delivery?.log.newest
         else { return }
         let state = StreamState(layer: UInt8(senders[index].layer), newest: newest)
-        guard let bytes = try? stream.sealer.seal(.state, state.plaintext) else { return }
-        transmit(bytes, to: address)
+        if seal(state) { transmitState(to: address) }
     }
 
-    private mutating func transmit(_ bytes: [UInt8], to address: NetworkAddress) {
+    /// Seals the state into `sealedState`; false if the key is used up.
+    private mutating func seal(_ state: StreamState) -> Bool {
+        do {
+            try stream.sealer.seal(.state, in: &sealedState) { state.append(to: &$0) }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private mutating func transmitState(to address: NetworkAddress) {
         let burst = MediaBurst(
-            bytes: bytes, range: 0..<bytes.count, segmentSize: MediaLimits.datagramLength, address: address)
+            bytes: sealedState, range: 0..<sealedState.count, segmentSize: MediaLimits.datagramLength, address: address)
         count(burst)
         outputs.append(.transmit(burst))
     }

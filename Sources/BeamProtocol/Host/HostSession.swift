@@ -124,6 +124,10 @@ public struct HostSession: Sendable {
     var retransmissionMemory: [UInt8] = []
     /// Memory for the plaintext of a viewer's datagram, reused.
     var opened: [UInt8] = []
+    /// Memory for a state datagram, reused once it has been sent.
+    var sealedState: [UInt8] = []
+    /// Memory for the arrivals of a report, reused.
+    var arrivals: [Feedback.Arrival] = []
     var audience = 0
     var totals = HostStatistics()
 

@@ -63,17 +63,26 @@ final class DatagramSealer: Sendable {
         }
     }
 
-    /// Seals a copy, as viewers do.
-    func seal(_ kind: SealedHeader.Kind, _ plaintext: [UInt8]) throws(SealingError) -> [UInt8] {
-        var datagram = [UInt8](repeating: 0, count: SealedHeader.length)
-        datagram.reserveCapacity(plaintext.count + SealedHeader.overhead)
-        datagram += plaintext
+    /// Seals what `write` appends to `datagram`, which is emptied first, so that its memory can be reused.
+    func seal(
+        _ kind: SealedHeader.Kind, in datagram: inout [UInt8], _ write: (inout [UInt8]) -> Void
+    ) throws(SealingError) {
+        datagram.removeAll(keepingCapacity: true)
+        datagram.append(contentsOf: repeatElement(0, count: SealedHeader.length))
+        write(&datagram)
         datagram.append(contentsOf: repeatElement(0, count: SealedHeader.tagLength))
         var failure: SealingError?
         datagram.withUnsafeMutableBytes { bytes in
             do throws(SealingError) { try seal(kind, in: bytes) } catch { failure = error }
         }
         if let failure { throw failure }
+    }
+
+    /// Seals a copy, as viewers do.
+    func seal(_ kind: SealedHeader.Kind, _ plaintext: [UInt8]) throws(SealingError) -> [UInt8] {
+        var datagram: [UInt8] = []
+        datagram.reserveCapacity(plaintext.count + SealedHeader.overhead)
+        try seal(kind, in: &datagram) { $0 += plaintext }
         return datagram
     }
 }

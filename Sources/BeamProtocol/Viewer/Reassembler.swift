@@ -164,14 +164,12 @@ struct Reassembler: Sendable {
         do throws(MediaDatagramError) {
             return insert(try MediaDatagram(bytes), now: now)
         } catch {
-            refused(error, wireLength: bytes.count)
+            refused(wireLength: bytes.count)
             return false
         }
     }
 
     /// Counts a datagram of `wireLength` bytes that can't be parsed.
-    mutating func refused(_ error: MediaDatagramError, wireLength: Int) { refused(wireLength: wireLength) }
-
     mutating func refused(wireLength: Int) {
         countDatagram(wireLength)
         statistics.malformed += 1

@@ -46,7 +46,7 @@ extension ViewerSession {
             do throws(MediaDatagramError) {
                 return reassembler.insert(try MediaDatagram(version2: part), now: now)
             } catch {
-                reassembler.refused(error, wireLength: bytes.count)
+                reassembler.refused(wireLength: bytes.count)
                 return false
             }
         }

@@ -70,8 +70,16 @@ struct Feedback: Hashable, Sendable {
 
     /// Reads what is valid; invalid items are left out.
     init(_ plaintext: UnsafeRawBufferPointer) {
+        var memory: [Arrival] = []
+        self.init(plaintext, memory: &memory)
+    }
+
+    /// The same; the report's arrivals are put into `memory`, so that reading a report doesn't allocate.
+    init(_ plaintext: UnsafeRawBufferPointer, memory: inout [Arrival]) {
         var feedback = Feedback()
         var arrivals: [Arrival] = []
+        swap(&arrivals, &memory)
+        arrivals.removeAll(keepingCapacity: true)
         SealedItems.read(plaintext) { (kind: Item, fields) in
             switch kind {
             case .keyframe:
@@ -105,7 +113,7 @@ struct Feedback: Hashable, Sendable {
                 while arrivals.count < Report.mostArrivals, let arrival = Arrival(&fields) { arrivals.append(arrival) }
             }
         }
-        feedback.report?.arrivals = arrivals
+        if feedback.report == nil { swap(&arrivals, &memory) } else { feedback.report?.arrivals = arrivals }
         self = feedback
     }
 
@@ -221,6 +229,12 @@ struct StreamState: Hashable, Sendable {
 
     var plaintext: [UInt8] {
         var bytes: [UInt8] = []
+        append(to: &bytes)
+        return bytes
+    }
+
+    /// Appends the plaintext.
+    func append(to bytes: inout [UInt8]) {
         if let newest {
             SealedItems.append(Item.newest, to: &bytes) {
                 $0.append(bigEndian: newest.value)
@@ -236,6 +250,5 @@ struct StreamState: Hashable, Sendable {
         }
         if wantsReport { SealedItems.append(Item.reportRequest, to: &bytes) { _ in } }
         if let challenge { SealedItems.append(Item.challenge, to: &bytes) { $0.append(bigEndian: challenge) } }
-        return bytes
     }
 }

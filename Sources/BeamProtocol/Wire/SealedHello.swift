@@ -4,7 +4,6 @@ import BeamMedia
 /// challenge's token, u64. Bytes after that are for later versions.
 struct SealedHello: Hashable, Sendable {
     static let length = 8
-    private static let tokenEnd = 16
 
     /// The viewer's monotonic clock when the hello was made.
     var time: MediaTime

@@ -26,7 +26,8 @@ enum SealedItems {
         _ kind: some RawRepresentable<UInt8>, to bytes: inout [UInt8], _ write: (inout [UInt8]) -> Void
     ) {
         let start = bytes.count
-        bytes += [kind.rawValue, 0]
+        bytes.append(kind.rawValue)
+        bytes.append(0)
         write(&bytes)
         bytes[start + 1] = UInt8(bytes.count - start - 2)
     }

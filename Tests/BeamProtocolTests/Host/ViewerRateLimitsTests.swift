@@ -18,17 +18,18 @@ struct ViewerRateLimitsTests {
         return nil
     }
 
-    @Test func onlyExcessiveFeedbackEvicts() {
-        let feedback = { (limits: inout ViewerRateLimits, now: MediaTime) in limits.feedbackCame(now: now) }
+    @Test func onlyAFloodOfDatagramsEvicts() {
+        let datagram = { (limits: inout ViewerRateLimits, now: MediaTime) in limits.datagramCame(now: now) }
         // A report every 8 ms, and as many requests.
-        #expect(evicted(250, seconds: 600, feedback) == nil)
-        #expect(evicted(800, seconds: 600, feedback) == nil, "more than is read, but not enough to evict")
-        #expect(evicted(5000, seconds: 10, feedback).map { $0 < 2 } == true)
+        #expect(evicted(250, seconds: 600, datagram) == nil)
+        #expect(evicted(480, seconds: 600, datagram) == nil, "more than is read, but not enough to evict")
+        #expect(evicted(2000, seconds: 10, datagram).map { $0 < 3 } == true)
+        #expect(evicted(5000, seconds: 10, datagram).map { $0 < 2 } == true)
     }
 
-    @Test func feedbackThatIsReadIsBounded() {
+    @Test func datagramsThatAreReadAreBounded() {
         var limits = ViewerRateLimits()
-        let read = (0..<2000).count { limits.feedbackCame(now: .at(1 + Double($0) / 1000)) == .accept }
+        let read = (0..<2000).count { limits.datagramCame(now: .at(1 + Double($0) / 1000)) == .accept }
         #expect((800...910).contains(read), "400 a second and 100 at once: \(read) in 2 s")
     }
 

@@ -77,7 +77,7 @@ struct SealedReceiver {
             do throws(MediaDatagramError) {
                 _ = reassembler.insert(try MediaDatagram(version2: plaintext), now: now)
             } catch {
-                reassembler.refused(error, wireLength: bytes.count)
+                reassembler.refused(wireLength: bytes.count)
             }
         }
         while let frame = reassembler.nextFrame() { frames.append(frame) }

@@ -315,6 +315,12 @@ struct PathControl: Sendable {
     /// Bytes that are in flight, or whose arrival isn't reported yet.
     var inFlight: Int { flight.inFlight }
 
+    /// Bytes left in the congestion window; negative if more is in flight than it allows.
+    var windowSpace: Int { congestionWindow - inFlight }
+
+    /// `pacingRate` and `burst`.
+    var pace: (rate: Int, burst: Int) { (pacingRate, burst) }
+
     /// Smoothed; nil before the first report.
     var roundTrip: Duration? { rtt.smoothed.map { .seconds(clamping: $0) } }
 

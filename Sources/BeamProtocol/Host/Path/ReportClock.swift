@@ -18,14 +18,15 @@ struct ReportClock: Sendable {
     private static let driftDivisor = 10_000
     private static let rounding = Duration.milliseconds(1)
 
-    private var last: (clock: MediaTime, now: MediaTime)?
+    /// The times of the last report by the viewer's clock and by ours.
+    private var last: (theirs: MediaTime, ours: MediaTime)?
 
     /// Takes the clock of a report. Reports come in order, which the counter of their seal ensures.
     mutating func judge(_ clock: MediaTime, now: MediaTime) -> Verdict {
-        defer { last = (clock, now) }
+        defer { last = (theirs: clock, ours: now) }
         guard let last else { return .consistent }
-        let theirs = clock - last.clock
-        let ours = now - last.now
+        let theirs = clock - last.theirs
+        let ours = now - last.ours
         guard theirs >= .zero, theirs <= ours + ours / Self.driftDivisor + Self.longestDelay,
             ours <= theirs + theirs / Self.driftDivisor + Self.longestDelay
         else { return .jumped }

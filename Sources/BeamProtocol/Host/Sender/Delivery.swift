@@ -70,13 +70,19 @@ struct Delivery: Sendable {
             clamping: Double(retransmissions.count * MediaLimits.datagramLength) * 8 / Double(max(1, path.rate)))
     }
 
-    /// The pacing rate of retransmissions in bits a second. A viewer that asks for everything again gets no more than
-    /// its path carries, and no other viewer is affected.
-    private var resendPace: Int { path.rate }
+    /// How much of the encoder's output the path carries, after retransmissions and parity.
+    var layerPath: LayerRate.Path {
+        guard path.isBound else { return path.isMeasured ? .unbound : .unknown }
+        return .bound(Int(clamping: Double(path.rate) * Self.payloadShare / (1 + path.loss + parity.share)))
+    }
 
-    /// The most parts in one burst of retransmissions.
+    /// The share of a full datagram that isn't headers.
+    private static let payloadShare = Double(MediaForm.version2.payloadLength) / Double(MediaLimits.datagramLength)
+
+    /// The most parts in one burst of retransmissions. They are paced to the path's rate, so that a viewer that asks for
+    /// everything again gets no more than its path carries.
     var resendBurst: Int {
-        let datagrams = Int(clamping: Double(resendPace) * Self.resendBurstTime / 8) / MediaLimits.datagramLength
+        let datagrams = Int(clamping: Double(path.rate) * Self.resendBurstTime / 8) / MediaLimits.datagramLength
         return min(max(datagrams, Self.resendBursts.lowerBound), Self.resendBursts.upperBound)
     }
 
@@ -85,7 +91,7 @@ struct Delivery: Sendable {
 
     /// Takes tokens for `bytes` of retransmissions; if there are too few, returns when there will be enough.
     mutating func payResend(_ bytes: Int, now: MediaTime) -> MediaTime? {
-        let rate = resendPace
+        let rate = path.rate
         if rate != resendRate {
             resendRate = rate
             resendBucket.change(

@@ -120,6 +120,16 @@ struct DepartureLog: Sendable {
         return found.map { ($0.time, $0.end) }
     }
 
+    /// How many of the frame's parts had been sent for the first time by `time`.
+    func partsSent(of frame: Frame, by time: MediaTime) -> Int {
+        guard frame.lastSent > time else { return frame.sent }
+        var count = 0
+        for departure in departures where departure.frame == frame.number && departure.time <= time {
+            count = max(count, departure.end)
+        }
+        return count
+    }
+
     /// Binary search: the numbers ascend.
     private func index(of number: SequenceNumber) -> Int? {
         var (low, high) = (0, frames.count)

@@ -22,41 +22,46 @@ extension Sender {
 
     /// The report claims more parts than the frame has, or a frame that wasn't sent yet.
     private func isFalse(_ arrival: Feedback.Arrival) -> Bool {
-        guard let log = delivery?.log, let newest = log.newest else { return false }
-        if let frame = log.frame(arrival.frame) { return Int(arrival.received) > frame.partCount }
+        guard let newest = delivery?.log.newest else { return false }
+        if let frame = delivery?.log.frame(arrival.frame) { return Int(arrival.received) > frame.partCount }
         return arrival.frame.distance(from: newest) > 0
     }
 
     /// Takes a request for missing parts of a frame.
     mutating func take(_ missing: Feedback.Missing, of layer: SimulcastLayer, now: MediaTime) -> Verdict {
-        guard let delivery, !delivery.path.isSilent else { return .none }
-        guard let frame = delivery.log.resendable(missing.frame, now: now), layer.sent[missing.frame] != nil else {
-            return isTooLate(missing.frame, delivery.log) ? .needsKeyframe : .none
+        // `delivery` is only used in place: a copy would copy its buffers as soon as one changes.
+        guard let roundTrip = delivery?.path.leastRoundTrip, let pause = delivery?.resendPause, !isSilent else {
+            return .none
         }
-        // Parts that weren't sent yet aren't missing.
-        let sent = 0..<frame.sent
+        guard let frame = delivery?.log.resendable(missing.frame, now: now), layer.sent[missing.frame] != nil else {
+            return isTooLate(missing.frame) ? .needsKeyframe : .none
+        }
+        // Parts that weren't sent yet aren't missing, and the request can't know of those that were sent less than a
+        // round trip ago (a quarter less, because ages are rounded and clocks drift).
+        let sent = 0..<(delivery?.log.partsSent(of: frame, by: now - roundTrip * 3 / 4) ?? 0)
         let parts = missing.parts.isEmpty ? [sent] : missing.parts.map { $0.clamped(to: sent) }
         let count = parts.reduce(0) { $0 + $1.count }
         if case .evict(let reason) = rateLimits.partsRequested(count, now: now) { return .evict(reason: reason) }
         // Parts that the viewer misses are no longer in flight.
         if let last = parts.map(\.upperBound).max(), last > 0,
-            let departure = delivery.log.departure(of: missing.frame, part: last - 1)
+            let departure = delivery?.log.departure(of: missing.frame, part: last - 1)
         {
-            self.delivery?.path.heard(sentBefore: departure.time, now: now)
+            delivery?.path.heard(sentBefore: departure.time, now: now)
         }
         let hasRoom =
-            self.delivery?.retransmissions.request(
-                parts.joined(), of: missing.frame, pause: delivery.resendPause, now: now) ?? true
+            delivery?.retransmissions.request(parts.joined(), of: missing.frame, pause: pause, now: now) ?? true
         guard !hasRoom else { return .none }
-        self.delivery?.retransmissions.removeAll()
+        delivery?.retransmissions.removeAll()
         return .needsKeyframe
     }
 
     /// The frame can't be retransmitted, and no keyframe was sent after it. (A frame that was skipped for this viewer
     /// isn't needed.)
-    private func isTooLate(_ number: SequenceNumber, _ log: DepartureLog) -> Bool {
-        guard let newest = log.newest, newest.distance(from: number) >= 0, !log.isSkipped(number) else { return false }
-        return log.newestKeyframe.map { $0.distance(from: number) <= 0 } ?? true
+    private func isTooLate(_ number: SequenceNumber) -> Bool {
+        guard let newest = delivery?.log.newest, newest.distance(from: number) >= 0,
+            delivery?.log.isSkipped(number) == false
+        else { return false }
+        return delivery?.log.newestKeyframe.map { $0.distance(from: number) <= 0 } ?? true
     }
 
     /// After a silence longer than this, a keyframe is better than all that was missed.
@@ -70,15 +75,9 @@ extension Sender {
 
     // MARK: Contribution to the layer
 
-    /// The share of a full datagram that isn't headers.
-    private static let payloadShare = Double(MediaForm.version2.payloadLength) / Double(MediaLimits.datagramLength)
-
     /// How much of the encoder's output the path carries, after retransmissions and parity.
     var layerPath: LayerRate.Path {
-        guard let delivery else { return .unbound }
-        guard delivery.path.isBound else { return delivery.path.isMeasured ? .unbound : .unknown }
-        let overhead = delivery.path.loss + delivery.parity.share
-        return .bound(Int(clamping: Double(delivery.path.rate) * Self.payloadShare / (1 + overhead)))
+        delivery?.layerPath ?? .unbound
     }
 
     /// A backlog that takes longer than this to send holds the encoder: a frame made now would only wait, too.
@@ -89,7 +88,7 @@ extension Sender {
     mutating func contribution(_ layer: SimulcastLayer, now: MediaTime) -> Senders.Contribution {
         let isBacklogged =
             backlog(layer) > 0 && (isBlocked || backlogTime(layer, now: now) > Self.longestBacklog)
-        let isResending = delivery.map { $0.resendTime > Self.longestResend } ?? false
+        let isResending = (delivery?.resendTime ?? .zero) > Self.longestResend
         return Senders.Contribution(
             layer: self.layer, path: layerPath, isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,

@@ -170,7 +170,7 @@ struct Sender: Sendable {
     /// The frame is disposable and late, so it is skipped in favour of the next one.
     private func isToBeSkipped(_ position: Int, in layer: SimulcastLayer, now: MediaTime) -> Bool {
         let frame = layer[position]
-        guard frame.unit.isDisposable, let path = delivery?.path, path.isBound else { return false }
+        guard frame.unit.isDisposable, delivery?.path.isBound ?? false else { return false }
         return position + 1 < layer.end || now - frame.pushed > Self.latestBegin
     }
 
@@ -178,7 +178,7 @@ struct Sender: Sendable {
     private static let latestBegin = Duration.milliseconds(5)
 
     /// Bytes left in the congestion window. One datagram may be sent unless this is negative.
-    private var windowSpace: Int { delivery.map { $0.path.congestionWindow - $0.path.inFlight } ?? .max }
+    private var windowSpace: Int { delivery?.path.windowSpace ?? .max }
 
     /// Takes the next burst of the frame. Returns nil and sets `burstAllowedAt` if the bucket holds too little; nil without
     /// `burstAllowedAt` if nothing of the frame is left.
@@ -262,8 +262,8 @@ struct Sender: Sendable {
 
     /// Adapts the pacing to the path.
     private mutating func followPath(now: MediaTime) {
-        guard let path = delivery?.path else { return }
-        let slowed = limits.slowed(to: path.pacingRate, burst: path.burst)
+        guard let (rate, burst) = delivery?.path.pace else { return }
+        let slowed = limits.slowed(to: rate, burst: burst)
         guard slowed != pace else { return }
         pace = slowed
         bucket.change(capacity: slowed.bucketBytes, bitsPerSecond: slowed.bitsPerSecond, now: now)

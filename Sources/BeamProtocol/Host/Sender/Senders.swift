@@ -42,10 +42,10 @@ struct Senders: Sendable {
         wakes.indices.min { wakes[$0] < wakes[$1] }.map { all[$0].wait.for }
     }
 
-    /// Accessed in place: a sender is a large value.
+    /// Accessed in place: a sender is a large value. Inlined, because a call would allocate the accessor's frame.
     subscript(index: Int) -> Sender {
-        _read { yield all[index] }
-        _modify { yield &all[index] }
+        @inline(__always) _read { yield all[index] }
+        @inline(__always) _modify { yield &all[index] }
     }
 
     /// Binary search: the IDs ascend.
@@ -122,7 +122,7 @@ struct Senders: Sendable {
             readyCount -= 1
         }
         // At least this later, so that a deadline that has passed without effect doesn't cause a busy loop.
-        wakes[index] = max(all[index].wait.until, now + Self.shortestWait)
+        wakes[index] = max(self[index].wait.until, now + Self.shortestWait)
     }
 
     private static let shortestWait = Duration.microseconds(50)

@@ -13,12 +13,12 @@ struct ViewerRateLimits: Sendable {
         case evict(reason: String)
     }
 
-    /// Feedback datagrams a second that are read. An honest viewer sends a report every 8 ms at most, and requests in
-    /// between.
-    private static let feedbackRate = 400
-    /// Datagrams beyond that before eviction: a burst, and a rate a second.
-    private static let excessFeedback = 3000
-    private static let excessFeedbackRate = 500
+    /// Authentic datagrams a second that are read, hellos and feedback. An honest viewer sends a report every 8 ms at
+    /// most, and requests in between.
+    private static let datagramRate = 400
+    /// Datagrams beyond that before eviction: a burst, as after a network outage, and a rate a second.
+    private static let excessDatagrams = 3000
+    private static let excessDatagramRate = 100
     /// Reports that can't be true before eviction: a burst, and a rate a second. A viewer that restarts may send a few.
     private static let falseStatements = 500
     private static let falseStatementRate = 10
@@ -38,8 +38,8 @@ struct ViewerRateLimits: Sendable {
     static let longestSilence = Duration.seconds(60)
 
     // These buckets count datagrams, statements or requests instead of bytes, hence 8 “bits” each.
-    private var feedback = TokenBucket(capacity: 100, bitsPerSecond: feedbackRate * 8)
-    private var excess = TokenBucket(capacity: excessFeedback, bitsPerSecond: excessFeedbackRate * 8)
+    private var datagrams = TokenBucket(capacity: 100, bitsPerSecond: datagramRate * 8)
+    private var excess = TokenBucket(capacity: excessDatagrams, bitsPerSecond: excessDatagramRate * 8)
     private var falseReports = TokenBucket(capacity: falseStatements, bitsPerSecond: falseStatementRate * 8)
     private var keyframeBudget = TokenBucket(capacity: keyframes * keyframeInterval, bitsPerSecond: 8)
     private var requestBudget = TokenBucket(capacity: keyframeRequests, bitsPerSecond: keyframeRequestRate * 8)
@@ -47,10 +47,10 @@ struct ViewerRateLimits: Sendable {
     private var requested = 0
     private var sent = 0
 
-    /// Counts a feedback datagram.
-    mutating func feedbackCame(now: MediaTime) -> Verdict {
-        if feedback.take(1, now: now) == nil { return .accept }
-        guard excess.take(1, now: now) == nil else { return .evict(reason: "it sent far too many reports") }
+    /// Counts an authentic datagram.
+    mutating func datagramCame(now: MediaTime) -> Verdict {
+        if datagrams.take(1, now: now) == nil { return .accept }
+        guard excess.take(1, now: now) == nil else { return .evict(reason: "it sent far too many datagrams") }
         return .ignore
     }
 

@@ -75,9 +75,7 @@ struct HostStream: Sendable {
     /// When `streamDeadlineReached` is due.
     var deadline: MediaTime? {
         layers.reduce(keyDeadline) { next, layer in
-            let temporal =
-                layer.demand.wantsTemporalLayers && layer.temporalUntil < .distantFuture ? layer.temporalUntil : nil
-            return Self.earlier(Self.earlier(next, layer.keyframes.deadline), temporal)
+            Self.earlier(Self.earlier(next, layer.keyframes.deadline), layer.temporalUntil)
         }
     }
 

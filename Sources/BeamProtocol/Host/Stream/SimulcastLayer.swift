@@ -21,8 +21,8 @@ struct SimulcastLayer: Sendable {
     var keyframes = KeyframeSchedule()
     /// The demand that the encoder was told last.
     var demand = StreamDemand()
-    /// Until when every other frame is disposable, because a viewer of the layer is too slow.
-    var temporalUntil = MediaTime(nanoseconds: .min)
+    /// Until when every other frame is disposable, because a viewer of the layer is too slow; nil while none is.
+    var temporalUntil: MediaTime?
     /// Frames kept for retransmission.
     private(set) var sent = SentFrames()
     /// The measured bit rate.
