@@ -3,7 +3,7 @@
 import dataclasses
 
 import results
-from rows import words_of
+from rows import LEAST_RATE, words_of
 from scene import median
 
 YES, NO, UNKNOWN = "yes", "no", "not measured"
@@ -46,7 +46,7 @@ def viewers(found):
             compared = [run["compared"] for run in some if "compared" in run] or by_count[1]
             ratio = of(some, "host_cpu") / of(compared, "host_cpu")
             # A host that sends fewer frames takes less time; that doesn't reach the aim.
-            slow = min(run["fps_median"] for run in some) < 29
+            slow = min(run["fps_median"] for run in some) < LEAST_RATE
             lines.append(Line(f"{title}, {bits}: host's CPU, to one viewer's" + note, f"≤ {aim} ×" if aim else "",
                               f"{ratio:.2f} × ({of(some, 'host_cpu'):.0%} of a core"
                               + (f", at {of(some, 'fps_median'):.0f} frames/s)" if slow else ")"),
@@ -55,9 +55,9 @@ def viewers(found):
         else:
             lines.append(Line(f"{title}, {bits}: host's CPU", "", f"{of(some, 'host_cpu'):.0%} of a core", ""))
         lowest = min(run["fps_lowest"] for run in some)
-        lines.append(Line(f"{title}: slowest viewer, frames a second", "≥ 29",
+        lines.append(Line(f"{title}: slowest viewer, frames a second", f"≥ {LEAST_RATE}",
                           f"{lowest:.1f} ({max(run['lost_most'] for run in some)} lost at the most)",
-                          verdict(lowest >= 29 and not any(run["without_picture"] for run in some))))
+                          verdict(lowest >= LEAST_RATE and not any(run["without_picture"] for run in some))))
         spreads = [run["spread"] for run in some if run["spread"]]
         if count > 1 and not spreads:
             lines.append(Line(f"{title}: the last viewer served", "< 3 ms" if count == 50 else "",
@@ -128,7 +128,7 @@ def compared(title, without, with_):
     the range of the runs without it, or the minimum noise above if that is more. If those runs don't reach their frame
     rate, as on a busy machine, there is no verdict.
     """
-    is_at_rest = min(run["fps_lowest"] for run in without) >= 29
+    is_at_rest = min(run["fps_lowest"] for run in without) >= LEAST_RATE
     lines = []
     for name, words, digits, unit, worse_way, share, amount in COMPARED:
         before, after = [run[name] for run in without], [run[name] for run in with_]
