@@ -12,6 +12,18 @@ enum OutputFile {
         return "\(path[..<dot])-\(part)\(path[dot...])"
     }
 
+    /// The most parts of one recording. A host that changes its picture's size without end doesn't fill the disk with
+    /// files.
+    static let mostParts = 100
+
+    /// The path of the part after `part`.
+    static func next(_ path: String, after part: Int) throws(CodecError) -> String {
+        guard part < mostParts else {
+            throw .cannotWriteFile(path: path, reason: "the picture's size has changed \(mostParts) times")
+        }
+        return Self.path(path, part: part + 1)
+    }
+
     /// The file name's ending, in lower case.
     static func ending(_ path: String) -> String {
         let name = path.split(separator: "/").last ?? ""

@@ -43,10 +43,11 @@ public final class StreamRecorder {
         guard !isFinished else { throw .cannotWriteFile(path: currentPath, reason: "the recording has ended already") }
         if unit.isKeyframe, let sets = unit.parameterSets {
             if let current = file, current.size != unit.size {
+                let next = try OutputFile.next(path, after: part)
                 try current.finish()
                 file = nil
                 part += 1
-                currentPath = OutputFile.path(path, part: part)
+                currentPath = next
                 reserved = try OutputFile.create(currentPath)
             }
             if file == nil { file = try start(unit, sets, at: time) }

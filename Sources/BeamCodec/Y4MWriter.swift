@@ -81,7 +81,7 @@ public final class Y4MWriter {
     }
 
     private func startNextPart() throws(CodecError) {
-        let next = OutputFile.path(path, part: part + 1)
+        let next = try OutputFile.next(path, after: part)
         guard path != "-" else {
             throw .cannotWriteFile(path: "standard output", reason: "the picture's size or format has changed")
         }

@@ -10,11 +10,15 @@ final class MediaSender {
     private let channel: any Channel
     private let isV6: Bool
     private let onFailure: (NetworkAddress) -> Void
-    /// The system cuts bursts into datagrams (UDP_SEGMENT). Cleared if the network card or the path turns out not to
-    /// allow it.
+    /// The system cuts bursts into datagrams (UDP_SEGMENT). Cleared if the network card turns out not to allow it.
     private var cutsBursts = System.supportsUDPSegmentationOffload
+    /// Addresses that take no segments of that length, because of their path.
+    private var uncut: Set<NetworkAddress> = []
+    private static let mostUncut = 256
     /// Datagrams in NIO's queue. Later ones have to queue behind them.
     private var queued = 0
+    /// The most datagrams in the queue. What exceeds them is dropped, as by a full queue on the path.
+    private static let mostQueued = 1024
 
     /// `onFailure` is called for addresses that nothing can be sent to, but not from within `send`.
     init(_ channel: any Channel, onFailure: @escaping (NetworkAddress) -> Void) {
@@ -36,7 +40,7 @@ final class MediaSender {
             of: NIOBSDSocket.Handle.self
         ) { socket in
             address.withSocketAddress(onV6Socket: isV6) { to, length in
-                send(datagrams, segmentSize: segmentSize, on: socket, to, length)
+                send(datagrams, segmentSize: segmentSize, on: socket, to, length, address)
             }
         }
         // Nil if the socket is closed; the driver opens another one.
@@ -54,17 +58,21 @@ final class MediaSender {
 
     private func send(
         _ datagrams: UnsafeRawBufferPointer, segmentSize: Int, on socket: CInt, _ to: UnsafePointer<sockaddr>,
-        _ length: socklen_t
+        _ length: socklen_t, _ address: NetworkAddress
     ) -> (sent: Int, error: CInt) {
         guard let bytes = datagrams.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return (0, 0) }
-        if cutsBursts || datagrams.count <= segmentSize {
+        if cutsBursts && (uncut.isEmpty || !uncut.contains(address)) || datagrams.count <= segmentSize {
             let error = beam_send_burst(socket, to, length, bytes, datagrams.count, segmentSize)
-            // These errors mean that the card can't compute checksums of segments, or that the path takes no datagrams
-            // of that length.
-            guard error == EIO || error == EINVAL || error == EMSGSIZE, datagrams.count > segmentSize else {
-                return (0, error)
+            guard datagrams.count > segmentSize else { return (0, error) }
+            switch error {
+            // The card can't compute checksums of segments.
+            case EIO: cutsBursts = false
+            // The path takes no datagrams of that length: other paths do.
+            case EINVAL, EMSGSIZE:
+                if uncut.count >= Self.mostUncut { uncut.removeAll() }
+                uncut.insert(address)
+            default: return (0, error)
             }
-            cutsBursts = false
         }
         var sent = 0
         while sent < datagrams.count {
@@ -78,6 +86,7 @@ final class MediaSender {
     // MARK: Queueing
 
     private func enqueue(_ datagrams: UnsafeRawBufferPointer, segmentSize: Int, to address: NetworkAddress) {
+        guard queued < Self.mostQueued else { return }
         let destination = address.ip.socketAddress(port: address.port, onV6Socket: isV6)
         let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
         Segments.forEach(in: datagrams, size: segmentSize) { datagram in

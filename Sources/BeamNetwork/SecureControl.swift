@@ -181,6 +181,13 @@ final class SecureControl: ChannelInboundHandler {
         }
     }
 
+    /// The connection is being closed from this side: what still arrives is dropped unread.
+    func discard() {
+        events = nil
+        timer?.cancel()
+        framing = MessageFraming()
+    }
+
     private func violated(_ reason: String, context: ChannelHandlerContext) {
         isViolated = true
         framing = MessageFraming()

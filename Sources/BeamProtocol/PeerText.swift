@@ -14,8 +14,12 @@ public enum PeerText {
 
     /// Combining marks kept on one letter; more of them would cover the lines above and below.
     private static let mostMarks = 2
+    /// The greatest length in bytes of UTF-8, for each column of the greatest width. Combining marks have no width, and
+    /// would otherwise make a name longer than files take (255 bytes).
+    private static let bytesPerColumn = 4
 
-    /// A name, for the caller to put in quotation marks. Never empty, at most `columns` wide.
+    /// A name, for the caller to put in quotation marks. Never empty, at most `columns` wide, and at most four times as
+    /// many bytes long.
     public static func name(_ text: String, columns: Int = nameColumns) -> String {
         let name = cut(cleaned(text), to: columns)
         return name.isEmpty ? unnamed : name
@@ -84,13 +88,15 @@ public enum PeerText {
     // MARK: Width
 
     private static func cut(_ text: String, to columns: Int) -> String {
-        guard Self.columns(text) > columns else { return text }
+        let bytes = columns * bytesPerColumn
+        guard Self.columns(text) > columns || text.utf8.count > bytes else { return text }
         var kept = String.UnicodeScalarView()
-        var used = 0
+        var (usedColumns, usedBytes) = (0, 0)
         for scalar in text.unicodeScalars {
-            used += width(scalar)
-            // One column is for the ellipsis.
-            guard used < columns else { break }
+            usedColumns += width(scalar)
+            usedBytes += UTF8.width(scalar)
+            // One column and three bytes are for the ellipsis.
+            guard usedColumns < columns, usedBytes <= bytes - 3 else { break }
             kept.append(scalar)
         }
         while kept.last == " " { kept.removeLast() }

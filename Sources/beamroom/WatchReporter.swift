@@ -11,6 +11,9 @@ final class WatchReporter: Sendable {
         var isSearching = false
         var lastReason: String?
         var hasPicture = false
+        /// What a host can cause with each picture: new sizes, and pictures that are refused for another reason.
+        var sizes = WordLimit()
+        var warnings = WordLimit()
     }
 
     private let context: CommandContext
@@ -53,8 +56,12 @@ final class WatchReporter: Sendable {
                     "ms": .rounded(context.events.millisecondsSinceStart), "width": .integer(size.width),
                     "height": .integer(size.height),
                 ])
-        case .resized(let size): console.say("The picture is now \(size.width) × \(size.height).")
-        case .warning(let text): console.say("Warning: \(text)")
+        case .resized(let size):
+            guard state.withLock({ $0.sizes.allows(at: .now) }) else { break }
+            console.say("The picture is now \(size.width) × \(size.height).")
+        case .warning(let text):
+            guard state.withLock({ $0.warnings.allows(at: .now) }) else { break }
+            console.say("Warning: \(text)")
         case .failed(let reason): context.latch.end(.failed(reason))
         }
     }

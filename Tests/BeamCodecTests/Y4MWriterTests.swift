@@ -51,6 +51,25 @@ import Testing
         }
     }
 
+    @Test func aSizeThatChangesWithoutEndFillsNoDirectory() throws {
+        let directory = try TemporaryDirectory()
+        let writer = try Y4MWriter(path: directory.file("c.y4m"), frameRate: 60)
+        var error: CodecError?
+        for number in 0..<300 where error == nil {
+            let buffer = PixelBuffer(format: .i420, size: PixelSize(width: 2 + 2 * (number % 2), height: 2))
+            do throws(CodecError) {
+                try writer.write(Picture(buffer: buffer, time: .zero))
+            } catch let failure {
+                error = failure
+            }
+        }
+        guard case .cannotWriteFile? = error else {
+            Issue.record("it went on: \(String(describing: error))")
+            return
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 100)
+    }
+
     @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full"), "there is no /dev/full"))
     func aFullDiskIsAnError() throws {
         let writer = try Y4MWriter(path: "/dev/full", frameRate: 60)

@@ -46,6 +46,16 @@ struct DeviceStoreTests {
 
     // MARK: Names
 
+    /// A name that can be stored and not read would make the whole list unreadable.
+    @Test(arguments: [
+        String(repeating: "a\u{20D0}\u{20D1}", count: 31) + "ab", String(repeating: "\u{1F468}", count: 64),
+        String(repeating: "字\u{20D0}\u{20D1}", count: 200),
+    ])
+    func `Whatever a device calls itself can be read back`(_ name: String) throws {
+        for number in 1...5 { try store.remember(makeDevice(name, makeKey(number))) }
+        #expect(try store.devices().count == 5)
+    }
+
     /// A host that was paired under one name pairs again under another host's name.
     @Test func `A device can't take the name of another key`() throws {
         try store.remember(makeDevice("desk", makeKey("aaaa"), [.host]))

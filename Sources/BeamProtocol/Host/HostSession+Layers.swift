@@ -146,8 +146,10 @@ extension HostSession {
         for index in senders.indices where senders[index].layer == layer {
             guard case .frame(let next) = senders[index].cursor.next, next <= position else { continue }
             senders[index].interrupt()
+            senders[index].waitForKeyframe(now: now)
+            senders.markReady(index)
         }
-        // If a keyframe can't be sent, no other is requested at once, as it would probably fail, too.
+        // If a keyframe can't be sent, the next is requested later, as it would probably fail, too.
         if !isKeyframe { requestKeyframe(layer: layer, isShared: false, now: now) }
     }
 
@@ -172,7 +174,7 @@ extension HostSession {
     }
 
     /// The path is dead until something is received from the viewer again.
-    private mutating func fellSilent(_ index: Int, now: MediaTime) {
+    mutating func fellSilent(_ index: Int, now: MediaTime) {
         senders[index].fellSilent(now: now)
         senders[index].probed(now: now)
         sendState(to: index, now: now)

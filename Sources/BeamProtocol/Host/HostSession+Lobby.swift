@@ -51,7 +51,8 @@ extension HostSession {
     }
 
     private mutating func prepareDelivery(to index: Int, _ member: Member) {
-        guard senders[index].delivery?.decodesFullChroma != member.decodesFullChroma else { return }
+        // A viewer that is back keeps what it said first: its layer depends on it.
+        guard senders[index].delivery == nil else { return }
         senders[index].delivery = Delivery(
             decodesFullChroma: member.decodesFullChroma, limit: configuration.bitRate)
         let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma

@@ -27,7 +27,8 @@ extension HostSession {
             senders[index].lastHeard = now
             switch senders[index].rateLimits.datagramCame(now: now) {
             case .accept: break
-            case .ignore: return
+            // A hello keeps the stream going, so it isn't dropped for reports that are too many.
+            case .ignore: guard result.kind == .hello else { return }
             case .evict(let reason): return evict(index, reason: reason)
             }
             switch result.kind {
@@ -53,6 +54,8 @@ extension HostSession {
     // MARK: Version 1
 
     private mutating func plainHello(from address: NetworkAddress, now: MediaTime) {
+        // Nothing can be sent to port 0.
+        guard configuration.allowsUnencrypted, address.port != 0 else { return }
         var best: (index: Int, claim: MediaDestination.Claim)?
         let candidates = plainSenders(at: address.ip)
         for index in candidates {
@@ -131,6 +134,8 @@ extension HostSession {
         senders.markReady(index)
         guard case .start(let isMove) = senders[index].destination.hello(from: address, now: now) else { return }
         senders[index].interrupt()
+        // It may have been silent for longer than is allowed because nothing was sent to it.
+        if !isMove, senders[index].isSilent { fellSilent(index, now: now) }
         emit(.mediaStarted(session: senders[index].session.description, to: address))
         audienceChanged()
         guard stream.isOn else { return }

@@ -4,7 +4,8 @@ struct SecurePairing: Sendable {
     private enum State: Sendable {
         /// The hello was sent. `hasJoined`: so was the join, because the host is known.
         case greeting(hasJoined: Bool)
-        case joining
+        /// `mayBePaired`: the code was proved, so the host says next whether it remembers this viewer.
+        case joining(mayBePaired: Bool)
         case provingCode(CPaceViewer, PairingContext)
         case confirmingCode(CPaceViewer.Confirmed)
         /// The host's person is asked whether to compare digits.
@@ -86,9 +87,10 @@ struct SecurePairing: Sendable {
         case (.confirmingCode(let confirmed), .codeConfirm(let tag)):
             // The host's tag proves that it knows the code and has seen the same two keys.
             guard confirmed.verify(tag) else { return .violated("it doesn't know its own code") }
-            state = .joining
+            state = .joining(mayBePaired: true)
             return .none
-        case (.joining, .paired(let isRemembered)):
+        case (.joining(mayBePaired: true), .paired(let isRemembered)):
+            state = .joining(mayBePaired: false)
             return .paired(isRemembered: isRemembered)
         case (.committed(let comparison), .compareNonce(let nonce, let count)):
             do {
@@ -99,7 +101,7 @@ struct SecurePairing: Sendable {
                 return .violated("\(error)")
             }
         case (.comparing, .paired(let isRemembered)):
-            state = .joining
+            state = .joining(mayBePaired: false)
             return .paired(isRemembered: isRemembered)
         default:
             return .violated("it sent a message out of turn")
@@ -112,7 +114,7 @@ struct SecurePairing: Sendable {
         guard welcome.version >= SecureMessage.Hello.version else { return .violated("it is too old") }
         hostName = welcome.name
         if hasJoined, welcome.isTrusted {
-            state = .joining
+            state = .joining(mayBePaired: false)
             return .none
         }
         let context = PairingContext(
@@ -130,7 +132,7 @@ struct SecurePairing: Sendable {
             state = .committed(comparison)
             return .requestComparison(.compareCommit(comparison.commitment))
         } else if welcome.methods.contains(.open) {
-            state = .joining
+            state = .joining(mayBePaired: false)
             return hasJoined ? .none : .send(.join)
         } else if !welcome.methods.contains(.code) {
             return .refused(.notTrusted, "it lets nobody new in")

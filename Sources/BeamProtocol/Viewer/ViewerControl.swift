@@ -33,6 +33,8 @@ struct ViewerControl: Sendable {
     /// This viewer was admitted before.
     private var wasPaired = false
     private var leastPause = Duration.zero
+    /// No attempt before this, even if the host is announced again: anybody on the network can announce it.
+    private var notBefore = MediaTime.distantPast
     /// Consecutive connections that ended within `stableControl` of admission.
     private var shortLived = 0
 
@@ -79,8 +81,10 @@ struct ViewerControl: Sendable {
     }
 
     mutating func hostAppeared(now: MediaTime) -> [Action] {
-        guard case .waiting = state else { return [] }
-        return connect(now: now)
+        guard case .waiting(let until) = state else { return [] }
+        guard notBefore > now else { return connect(now: now) }
+        state = .waiting(until: min(until, notBefore))
+        return []
     }
 
     /// A line or message has arrived; its content doesn't matter here.
@@ -95,6 +99,8 @@ struct ViewerControl: Sendable {
         state = .paired(since: now, nextHeartbeat: now + ViewerTiming.heartbeatInterval, lastLine: now)
         attempts = 0
         unanswered = 0
+        leastPause = .zero
+        notBefore = .distantPast
         wasPaired = true
         return true
     }
@@ -131,7 +137,7 @@ struct ViewerControl: Sendable {
     /// The host has said how long to wait.
     mutating func postponed(by pause: Duration, reason: String, now: MediaTime) -> [Action] {
         guard case .deciding = state else { return [] }
-        state = .waiting(until: now + pause)
+        wait(now + pause, isFixed: true)
         return [.close, .retry(after: pause, reason: reason)]
     }
 
@@ -140,10 +146,10 @@ struct ViewerControl: Sendable {
         let pause = ViewerTiming.wrongHostRetry
         switch state {
         case .connecting, .deciding:
-            state = .waiting(until: now + pause)
+            wait(now + pause, isFixed: leastPause > .zero)
             return [.close, .retry(after: pause, reason: reason)]
         case .paired:
-            state = .waiting(until: now + pause)
+            wait(now + pause, isFixed: leastPause > .zero)
             return [.close, .lost(reason: reason)]
         case .idle, .waiting, .needsCode, .ended:
             return []
@@ -185,7 +191,7 @@ struct ViewerControl: Sendable {
             return [.close] + retry(reason: "it doesn't answer", now: now)
         case .deciding:
             let pause = scheduledPause()
-            state = .waiting(until: now + pause)
+            wait(now + pause, isFixed: leastPause > .zero)
             return [.close, .retry(after: pause, reason: "nobody has decided in time")]
         case .paired(let since, _, let lastLine):
             if lastLine + ViewerTiming.controlTimeout <= now {
@@ -206,8 +212,8 @@ struct ViewerControl: Sendable {
     }
 
     private mutating func retry(reason: String, now: MediaTime) -> [Action] {
-        let pause = wasPaired ? ViewerTiming.reconnection : scheduledPause()
-        state = .waiting(until: now + pause)
+        let pause = wasPaired ? max(leastPause, ViewerTiming.reconnection) : scheduledPause()
+        wait(now + pause, isFixed: leastPause > .zero)
         return [.retry(after: pause, reason: reason)]
     }
 
@@ -219,8 +225,14 @@ struct ViewerControl: Sendable {
             tries > 0
             ? ViewerTiming.retrySchedule[min(tries, ViewerTiming.retrySchedule.count) - 1]
             : ViewerTiming.firstReconnection
-        state = .waiting(until: now + pause)
+        wait(now + pause, isFixed: tries > 0)
         return [.lost(reason: reason)]
+    }
+
+    /// `isFixed`: an announcement of the host doesn't shorten the pause.
+    private mutating func wait(_ time: MediaTime, isFixed: Bool) {
+        state = .waiting(until: time)
+        if isFixed { notBefore = time }
     }
 
     private mutating func scheduledPause() -> Duration {

@@ -285,7 +285,9 @@ public struct ViewerSession: Sendable {
     private mutating func controlClosed(reason: String, _ failure: ControlFailure, now: MediaTime) {
         dialog = .none
         switch failure {
-        case .notSecure where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil:
+        case .notSecure
+        where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil
+            && configuration.announcedVersion != 2:
             version = .version1
             perform(control.fallBack(now: now), now: now)
         case .notSecure where configuration.announcedVersion == 1 && configuration.trust.required != nil:

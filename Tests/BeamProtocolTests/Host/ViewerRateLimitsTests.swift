@@ -22,8 +22,8 @@ struct ViewerRateLimitsTests {
         let datagram = { (limits: inout ViewerRateLimits, now: MediaTime) in limits.datagramCame(now: now) }
         // A report every 8 ms, and as many requests.
         #expect(evicted(250, seconds: 600, datagram) == nil)
-        #expect(evicted(480, seconds: 600, datagram) == nil, "more than is read, but not enough to evict")
-        #expect(evicted(2000, seconds: 10, datagram).map { $0 < 3 } == true)
+        #expect(evicted(800, seconds: 600, datagram) == nil, "more than is read, but not enough to evict")
+        #expect(evicted(2000, seconds: 10, datagram).map { $0 < 4 } == true)
         #expect(evicted(5000, seconds: 10, datagram).map { $0 < 2 } == true)
     }
 

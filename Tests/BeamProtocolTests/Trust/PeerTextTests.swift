@@ -37,6 +37,16 @@ struct PeerTextTests {
         #expect(PeerText.columns(PeerText.sentence(String(repeating: "no ", count: 200))) <= 160)
     }
 
+    /// Marks have no width, but files take names of 255 bytes only.
+    @Test func namesAreShortInBytesToo() {
+        let marked = String(repeating: "a\u{20D0}\u{20D1}", count: 31) + "ab"
+        #expect(marked.utf8.count > 200)
+        let name = PeerText.name(marked)
+        #expect(name.utf8.count <= 128 && name.hasSuffix("…") && PeerText.name(name) == name)
+        let device = DeviceNames.marked(marked, .viewer) { _ in true }
+        #expect(device.utf8.count <= 128 + 19, "a mark has up to sixteen digits")
+    }
+
     @Test func anyTextBecomesShortAndPlain() {
         for seed in 1...3000 {
             var random = SeededGenerator(seed: UInt64(seed))

@@ -33,8 +33,14 @@ struct RetransmissionQueue: Sendable {
     var due: MediaTime? { waiting.isEmpty ? duplicates.first?.due : .zero }
     /// Parts that wait, without duplicates.
     var count: Int { waiting.count }
-    /// Parts that `next` may return.
-    var nextCount: Int { waiting.isEmpty ? duplicates.count : waiting.count }
+    /// How many parts `next` returns: of one frame, at most `limit`.
+    func nextCount(limit: Int, now: MediaTime) -> Int {
+        guard let first = waiting.first else {
+            let frame = duplicates.first?.part.frame
+            return duplicates.prefix(limit).prefix { $0.part.frame == frame && $0.due <= now }.count
+        }
+        return waiting.prefix(limit).prefix { $0.frame == first.frame }.count
+    }
 
     mutating func removeAll() {
         waiting.removeAll(keepingCapacity: true)

@@ -39,7 +39,7 @@ extension Sender {
         // Parts that weren't sent yet aren't missing, and the request can't know of those that were sent less than a
         // round trip ago (a quarter less, because ages are rounded and clocks drift).
         let sent = 0..<(delivery?.log.partsSent(of: frame, by: now - roundTrip * 3 / 4) ?? 0)
-        let parts = missing.parts.isEmpty ? [sent] : missing.parts.map { $0.clamped(to: sent) }
+        let parts = (missing.parts.isEmpty ? [sent] : missing.parts.map { $0.clamped(to: sent) }).filter { !$0.isEmpty }
         let count = parts.reduce(0) { $0 + $1.count }
         if case .evict(let reason) = rateLimits.partsRequested(count, now: now) { return .evict(reason: reason) }
         // Parts that the viewer misses are no longer in flight.

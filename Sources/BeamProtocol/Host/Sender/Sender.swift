@@ -298,7 +298,8 @@ struct Sender: Sendable {
     ) -> Int? {
         while let due = delivery?.retransmissions.due, due <= now {
             let limit = delivery?.resendBurst ?? 1
-            let cost = min(limit, delivery?.retransmissions.nextCount ?? 0) * MediaLimits.datagramLength
+            let count = delivery?.retransmissions.nextCount(limit: limit, now: now) ?? 0
+            let cost = count * MediaLimits.datagramLength
             if let time = delivery?.payResend(cost, now: now) {
                 retransmissionAt = time
                 return nil

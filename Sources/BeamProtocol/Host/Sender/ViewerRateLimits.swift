@@ -16,9 +16,10 @@ struct ViewerRateLimits: Sendable {
     /// Authentic datagrams a second that are read, hellos and feedback. An honest viewer sends a report every 8 ms at
     /// most, and requests in between.
     private static let datagramRate = 400
-    /// Datagrams beyond that before eviction: a burst, as after a network outage, and a rate a second.
+    /// Datagrams beyond that before eviction: a burst, and a rate a second. On a long path with bursts of losses an
+    /// honest viewer repeats its requests every 4 ms, some 900 datagrams a second.
     private static let excessDatagrams = 3000
-    private static let excessDatagramRate = 100
+    private static let excessDatagramRate = 500
     /// Reports that can't be true before eviction: a burst, and a rate a second. A viewer that restarts may send a few.
     private static let falseStatements = 500
     private static let falseStatementRate = 10
