@@ -1,6 +1,4 @@
-import BeamProtocol
 import CBeamSockets
-import Glibc
 
 /// Receives datagrams from a media socket, several in one system call, into memory that is reused.
 final class DatagramReceiver {
@@ -17,29 +15,14 @@ final class DatagramReceiver {
     /// Receives without waiting, and calls `body` for each datagram; its bytes are valid during the call only. Returns
     /// 0, or the system's `errno`.
     func receive(from socket: CInt, _ body: (UnsafeRawBufferPointer) -> Void) -> CInt {
-        receiveMessages(from: socket) { message in
-            Segments.forEach(
-                in: UnsafeRawBufferPointer(start: message.bytes, count: message.length), size: message.segment_size,
-                body)
-        }
-    }
-
-    /// The same for a socket that isn't connected, with the sender's address.
-    func receiveWithAddress(
-        from socket: CInt, _ body: (UnsafeRawBufferPointer, NetworkAddress) -> Void
-    ) -> CInt {
-        receiveMessages(from: socket) { message in
-            guard let address = NetworkAddress(message.address.assumingMemoryBound(to: sockaddr.self)) else { return }
-            Segments.forEach(
-                in: UnsafeRawBufferPointer(start: message.bytes, count: message.length), size: message.segment_size
-            ) { body($0, address) }
-        }
-    }
-
-    private func receiveMessages(from socket: CInt, _ body: (beam_message) -> Void) -> CInt {
         let count = beam_receive(handle, socket)
         guard count >= 0 else { return -count }
-        for index in 0..<count { body(beam_receiver_message(handle, index)) }
+        for index in 0..<count {
+            let message = beam_receiver_message(handle, index)
+            Segments.forEach(
+                in: UnsafeRawBufferPointer(start: message.bytes, count: message.length),
+                size: message.segment_size, body)
+        }
         return 0
     }
 }

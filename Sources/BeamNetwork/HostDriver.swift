@@ -17,7 +17,6 @@ final class HostDriver {
     private var listener: (any Channel)?
     private var media: (any Channel)?
     private var sender: MediaSender?
-    private let receiver = DatagramReceiver()
     private let transport: SecureTransport
     private var connections: [ConnectionID: Connection] = [:]
     /// Accepted connections whose pipeline isn't made yet.
@@ -310,47 +309,23 @@ final class HostDriver {
 
     // MARK: Outputs of the session
 
-    /// Bursts sent without reading the media socket in between: about a millisecond's. A keyframe for a hundred viewers
-    /// takes longer; meanwhile feedback would wait, and viewers would get again what has left since they asked for it.
-    private static let burstsPerRead = 64
-    /// Bursts sent without a turn of the event loop, which reads the control connections: about 10 ms's.
-    private static let burstsPerTurn = 512
-    /// How long the event loop gets then. Tasks and timers that are due run in the same turn.
-    private static let turnPause = Duration.microseconds(100)
-
     /// Carries out all that the session has decided, then sets the timer to its next deadline.
+    ///
+    /// Sockets aren't read in between, although a keyframe for 200 viewers takes tens of milliseconds: read every 64
+    /// bursts, the requests of those who wait made some of them fall behind more often (`Scripts/bench crowd`).
     private func pump() {
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        var bursts = 0
-        // What is queued already is carried out in any case: the caller may rely on it.
-        while bursts < Self.burstsPerTurn || session.hasQueuedOutput {
+        while true {
             switch session.pollOutput(now: .now) {
             case .send(let id, let bytes): send(bytes, on: id)
             case .close(let id): close(id)
-            case .transmit(let burst):
-                sender?.send(burst)
-                bursts += 1
-                if bursts.isMultiple(of: Self.burstsPerRead) { readDatagrams() }
+            case .transmit(let burst): sender?.send(burst)
             case .requestKeyframe(let layer): handlers.requestKeyframe(layer)
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)
             case .event(let event): handlers.onEvent(event)
             case .wait(let deadline, _): return timer.arm(deadline)
-            }
-        }
-        timer.arm(.now + Self.turnPause)
-    }
-
-    /// Reads what waits in the media socket, without NIO, which reads only when the event loop gets its turn.
-    private func readDatagrams() {
-        guard let receiver, let media else { return }
-        _ = try? media.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { socket in
-            // ICMP errors for datagrams sent earlier: the stream's timeouts handle their cause.
-            _ = receiver.receiveWithAddress(from: socket) { bytes, from in
-                session.handleDatagram(bytes, from: from, now: .now)
             }
         }
     }

@@ -9,21 +9,6 @@ extension NetworkAddress {
         guard let ip = IPAddress(address) else { return nil }
         self.init(ip: ip, port: UInt16(clamping: address.port ?? 0))
     }
-
-    /// The same for the system's form of an address.
-    init?(_ address: UnsafePointer<sockaddr>) {
-        switch CInt(address.pointee.sa_family) {
-        case AF_INET:
-            let v4 = UnsafeRawPointer(address).load(as: sockaddr_in.self)
-            self.init(ip: .v4(UInt32(bigEndian: v4.sin_addr.s_addr)), port: UInt16(bigEndian: v4.sin_port))
-        case AF_INET6:
-            let v6 = UnsafeRawPointer(address).load(as: sockaddr_in6.self)
-            let bytes = withUnsafeBytes(of: v6.sin6_addr) { Array($0) }
-            self.init(ip: IPAddress(v6Bytes: bytes, scope: v6.sin6_scope_id), port: UInt16(bigEndian: v6.sin6_port))
-        default:
-            return nil
-        }
-    }
 }
 
 extension NetworkAddress {

@@ -52,8 +52,6 @@ struct OutputQueue<Output: Sendable>: Sendable {
     private var items: [Output?] = []
     private var head = 0
 
-    var isEmpty: Bool { head == items.count }
-
     mutating func append(_ output: Output) { items.append(output) }
 
     mutating func popFirst() -> Output? {

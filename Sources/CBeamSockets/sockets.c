@@ -22,7 +22,6 @@ struct beam_receiver {
     struct mmsghdr headers[beam_receiver_messages];
     struct iovec vectors[beam_receiver_messages];
     size_t segment_sizes[beam_receiver_messages];
-    struct sockaddr_storage addresses[beam_receiver_messages];
     union {
         struct cmsghdr alignment;
         uint8_t bytes[CMSG_SPACE(sizeof(int))];
@@ -37,8 +36,6 @@ beam_receiver *beam_receiver_create(void) {
     for (int i = 0; i < beam_receiver_messages; i++) {
         receiver->vectors[i].iov_base = receiver->bytes[i];
         receiver->vectors[i].iov_len = beam_message_capacity;
-        receiver->headers[i].msg_hdr.msg_name = &receiver->addresses[i];
-        receiver->headers[i].msg_hdr.msg_namelen = sizeof receiver->addresses[i];
         receiver->headers[i].msg_hdr.msg_iov = &receiver->vectors[i];
         receiver->headers[i].msg_hdr.msg_iovlen = 1;
         receiver->headers[i].msg_hdr.msg_control = &receiver->control[i];
@@ -67,8 +64,7 @@ int beam_receive(beam_receiver *receiver, int socket) {
     if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
     for (int i = 0; i < count; i++) {
         receiver->segment_sizes[i] = segment_size_of(&receiver->headers[i].msg_hdr);
-        // The kernel has overwritten the lengths.
-        receiver->headers[i].msg_hdr.msg_namelen = sizeof receiver->addresses[i];
+        // The kernel has overwritten the length.
         receiver->headers[i].msg_hdr.msg_controllen = sizeof receiver->control[i];
         receiver->headers[i].msg_hdr.msg_flags = 0;
     }
@@ -80,7 +76,6 @@ beam_message beam_receiver_message(const beam_receiver *receiver, int index) {
         .bytes = (uint8_t *)receiver->bytes[index],
         .length = receiver->headers[index].msg_len,
         .segment_size = receiver->segment_sizes[index],
-        .address = &receiver->addresses[index],
     };
 }
 

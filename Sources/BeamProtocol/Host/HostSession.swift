@@ -165,9 +165,6 @@ public struct HostSession: Sendable {
         settleLobby(now: now)
     }
 
-    /// Outputs wait that follow from an input, besides what senders may send.
-    public var hasQueuedOutput: Bool { !outputs.isEmpty }
-
     /// The next thing to do; `.wait` when there is nothing more for now.
     public mutating func pollOutput(now: MediaTime) -> Output {
         while true {

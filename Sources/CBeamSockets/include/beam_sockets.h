@@ -13,8 +13,6 @@ typedef struct {
     size_t length;
     /// The length of each datagram except the last, which may be shorter; 0: there is only one.
     size_t segment_size;
-    /// The sender's socket address (`sockaddr_in` or `sockaddr_in6`).
-    const void *_Nonnull address;
 } beam_message;
 
 /// Memory for one call's messages.
