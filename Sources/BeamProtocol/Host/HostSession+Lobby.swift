@@ -52,7 +52,7 @@ extension HostSession {
 
     private mutating func prepareDelivery(to index: Int, _ member: Member) {
         // A viewer that is back keeps what it said first: its layer depends on it.
-        guard senders[index].delivery == nil else { return }
+        guard !senders[index].hasDelivery else { return }
         senders[index].delivery = Delivery(
             decodesFullChroma: member.decodesFullChroma, limit: configuration.bitRate)
         let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma
