@@ -42,10 +42,10 @@ struct Senders: Sendable {
         wakes.indices.min { wakes[$0] < wakes[$1] }.map { all[$0].wait.for }
     }
 
-    /// Accessed in place: a sender is a large value. Inlined, because a call would allocate the accessor's frame.
+    /// Accessed in place: a sender is a large value.
     subscript(index: Int) -> Sender {
-        @inline(__always) _read { yield all[index] }
-        @inline(__always) _modify { yield &all[index] }
+        _read { yield all[index] }
+        _modify { yield &all[index] }
     }
 
     /// Binary search: the IDs ascend.
