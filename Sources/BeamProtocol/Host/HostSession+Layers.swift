@@ -19,10 +19,10 @@ extension HostSession {
         stream.layers[layer].push(frame, now: now)
         let reachable = reachableCount(layer)
         var hasFallenBehind = false
-        for index in senders.indices where senders[index].layer == layer {
+        for index in senders.all.indices where senders.all[index].layer == layer {
             let patience =
                 canMove(index, reachable: reachable) ? Self.queueTimeIfMovable : configuration.pacing.queueTime
-            if senders[index].pushed(stream.layers[layer], patience: patience, now: now) == .fellBehind {
+            if senders.all[index].pushed(stream.layers[layer], patience: patience, now: now) == .fellBehind {
                 hasFallenBehind = true
                 fellBehind(index, now: now)
             }
@@ -38,24 +38,26 @@ extension HostSession {
     /// All viewers of the layer wait for a keyframe, so a frame that isn't one is of no use.
     private func allAwaitKeyframe(_ layer: Int) -> Bool {
         guard !isExpected(layer) || stream.layers[layer].keyframePosition == nil else { return false }
-        return !senders.indices.contains {
-            senders[$0].layer == layer && senders[$0].destination.isSet && senders[$0].cursor.next != .keyframe
+        return !senders.all.indices.contains {
+            senders.all[$0].layer == layer && senders.all[$0].destination.isSet
+                && senders.all[$0].cursor.next != .keyframe
         }
     }
 
     /// Removes frames that no sender needs, and reports those that were sent to nobody.
     private mutating func release(_ layer: Int, hasFallenBehind: Bool, now: MediaTime) {
         var (needed, next) = (Int?.none, Int?.none)
-        for index in senders.indices where senders[index].layer == layer && senders[index].destination.isSet {
-            if let own = senders[index].cursor.needed { needed = min(needed ?? own, own) }
-            if case .frame(let own) = senders[index].cursor.next { next = min(next ?? own, own) }
+        for index in senders.all.indices where senders.all[index].layer == layer && senders.all[index].destination.isSet
+        {
+            if let own = senders.all[index].cursor.needed { needed = min(needed ?? own, own) }
+            if case .frame(let own) = senders.all[index].cursor.next { next = min(next ?? own, own) }
         }
         if needed == nil, isExpected(layer) { needed = stream.layers[layer].keyframePosition }
         var count = 0
         if hasFallenBehind, allAwaitKeyframe(layer) {
             // Senders in the middle of a frame finish it.
-            let current = senders.indices.compactMap {
-                senders[$0].layer == layer ? senders[$0].cursor.current?.position : nil
+            let current = senders.all.indices.compactMap {
+                senders.all[$0].layer == layer ? senders.all[$0].cursor.current?.position : nil
             }.max()
             count += stream.layers[layer].dropUnsent(from: current.map { $0 + 1 } ?? 0)
             dropped[layer] = dropped[layer] ?? 0
@@ -79,13 +81,14 @@ extension HostSession {
     }
 
     func isWatched(_ layer: Int) -> Bool {
-        senders.indices.contains { senders[$0].layer == layer && senders[$0].destination.isSet }
+        senders.all.indices.contains { senders.all[$0].layer == layer && senders.all[$0].destination.isSet }
     }
 
     /// A viewer whose address is being validated is about to get the layer.
     func isExpected(_ layer: Int) -> Bool {
-        senders.indices.contains {
-            senders[$0].layer == layer && !senders[$0].destination.isSet && senders[$0].validation.expiry != nil
+        senders.all.indices.contains {
+            senders.all[$0].layer == layer && !senders.all[$0].destination.isSet
+                && senders.all[$0].validation.expiry != nil
         }
     }
 
@@ -97,16 +100,16 @@ extension HostSession {
             finishTurn(index, now: now)
             return nil
         }
-        let layer = senders[index].layer
+        let layer = senders.all[index].layer
         // Retransmissions go before new frames.
-        let again = senders[index].nextRetransmission(
+        let again = senders.all[index].nextRetransmission(
             stream.layers[layer], sealer: stream.sealer, memory: &retransmissionMemory, now: now)
         if let again {
             totals.retransmissions += UInt64(again.datagramCount)
             count(again)
             return again
         }
-        let step = senders[index].step(
+        let step = senders.all[index].step(
             &stream.layers[layer], sealer: stream.sealer, parityShare: stream.parityShare[layer], now: now)
         switch step {
         case .send(let burst, let begins):
@@ -124,8 +127,8 @@ extension HostSession {
     }
 
     private mutating func finishTurn(_ index: Int, now: MediaTime) {
-        let layer = senders[index].layer
-        if senders.note(senders[index].contribution(stream.layers[layer], now: now), at: index) {
+        let layer = senders.all[index].layer
+        if senders.note(senders.all[index].contribution(stream.layers[layer], now: now), at: index) {
             isDirty[layer] = true
         }
         senders.finishTurn(index, now: now)
@@ -133,7 +136,7 @@ extension HostSession {
 
     /// Counts a frame when its first viewer gets it.
     private mutating func began(_ index: Int, _ layer: Int) {
-        guard let position = senders[index].lastBegun, stream.layers[layer].begin(position) else { return }
+        guard let position = senders.all[index].lastBegun, stream.layers[layer].begin(position) else { return }
         totals.frames += 1
         if stream.layers[layer][position].unit.isKeyframe { totals.keyframes += 1 }
     }
@@ -143,10 +146,10 @@ extension HostSession {
         reportDropped(1)
         dropped[layer] = dropped[layer] ?? 0
         let isKeyframe = stream.layers[layer].contains(position) && stream.layers[layer][position].unit.isKeyframe
-        for index in senders.indices where senders[index].layer == layer {
-            guard case .frame(let next) = senders[index].cursor.next, next <= position else { continue }
-            senders[index].interrupt()
-            senders[index].waitForKeyframe(now: now)
+        for index in senders.all.indices where senders.all[index].layer == layer {
+            guard case .frame(let next) = senders.all[index].cursor.next, next <= position else { continue }
+            senders.all[index].interrupt()
+            senders.all[index].waitForKeyframe(now: now)
             senders.markReady(index)
         }
         // If a keyframe can't be sent, the next is requested later, as it would probably fail, too.
@@ -157,7 +160,7 @@ extension HostSession {
         switch due {
         case .none: break
         case .left:
-            lobby.lost(senders[index].id, now: now)
+            lobby.lost(senders.all[index].id, now: now)
             settleLobby(now: now)
         case .stopped:
             let seconds = Int(clamping: HostLimits.streamTimeout.inSeconds)
@@ -165,7 +168,7 @@ extension HostSession {
         case .validationFailed: stopIdleLayers()
         case .fellSilent: fellSilent(index, now: now)
         case .probe:
-            senders[index].probed(now: now)
+            senders.all[index].probed(now: now)
             sendState(to: index, now: now)
         case .evict(let reason): evict(index, reason: reason)
         case .tail: sendTailProbe(to: index)
@@ -175,8 +178,8 @@ extension HostSession {
 
     /// The path is dead until something is received from the viewer again.
     mutating func fellSilent(_ index: Int, now: MediaTime) {
-        senders[index].fellSilent(now: now)
-        senders[index].probed(now: now)
+        senders.all[index].fellSilent(now: now)
+        senders.all[index].probed(now: now)
         sendState(to: index, now: now)
     }
 
@@ -190,7 +193,7 @@ extension HostSession {
 
     /// Evicts a viewer that has exceeded a limit no honest viewer reaches.
     mutating func evict(_ index: Int, reason: String) {
-        let id = senders[index].id
+        let id = senders.all[index].id
         guard !pendingEvictions.contains(where: { $0.id == id }) else { return }
         pendingEvictions.append((id, reason))
     }
@@ -198,8 +201,8 @@ extension HostSession {
     // MARK: Keyframes
 
     private mutating func keyframeCame(_ layer: Int, now: MediaTime) {
-        let isPeriodic = senders.indices.contains {
-            senders[$0].layer == layer && senders[$0].form == .version1 && senders[$0].destination.isSet
+        let isPeriodic = senders.all.indices.contains {
+            senders.all[$0].layer == layer && senders.all[$0].form == .version1 && senders.all[$0].destination.isSet
         }
         stream.layers[layer].keyframes.keyframeCame(now: now, isPeriodic: isPeriodic)
         if let count = dropped[layer], count > 0 { emit(.framesDropped(count)) }
@@ -208,16 +211,17 @@ extension HostSession {
 
     /// A viewer joins the layer, with the newest keyframe if that is recent enough.
     mutating func join(_ index: Int, now: MediaTime) {
-        let layer = senders[index].layer
+        let layer = senders.all[index].layer
         senders.markReady(index)
-        let isFirst = !senders.indices.contains {
-            $0 != index && senders[$0].layer == layer && senders[$0].destination.isSet
+        let isFirst = !senders.all.indices.contains {
+            $0 != index && senders.all[$0].layer == layer && senders.all[$0].destination.isSet
         }
         let position = stream.layers[layer].joinPosition(
-            within: isFirst ? AddressValidation.lifetime : SimulcastLayer.joinTime, keyNumber: senders[index].mediaKey,
+            within: isFirst ? AddressValidation.lifetime : SimulcastLayer.joinTime,
+            keyNumber: senders.all[index].mediaKey,
             now: now)
-        if let position { return senders[index].begin(at: position) }
-        senders[index].waitForKeyframe(now: now)
+        if let position { return senders.all[index].begin(at: position) }
+        senders.all[index].waitForKeyframe(now: now)
         requestKeyframe(layer: layer, isShared: isShared(index), now: now)
     }
 
@@ -226,9 +230,9 @@ extension HostSession {
     mutating func requestKeyframe(for index: Int, now: MediaTime) {
         let isShared = isShared(index)
         senders.markReady(index)
-        senders[index].waitForKeyframe(now: now)
-        if !isShared || senders[index].rateLimits.payKeyframe(now: now) {
-            requestKeyframe(layer: senders[index].layer, isShared: isShared, now: now)
+        senders.all[index].waitForKeyframe(now: now)
+        if !isShared || senders.all[index].rateLimits.payKeyframe(now: now) {
+            requestKeyframe(layer: senders.all[index].layer, isShared: isShared, now: now)
         } else if canMove(index) {
             move(index, to: SimulcastLayer.reduced, now: now)
         }
@@ -236,9 +240,10 @@ extension HostSession {
 
     /// Other viewers of its layer watch and need no keyframe.
     private func isShared(_ index: Int) -> Bool {
-        let layer = senders[index].layer
-        return senders.indices.contains {
-            $0 != index && senders[$0].layer == layer && senders[$0].isReachable && senders[$0].cursor.isStreaming
+        let layer = senders.all[index].layer
+        return senders.all.indices.contains {
+            $0 != index && senders.all[$0].layer == layer && senders.all[$0].isReachable
+                && senders.all[$0].cursor.isStreaming
         }
     }
 
@@ -271,7 +276,7 @@ extension HostSession {
     /// A viewer has fallen behind: it goes on with a keyframe, in the reduced layer if others watch.
     mutating func fellBehind(_ index: Int, now: MediaTime) {
         // Of a path that hasn't answered nobody knows whether it is slow.
-        if senders[index].isSilent || !senders[index].hasAnswered { return senders[index].interrupt() }
+        if senders.all[index].isSilent || !senders.all[index].hasAnswered { return senders.all[index].interrupt() }
         if canMove(index) { return move(index, to: SimulcastLayer.reduced, now: now) }
         requestKeyframe(for: index, now: now)
     }
@@ -282,14 +287,16 @@ extension HostSession {
     /// When a path turns out to be slow, a picture made for a fast one may still be waiting. Drops it: a smaller one
     /// made now arrives sooner.
     mutating func abandonLatePicture(_ index: Int, now: MediaTime) {
-        guard senders[index].delivery?.path.isBound == true, stream.isOn, senders[index].isReachable else { return }
-        let layer = senders[index].layer
+        guard senders.all[index].delivery?.path.isBound == true, stream.isOn, senders.all[index].isReachable else {
+            return
+        }
+        let layer = senders.all[index].layer
         let isAlone = !canMove(index)
-        let resendTime = senders[index].delivery?.resendTime ?? .zero
-        let rest = senders[index].backlogTime(stream.layers[layer], now: now) + resendTime
+        let resendTime = senders.all[index].delivery?.resendTime ?? .zero
+        let rest = senders.all[index].backlogTime(stream.layers[layer], now: now) + resendTime
         guard rest > (isAlone ? Self.longestPicture : Self.longestPicture / 2) else { return }
         guard isAlone else { return move(index, to: SimulcastLayer.reduced, now: now) }
-        senders[index].abandon()
+        senders.all[index].abandon()
         release(layer, hasFallenBehind: true, now: now)
         requestKeyframe(for: index, now: now)
     }
@@ -306,8 +313,10 @@ extension HostSession {
 
     /// The viewer is in the full layer, and others watch that.
     private func canMove(_ index: Int, reachable: Int) -> Bool {
-        guard senders[index].form == .version2, senders[index].layer == SimulcastLayer.full else { return false }
-        return reachable > (senders[index].isReachable ? 1 : 0)
+        guard senders.all[index].form == .version2, senders.all[index].layer == SimulcastLayer.full else {
+            return false
+        }
+        return reachable > (senders.all[index].isReachable ? 1 : 0)
     }
 
     private func canMove(_ index: Int) -> Bool {
@@ -316,44 +325,44 @@ extension HostSession {
 
     /// How many viewers of that layer have paths that aren't silent.
     private func reachableCount(_ layer: Int) -> Int {
-        senders.indices.count { senders[$0].layer == layer && senders[$0].isReachable }
+        senders.all.indices.count { senders.all[$0].layer == layer && senders.all[$0].isReachable }
     }
 
     /// Moves the viewer to the layer that suits its bandwidth estimate.
     mutating func chooseLayer(_ index: Int, now: MediaTime) {
-        guard let rates = pathRates(index), !senders[index].isSilent else { return }
+        guard let rates = pathRates(index), !senders.all[index].isSilent else { return }
         if configuration.usesFullChroma, !rates.decodesFullChroma { return }
-        if senders[index].layer == SimulcastLayer.full {
+        if senders.all[index].layer == SimulcastLayer.full {
             // Only a path below the layer's rate is compared with the others', which takes a look at each of them.
             let limit = stream.layers[SimulcastLayer.full].use.current(now: now) * Self.leaveShare
             let isSlow =
                 rates.isBound && rates.rate < limit
                 && (fastestOther(than: index).rate.map { rates.rate < $0 * Self.leaveShare } ?? false)
-            if senders[index].hysteresis.isFarSlower(isSlow, now: now) {
+            if senders.all[index].hysteresis.isFarSlower(isSlow, now: now) {
                 move(index, to: SimulcastLayer.reduced, now: now)
             }
         } else {
             let other = fastestOther(than: index)
             let peak = stream.layers[SimulcastLayer.full].use.peak(now: now)
             let isFast = other.rate.map { !rates.isBound || rates.rate > min($0, peak) * Self.returnShare } ?? true
-            let mayReturn = senders[index].hysteresis.isFastEnough(isFast, now: now)
+            let mayReturn = senders.all[index].hysteresis.isFastEnough(isFast, now: now)
             if mayReturn || other.isNone { move(index, to: SimulcastLayer.full, now: now) }
         }
     }
 
     /// The bandwidth estimate of a version 2 viewer in bits a second; nil for version 1.
     private func pathRates(_ index: Int) -> (rate: Double, isBound: Bool, decodesFullChroma: Bool)? {
-        senders[index].delivery.map { (Double($0.path.rate), $0.path.isBound, $0.decodesFullChroma) }
+        senders.all[index].delivery.map { (Double($0.path.rate), $0.path.isBound, $0.decodesFullChroma) }
     }
 
     /// The highest known bandwidth estimate, in bits a second, of other viewers of the full layer; `isNone` if there are
     /// no others.
     private func fastestOther(than index: Int) -> (rate: Double?, isNone: Bool) {
         var (isNone, best) = (true, Int?.none)
-        for other in senders.indices
-        where other != index && senders[other].layer == SimulcastLayer.full && senders[other].isReachable {
+        for other in senders.all.indices
+        where other != index && senders.all[other].layer == SimulcastLayer.full && senders.all[other].isReachable {
             isNone = false
-            guard let path = senders[other].delivery?.path else {
+            guard let path = senders.all[other].delivery?.path else {
                 // Version 1 doesn't report: its path is assumed to carry the options' rate.
                 best = max(best ?? 0, configuration.bitRate)
                 continue
@@ -364,18 +373,18 @@ extension HostSession {
     }
 
     private mutating func move(_ index: Int, to layer: Int, now: MediaTime) {
-        isDirty[senders[index].layer] = true
+        isDirty[senders.all[index].layer] = true
         isDirty[layer] = true
-        senders[index].move(to: layer, now: now)
+        senders.all[index].move(to: layer, now: now)
         senders.markReady(index)
         remember(index)
-        if stream.isOn, senders[index].destination.isSet { join(index, now: now) }
-        emit(.layerChanged(session: senders[index].session.description, isReduced: layer == SimulcastLayer.reduced))
+        if stream.isOn, senders.all[index].destination.isSet { join(index, now: now) }
+        emit(.layerChanged(session: senders.all[index].session.description, isReduced: layer == SimulcastLayer.reduced))
     }
 
     /// Keeps the hysteresis for when the device reconnects.
     private mutating func remember(_ index: Int) {
-        guard let place = lobby.index(of: senders[index].id), let device = lobby.members[place].peer.device else {
+        guard let place = lobby.index(of: senders.all[index].id), let device = lobby.members[place].peer.device else {
             return
         }
         layerHistory.removeAll { $0.device == device }
@@ -383,7 +392,7 @@ extension HostSession {
             // Unpaired devices go first, as they can make any number of keys.
             layerHistory.remove(at: layerHistory.firstIndex { !lobby.book.trusts($0.device) } ?? 0)
         }
-        layerHistory.append((device, senders[index].hysteresis))
+        layerHistory.append((device, senders.all[index].hysteresis))
     }
 
     // MARK: Demand
@@ -424,8 +433,8 @@ extension HostSession {
         stream.isOn = isOn
         lobby.broadcastChanged(isOn)
         stream.stopLayers()
-        for index in senders.indices {
-            senders[index].interrupt()
+        for index in senders.all.indices {
+            senders.all[index].interrupt()
             senders.markReady(index)
         }
         for layer in isDirty.indices {

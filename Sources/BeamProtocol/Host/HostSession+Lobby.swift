@@ -11,11 +11,11 @@ extension HostSession {
             case .admitted(let id, let isResumed): admitted(id, isResumed: isResumed, now: now)
             case .left(let id, let wasSecure): left(id, wasSecure: wasSecure, now: now)
             case .heard(let id):
-                if let index = senders.index(of: id) { senders[index].lastHeard = now }
+                if let index = senders.index(of: id) { senders.all[index].lastHeard = now }
             case .mediaSource(let id, let port): mediaSourceAnnounced(id, port: port, now: now)
             case .mediaKeyReady(let id, let number):
                 guard let index = senders.index(of: id), number == stream.keys.next?.key.number else { break }
-                senders[index].mediaKey = number
+                senders.all[index].mediaKey = number
                 checkMediaKey(now: now)
             }
         }
@@ -34,14 +34,14 @@ extension HostSession {
                     id, session: member.session, form: isPlain ? .version1 : .version2,
                     layer: isPlain && configuration.usesFullChroma ? SimulcastLayer.reduced : SimulcastLayer.full,
                     limits: configuration.pacing, now: now))
-            index = senders.count - 1
+            index = senders.all.count - 1
         }
-        senders[index].lastHeard = now
+        senders.all[index].lastHeard = now
         senders.markReady(index)
         guard member.peer.isSecure else { return }
         let key = SealingKey(number: freeKeyNumber(), random: &lobby.random)
         senders.setOpener(DatagramOpener(key: key), at: index)
-        senders[index].mediaKey = stream.keys.current.number
+        senders.all[index].mediaKey = stream.keys.current.number
         prepareDelivery(to: index, member)
         lobby.welcome(
             id,
@@ -52,16 +52,16 @@ extension HostSession {
 
     private mutating func prepareDelivery(to index: Int, _ member: Member) {
         // A viewer that is back keeps what it said first: its layer depends on it.
-        guard !senders[index].hasDelivery else { return }
-        senders[index].delivery = Delivery(
+        guard senders.all[index].delivery == nil else { return }
+        senders.all[index].delivery = Delivery(
             decodesFullChroma: member.decodesFullChroma, limit: configuration.bitRate)
         let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma
-        senders[index].start(in: needsReduced ? SimulcastLayer.reduced : SimulcastLayer.full)
+        senders.all[index].start(in: needsReduced ? SimulcastLayer.reduced : SimulcastLayer.full)
         guard let hysteresis = layerHistory.first(where: { $0.device == member.peer.device })?.hysteresis else {
             return
         }
-        senders[index].hysteresis = hysteresis
-        if hysteresis.isReduced { senders[index].start(in: SimulcastLayer.reduced) }
+        senders.all[index].hysteresis = hysteresis
+        if hysteresis.isReduced { senders.all[index].start(in: SimulcastLayer.reduced) }
     }
 
     /// A key number that no other viewer's key has.
@@ -72,7 +72,7 @@ extension HostSession {
 
     private mutating func left(_ id: ViewerID, wasSecure: Bool, now: MediaTime) {
         guard let index = senders.index(of: id) else { return }
-        isDirty[senders[index].layer] = true
+        isDirty[senders.all[index].layer] = true
         senders.remove(index)
         audienceChanged()
         stopIdleLayers()
@@ -109,7 +109,7 @@ extension HostSession {
 
     public var statistics: HostStatistics {
         var statistics = totals
-        statistics.viewers = senders.count
+        statistics.viewers = senders.all.count
         statistics.watching = audience
         statistics.parity = stream.layers.reduce(0) { $0 + $1.parityDatagrams }
         let bound = senders.all.lazy.compactMap { $0.delivery?.path }.filter { $0.isBound && !$0.isSilent }
@@ -121,7 +121,7 @@ extension HostSession {
     public var viewerStatistics: [ViewerFigures] {
         lobby.members.compactMap { member in
             guard let index = senders.index(of: member.id) else { return nil }
-            return ViewerFigures(member, senders[index])
+            return ViewerFigures(member, senders.all[index])
         }
     }
 }

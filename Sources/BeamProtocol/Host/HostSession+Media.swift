@@ -22,10 +22,10 @@ extension HostSession {
             let number = datagram.header.keyNumber
             guard let index = senders.index(ofKey: number),
                 // Opened in place, so that the replay window isn't copied.
-                let result = try senders[index].opener?.open(datagram, into: &opened)
+                let result = try senders.all[index].opener?.open(datagram, into: &opened)
             else { throw .unknownKey(number) }
-            senders[index].lastHeard = now
-            switch senders[index].rateLimits.datagramCame(now: now) {
+            senders.all[index].lastHeard = now
+            switch senders.all[index].rateLimits.datagramCame(now: now) {
             case .accept: break
             // A hello keeps the stream going, so it isn't dropped for reports that are too many.
             case .ignore: guard result.kind == .hello else { return }
@@ -39,7 +39,7 @@ extension HostSession {
                 sealedHello(index, token: token, length: bytes.count, from: address, now: now)
             case .feedback:
                 // Feedback counts only from the address that the stream goes to.
-                guard senders[index].destination.address == address else { break }
+                guard senders.all[index].destination.address == address else { break }
                 let feedback = opened.withUnsafeBytes { Feedback($0, memory: &arrivals) }
                 take(feedback, isNewest: result.isNewest, from: index, now: now)
                 if let used = feedback.report?.arrivals { arrivals = used }
@@ -59,14 +59,14 @@ extension HostSession {
         var best: (index: Int, claim: MediaDestination.Claim)?
         let candidates = plainSenders(at: address.ip)
         for index in candidates {
-            let claim = senders[index].destination.claim(address, now: now)
+            let claim = senders.all[index].destination.claim(address, now: now)
             // Among equal claims, the viewer that joined last: an earlier one may have left without closing.
             if claim > .none, claim >= best?.claim ?? .none { best = (index, claim) }
         }
         if let best {
             hello(best.index, from: address, now: now)
         } else {
-            for index in candidates { senders[index].destination.strayHello(from: address.port, now: now) }
+            for index in candidates { senders.all[index].destination.strayHello(from: address.port, now: now) }
         }
     }
 
@@ -77,15 +77,15 @@ extension HostSession {
     mutating func mediaSourceAnnounced(_ id: ViewerID, port: UInt16, now: MediaTime) {
         guard let index = senders.index(of: id), let place = lobby.index(of: id) else { return }
         let address = NetworkAddress(ip: lobby.members[place].address, port: port)
-        let saidHello = senders[index].destination.announce(port, now: now)
-        let owner = senders.indices.first {
-            senders[$0].form == .version1 && senders[$0].destination.address == address
+        let saidHello = senders.all[index].destination.announce(port, now: now)
+        let owner = senders.all.indices.first {
+            senders.all[$0].form == .version1 && senders.all[$0].destination.address == address
         }
         if let owner, owner != index {
             // The hello came before this announcement, and was attributed to another viewer on the same machine.
-            var other = senders[owner]
-            senders[index].exchangeTarget(with: &other)
-            senders[owner] = other
+            var other = senders.all[owner]
+            senders.all[index].exchangeTarget(with: &other)
+            senders.all[owner] = other
             for index in [index, owner] { senders.markReady(index) }
         } else if owner == nil, saidHello {
             hello(index, from: address, now: now)
@@ -99,8 +99,8 @@ extension HostSession {
         _ index: Int, token: UInt64?, length: Int, from address: NetworkAddress, now: MediaTime
     ) {
         senders.markReady(index)
-        if senders[index].destination.address != address {
-            let verdict = senders[index].validation.hello(
+        if senders.all[index].destination.address != address {
+            let verdict = senders.all[index].validation.hello(
                 length, token: token, from: address, now: now, random: &lobby.random)
             if case .challenge(let token) = verdict { return challenge(index, token, at: address, now: now) }
         }
@@ -111,35 +111,35 @@ extension HostSession {
     /// Sends the token to the address. If the viewer has no stream yet, a keyframe is requested already, so that it is
     /// ready when the address is validated.
     private mutating func challenge(_ index: Int, _ token: UInt64, at address: NetworkAddress, now: MediaTime) {
-        let layer = senders[index].layer
-        if stream.isOn, !senders[index].destination.isSet,
+        let layer = senders.all[index].layer
+        if stream.isOn, !senders.all[index].destination.isSet,
             stream.layers[layer].joinPosition(within: AddressValidation.lifetime, keyNumber: nil, now: now) == nil
         {
             // Counts against the viewer's keyframe budget, as hellos without validation would otherwise cause keyframes
             // without limit.
             let isShared = isWatched(layer)
-            if !isShared || senders[index].rateLimits.payKeyframe(now: now) {
+            if !isShared || senders.all[index].rateLimits.payKeyframe(now: now) {
                 requestKeyframe(layer: layer, isShared: isShared, now: now)
             }
         }
         let state = StreamState(newest: nil, challenge: token)
-        guard seal(state), senders[index].validation.pay(sealedState.count) else { return }
+        guard seal(state), senders.all[index].validation.pay(sealedState.count) else { return }
         transmitState(to: address)
     }
 
     // MARK: Starting and stopping streams
 
     private mutating func hello(_ index: Int, from address: NetworkAddress, now: MediaTime) {
-        senders[index].lastHeard = now
+        senders.all[index].lastHeard = now
         senders.markReady(index)
-        guard case .start(let isMove) = senders[index].destination.hello(from: address, now: now) else { return }
-        senders[index].interrupt()
+        guard case .start(let isMove) = senders.all[index].destination.hello(from: address, now: now) else { return }
+        senders.all[index].interrupt()
         // It may have been silent for longer than is allowed because nothing was sent to it.
-        if !isMove, senders[index].isSilent { fellSilent(index, now: now) }
-        emit(.mediaStarted(session: senders[index].session.description, to: address))
+        if !isMove, senders.all[index].isSilent { fellSilent(index, now: now) }
+        emit(.mediaStarted(session: senders.all[index].session.description, to: address))
         audienceChanged()
         guard stream.isOn else { return }
-        if isMove, senders[index].form == .version2 {
+        if isMove, senders.all[index].form == .version2 {
             // Counts against the viewer's keyframe budget, as changes of address would otherwise cause keyframes
             // without limit.
             requestKeyframe(for: index, now: now)
@@ -149,19 +149,21 @@ extension HostSession {
     }
 
     mutating func sendFailed(_ address: NetworkAddress, now: MediaTime) {
-        guard let index = senders.indices.first(where: { senders[$0].destination.address == address }) else { return }
+        guard let index = senders.all.indices.first(where: { senders.all[$0].destination.address == address }) else {
+            return
+        }
         stopStream(index, reason: "nothing can be sent to \(address)")
     }
 
     mutating func stopStream(_ index: Int, reason: String) {
-        guard senders[index].stop() else { return }
+        guard senders.all[index].stop() else { return }
         senders.markReady(index)
-        emit(.mediaStopped(session: senders[index].session.description, reason: reason))
+        emit(.mediaStopped(session: senders.all[index].session.description, reason: reason))
         audienceChanged()
     }
 
     mutating func audienceChanged() {
-        let count = senders.indices.count { senders[$0].destination.isSet }
+        let count = senders.all.indices.count { senders.all[$0].destination.isSet }
         guard count != audience else { return }
         audience = count
         emit(.audience(count))
@@ -175,9 +177,9 @@ extension HostSession {
     private static let mostMissing = 8
 
     private mutating func take(_ feedback: Feedback, isNewest: Bool, from index: Int, now: MediaTime) {
-        guard stream.isOn, senders[index].destination.isSet else { return }
+        guard stream.isOn, senders.all[index].destination.isSet else { return }
         senders.markReady(index)
-        let layer = senders[index].layer
+        let layer = senders.all[index].layer
         // Each layer numbers its own frames. A viewer that was moved before anything of its new layer reached it still reports of the old
         // one: such a report only tells that the viewer is there.
         let isOfLayer = feedback.layer == UInt8(layer)
@@ -187,16 +189,16 @@ extension HostSession {
         }
         for missing in feedback.missing.prefix(Self.mostMissing) {
             // An earlier item may have moved the viewer to another layer.
-            guard isOfLayer, senders[index].layer == layer else { break }
-            perform(senders[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
+            guard isOfLayer, senders.all[index].layer == layer else { break }
+            perform(senders.all[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
         }
-        guard let lost = feedback.keyframeAfter, senders[index].layer == layer else { return }
-        if case .evict(let reason) = senders[index].rateLimits.keyframeRequested(now: now) {
+        guard let lost = feedback.keyframeAfter, senders.all[index].layer == layer else { return }
+        if case .evict(let reason) = senders.all[index].rateLimits.keyframeRequested(now: now) {
             return evict(index, reason: reason)
         }
-        senders[index].delivery?.path.gaveUp()
+        senders.all[index].delivery?.path.gaveUp()
         // A keyframe sent after the lost frame is in flight already.
-        if feedback.layer == UInt8(layer), let keyframe = senders[index].delivery?.log.newestKeyframe,
+        if feedback.layer == UInt8(layer), let keyframe = senders.all[index].delivery?.log.newestKeyframe,
             keyframe.distance(from: lost) > 0
         {
             return
@@ -206,19 +208,19 @@ extension HostSession {
     }
 
     private mutating func take(_ report: Feedback.Report, from index: Int, now: MediaTime) {
-        let wasSilent = senders[index].isSilent || !senders[index].hasAnswered
-        let verdict = senders[index].take(report, now: now)
+        let wasSilent = senders.all[index].isSilent || !senders.all[index].hasAnswered
+        let verdict = senders.all[index].take(report, now: now)
         if case .evict(let reason) = verdict { return evict(index, reason: reason) }
-        if wasSilent, !senders[index].isSilent { pathRecovered(index, now: now) }
+        if wasSilent, !senders.all[index].isSilent { pathRecovered(index, now: now) }
         chooseLayer(index, now: now)
         abandonLatePicture(index, now: now)
     }
 
     /// Reports come again after a silence.
     private mutating func pathRecovered(_ index: Int, now: MediaTime) {
-        guard senders[index].isOutdated(now: now) else { return }
-        senders[index].abandon()
-        senders[index].delivery?.layerChanged()
+        guard senders.all[index].isOutdated(now: now) else { return }
+        senders.all[index].abandon()
+        senders.all[index].delivery?.layerChanged()
         if stream.isOn { join(index, now: now) }
     }
 
@@ -226,19 +228,19 @@ extension HostSession {
 
     /// Sends a viewer the newest frame's number and its path's rates. On a silent path it is the probe.
     mutating func sendState(to index: Int, now: MediaTime) {
-        guard senders[index].form == .version2, let address = senders[index].destination.address else { return }
+        guard senders.all[index].form == .version2, let address = senders.all[index].destination.address else { return }
         let state = StreamState(
-            layer: UInt8(senders[index].layer), newest: senders[index].delivery?.log.newest,
-            rates: senders[index].delivery?.rates(now: now), wantsReport: senders[index].isSilent)
+            layer: UInt8(senders.all[index].layer), newest: senders.all[index].delivery?.log.newest,
+            rates: senders.all[index].delivery?.rates(now: now), wantsReport: senders.all[index].isSilent)
         if seal(state) { transmitState(to: address) }
     }
 
     /// Sends a viewer the newest frame's number shortly after that frame, so that it notices if it missed it.
     mutating func sendTailProbe(to index: Int) {
-        guard senders[index].form == .version2, senders[index].cursor.isStreaming,
-            let address = senders[index].destination.address, let newest = senders[index].delivery?.log.newest
+        guard senders.all[index].form == .version2, senders.all[index].cursor.isStreaming,
+            let address = senders.all[index].destination.address, let newest = senders.all[index].delivery?.log.newest
         else { return }
-        let state = StreamState(layer: UInt8(senders[index].layer), newest: newest)
+        let state = StreamState(layer: UInt8(senders.all[index].layer), newest: newest)
         if seal(state) { transmitState(to: address) }
     }
 

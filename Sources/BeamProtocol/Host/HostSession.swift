@@ -179,7 +179,7 @@ public struct HostSession: Sendable {
             } else if let deadline = stream.deadline, deadline <= now {
                 streamDeadlineReached(now: now)
             } else if let index = senders.takeDue(now) {
-                perform(senders[index].deadlineReached(now: now), of: index, now: now)
+                perform(senders.all[index].deadlineReached(now: now), of: index, now: now)
             } else if let index = senders.nextReady() {
                 if let burst = serve(index, now: now) { return .transmit(burst) }
             } else if !changeDemands(now: now) {

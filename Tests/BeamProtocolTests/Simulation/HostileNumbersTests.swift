@@ -51,7 +51,7 @@ struct HostileNumbersTests {
         }
         // The viewer's own reports repair the estimates.
         simulation.drive(for: .seconds(3))
-        let path = try #require(simulation.host?.senders[0].delivery?.path)
+        let path = try #require(simulation.host?.senders.all[0].delivery?.path)
         #expect(!path.isBound && !path.isSilent && path.congestion == nil)
         #expect(path.leastRoundTrip < .milliseconds(10) && path.delay.jitter < 0.05)
         let (end, viewer) = (simulation.now, simulation.viewers[0])

@@ -58,9 +58,6 @@ struct Sender: Sendable {
         bucket = TokenBucket(capacity: limits.bucketBytes, bitsPerSecond: limits.bitsPerSecond)
     }
 
-    /// Version 2. (Compared with nil at the caller, `delivery` is read after its memory was freed in a build without
-    /// optimisation: Swift 6.3.1.)
-    var hasDelivery: Bool { delivery != nil }
     /// The path is silent: nothing was received for so long that it is taken for dead.
     var isSilent: Bool { delivery?.path.isSilent ?? false }
     /// A report has come. Version 1 sends none, and counts as having answered.

@@ -21,8 +21,10 @@ struct Senders: Sendable {
         var isExpected = false
     }
 
-    /// In ascending order of the viewers' IDs.
-    private(set) var all: [Sender] = []
+    /// In ascending order of the viewers' IDs. Elements are changed in place, as a sender is a large value; they are added,
+    /// removed and given keys by the methods below. There is no subscript that yields elements: in builds without
+    /// optimisation Swift 6.3.1 reads such an accessor's memory after it was freed, as the address sanitizer shows.
+    var all: [Sender] = []
     private(set) var contributions: [Contribution] = []
     /// Each sender's deadline.
     private var wakes: [MediaTime] = []
@@ -34,18 +36,10 @@ struct Senders: Sendable {
     /// Senders by the number of their viewer's key.
     private var indexOfKey: [UInt16: Int] = [:]
 
-    var count: Int { all.count }
-    var indices: Range<Int> { all.indices }
     var nextWake: MediaTime { wakes.reduce(.distantFuture) { min($0, $1) } }
     /// What the earliest deadline is for; nil if there is no sender.
     var nextWait: SenderWaitReason? {
         wakes.indices.min { wakes[$0] < wakes[$1] }.map { all[$0].wait.for }
-    }
-
-    /// Accessed in place: a sender is a large value.
-    subscript(index: Int) -> Sender {
-        _read { yield all[index] }
-        _modify { yield &all[index] }
     }
 
     /// Binary search: the IDs ascend.
@@ -122,7 +116,7 @@ struct Senders: Sendable {
             readyCount -= 1
         }
         // At least this later, so that a deadline that has passed without effect doesn't cause a busy loop.
-        wakes[index] = max(self[index].wait.until, now + Self.shortestWait)
+        wakes[index] = max(all[index].wait.until, now + Self.shortestWait)
     }
 
     private static let shortestWait = Duration.microseconds(50)
