@@ -31,6 +31,8 @@ class Fault:
     ends = {}
     # False if the viewer can't say that the picture stands, because it is stopped itself.
     viewer_can_speak = True
+    # Every picture has the pattern's code. (On a screen a window may be drawn in part.)
+    is_pattern = True
 
     def play(self, place, row):
         raise NotImplementedError
@@ -116,7 +118,7 @@ def said(place, end, since):
         for at, text in list(program.said):
             if at >= since and text and text not in texts:
                 texts.add(text)
-                found.append((at, text))
+                found.append((at, text.replace(str(place.directory), "")))
     return sorted(found)
 
 
@@ -135,10 +137,10 @@ def conclude(fault, place, row):
                 row.differences.append(
                     f"the viewer says nothing while the picture stands for {row.stood:.1f} s" if first is None or first > end
                     else f"the viewer speaks only after {row.said_after:.1f} s")
-            row.differences += [f"untrue: “{text}”" for at, text in viewer
-                                if begin + 0.5 < at < end - 0.5 and LIES.search(text)]
+        row.differences += [f"untrue: “{text}”" for at, text in viewer
+                            if at < now - 1 and LIES.search(text) and not place.pictures.since(at - 0.2, at + 1)]
         broken = place.pictures.broken(row.begun)
-        if broken:
+        if broken and fault.is_pattern:
             row.differences.append(f"{broken} broken pictures")
     if fault.right_within is not None:
         if row.right is None:

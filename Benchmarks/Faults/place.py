@@ -54,11 +54,14 @@ class Cable(Here):
     host_address, viewer_address = "10.88.0.1", "10.88.0.2"
     host_address6, viewer_address6 = "fd88::1", "fd88::2"
 
-    def __init__(self, place, has_ipv4=True, has_ipv6=True):
+    def __init__(self, place, has_ipv4=True, has_ipv6=True, host_at=None):
+        """`host_at`: enters the host's namespace, if there is one already."""
         super().__init__(place)
-        ends = [place.stack.enter_context(between.namespace(place.log)) for _ in range(2)]
-        self.at_host, self.at_viewer = (["nsenter", f"--net=/proc/{pid}/ns/net", "--"] for pid in ends)
-        between.ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan0", "netns", ends[1], at=self.at_host)
+        ends = [place.stack.enter_context(between.namespace(place.log)) for _ in range(2 if host_at is None else 1)]
+        *found, self.at_viewer = (["nsenter", f"--net=/proc/{pid}/ns/net", "--"] for pid in ends)
+        self.at_host = found[0] if found else host_at
+        between.ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan0", "netns", ends[-1],
+                   at=self.at_host)
         for at, v4, v6 in ((self.at_host, self.host_address, self.host_address6),
                            (self.at_viewer, self.viewer_address, self.viewer_address6)):
             # An address that was set stays when the interface goes down, as those of a router's announcements return.

@@ -18,6 +18,7 @@ class ScreenGoneAtHost(Fault):
     """The X server of the shared screen is killed."""
 
     name = "x-gone-host"
+    is_pattern = False
     right_within = None
     says = {"host": True, "viewer": True}
     ends = {"host": 1}
@@ -59,6 +60,7 @@ class ScreenResized(Fault):
     """The shared screen changes its size 50 times in 15 s."""
 
     name = "resized"
+    is_pattern = False
     stands_at_most = 2.0
     times = 50
 
@@ -90,6 +92,7 @@ class WindowMinimised(Fault):
     """The shared window is minimised for 5 s."""
 
     name = "window-minimised"
+    is_pattern = False
     says = {"host": "window", "viewer": "window|share"}
 
     def play(self, place, row):
@@ -116,6 +119,7 @@ class WindowClosed(Fault):
     """The shared window is closed."""
 
     name = "window-closed"
+    is_pattern = False
     right_within = None
     says = {"host": "window", "viewer": True}
     ends = {"host": 1}
