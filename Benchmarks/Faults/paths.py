@@ -46,6 +46,29 @@ class InterfaceDown30(InterfaceDown):
     seconds = 30
 
 
+class OtherDown(Fault):
+    """The network interfaces of two other viewers are down for 10 s."""
+
+    name = "others-down"
+    stands_at_most = 1.0
+
+    def play(self, place, row):
+        place.network = Relayed(place, "delay=5ms")
+        cable = Cable(place, host_at=())
+        place.both()
+        others = [place.start("other", cable.at_viewer, ["watch", cable.host_address, "--json", "--no-window"],
+                              place.state("viewer")) for _ in range(2)]
+        for other in others:
+            if not other.wait_for("first-frame"):
+                raise RuntimeError(f"another viewer sees nothing: {other.error_text}")
+        row.begin()
+        cable.viewer_ip("link", "set", "lan0", "down")
+        time.sleep(10)
+        cable.viewer_ip("link", "set", "lan0", "up")
+        row.over()
+        row.wait_right(place)
+
+
 class AddressChanged(Fault):
     """The viewer's IPv4 address changes, as when it moves to another access point."""
 
@@ -323,5 +346,5 @@ class Loss(Fault):
 
 
 LOSSES = [Loss, *(type(f"Loss{share}", (Loss,), {"name": f"loss-{share}", "share": share}) for share in (80, 95))]
-FAULTS = [InterfaceDown, InterfaceDown5, InterfaceDown30, AddressChanged, AddressChanged6, OnlyIPv6, Size, Size576,
+FAULTS = [InterfaceDown, InterfaceDown5, InterfaceDown30, OtherDown, AddressChanged, AddressChanged6, OnlyIPv6, Size, Size576,
           SizeChanges, SizeChanges576, *SILENT, DeepQueue, RateDrops, OtherFlow, Far, Bursts, *LOSSES]
