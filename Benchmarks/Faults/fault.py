@@ -141,7 +141,7 @@ def conclude(fault, place, row):
                     f"the viewer says nothing while the picture stands for {row.stood:.1f} s" if first is None or first > end
                     else f"the viewer speaks only after {row.said_after:.1f} s")
         row.differences += [f"untrue: “{text}”" for at, text in viewer
-                            if at < now - 1 and LIES.search(text) and not place.pictures.since(at - 0.2, at + 1)]
+                            if at < now - 1 and LIES.search(text) and not place.pictures.since(at + 0.3, at + 1)]
         broken = place.pictures.broken(row.begun)
         if broken and fault.is_pattern:
             row.differences.append(f"{broken} broken pictures")

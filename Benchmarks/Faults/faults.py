@@ -25,6 +25,8 @@ from fault import play
 PAGE = results.ROOT / "Sources/beamroom/beamroom.docc/Faults.md"
 BEGIN = "<!-- results: written by Scripts/faults --page -->"
 END = "<!-- end of results -->"
+# More sentences of one end are counted only.
+MOST_SENTENCES = 6
 MODULES = ("processes", "screens", "paths", "resources")
 
 
@@ -84,12 +86,20 @@ def print_row(row):
     sys.stdout.flush()
 
 
+def sentences(texts):
+    """What a person reads, for a cell of the table."""
+    words = [f"“{text}”" for text in texts[:MOST_SENTENCES]]
+    if len(texts) > MOST_SENTENCES:
+        words.append(f"… ({len(texts) - MOST_SENTENCES} more)")
+    return " ".join(words)
+
+
 def page_text(results_):
     heads = ["what happens", "the person at the host reads", "the person at the viewer reads", "the picture stands for",
              "right again after", "aim", "result"]
     lines = [heads, ["---"] * len(heads)]
     for row in results_["rows"]:
-        says = [" ".join(f"“{text}”" for text in row[f"{end}_says"]) for end in ("host", "viewer")]
+        says = [sentences(row[f"{end}_says"]) for end in ("host", "viewer")]
         ended = "".join(f" The {end} ends: {row[f'{end}_ended']}." for end in ("host", "viewer")
                         if row[f"{end}_ended"].startswith(("exit", "SIG")))
         happens = f"{row['happens']}{ended}"

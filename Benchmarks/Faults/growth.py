@@ -14,7 +14,8 @@ UNITS = {"memory": "MiB", "private": "MiB", "descriptors": "descriptors", "threa
 @dataclasses.dataclass(frozen=True)
 class Sample:
     at: float
-    # MiB: resident, and the part of it that no other process has.
+    # MiB: resident, and the part of it that it has written. (Pages of libraries become another process's or its own alone as
+    # others come and go.)
     memory: float
     private: float
     descriptors: int
@@ -29,7 +30,7 @@ def sample(pid):
         for line in (folder / "smaps_rollup").read_text().splitlines()[1:]:
             name, _, value = line.partition(":")
             found[name] = int(value.split()[0]) / 1024
-        return Sample(time.monotonic(), found["Rss"], found["Private_Clean"] + found["Private_Dirty"],
+        return Sample(time.monotonic(), found["Rss"], found["Private_Dirty"],
                       len(os.listdir(folder / "fd")), len(os.listdir(folder / "task")))
     except (OSError, KeyError, IndexError):
         return None

@@ -242,7 +242,11 @@ class Soak(Place):
                 "machine": attack.machine(), "minutes": self.options.minutes, "seed": self.options.seed,
                 "samples": {name: [dataclasses.asdict(one) for one in all_] for name, all_ in self.samples.items()},
                 "faults": [dataclasses.asdict(one) for one in self.happenings], "stalls": stalls,
-                "ended": self.ended, "trouble": self.trouble}, indent=1) + "\n")
+                "ended": self.ended, "trouble": self.trouble,
+                # For whoever looks for the cause: everything but the figures of each second.
+                "events": {name: [event for event in program.events if event["event"] not in ("stats", "summary")]
+                           for name, program in (("host", self.host), *self.viewers.items())},
+                "said": {name: program.said for name, program in (("host", self.host), *self.viewers.items())}}, indent=1) + "\n")
         for words in self.trouble:
             print(f"NOT AS AIMED: {words}")
         print("not as aimed" if self.trouble else "as aimed: no crash, no growth, each stall explained by its fault")
