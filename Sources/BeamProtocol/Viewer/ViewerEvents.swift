@@ -24,8 +24,8 @@ public enum ViewerEvent: Sendable, Equatable {
     case retrying(after: Duration, reason: String)
     /// Whether the host is sharing has changed.
     case broadcast(Bool)
-    /// No datagram for this long, though the host sends something at least every two seconds. Repeated while it lasts.
-    case stalled(Duration)
+    /// The picture has stood still for this long although it should move, or nothing was heard. Repeated while it lasts.
+    case stalled(Duration, cause: StallCause)
     /// The media socket is replaced because it has been silent.
     case mediaReconnecting
     /// Data has arrived after a stall or a replaced socket.
@@ -34,6 +34,18 @@ public enum ViewerEvent: Sendable, Equatable {
     case controlLost(reason: String)
     /// The control connection is back, in the same session.
     case controlRestored
+}
+
+/// Why the picture stands still.
+public enum StallCause: String, Sendable, Equatable, CustomStringConvertible {
+    /// Nothing arrives, although the host sends something at least every two seconds.
+    case silence
+    /// Something arrives, but so much is lost that no frame can be completed.
+    case loss
+    /// Hardly anything is lost, but the path carries too little: frames arrive too slowly.
+    case rate
+
+    public var description: String { rawValue }
 }
 
 /// Totals since the viewer started.
