@@ -18,10 +18,11 @@ extension HostSession {
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
         stream.layers[layer].push(frame, now: now)
         let reachable = reachableCount(layer)
+        let rate = stream.layers[layer].use.current(now: now)
         var hasFallenBehind = false
         for index in senders.all.indices where senders.all[index].layer == layer {
-            let patience =
-                canMove(index, reachable: reachable) ? Self.queueTimeIfMovable : configuration.pacing.queueTime
+            let isImpatient = canMove(index, reachable: reachable) && !carriesMost(of: rate, index)
+            let patience = isImpatient ? Self.queueTimeIfMovable : configuration.pacing.queueTime
             if senders.all[index].pushed(stream.layers[layer], patience: patience, now: now) == .fellBehind {
                 hasFallenBehind = true
                 fellBehind(index, now: now)
@@ -277,8 +278,22 @@ extension HostSession {
     mutating func fellBehind(_ index: Int, now: MediaTime) {
         // Of a path that hasn't answered nobody knows whether it is slow.
         if senders.all[index].isSilent || !senders.all[index].hasAnswered { return senders.all[index].interrupt() }
-        if canMove(index) { return move(index, to: SimulcastLayer.reduced, now: now) }
+        if canMove(index), !carriesMost(ofLayerOf: index, now: now) {
+            return move(index, to: SimulcastLayer.reduced, now: now)
+        }
         requestKeyframe(for: index, now: now)
+    }
+
+    /// The viewer's path carries most of `rate`, its layer's bits a second, or hasn't answered yet. If such a viewer is
+    /// late, the cause is a keyframe that others needed, or a busy machine: it catches up in its layer.
+    private func carriesMost(of rate: Double, _ index: Int) -> Bool {
+        guard let path = senders.all[index].delivery?.path else { return false }
+        guard path.hasAnswered else { return true }
+        return !path.isBound || Double(path.rate) >= rate * Self.leaveShare
+    }
+
+    private mutating func carriesMost(ofLayerOf index: Int, now: MediaTime) -> Bool {
+        carriesMost(of: stream.layers[senders.all[index].layer].use.current(now: now), index)
     }
 
     /// A backlog that takes longer than this to send is outdated.
@@ -295,7 +310,11 @@ extension HostSession {
         let resendTime = senders.all[index].delivery?.resendTime ?? .zero
         let rest = senders.all[index].backlogTime(stream.layers[layer], now: now) + resendTime
         guard rest > (isAlone ? Self.longestPicture : Self.longestPicture / 2) else { return }
-        guard isAlone else { return move(index, to: SimulcastLayer.reduced, now: now) }
+        guard isAlone else {
+            // What is late in a layer that the path carries was probably a keyframe for others. A new one takes as long.
+            if !carriesMost(ofLayerOf: index, now: now) { move(index, to: SimulcastLayer.reduced, now: now) }
+            return
+        }
         senders.all[index].abandon()
         release(layer, hasFallenBehind: true, now: now)
         requestKeyframe(for: index, now: now)

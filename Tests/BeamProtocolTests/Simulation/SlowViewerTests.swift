@@ -154,6 +154,33 @@ struct SlowViewerTests {
         #expect(simulation.host?.stream.layers[SimulcastLayer.full].demand.bitRate == nil, "the others' rate")
     }
 
+    /// Large keyframes, made for viewers who join, take long on a path that just carries the stream. Its viewer is late
+    /// for a moment, but isn't moved to the reduced layer.
+    @Test(arguments: 1...3) func keyframesForOthersMoveNobody(seed: UInt64) {
+        var simulation = Simulation(seed: seed)
+        simulation.source = Simulation.Source(framesPerSecond: 30, frameBytes: 12_000, keyframeBytes: 150_000)
+        let remembered = (1...8).map { (DeviceKey.made(UInt8($0)), "viewer \($0)") }
+        simulation.startHost(
+            trust: HostTrust(own: .host, remembered: Dictionary(uniqueKeysWithValues: remembered), code: .none))
+        simulation.join(Self.lan)
+        // The frames take 2.9 Mbit/s, and a keyframe 0.3 s of this path.
+        let slow = simulation.join(
+            LinkConditions(delay: .milliseconds(2), bitsPerSecond: 4_000_000, queueBytes: 60_000))
+        simulation.drive(for: .seconds(4))
+        let begin = simulation.now
+        for _ in 0..<6 {
+            simulation.join(Self.lan)
+            simulation.drive(for: .milliseconds(1500))
+        }
+        simulation.drive(for: .seconds(1))
+        let moves = simulation.hostEvents.filter { if case .layerChanged = $0.event { $0.time > begin } else { false } }
+        #expect(moves.isEmpty, "\(moves.map(\.time))")
+        #expect(simulation.host?.senders.all.allSatisfy { $0.layer == SimulcastLayer.full } == true)
+        for viewer in simulation.viewers { #expect(viewer.decoder.errors.isEmpty) }
+        let from = simulation.now - .seconds(1)
+        #expect(simulation.viewers[slow].frames.count { $0.time > from } >= 14)
+    }
+
     /// The rate that the desktop really takes counts, not the options' rate: a path that carries it isn't slow.
     @Test func aSlowPathThatCarriesTheStreamChangesNothing() {
         var simulation = Simulation(seed: 4)

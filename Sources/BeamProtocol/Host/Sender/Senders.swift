@@ -25,6 +25,7 @@ struct Senders: Sendable {
     /// removed and given keys by the methods below. There is no subscript that yields elements: in builds without
     /// optimisation Swift 6.3.1 reads such an accessor's memory after it was freed, as the address sanitizer shows.
     var all: [Sender] = []
+    var count: Int { all.count }
     private(set) var contributions: [Contribution] = []
     /// Each sender's deadline.
     private var wakes: [MediaTime] = []
