@@ -30,7 +30,13 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
 
 /// The reason of a network error, in the system's words.
 func networkReason(_ error: any Error) -> String {
-    if let error = error as? IOError { return String(cString: strerror(error.errnoCode)) }
+    if let error = error as? IOError {
+        switch error.errnoCode {
+        case ECONNREFUSED: return "nobody shares there (connection refused)"
+        case EHOSTUNREACH, ENETUNREACH: return "there is no route to that machine from here"
+        default: return String(cString: strerror(error.errnoCode))
+        }
+    }
     if let error = error as? NIOConnectionError {
         if let failure = error.connectionErrors.first { return networkReason(failure.error) }
         return "the name \(error.host) is not known here"

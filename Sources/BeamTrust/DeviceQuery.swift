@@ -18,8 +18,16 @@ struct DeviceQuery {
     }
 
     func matches(in devices: [RememberedDevice]) -> [RememberedDevice] {
-        guard let digits else { return devices.filter { $0.name == name } }
+        guard let digits else {
+            let exact = devices.filter { $0.name == name }
+            return exact.isEmpty ? devices.filter { isName(of: $0) } : exact
+        }
         let isWhole = digits.utf8.count == 2 * DeviceKey.length
-        return devices.filter { $0.key.hex.hasPrefix(digits) || (!isWhole && $0.name == name) }
+        return devices.filter { $0.key.hex.hasPrefix(digits) || (!isWhole && isName(of: $0)) }
+    }
+
+    /// Names are compared as everywhere: `watch desk` and `devices forget desk` mean the same device.
+    private func isName(of device: RememberedDevice) -> Bool {
+        device.name == name || DeviceNames.areSame(device.name, name)
     }
 }

@@ -169,7 +169,9 @@ final class ShareReporter: Sendable {
 
     /// A host whose recording failed has failed, even if its viewers missed nothing.
     func verdict(_ ending: Ending) -> Ending {
-        guard ending == .done, let reason = state.withLock({ $0.recordingFailure }) else { return ending }
+        guard ending == .done || ending == .timeLimit, let reason = state.withLock({ $0.recordingFailure }) else {
+            return ending
+        }
         return .failed("The recording isn't complete. \(reason)")
     }
 
@@ -275,7 +277,8 @@ final class ShareReporter: Sendable {
             events.write("lane", ["session": .string(session), "reduced": .bool(isReduced)])
         case .framesDropped(let count):
             console.say(
-                "\(count) frames were dropped: the network carries less than the encoder makes. Use a lower -b.")
+                "\(count) \(count == 1 ? "frame was" : "frames were") left out: the network was down or carried less than "
+                    + "the stream needs. If this goes on, use a lower -b.")
         }
     }
 

@@ -15,7 +15,9 @@ struct Watch: ParsableCommand {
             In the window: f or F11 or a double click for full screen, i for statistics, q to end.
             """)
 
-    @Argument(help: ArgumentHelp("The host's name, address or address:port.", valueName: "host"))
+    @Argument(
+        help: ArgumentHelp("The host's name, address or address:port.", valueName: "host"),
+        transform: WatchTarget.init(parsing:))
     var host: WatchTarget?
     @Option(
         help: ArgumentHelp(
@@ -82,7 +84,10 @@ struct Watch: ParsableCommand {
         defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
-        let reporter = WatchReporter(context, hasWindow: !noWindow)
+        let reporter = WatchReporter(
+            context,
+            WatchReporter.Purpose(
+                hasWindow: !noWindow, files: [record, frames].compactMap { $0 }.count, timeLimit: common.timeLimit))
         let viewer: Viewer
         do {
             viewer = try Viewer(options()) { reporter.handle($0) }

@@ -2,6 +2,8 @@
 public struct HostCode: Sendable {
     /// The digits to type; nil: no code is accepted.
     public private(set) var current: PairingCode?
+    /// The last code was used, and there is no new one.
+    private(set) var isUsedUp = false
     /// A new code follows when this one has been used.
     private let isRenewed: Bool
 
@@ -25,7 +27,11 @@ public struct HostCode: Sendable {
     /// The code was used.
     mutating func used(random: inout some RandomNumberGenerator) {
         current = isRenewed ? .random(using: &random) : nil
+        isUsedUp = current == nil
     }
 
-    mutating func replace(_ code: PairingCode) { current = code }
+    mutating func replace(_ code: PairingCode) {
+        current = code
+        isUsedUp = false
+    }
 }

@@ -65,6 +65,8 @@ enum SecureMessage: Hashable, Sendable {
         case unanswered = 5
         /// The viewer was forgotten by `devices forget`.
         case forgotten = 6
+        /// The code was used, and there is no new one. Hosts before 2026-11-23 say `notTrusted`.
+        case usedCode = 7
     }
 
     case hello(Hello)

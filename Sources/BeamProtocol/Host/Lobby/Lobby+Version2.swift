@@ -63,6 +63,7 @@ extension Lobby {
         let isTrusted = book.trusts(dialog.device)
         let methods = methods(for: dialog.device)
         if !isTrusted, methods.isEmpty {
+            if trust.takesNewViewers, code.isUsedUp { return refuseUsedCode(id, now: now) }
             return refuseViewer(
                 id, .notTrusted,
                 reason: trust.takesNewViewers
@@ -80,6 +81,7 @@ extension Lobby {
     private mutating func beginCode(_ share: [UInt8], on id: ConnectionID, now: MediaTime) {
         guard case .version2(var dialog) = connections[id]?.dialog else { return }
         guard trust.takesNewViewers, let current = code.current else {
+            if trust.takesNewViewers, code.isUsedUp { return refuseUsedCode(id, now: now) }
             return refuseViewer(id, .notTrusted, reason: "This host takes no code at the moment", now: now)
         }
         if case .wait(let pause) = codeGuard.begin(now: now) {
@@ -95,6 +97,10 @@ extension Lobby {
         } catch {
             refuseConnection(id, reason: "\(error)", now: now)
         }
+    }
+
+    private mutating func refuseUsedCode(_ id: ConnectionID, now: MediaTime) {
+        refuseViewer(id, .usedCode, reason: "The code was used, and there is no new one", now: now)
     }
 
     private mutating func codeProved(_ confirmation: [UInt8], on id: ConnectionID, now: MediaTime) {

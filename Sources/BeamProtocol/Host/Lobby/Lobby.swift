@@ -87,7 +87,10 @@ struct Lobby: Sendable {
     /// Tells all viewers, and closes all connections.
     mutating func shutdown() {
         announce(.broadcast(false), .bye("The host has ended"))
-        for id in connections.keys.sorted(by: { $0.value < $1.value }) { outputs.append(.close(id)) }
+        for (id, connection) in connections.sorted(by: { $0.key.value < $1.key.value }) {
+            if case .version2 = connection.dialog, connection.isUnadmitted { send(.bye("The host has ended"), to: id) }
+            outputs.append(.close(id))
+        }
         connections = [:]
         ledger.removeAll()
         members = []
