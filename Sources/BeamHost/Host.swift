@@ -113,10 +113,11 @@ public final class Host: Sendable {
             recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
     }
 
-    /// Stops in this order: broadcast, trust store, capture, encoder, sinks, announcement. Returns when all have ended.
+    /// Stops in this order: trust store, capture, encoder, sinks, announcement. Returns when all have ended.
+    ///
+    /// The network is the first sink: viewers are told that the host has ended, and nothing else before.
     public func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
-        server.setBroadcast(false)
         guests.stop()
         capture.stop()
         slot.close()

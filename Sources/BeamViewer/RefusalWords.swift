@@ -7,8 +7,7 @@ extension ViewerRefusal {
     ///   - host: the host's name, in quotation marks if it comes from the network.
     ///   - name: the same without quotation marks, for commands.
     func words(host: String, name: String) -> ViewerAnnouncement {
-        let (headline, detail) =
-            isByHost ? wordsOfTheHost(host) : ("This viewer doesn't watch \(host)", ownWords(host, name))
+        let (headline, detail) = isByHost ? wordsOfTheHost(host) : (ownHeadline(host), ownWords(host, name))
         return ViewerAnnouncement(headline: headline, detail: detail, isFinal: true)
     }
 
@@ -27,6 +26,13 @@ extension ViewerRefusal {
     }
 
     private static func quoted(_ says: String) -> String { ViewerAnnouncement.sentence(PeerText.reason(says)) }
+
+    private func ownHeadline(_ host: String) -> String {
+        switch self {
+        case .codeNeeded, .wrongCode, .uncheckedCode, .noCodeTaken: "Not paired with \(host)"
+        default: "This viewer doesn't watch \(host)"
+        }
+    }
 
     private func ownWords(_ host: String, _ name: String) -> String {
         switch self {

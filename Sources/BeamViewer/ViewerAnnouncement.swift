@@ -39,7 +39,7 @@ public struct ViewerAnnouncement: Sendable, Equatable {
     /// All of it in one line.
     public var sentence: String {
         let first = headline + (digits.map { ": \($0.spaced)" } ?? "")
-        let parts = [Self.ended(first), question?.problem, detail].compactMap { $0 }
+        let parts = [question?.problem, Self.ended(first), detail].compactMap { $0 }
         return parts.joined(separator: " ")
     }
 

@@ -119,7 +119,7 @@ struct ViewerStatus: Sendable {
         case .codeNeeded(let question):
             call(question.host)
             phase = .code(Code(question: question))
-        case .hostPaired(_, let name, _): call(name)
+        case .hostPaired(_, let name, _), .hostNamed(let name): call(name)
         case .paired(_, let deviceName, let isNewSession, let isEncrypted):
             if let deviceName { call(deviceName) }
             isUnencrypted = !isEncrypted

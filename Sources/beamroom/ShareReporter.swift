@@ -18,6 +18,8 @@ final class ShareReporter: Sendable {
         var usedCode: PairingCode?
         var code: PairingCode?
         var tally = PeerTally()
+        /// The recording's first file was reported.
+        var isRecording = false
         /// Why the recording ended before the host.
         var recordingFailure: String?
     }
@@ -154,7 +156,13 @@ final class ShareReporter: Sendable {
         case .resized(let size):
             context.console.say("The picture is now \(size.width) × \(size.height).")
         case .recordingInto(let path):
-            context.console.say("Recording into \(path).")
+            let isFirst = state.withLock { state in
+                defer { state.isRecording = true }
+                return !state.isRecording
+            }
+            context.console.say(
+                isFirst
+                    ? "Recording into \(path)." : "The picture's size has changed: the recording goes on in \(path).")
             context.events.write("recording", ["file": .string(path)])
         case .recordingHasGaps:
             context.console.say(

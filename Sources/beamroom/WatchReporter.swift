@@ -146,7 +146,7 @@ final class WatchReporter: Sendable {
             console.say(
                 "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
             )
-        case .hostReached, .waitingForDecision: break
+        case .hostReached, .hostNamed, .waitingForDecision: break
         case .codeNeeded(let question):
             events.write(
                 "code-needed",

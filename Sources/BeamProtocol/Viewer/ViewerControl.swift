@@ -149,8 +149,11 @@ struct ViewerControl: Sendable {
 
     /// The host has said that it ends. It is tried again and again, because it may come back.
     mutating func hostEnded(now: MediaTime) -> [Action] {
-        guard case .paired = state else { return [] }
-        wait(now + ViewerTiming.reconnection, isFixed: false)
+        switch state {
+        case .paired: wait(now + ViewerTiming.reconnection, isFixed: false)
+        case .deciding: wait(now + scheduledPause(), isFixed: leastPause > .zero)
+        case .idle, .connecting, .waiting, .needsCode, .ended: return []
+        }
         return [.close, .hostEnded]
     }
 

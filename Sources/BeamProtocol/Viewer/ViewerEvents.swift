@@ -12,6 +12,8 @@ public enum ViewerEvent: Sendable, Equatable {
     case codeNeeded(CodeQuestion)
     /// The host was paired. Store its key if it `isToBeRemembered`.
     case hostPaired(DeviceKey, name: String, isToBeRemembered: Bool)
+    /// The host has this name: the one that it is remembered by, otherwise the one that it claims.
+    case hostNamed(String)
     /// A known host now calls itself `name`. It keeps the name that it is remembered by, `known`.
     case hostCallsItself(_ name: String, known: String)
     /// This host has admitted the viewer, which confirms who is at the address.

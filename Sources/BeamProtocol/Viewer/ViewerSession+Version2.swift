@@ -57,7 +57,10 @@ extension ViewerSession {
         guard !pairing.hostName.isEmpty else { return }
         let claimed = PeerText.name(pairing.hostName)
         let known = book.name(of: pairing.host)
-        hostName = known ?? claimed
+        let name = known ?? claimed
+        if name != hostName || !isHostNamed { emit(.hostNamed(name)) }
+        isHostNamed = true
+        hostName = name
         guard let known, !DeviceNames.isVariant(known, of: claimed, pairing.host), claimed != lastNewName,
             newNames < Self.mostNewNames
         else { return }
@@ -115,6 +118,8 @@ extension ViewerSession {
             joined(session, now: now)
             if book.trusts(pairing.host) { watchedKey = pairing.host }
             emit(.hostReached(pairing.host))
+        case .hostEnded:
+            perform(control.hostEnded(now: now), now: now)
         case .refused(.unanswered, _):
             perform(control.violated(reason: ViewerControl.undecided, now: now), now: now)
         case .refused(.busy, let says):

@@ -179,6 +179,8 @@ public struct ViewerSession: Sendable {
     var dialog = Dialog.none
     /// The host's name for display: the remembered one, else the one it claims.
     var hostName = ""
+    /// The name was reported.
+    var isHostNamed = false
     /// The last changed name of a known host that was reported.
     var lastNewName: String?
     var newNames = 0
@@ -397,6 +399,10 @@ public struct ViewerSession: Sendable {
                 media.broadcast(nil, now: now)
             case .hostEnded:
                 emit(.hostEnded)
+                // The next host shows another code, and its person hasn't been asked.
+                if isCodeSpent { code = nil }
+                isCodeSpent = false
+                wantsComparison = false
                 // Silence is expected from here on, and the host comes back with a new session.
                 perform(media.stop(), now: now)
                 membership = nil
