@@ -49,8 +49,6 @@ struct ViewerStatus: Sendable {
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
     private var hasPicture = false
-    /// The control connection is being reconnected.
-    private var isControlLost = false
     /// Why the last attempt to connect has failed, as a clause.
     private var failure: String?
     /// Why hosts can't be discovered, in sentences.
@@ -94,7 +92,7 @@ struct ViewerStatus: Sendable {
         case .playing, .code, .waitingForDecision, .waitingForPerson, .ended, .notSharing, .refused, .mistrusting:
             return false
         // Now and then a picture gets through. `mediaResumed` says when it goes on.
-        case .stalled(.loss, _), .stalled(.rate, _):
+        case .stalled(.loss, _), .stalled(.tooSlow, _):
             return false
         default:
             phase = .playing
@@ -130,9 +128,7 @@ struct ViewerStatus: Sendable {
         case .mistrusted(let refusal): phase = .mistrusting(refusal)
         case .retrying(_, let reason): attemptFailed(reason)
         case .broadcast(let isOn): sharing(isOn)
-        case .hostEnded:
-            isControlLost = false
-            phase = .ended
+        case .hostEnded: phase = .ended
         case .stalled(let duration, let cause):
             if isMoving { phase = .stalled(cause, seconds: Int(clamping: duration.inSeconds)) }
         case .mediaReconnecting:
@@ -142,9 +138,7 @@ struct ViewerStatus: Sendable {
             case .stalled, .noDatagrams: phase = hasPicture ? .playing : .waitingForPicture
             default: break
             }
-        case .controlLost: isControlLost = true
-        case .controlRestored: isControlLost = false
-        case .hostCallsItself, .hostReached: break
+        case .controlLost, .controlRestored, .hostCallsItself, .hostReached: break
         }
     }
 
@@ -174,7 +168,6 @@ struct ViewerStatus: Sendable {
     }
 
     private mutating func admitted(isNewSession: Bool) {
-        isControlLost = false
         failure = nil
         switch phase {
         // The session goes on, and so does its picture, or what keeps it away.
@@ -291,21 +284,18 @@ struct ViewerStatus: Sendable {
 
     private func words(of cause: StallCause, _ host: String) -> ViewerAnnouncement {
         switch cause {
-        case .silence where isControlLost:
-            ViewerAnnouncement(
-                headline: "The connection to \(host) is lost", detail: "Connecting again until it answers.")
-        case .silence:
+        case .nothingArrives:
             ViewerAnnouncement(
                 headline: "Nothing arrives from \(host)",
-                detail: "The network is interrupted, or that machine has stopped. The picture goes on when it is back.")
+                detail: "The network or that machine may be down. The picture goes on when it is back.")
         case .loss:
             ViewerAnnouncement(
                 headline: "Too much of the picture of \(host) is lost on the way",
                 detail: "The picture goes on when the network loses less. A cable is better than Wi-Fi.")
-        case .rate:
+        case .tooSlow:
             ViewerAnnouncement(
-                headline: "The network carries too little for the picture of \(host)",
-                detail: "The picture goes on when there is room. A cable is better than Wi-Fi.")
+                headline: "Too little arrives for the picture of \(host)",
+                detail: "The network or that machine is too slow at the moment. The picture goes on when it is faster.")
         }
     }
 

@@ -178,7 +178,7 @@ final class WatchReporter: Sendable {
         case .hostEnded: events.write("host-ended")
         case .broadcast(let isOn): events.write("broadcast", ["on": .bool(isOn)])
         case .stalled(let duration, let cause):
-            events.write("stall", ["seconds": .rounded(duration.inSeconds), "cause": .string(cause.rawValue)])
+            events.write("stall", ["seconds": .rounded(duration.inSeconds), "cause": .string(cause.word)])
         case .mediaReconnecting: events.write("reconnect", ["what": .string("media")])
         case .mediaResumed: events.write("resumed")
         case .controlLost(let reason):

@@ -66,8 +66,8 @@ extension EndToEnd {
             kill(host.pid, SIGSTOP)
             try viewer.waitForWords("Nothing arrives from “desk”", from: seen)
             // Until the control connection is given up, too, and a new one isn't answered.
-            try viewer.waitForWords("The connection to “desk” is lost", from: seen)
-            pause(seconds: 8)
+            try viewer.waitFor("retry")
+            #expect(lines(viewer, from: seen).count == 1, "\(lines(viewer, from: seen))")
             for guess in ["iPhone", "older app", "--allow-unencrypted", "live again"] {
                 #expect(!lines(viewer, from: seen).contains { $0.contains(guess) }, "\(lines(viewer, from: seen))")
             }

@@ -31,11 +31,12 @@ public enum ViewerEvent: Sendable, Equatable {
     case hostEnded
     /// Whether the host is sharing has changed.
     case broadcast(Bool)
-    /// The picture has stood still for this long although it should move, or nothing was heard. Repeated while it lasts.
-    case stalled(Duration, cause: StallCause)
+    /// The picture has stood still for this long, although the host shows newer ones or isn't heard. Repeated while it
+    /// lasts.
+    case stalled(Duration, StallCause)
     /// The media socket is replaced because it has been silent.
     case mediaReconnecting
-    /// Data has arrived after a stall or a replaced socket.
+    /// The picture goes on after a stall, or data arrives by a replaced socket.
     case mediaResumed
     /// The control connection has ended and is being reconnected. Media continues.
     case controlLost(reason: String)
@@ -44,15 +45,22 @@ public enum ViewerEvent: Sendable, Equatable {
 }
 
 /// Why the picture stands still.
-public enum StallCause: String, Sendable, Equatable, CustomStringConvertible {
-    /// Nothing arrives, although the host sends something at least every two seconds.
-    case silence
-    /// Something arrives, but so much is lost that no frame can be completed.
+public enum StallCause: Sendable, Hashable {
+    /// No datagram arrives.
+    case nothingArrives
+    /// Datagrams arrive, and many are lost.
     case loss
-    /// Hardly anything is lost, but the path carries too little: frames arrive too slowly.
-    case rate
+    /// Little is lost, but too little arrives for a picture: the path is too slow, or the host is.
+    case tooSlow
 
-    public var description: String { rawValue }
+    /// As events for programs name it.
+    public var word: String {
+        switch self {
+        case .nothingArrives: "nothing-arrives"
+        case .loss: "loss"
+        case .tooSlow: "too-slow"
+        }
+    }
 }
 
 /// Totals since the viewer started.
