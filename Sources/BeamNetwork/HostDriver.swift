@@ -37,8 +37,9 @@ final class HostDriver {
     /// Bytes that may wait to be sent on a control connection. If more wait, the peer isn't reading, and the connection
     /// is reset.
     private static let mostUnsent = 64 << 10
-    /// Bytes that one read from a control connection takes: one TLS record.
-    private static let bytesPerRead = 16 << 10
+    /// Bytes that one read from a control connection takes: more than nearly all messages. Each connection keeps a buffer
+    /// of this size.
+    private static let bytesPerRead = 4 << 10
 
     init(loop: any EventLoop, options: HostServer.Options, handlers: HostServer.Handlers) throws {
         self.loop = loop
