@@ -87,12 +87,13 @@ struct ViewerStatus: Sendable {
 
     /// A picture has been decoded. Returns whether that has changed what is to be said.
     mutating func pictureArrived() -> Bool {
+        let isFirst = !hasPicture
         hasPicture = true
         switch phase {
         case .playing, .code, .waitingForDecision, .waitingForPerson, .ended, .notSharing, .refused, .mistrusting:
             return false
         // Now and then a picture gets through. `mediaResumed` says when it goes on.
-        case .stalled(.loss, _), .stalled(.tooSlow, _):
+        case .stalled(.loss, _) where !isFirst, .stalled(.tooSlow, _) where !isFirst:
             return false
         default:
             phase = .playing
@@ -129,8 +130,7 @@ struct ViewerStatus: Sendable {
         case .retrying(_, let reason): attemptFailed(reason)
         case .broadcast(let isOn): sharing(isOn)
         case .hostEnded: phase = .ended
-        case .stalled(let duration, let cause):
-            if isMoving { phase = .stalled(cause, seconds: Int(clamping: duration.inSeconds)) }
+        case .stalled(let duration, let cause): stalled(cause, seconds: Int(clamping: duration.inSeconds))
         case .mediaReconnecting:
             if case .waitingForPicture = phase { phase = .noDatagrams }
         case .mediaResumed:
@@ -142,11 +142,12 @@ struct ViewerStatus: Sendable {
         }
     }
 
-    /// The picture is live, or should be.
-    private var isMoving: Bool {
+    private mutating func stalled(_ cause: StallCause, seconds: Int) {
         switch phase {
-        case .playing, .stalled: true
-        default: false
+        case .waitingForPicture where !hasPicture && cause == .nothingArrives: phase = .noDatagrams
+        case .playing, .stalled, .waitingForPicture: phase = .stalled(cause, seconds: seconds)
+        // Other words say more, or the picture isn't expected.
+        default: break
         }
     }
 

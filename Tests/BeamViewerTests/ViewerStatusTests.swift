@@ -101,6 +101,19 @@ struct ViewerStatusTests {
         #expect(seen.count == 3)
     }
 
+    @Test func aPictureThatNeverComesIsExplained() {
+        var status = ViewerStatus(connectingTo: "desk")
+        status.handle(Self.paired())
+        status.handle(.stalled(.seconds(1), .nothingArrives))
+        #expect(status.words?.headline == "No picture arrives from “desk”")
+        status.handle(.mediaResumed)
+        status.handle(.stalled(.seconds(1), .loss))
+        #expect(status.words?.headline.contains("is lost on the way") == true)
+        // The first picture is shown in any case.
+        let isNews = status.pictureArrived()
+        #expect(isNews && status.words == nil)
+    }
+
     @Test func nowAndThenAPictureIsNoLivePicture() {
         var status = Self.watching()
         status.handle(.stalled(.seconds(1), .loss))

@@ -163,6 +163,31 @@ extension EndToEnd {
             #expect(viewer.errorText.contains("--code"), "\(viewer.errorText)")
         }
 
+        /// A pipe that nobody writes into: the program waits for the code, and ends when it is told to.
+        @Test func aPipeWithoutACodeDoesNotBlockTheEnd() throws {
+            let scratch = try ScratchDirectory()
+            let pipe = scratch.file("code")
+            #expect(mkfifo(pipe, 0o600) == 0)
+            let viewer = try Program.watch([ports.target, "--code-file", pipe])
+            defer { viewer.end() }
+            pause(seconds: 1.5)
+            #expect(viewer.isRunning)
+            viewer.interrupt()
+            #expect(try viewer.waitForEnd(timeout: 5) == .exited(0))
+            // The code may come in two parts.
+            let host = try share(["--code", "482913", "--accept", "none"])
+            defer { host.end() }
+            let second = try Program.watch([ports.target, "--code-file", pipe])
+            defer { second.end() }
+            let writer = open(pipe, O_WRONLY)
+            defer { close(writer) }
+            for part in ["482", " 913\n"] {
+                _ = part.withCString { write(writer, $0, strlen($0)) }
+                pause(seconds: 0.3)
+            }
+            try second.waitFor("first-frame")
+        }
+
         @Test func anotherKeyAtAWatchedAddressIsRefusedByTheViewer() throws {
             let host = try share(["--code", "482913", "--accept", "none"])
             defer { host.end() }
