@@ -145,7 +145,8 @@ struct ViewerStatus: Sendable {
     private mutating func stalled(_ cause: StallCause, seconds: Int) {
         switch phase {
         case .waitingForPicture where !hasPicture && cause == .nothingArrives: phase = .noDatagrams
-        case .playing, .stalled, .waitingForPicture: phase = .stalled(cause, seconds: seconds)
+        case .noDatagrams where cause == .nothingArrives: break
+        case .playing, .stalled, .waitingForPicture, .noDatagrams: phase = .stalled(cause, seconds: seconds)
         // Other words say more, or the picture isn't expected.
         default: break
         }
