@@ -41,6 +41,8 @@ struct ViewerStatus: Sendable {
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
     private var hasPicture = false
+    /// The shared window is hidden at the host; the last picture stays.
+    private var isSourceHidden = false
     /// Why the decoder refuses the host's stream; nil after the next decoded picture.
     private(set) var streamRefusal: String?
 
@@ -97,6 +99,7 @@ struct ViewerStatus: Sendable {
         case .paired(_, let deviceName, let isNewSession, let isEncrypted):
             if let deviceName { call(deviceName) }
             isUnencrypted = !isEncrypted
+            if isNewSession { isSourceHidden = false }
             if isNewSession || !hasPicture { phase = .waitingForPicture }
         case .refused(let reason):
             refusal = reason
@@ -107,6 +110,7 @@ struct ViewerStatus: Sendable {
             phase = .retrying(reason: reason)
         case .broadcast(let isOn):
             if !isOn { phase = .notSharing } else if case .notSharing = phase { phase = .waitingForPicture }
+        case .sourceVisible(let isVisible): isSourceHidden = !isVisible
         case .stalled(let duration):
             if case .notSharing = phase { break }
             phase = .stalled(seconds: Int(clamping: duration.inSeconds))
@@ -170,6 +174,10 @@ struct ViewerStatus: Sendable {
         case .retrying(let reason): Words(headline: "Reconnecting to \(host)…", detail: reason)
         case .notSharing:
             Words(headline: "\(host) isn't sharing", detail: "The picture returns when sharing starts again.")
+        case .playing where isSourceHidden:
+            Words(
+                headline: "The shared window is hidden", detail: "It is minimised at \(host). This is its last picture."
+            )
         case .playing: nil
         case .stalled(let seconds): Words(headline: "No picture for \(seconds) s", detail: "Waiting for \(host).")
         case .reconnecting: Words(headline: "Reconnecting to \(host)…", detail: "The stream has stopped.")

@@ -115,6 +115,13 @@ final class WatchReporter: Sendable {
         case .broadcast(let isOn):
             console.say(isOn ? "The host is sharing." : "The host has stopped sharing. Waiting for it to start again.")
             events.write("broadcast", ["on": .bool(isOn)])
+        case .sourceVisible(let isVisible):
+            console.say(
+                isVisible
+                    ? "The shared window is visible again."
+                    : "The shared window is hidden at the host: minimised, or on another workspace. The last picture stays."
+            )
+            events.write("source-visible", ["visible": .bool(isVisible)])
         case .stalled(let duration):
             events.write("stall", ["seconds": .rounded(duration.inSeconds)])
         case .mediaReconnecting:

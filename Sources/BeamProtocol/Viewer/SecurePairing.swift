@@ -66,7 +66,8 @@ struct SecurePairing: Sendable {
         switch (state, message) {
         case (_, .refused(let refusal, let reason)):
             return refusal == .wrongCode ? .wrongCode : .refused(refusal, reason)
-        case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .mediaPort), (_, .mediaKey):
+        case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .sourceVisible), (_, .mediaPort),
+            (_, .mediaKey):
             return .none
         case (_, .bye(let reason)):
             return .violated(reason)

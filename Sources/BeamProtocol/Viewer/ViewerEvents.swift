@@ -24,6 +24,9 @@ public enum ViewerEvent: Sendable, Equatable {
     case retrying(after: Duration, reason: String)
     /// Whether the host is sharing has changed.
     case broadcast(Bool)
+    /// Whether what the host shares can be seen there has changed: no while its window is minimised. The last picture
+    /// stays.
+    case sourceVisible(Bool)
     /// No datagram for this long, though the host sends something at least every two seconds. Repeated while it lasts.
     case stalled(Duration)
     /// The media socket is replaced because it has been silent.

@@ -159,6 +159,7 @@ extension ViewerSession {
             send(.mediaKeyReady(key.number))
         case .mediaPort(let port): mediaPortNamed(port, now: now)
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
+        case .sourceVisible(let isVisible): sourceVisibilityNamed(isVisible, now: now)
         case .ping(let value): send(.pong(value, clock: now.microseconds))
         case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
         case .refused(_, let reason): refuse(PeerText.reason(reason), now: now)

@@ -181,6 +181,9 @@ public struct ViewerSession: Sendable {
     var membership: Membership?
     /// Rate limits on what the host announces: sharing for the person, the port for the media socket.
     var sharing = Announcement<Bool>()
+    var visibility = Announcement<Bool>()
+    /// As passed on last in this session.
+    var isSourceVisible = true
     var port = Announcement<UInt16>()
     var media = MediaLiveness()
     /// Rate limit of the present control connection.
@@ -322,6 +325,8 @@ public struct ViewerSession: Sendable {
         } else if isNews || named != nil {
             membership = Membership(id: named, sealing: sealing)
             sharing.forget()
+            visibility.forget()
+            isSourceVisible = true
             port.forget()
             reassembler.reset(canAsk: isEncrypted)
             playout.removeAll()
@@ -347,9 +352,20 @@ public struct ViewerSession: Sendable {
         if let isOn = sharing.received(isOn, now: now) { emit(.broadcast(isOn)) }
     }
 
+    mutating func sourceVisibilityNamed(_ isVisible: Bool, now: MediaTime) {
+        if let isVisible = visibility.received(isVisible, now: now) { passOn(isSourceVisible: isVisible) }
+    }
+
+    private mutating func passOn(isSourceVisible isVisible: Bool) {
+        guard isVisible != isSourceVisible else { return }
+        isSourceVisible = isVisible
+        emit(.sourceVisible(isVisible))
+    }
+
     /// Passes on rate-limited announcements that are due.
     private mutating func announcementsDue(now: MediaTime) {
         if let isOn = sharing.deadlineReached(now: now) { emit(.broadcast(isOn)) }
+        if let isVisible = visibility.deadlineReached(now: now) { passOn(isSourceVisible: isVisible) }
         if let named = port.deadlineReached(now: now) {
             perform(media.start(port: named, isNewSession: false, now: now), now: now)
         }
@@ -467,7 +483,8 @@ public struct ViewerSession: Sendable {
         arm(.reassembly, reassembler.deadline)
         arm(.feedback, feedbackDeadline(now: now))
         arm(.playout, playout.deadline)
-        let announcements = min(sharing.deadline ?? .distantFuture, port.deadline ?? .distantFuture)
+        let announcements = min(
+            sharing.deadline ?? .distantFuture, visibility.deadline ?? .distantFuture, port.deadline ?? .distantFuture)
         arm(.announcements, announcements < .distantFuture ? announcements : nil)
     }
 }

@@ -88,6 +88,8 @@ enum SecureMessage: Hashable, Sendable {
     case mediaKeyReady(UInt16)
     case mediaPort(UInt16)
     case broadcast(Bool)
+    /// Whether what the host shares can be seen there: no while the window is minimised. Viewers keep the last picture.
+    case sourceVisible(Bool)
     case ping(UInt64)
     /// The ping's own value, and the host's monotonic clock in µs.
     case pong(UInt64, clock: UInt64)
@@ -171,6 +173,9 @@ extension SecureMessage {
         case .broadcast(let isOn):
             writer.kind(.broadcast)
             writer.bool(isOn)
+        case .sourceVisible(let isVisible):
+            writer.kind(.sourceVisible)
+            writer.bool(isVisible)
         case .ping(let value):
             writer.kind(.ping)
             writer.integer(value)
@@ -239,6 +244,7 @@ extension SecureMessage {
         case .mediaKeyReady: self = .mediaKeyReady(try reader.integer())
         case .mediaPort: self = .mediaPort(try reader.port())
         case .broadcast: self = .broadcast(try reader.bool())
+        case .sourceVisible: self = .sourceVisible(try reader.bool())
         case .ping: self = .ping(try reader.integer())
         case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
         case .refused:
