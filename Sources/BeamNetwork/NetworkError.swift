@@ -48,5 +48,13 @@ func networkReason(_ error: any Error) -> String {
         default: break
         }
     }
+    // A numeric address that can't be read, or a name that can't be resolved. NIO's values have no words for people.
+    if let error = error as? SocketAddressError, case .unknown(let host, _) = error {
+        return "the name \(host) is not known here"
+    }
+    if error is SocketAddressError || error is SocketAddressError.FailedToParseIPByteBuffer {
+        return "this isn't an address"
+    }
+    if let error = error as? SocketAddressError.UnknownHost { return "the name \(error.host) is not known here" }
     return String(describing: error)
 }

@@ -28,7 +28,8 @@ struct ViewerStatus: Sendable {
         /// The host has admitted this viewer, but no datagram has arrived.
         case noDatagrams
         case notSharing
-        case ended
+        /// With the host's words, not cleaned, if it gives a reason.
+        case ended(says: String?)
         case playing
         case stalled(StallCause, seconds: Int)
         /// Another host has answered, and the right one is waited for.
@@ -49,6 +50,8 @@ struct ViewerStatus: Sendable {
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
     private var hasPicture = false
+    /// The shared window is hidden at the host; the last picture stays.
+    private var isSourceHidden = false
     /// Why the last attempt to connect has failed, as a clause.
     private var failure: String?
     /// Why hosts can't be discovered, in sentences.
@@ -129,7 +132,8 @@ struct ViewerStatus: Sendable {
         case .mistrusted(let refusal): phase = .mistrusting(refusal)
         case .retrying(_, let reason): attemptFailed(reason)
         case .broadcast(let isOn): sharing(isOn)
-        case .hostEnded: phase = .ended
+        case .sourceVisible(let isVisible): isSourceHidden = !isVisible
+        case .hostEnded(let says): phase = .ended(says: says)
         case .stalled(let duration, let cause): stalled(cause, seconds: Int(clamping: duration.inSeconds))
         case .mediaReconnecting:
             if case .waitingForPicture = phase { phase = .noDatagrams }
@@ -171,6 +175,7 @@ struct ViewerStatus: Sendable {
 
     private mutating func admitted(isNewSession: Bool) {
         failure = nil
+        if isNewSession { isSourceHidden = false }
         switch phase {
         // The session goes on, and so does its picture, or what keeps it away.
         case .playing, .stalled, .notSharing, .streamRefused: if isNewSession { phase = .waitingForPicture }
@@ -249,6 +254,10 @@ struct ViewerStatus: Sendable {
             ViewerAnnouncement(
                 headline: "Looking for hosts…",
                 detail: discoveryProblem ?? "Run `beamroom share` on the machine that you want to watch.")
+        case .playing where isSourceHidden:
+            ViewerAnnouncement(
+                headline: "The shared window is hidden",
+                detail: "It is minimised at \(host), or on another workspace. This is its last picture.")
         case .picking, .playing: nil
         case .connecting:
             ViewerAnnouncement(
@@ -272,9 +281,11 @@ struct ViewerStatus: Sendable {
         case .notSharing:
             ViewerAnnouncement(
                 headline: "\(host) isn't sharing at the moment", detail: "The picture returns when it shares again.")
-        case .ended:
+        case .ended(let says):
             ViewerAnnouncement(
-                headline: "\(host) has ended its share", detail: "Watching again when it is back.")
+                headline: "\(host) has ended its share",
+                detail: (says.map { ViewerAnnouncement.sentence(PeerText.reason($0)) + " " } ?? "")
+                    + "Watching again when it is back.")
         case .stalled(let cause, _): words(of: cause, host)
         case .mistrusting(let refusal):
             Self.waiting(refusal.words(host: host, name: hostName ?? ""))

@@ -8,7 +8,7 @@ struct CodeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The six-digit code: at the viewer the one that the host shows, at the host the one to show. It is removed from the process list at once.",
-            valueName: "digits"))
+            valueName: "digits"), transform: PairingCode.reading(OptionWords.code))
     var code: PairingCode?
     @Option(help: ArgumentHelp("A file with the six-digit code. Only you may be able to read it.", valueName: "file"))
     var codeFile: String?
@@ -45,8 +45,7 @@ struct CodeFile: Sendable {
         let count = Self.readLine(descriptor, into: &bytes, while: isWanted)
         guard count >= 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
         let text = String(decoding: bytes.prefix(count), as: UTF8.self)
-        let line = text.prefix { !$0.isNewline }.filter { $0 != " " }
-        guard let code = PairingCode(String(line)) else { throw .noCode(path) }
+        guard let code = PairingCode(argument: String(text.prefix { !$0.isNewline })) else { throw .noCode(path) }
         return code
     }
 }
@@ -79,10 +78,12 @@ enum CodeFileError: Error, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .unreadable(let path, let reason): "The code file \(path) can't be read: \(reason)."
+        case .unreadable(let path, let reason):
+            "The code file \(path) can't be read: \(reason). Write six digits into it, and run `chmod 600` on it."
         case .openToOthers(let path):
             "Other users can read the code file \(path). Run `chmod 600 \(path)`, and change the code."
-        case .noCode(let path): "The first line of the code file \(path) isn't a code of six digits."
+        case .noCode(let path):
+            "The first line of the code file \(path) isn't a code. Write six digits into it, as in 482913."
         }
     }
 }

@@ -33,6 +33,7 @@ struct CommandContext: Sendable {
 
     /// Every command calls this last. Waits a bounded time until messages and events are written.
     func close() {
+        TerminalMode.shared.leave()
         events.close()
         console.close()
     }

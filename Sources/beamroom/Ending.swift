@@ -61,11 +61,18 @@ final class EndingSources {
     init(_ latch: EndingLatch, timeLimit: Double?) {
         var sources: [any DispatchSourceProtocol] = []
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            signal(number, SIG_IGN)
+            let before = signal(number, SIG_IGN)
+            // nohup: the program goes on when its terminal is closed.
+            if number == SIGHUP, unsafeBitCast(before, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) {
+                continue
+            }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
                 // Not `exit`: it may wait for a stream that another thread is blocked in.
-                if latch.current != nil { _exit(128 + number) }
+                if latch.current != nil {
+                    TerminalMode.shared.leave()
+                    _exit(128 + number)
+                }
                 latch.end(.done)
             }
             source.resume()

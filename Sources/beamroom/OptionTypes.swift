@@ -59,7 +59,38 @@ struct WindowID: ExpressibleByArgument {
 }
 
 extension PairingCode: ExpressibleByArgument {
-    public init?(argument: String) { self.init(argument) }
+    /// With or without blanks: `482913`, or `482 913` as the host shows it.
+    public init?(argument: String) { self.init(argument.filter { !$0.isWhitespace }) }
+}
+
+/// What an option takes, for the error about a value that it doesn't take.
+struct OptionError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+extension ExpressibleByArgument {
+    /// Reads an option's value.
+    ///
+    /// - Parameter takes: the end of a sentence that begins with "It takes".
+    static func reading(_ takes: String) -> @Sendable (String) throws -> Self {
+        { text in
+            guard let value = Self(argument: text) else { throw OptionError("It takes \(takes).") }
+            return value
+        }
+    }
+}
+
+/// What the options take, in words.
+enum OptionWords {
+    static let port = "a number from 0 to 65535; 0 is any free port"
+    static let bitRate = "10k to 1000M bits a second, as in 8M, 800k or 2500000"
+    static let size = "a width and a height from 2 to 8192 pixels, as in 1280x720"
+    static let region = "a size from 2x2 to 8192x8192 and a place, as in 800x600+10+20"
+    static let window = "a window's number, as xwininfo prints it, for example 0x1c00007"
+    static let code = "six digits, as in 482913 or \"482 913\""
+    static let frameRate = "a number from 1 to 240"
+    static let maxSize = "a number of pixels from 16 to 8192"
 }
 
 extension HostSession.Acceptance: ExpressibleByArgument {}

@@ -175,8 +175,9 @@ final class WatchReporter: Sendable {
         case .mistrusted: break
         case .retrying(let delay, let reason):
             events.write("retry", ["after": .rounded(delay.inSeconds), "reason": .string(reason)])
-        case .hostEnded: events.write("host-ended")
+        case .hostEnded(let says): events.write("host-ended", ["reason": says.map { .string(PeerText.sentence($0)) }])
         case .broadcast(let isOn): events.write("broadcast", ["on": .bool(isOn)])
+        case .sourceVisible(let isVisible): events.write("source-visible", ["visible": .bool(isVisible)])
         case .stalled(let duration, let cause):
             events.write("stall", ["seconds": .rounded(duration.inSeconds), "cause": .string(cause.word)])
         case .mediaReconnecting: events.write("reconnect", ["what": .string("media")])

@@ -51,7 +51,7 @@ struct ViewerStatusTests {
 
     @Test func aHostThatHasEndedHasOneSentence() {
         var status = Self.watching()
-        status.handle(.hostEnded)
+        status.handle(.hostEnded(says: nil))
         let sentence = "“desk” has ended its share. Watching again when it is back."
         let rest: [ViewerEvent] = [
             .connecting(attempt: 1), .retrying(after: .seconds(1), reason: "refused"),
@@ -67,6 +67,22 @@ struct ViewerStatusTests {
         status.handle(Self.paired())
         #expect(status.words?.sentence == "“desk” has let you in. Waiting for the picture…")
         _ = status.pictureArrived()
+        #expect(status.words == nil)
+    }
+
+    @Test func aHostSaysWhyItHasEnded() {
+        var status = Self.watching()
+        status.handle(.hostEnded(says: "The shared window was closed"))
+        #expect(
+            status.words?.sentence
+                == "“desk” has ended its share. It says “The shared window was closed”. Watching again when it is back.")
+    }
+
+    @Test func aHiddenWindowIsTold() {
+        var status = Self.watching()
+        status.handle(.sourceVisible(false))
+        #expect(status.words?.headline == "The shared window is hidden")
+        status.handle(.sourceVisible(true))
         #expect(status.words == nil)
     }
 
@@ -193,7 +209,7 @@ struct ViewerStatusTests {
         var status = Self.watching()
         status.streamRefused("It is too large.")
         #expect(status.words?.sentence == "The picture of “desk” can't be shown. It is too large.")
-        status.handle(.hostEnded)
+        status.handle(.hostEnded(says: nil))
         status.handle(Self.paired())
         status.streamRefused("It is too large.")
         #expect(status.words?.headline == "The picture of “desk” can't be shown")

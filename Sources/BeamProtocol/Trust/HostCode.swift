@@ -2,10 +2,12 @@
 public struct HostCode: Sendable {
     /// The digits to type; nil: no code is accepted.
     public private(set) var current: PairingCode?
-    /// The last code was used, and there is no new one.
-    private(set) var isUsedUp = false
     /// A new code follows when this one has been used.
     private let isRenewed: Bool
+    /// A code has let in a viewer, or was replaced.
+    private(set) var hasBeenReplaced = false
+    /// The code was used, and no other has followed.
+    var wasUsed: Bool { current == nil && hasBeenReplaced }
 
     private init(_ code: PairingCode?, isRenewed: Bool) {
         current = code
@@ -27,11 +29,11 @@ public struct HostCode: Sendable {
     /// The code was used.
     mutating func used(random: inout some RandomNumberGenerator) {
         current = isRenewed ? .random(using: &random) : nil
-        isUsedUp = current == nil
+        hasBeenReplaced = true
     }
 
     mutating func replace(_ code: PairingCode) {
         current = code
-        isUsedUp = false
+        hasBeenReplaced = true
     }
 }

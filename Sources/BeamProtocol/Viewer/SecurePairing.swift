@@ -32,8 +32,8 @@ struct SecurePairing: Sendable {
         case paired(isRemembered: Bool)
         case joined(SecureMessage.Session)
         case refused(SecureMessage.Refusal, String)
-        /// The host has ended its share.
-        case hostEnded
+        /// The host has ended its share, with this reason.
+        case hostEnded(String)
         /// The host broke the protocol, or couldn't prove that it knows the code.
         case violated(String)
     }
@@ -88,10 +88,11 @@ struct SecurePairing: Sendable {
         switch (state, message) {
         case (_, .refused(let refusal, let reason)):
             return refusal == .wrongCode ? .wrongCode : .refused(refusal, reason)
-        case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .mediaPort), (_, .mediaKey):
+        case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .sourceVisible), (_, .mediaPort),
+            (_, .mediaKey):
             return .none
-        case (_, .bye):
-            return .hostEnded
+        case (_, .bye(let reason)):
+            return .hostEnded(reason)
         case (.greeting(let hasJoined), .welcome(let welcome)):
             return welcomed(welcome, hasJoined: hasJoined, random: &random)
         case (.joining, .session(let session)), (.greeting(true), .session(let session)):

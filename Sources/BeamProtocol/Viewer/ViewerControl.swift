@@ -23,8 +23,8 @@ struct ViewerControl: Sendable {
         case sendHeartbeat
         /// An admitted connection has ended.
         case lost(reason: String)
-        /// The host has ended its share.
-        case hostEnded
+        /// The host has ended its share, with this reason.
+        case hostEnded(String)
         case retry(after: Duration, reason: String)
     }
 
@@ -148,13 +148,13 @@ struct ViewerControl: Sendable {
     }
 
     /// The host has said that it ends. It is tried again and again, because it may come back.
-    mutating func hostEnded(now: MediaTime) -> [Action] {
+    mutating func hostEnded(_ reason: String, now: MediaTime) -> [Action] {
         switch state {
         case .paired: wait(now + ViewerTiming.reconnection, isFixed: false)
         case .deciding: wait(now + scheduledPause(), isFixed: leastPause > .zero)
         case .idle, .connecting, .waiting, .needsCode, .ended: return []
         }
-        return [.close, .hostEnded]
+        return [.close, .hostEnded(reason)]
     }
 
     /// The host has said how long to wait.

@@ -27,10 +27,14 @@ public enum ViewerEvent: Sendable, Equatable {
     case mistrusted(ViewerRefusal)
     /// The attempt has failed; the next one follows after this pause.
     case retrying(after: Duration, reason: String)
-    /// The host has ended its share. It is watched again when it is back.
-    case hostEnded
+    /// The host has ended its share. It is watched again when it is back. `says`: its reason, not cleaned; nil: it has
+    /// just ended.
+    case hostEnded(says: String?)
     /// Whether the host is sharing has changed.
     case broadcast(Bool)
+    /// Whether what the host shares can be seen there has changed: no while its window is minimised. The last picture
+    /// stays.
+    case sourceVisible(Bool)
     /// The picture has stood still for this long, although the host shows newer ones or isn't heard. Repeated while it
     /// lasts.
     case stalled(Duration, StallCause)

@@ -118,8 +118,8 @@ extension ViewerSession {
             joined(session, now: now)
             if book.trusts(pairing.host) { watchedKey = pairing.host }
             emit(.hostReached(pairing.host))
-        case .hostEnded:
-            perform(control.hostEnded(now: now), now: now)
+        case .hostEnded(let reason):
+            perform(control.hostEnded(reason, now: now), now: now)
         case .refused(.unanswered, _):
             perform(control.violated(reason: ViewerControl.undecided, now: now), now: now)
         case .refused(.busy, let says):
@@ -178,10 +178,11 @@ extension ViewerSession {
             send(.mediaKeyReady(key.number))
         case .mediaPort(let port): mediaPortNamed(port, now: now)
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
+        case .sourceVisible(let isVisible): sourceVisibilityNamed(isVisible, now: now)
         case .ping(let value): send(.pong(value, clock: now.microseconds))
         case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
         case .refused(let refusal, let says): refuse(ViewerRefusal(refusal, says: says), now: now)
-        case .bye: perform(control.hostEnded(now: now), now: now)
+        case .bye(let reason): perform(control.hostEnded(reason, now: now), now: now)
         default: break
         }
     }

@@ -193,6 +193,9 @@ public struct ViewerSession: Sendable {
     var membership: Membership?
     /// Rate limits on what the host announces: sharing for the person, the port for the media socket.
     var sharing = Announcement<Bool>()
+    var visibility = Announcement<Bool>()
+    /// As passed on last in this session.
+    var isSourceVisible = true
     var port = Announcement<UInt16>()
     var media = MediaLiveness()
     /// Rate limit of the present control connection.
@@ -296,7 +299,7 @@ public struct ViewerSession: Sendable {
         let isOver = if case .version1 = dialog { membership?.isBroadcasting == false } else { false }
         dialog = .none
         // A version 1 host says that it stops sharing, and hangs up.
-        if isOver, control.isPaired { return perform(control.hostEnded(now: now), now: now) }
+        if isOver, control.isPaired { return perform(control.hostEnded("", now: now), now: now) }
         switch failure {
         case .notSecure
         where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil
@@ -342,6 +345,8 @@ public struct ViewerSession: Sendable {
         } else if isNews || named != nil {
             membership = Membership(id: named, sealing: sealing)
             sharing.forget()
+            visibility.forget()
+            isSourceVisible = true
             port.forget()
             reassembler.reset(canAsk: isEncrypted)
             playout.removeAll()
@@ -367,9 +372,20 @@ public struct ViewerSession: Sendable {
         if let isOn = sharing.received(isOn, now: now) { emit(.broadcast(isOn)) }
     }
 
+    mutating func sourceVisibilityNamed(_ isVisible: Bool, now: MediaTime) {
+        if let isVisible = visibility.received(isVisible, now: now) { passOn(isSourceVisible: isVisible) }
+    }
+
+    private mutating func passOn(isSourceVisible isVisible: Bool) {
+        guard isVisible != isSourceVisible else { return }
+        isSourceVisible = isVisible
+        emit(.sourceVisible(isVisible))
+    }
+
     /// Passes on rate-limited announcements that are due.
     private mutating func announcementsDue(now: MediaTime) {
         if let isOn = sharing.deadlineReached(now: now) { emit(.broadcast(isOn)) }
+        if let isVisible = visibility.deadlineReached(now: now) { passOn(isSourceVisible: isVisible) }
         if let named = port.deadlineReached(now: now) {
             perform(media.start(port: named, isNewSession: false, now: now), now: now)
         }
@@ -397,8 +413,8 @@ public struct ViewerSession: Sendable {
                 emit(.controlLost(reason: reason))
                 // Whether the host is sharing is unknown now, so silence counts as a stall.
                 media.broadcast(nil, now: now)
-            case .hostEnded:
-                emit(.hostEnded)
+            case .hostEnded(let reason):
+                emit(.hostEnded(says: ["", SecureMessage.hostEnded].contains(reason) ? nil : reason))
                 // The next host shows another code, and its person hasn't been asked.
                 if isCodeSpent { code = nil }
                 isCodeSpent = false
@@ -473,7 +489,8 @@ public struct ViewerSession: Sendable {
         arm(.reassembly, reassembler.deadline)
         arm(.feedback, feedbackDeadline(now: now))
         arm(.playout, playout.deadline)
-        let announcements = min(sharing.deadline ?? .distantFuture, port.deadline ?? .distantFuture)
+        let announcements = min(
+            sharing.deadline ?? .distantFuture, visibility.deadline ?? .distantFuture, port.deadline ?? .distantFuture)
         arm(.announcements, announcements < .distantFuture ? announcements : nil)
     }
 }
