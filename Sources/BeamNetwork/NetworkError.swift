@@ -36,7 +36,13 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
 
 /// The reason of a network error, in the system's words.
 func networkReason(_ error: any Error) -> String {
-    if let error = error as? IOError { return String(cString: strerror(error.errnoCode)) }
+    if let error = error as? IOError {
+        switch error.errnoCode {
+        case ECONNREFUSED: return "nobody shares there (connection refused)"
+        case EHOSTUNREACH, ENETUNREACH: return "there is no route to that machine from here"
+        default: return String(cString: strerror(error.errnoCode))
+        }
+    }
     if let error = error as? NIOConnectionError {
         if let failure = error.connectionErrors.first { return networkReason(failure.error) }
         return "the name \(error.host) is not known here"
@@ -48,5 +54,13 @@ func networkReason(_ error: any Error) -> String {
         default: break
         }
     }
+    // A numeric address that can't be read, or a name that can't be resolved. NIO's values have no words for people.
+    if let error = error as? SocketAddressError, case .unknown(let host, _) = error {
+        return "the name \(host) is not known here"
+    }
+    if error is SocketAddressError || error is SocketAddressError.FailedToParseIPByteBuffer {
+        return "this isn't an address"
+    }
+    if let error = error as? SocketAddressError.UnknownHost { return "the name \(error.host) is not known here" }
     return String(describing: error)
 }

@@ -53,7 +53,7 @@ enum TLSFailure {
     private static func advice(_ role: SecureTransport.Role) -> String {
         switch role {
         case .host: ""
-        case .viewer: "; an iPhone or iPad, or an older BeamRoom, is watched with --allow-unencrypted only"
+        case .viewer: ""
         }
     }
 

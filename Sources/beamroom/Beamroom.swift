@@ -21,6 +21,9 @@ struct Beamroom: ParsableCommand {
         StandardStreams.prepare()
         CommandLineSecrets.hide()
         ProcessHardening.apply()
+        if let error = CommandSuggestion.error(for: Array(CommandLine.arguments.dropFirst())) {
+            exit(withError: ValidationError(error))
+        }
         main(nil)
     }
 }

@@ -11,5 +11,6 @@ enum StandardStreams {
         }
         // Writing to a peer or reader that has gone must return an error instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
+        TerminalJob.ignoreStops()
     }
 }

@@ -13,6 +13,7 @@ final class WindowArea: CaptureArea {
     private var pixels: NamedPixmap?
     private var arePixelsOutdated = true
 
+    private(set) var isVisible: Bool
     let warnings: [String]
     var description: String { "window 0x" + String(window, radix: 16) }
     var damageWindow: xcb_window_t { isRedirected ? window : connection.root }
@@ -42,7 +43,8 @@ final class WindowArea: CaptureArea {
                 "The window is captured as the screen shows it, with whatever covers it: "
                     + "the X server can't keep its pixels apart (no Composite extension).")
         }
-        if UInt32(attributes.map_state) != XCB_MAP_STATE_VIEWABLE.rawValue {
+        isVisible = UInt32(attributes.map_state) == XCB_MAP_STATE_VIEWABLE.rawValue
+        if !isVisible {
             warnings.append("The window is hidden at the moment: its picture comes when it is shown.")
         }
         self.warnings = warnings
@@ -53,11 +55,13 @@ final class WindowArea: CaptureArea {
         case .destroyed(window):
             throw .ended(.windowClosed(window))
         case .shown(window):
+            isVisible = true
             arePixelsOutdated = true
             return true
         case .configured(window):
             return true
         case .hidden(window):
+            isVisible = false
             // A redirected window keeps its last pixels when it is hidden. On the screen, its place then shows other
             // windows.
             return !isRedirected
