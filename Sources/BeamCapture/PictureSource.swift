@@ -4,9 +4,9 @@ import BeamMedia
 public protocol PictureSource: AnyObject, Sendable {
     var info: SourceInfo { get }
 
-    /// Delivers pictures until `stop()`. Throws when the source ends by itself: window closed, X server gone, file
-    /// unreadable.
-    func run(deliver: (Picture) -> Void) throws(CaptureError)
+    /// Delivers pictures until `stop()`, and reports events, with viewers and without. Throws when the source ends by
+    /// itself: window closed, X server gone, file unreadable.
+    func run(deliver: (Picture) -> Void, onEvent: (SourceEvent) -> Void) throws(CaptureError)
 
     /// False pauses capturing, because nobody watches. True delivers the whole picture at once, then what changes. A
     /// source starts inactive.
@@ -14,6 +14,20 @@ public protocol PictureSource: AnyObject, Sendable {
 
     /// Makes `run` return soon.
     func stop()
+}
+
+extension PictureSource {
+    /// Like `run(deliver:onEvent:)`, for a caller that needs no events.
+    public func run(deliver: (Picture) -> Void) throws(CaptureError) { try run(deliver: deliver, onEvent: { _ in }) }
+}
+
+/// What happens to a source while it runs, apart from its pictures.
+public enum SourceEvent: Sendable, Hashable {
+    /// The shared window can't be seen any more: it was minimised, or is on another workspace. Its last picture stays.
+    /// A window that is hidden from the start is reported when `run` begins.
+    case windowHidden
+    /// The window can be seen again.
+    case windowShown
 }
 
 /// Facts about a source, fixed when it is opened.

@@ -37,6 +37,9 @@ protocol CaptureArea: AnyObject {
     func resolve() throws(AreaFailure) -> CaptureTarget
     /// Whether the target may have changed with this event. Throws if the area ended with it.
     func isMoved(by event: XEvent) throws(AreaFailure) -> Bool
+    /// What has happened to the area since the last call, as far as viewers should know; nil: nothing. Asks the server
+    /// only after an event that may have changed it.
+    func takeEvent() throws(AreaFailure) -> SourceEvent?
 }
 
 /// Why an area can't be located on the display.

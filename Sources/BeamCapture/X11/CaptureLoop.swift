@@ -56,10 +56,10 @@ final class CaptureLoop {
     }
 
     /// Returns after `stop()`.
-    func run(deliver: (Picture) -> Void) throws(CaptureError) {
+    func run(deliver: (Picture) -> Void, onEvent: (SourceEvent) -> Void) throws(CaptureError) {
         while true {
             do throws(AreaFailure) {
-                guard try step(deliver) else { return }
+                guard try step(deliver, onEvent) else { return }
             } catch {
                 switch error {
                 case .ended(let error): throw error
@@ -88,8 +88,9 @@ final class CaptureLoop {
     }
 
     /// One iteration: processes events, then does what is due or waits. False once stopped.
-    private func step(_ deliver: (Picture) -> Void) throws(AreaFailure) -> Bool {
+    private func step(_ deliver: (Picture) -> Void, _ onEvent: (SourceEvent) -> Void) throws(AreaFailure) -> Bool {
         try takeEvents()
+        if let event = try area.takeEvent() { onEvent(event) }
         if control.isStopped { return false }
         updateWatched()
         guard isWatched else {

@@ -18,6 +18,7 @@ final class X11Recording: @unchecked Sendable {
     private let condition = NSCondition()
     private var delivered: [Shot] = []
     private var held: [Picture] = []
+    private var reported: [SourceEvent] = []
     private var holdsPictures: Bool
     private var hasEnded = false
     private var failure: CaptureError?
@@ -32,7 +33,7 @@ final class X11Recording: @unchecked Sendable {
         thread = StageThread("test-capture") { [self] in
             var failure: CaptureError?
             do throws(CaptureError) {
-                try source.run { self.take($0) }
+                try source.run(deliver: { self.take($0) }, onEvent: { self.note($0) })
             } catch {
                 failure = error
             }
@@ -61,6 +62,24 @@ final class X11Recording: @unchecked Sendable {
             delivered.append(shot)
             if holdsPictures { held.append(picture) }
             condition.broadcast()
+        }
+    }
+
+    private func note(_ event: SourceEvent) {
+        condition.withLock {
+            reported.append(event)
+            condition.broadcast()
+        }
+    }
+
+    var events: [SourceEvent] { condition.withLock { reported } }
+
+    /// Waits until exactly these events have been reported, at most 20 s.
+    func wait(forEvents events: [SourceEvent]) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: 20)
+        return condition.withLock {
+            while reported != events, !hasEnded, condition.wait(until: deadline) {}
+            return reported == events
         }
     }
 
