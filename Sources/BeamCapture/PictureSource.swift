@@ -4,9 +4,9 @@ import BeamMedia
 public protocol PictureSource: AnyObject, Sendable {
     var info: SourceInfo { get }
 
-    /// Delivers pictures until `stop()`, and reports events, with viewers and without. Throws when the source ends by
-    /// itself: window closed, X server gone, file unreadable.
-    func run(deliver: (Picture) -> Void, onEvent: (SourceEvent) -> Void) throws(CaptureError)
+    /// Delivers pictures until `stop()`. Throws when the source ends by itself: window closed, X server gone, file
+    /// unreadable.
+    func run(deliver: (Picture) -> Void) throws(CaptureError)
 
     /// False pauses capturing, because nobody watches. True delivers the whole picture at once, then what changes. A
     /// source starts inactive.
@@ -14,20 +14,15 @@ public protocol PictureSource: AnyObject, Sendable {
 
     /// Makes `run` return soon.
     func stop()
+
+    /// `handler` is called on the thread in `run` when what is shared is hidden (a window that was minimised), or shown
+    /// again. At first it counts as visible. To be called before `run`.
+    func onVisibility(_ handler: @escaping @Sendable (_ isVisible: Bool) -> Void)
 }
 
 extension PictureSource {
-    /// Like `run(deliver:onEvent:)`, for a caller that needs no events.
-    public func run(deliver: (Picture) -> Void) throws(CaptureError) { try run(deliver: deliver, onEvent: { _ in }) }
-}
-
-/// What happens to a source while it runs, apart from its pictures.
-public enum SourceEvent: Sendable, Hashable {
-    /// The shared window can't be seen any more: it was minimised, or is on another workspace. Its last picture stays.
-    /// A window that is hidden from the start is reported when `run` begins.
-    case windowHidden
-    /// The window can be seen again.
-    case windowShown
+    /// Most sources are always visible.
+    public func onVisibility(_ handler: @escaping @Sendable (_ isVisible: Bool) -> Void) {}
 }
 
 /// Facts about a source, fixed when it is opened.

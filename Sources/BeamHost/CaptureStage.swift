@@ -13,23 +13,19 @@ final class CaptureStage: Sendable {
         let pictures = Atomic<UInt64>(0)
     }
 
-    /// `onEvent` is called for what the source reports, `onEnd` when it ends by itself, with the reason.
-    init(
-        _ source: any PictureSource, into slot: LatestSlot<Picture>,
-        onEvent: @escaping @Sendable (SourceEvent) -> Void = { _ in },
-        onEnd: @escaping @Sendable (CaptureError) -> Void
-    ) {
+    /// `onEnd` is called when the source ends by itself, with the reason.
+    init(_ source: any PictureSource, into slot: LatestSlot<Picture>, onEnd: @escaping @Sendable (CaptureError) -> Void)
+    {
         self.source = source
         self.slot = slot
         let counter = Counter()
         self.counter = counter
         thread = StageThread("beam-capture") {
             do throws(CaptureError) {
-                try source.run(
-                    deliver: { picture in
-                        counter.pictures.wrappingAdd(1, ordering: .relaxed)
-                        slot.put(picture)
-                    }, onEvent: onEvent)
+                try source.run { picture in
+                    counter.pictures.wrappingAdd(1, ordering: .relaxed)
+                    slot.put(picture)
+                }
             } catch {
                 onEnd(error)
             }

@@ -28,7 +28,7 @@ public final class FileSource: PictureSource {
         opened = Mutex(recording)
     }
 
-    public func run(deliver: (Picture) -> Void, onEvent: (SourceEvent) -> Void) throws(CaptureError) {
+    public func run(deliver: (Picture) -> Void) throws(CaptureError) {
         guard let recording = try takeOpened() else { return }
         var clock = RecordingClock(frameRate: recording.frameRate)
         var upcoming = recording.first

@@ -23,7 +23,7 @@ public final class PatternSource: PictureSource {
     /// Frames skipped because an earlier one was still being delivered.
     public var skipped: UInt64 { skippedFrames.load(ordering: .relaxed) }
 
-    public func run(deliver: (Picture) -> Void, onEvent: (SourceEvent) -> Void) throws(CaptureError) {
+    public func run(deliver: (Picture) -> Void) throws(CaptureError) {
         let renderer = try PatternRenderer(options)
         var number = 0
         while let activation = control.waitUntilActive() {

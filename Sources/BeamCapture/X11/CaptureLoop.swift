@@ -28,6 +28,10 @@ final class CaptureLoop {
     private var pending = DamageRegion()
     private var pictureCount: UInt64 = 0
 
+    /// Called when a window is hidden or shown. Set before `run`.
+    var onVisibility: (@Sendable (Bool) -> Void)?
+    private var wasVisible = true
+
     private var isWatched = false
     /// The next picture is delivered whole, changed or not.
     private var wantsWhole = false
@@ -56,10 +60,10 @@ final class CaptureLoop {
     }
 
     /// Returns after `stop()`.
-    func run(deliver: (Picture) -> Void, onEvent: (SourceEvent) -> Void) throws(CaptureError) {
+    func run(deliver: (Picture) -> Void) throws(CaptureError) {
         while true {
             do throws(AreaFailure) {
-                guard try step(deliver, onEvent) else { return }
+                guard try step(deliver) else { return }
             } catch {
                 switch error {
                 case .ended(let error): throw error
@@ -88,9 +92,8 @@ final class CaptureLoop {
     }
 
     /// One iteration: processes events, then does what is due or waits. False once stopped.
-    private func step(_ deliver: (Picture) -> Void, _ onEvent: (SourceEvent) -> Void) throws(AreaFailure) -> Bool {
+    private func step(_ deliver: (Picture) -> Void) throws(AreaFailure) -> Bool {
         try takeEvents()
-        if let event = try area.takeEvent() { onEvent(event) }
         if control.isStopped { return false }
         updateWatched()
         guard isWatched else {
@@ -129,6 +132,10 @@ final class CaptureLoop {
             default:
                 if try area.isMoved(by: event) { isTargetOutdated = true }
             }
+        }
+        if area.isVisible != wasVisible {
+            wasVisible.toggle()
+            onVisibility?(wasVisible)
         }
         if connection.isBroken { throw .x(.connectionLost) }
     }

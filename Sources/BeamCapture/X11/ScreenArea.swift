@@ -68,8 +68,6 @@ final class ScreenArea: CaptureArea {
         }
     }
 
-    func takeEvent() -> SourceEvent? { nil }
-
     func resolve() throws(AreaFailure) -> CaptureTarget {
         let screen: PixelSize
         let monitors: [Monitor]

@@ -14,6 +14,7 @@ final class WindowArea: CaptureArea {
     private var arePixelsOutdated = true
     private let visibility: WindowVisibility
 
+    var isVisible: Bool { visibility.isVisible }
     let warnings: [String]
     var description: String { "window 0x" + String(window, radix: 16) }
     var damageWindow: xcb_window_t { isRedirected ? window : connection.root }
@@ -53,7 +54,11 @@ final class WindowArea: CaptureArea {
     }
 
     func isMoved(by event: XEvent) throws(AreaFailure) -> Bool {
-        visibility.note(event)
+        do throws(XFailure) {
+            try visibility.update(after: event)
+        } catch {
+            throw failure(error)
+        }
         switch event {
         case .destroyed(window):
             throw .ended(.windowClosed(window))
@@ -68,14 +73,6 @@ final class WindowArea: CaptureArea {
             return !isRedirected
         default:
             return false
-        }
-    }
-
-    func takeEvent() throws(AreaFailure) -> SourceEvent? {
-        do throws(XFailure) {
-            return try visibility.takeChange()
-        } catch {
-            throw failure(error)
         }
     }
 

@@ -11,52 +11,43 @@ final class WindowVisibility {
     private let hiddenState: xcb_atom_t
     /// The windows around this one, without the root: a frame, and what that lies in.
     private var ancestors: Set<xcb_window_t> = []
-    private var areAncestorsOutdated = true
-    private var isOutdated = true
-    /// As last reported.
-    private var isHidden = false
+    private(set) var isVisible = true
 
-    /// The caller has selected the window's structure and property events.
+    /// The caller has selected the window's structure and property events. Fails with BadWindow if it has gone.
     init(_ connection: XConnection, _ window: xcb_window_t) throws(XFailure) {
         self.connection = connection
         self.window = window
         state = try connection.atom("_NET_WM_STATE")
         hiddenState = try connection.atom("_NET_WM_STATE_HIDDEN")
+        try findAncestors()
+        try read()
     }
 
     /// Whether the window lies inside `other`.
     func isInside(_ other: xcb_window_t) -> Bool { ancestors.contains(other) }
 
-    /// To be called for each event from the server.
-    func note(_ event: XEvent) {
+    /// To be called for each event from the server. Fails with BadWindow if the window has gone.
+    func update(after event: XEvent) throws(XFailure) {
         switch event {
         case .shown(let other), .hidden(let other):
-            if other == window || ancestors.contains(other) { isOutdated = true }
+            if other == window || ancestors.contains(other) { try read() }
         case .reparented(let other):
-            if other == window || ancestors.contains(other) { areAncestorsOutdated = true }
+            guard other == window || ancestors.contains(other) else { return }
+            try findAncestors()
+            try read()
         case .propertyChanged(window, state):
-            isOutdated = true
+            try read()
         default: break
         }
-        if areAncestorsOutdated { isOutdated = true }
     }
 
-    /// The change since the last call; nil: none. Fails with BadWindow if the window has gone.
-    func takeChange() throws(XFailure) -> SourceEvent? {
-        guard isOutdated else { return nil }
-        isOutdated = false
-        if areAncestorsOutdated { try findAncestors() }
+    private func read() throws(XFailure) {
         let attributes = try connection.attributes(of: window)
         let isViewable = UInt32(attributes.map_state) == XCB_MAP_STATE_VIEWABLE.rawValue
-        let states = try connection.atoms(state, of: window)
-        let hides = !isViewable || states.contains(hiddenState)
-        guard hides != isHidden else { return nil }
-        isHidden = hides
-        return hides ? .windowHidden : .windowShown
+        isVisible = try isViewable && !connection.atoms(state, of: window).contains(hiddenState)
     }
 
     private func findAncestors() throws(XFailure) {
-        areAncestorsOutdated = false
         ancestors = []
         var current = window
         while let parent = try parent(of: current), ancestors.insert(parent).inserted {

@@ -23,11 +23,13 @@ public final class X11Source: PictureSource, @unchecked Sendable {
             grabber: parts.grabber, maxFrameRate: options.maxFrameRate)
     }
 
-    public func run(deliver: (Picture) -> Void, onEvent: (SourceEvent) -> Void) throws(CaptureError) {
+    public func run(deliver: (Picture) -> Void) throws(CaptureError) {
         // The kernel's default timer slack delays wakeups by up to 50 µs.
         beam_set_timer_slack(1)
-        try withoutBrokenPipeSignal { () throws(CaptureError) in try loop.run(deliver: deliver, onEvent: onEvent) }
+        try withoutBrokenPipeSignal { () throws(CaptureError) in try loop.run(deliver: deliver) }
     }
+
+    public func onVisibility(_ handler: @escaping @Sendable (Bool) -> Void) { loop.onVisibility = handler }
 
     public func setActive(_ active: Bool) { control.setActive(active) }
 

@@ -18,7 +18,7 @@ final class X11Recording: @unchecked Sendable {
     private let condition = NSCondition()
     private var delivered: [Shot] = []
     private var held: [Picture] = []
-    private var reported: [SourceEvent] = []
+    private var reported: [Bool] = []
     private var holdsPictures: Bool
     private var hasEnded = false
     private var failure: CaptureError?
@@ -30,10 +30,11 @@ final class X11Recording: @unchecked Sendable {
         self.source = source
         self.holdsPictures = holdsPictures
         source.setActive(isActive)
+        source.onVisibility { [self] in note(isVisible: $0) }
         thread = StageThread("test-capture") { [self] in
             var failure: CaptureError?
             do throws(CaptureError) {
-                try source.run(deliver: { self.take($0) }, onEvent: { self.note($0) })
+                try source.run { self.take($0) }
             } catch {
                 failure = error
             }
@@ -65,21 +66,22 @@ final class X11Recording: @unchecked Sendable {
         }
     }
 
-    private func note(_ event: SourceEvent) {
+    private func note(isVisible: Bool) {
         condition.withLock {
-            reported.append(event)
+            reported.append(isVisible)
             condition.broadcast()
         }
     }
 
-    var events: [SourceEvent] { condition.withLock { reported } }
+    /// What was reported: false: the window is hidden, true: it is shown again.
+    var visibility: [Bool] { condition.withLock { reported } }
 
-    /// Waits until exactly these events have been reported, at most 20 s.
-    func wait(forEvents events: [SourceEvent]) -> Bool {
+    /// Waits until exactly this has been reported, at most 20 s.
+    func wait(forVisibility visibility: [Bool]) -> Bool {
         let deadline = Date(timeIntervalSinceNow: 20)
         return condition.withLock {
-            while reported != events, !hasEnded, condition.wait(until: deadline) {}
-            return reported == events
+            while reported != visibility, !hasEnded, condition.wait(until: deadline) {}
+            return reported == visibility
         }
     }
 
