@@ -40,8 +40,9 @@ final class HostDriver {
     /// Bytes that may wait to be sent on a control connection. If more wait, the peer isn't reading, and the connection
     /// is reset.
     private static let mostUnsent = 64 << 10
-    /// Bytes that one read from a control connection takes: one TLS record.
-    private static let bytesPerRead = 16 << 10
+    /// Bytes that one read from a control connection takes: more than nearly all messages. Each connection keeps a buffer
+    /// of this size.
+    private static let bytesPerRead = 4 << 10
 
     /// From a failure to listen again to the next try.
     private static let listenRetry = TimeAmount.milliseconds(500)
