@@ -46,7 +46,7 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure",
+                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure", "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -90,6 +90,7 @@ let package = Package(
             name: "CLateLibraries", dependencies: ["CAVCodec", "CX264", "CYUV"],
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         // What Swift can't see of the system's sockets.
+        .target(name: "CHeap", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         .target(name: "CBeamSockets", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         .target(
             name: "Shaders", path: "Shaders",
