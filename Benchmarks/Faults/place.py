@@ -253,9 +253,12 @@ class Place(laboratory.Laboratory):
         self.host = self.start(
             "host", self.network.at_host, ["share", *source, *([] if announced else ["--no-discovery"]), "--json",
                                            "--name", "desk", "--accept", "none", *words], state or self.host_state, **how)
-        if ready and not self.host.wait_for("ready"):
-            raise RuntimeError(f"the host doesn't start: {self.host.error_text}")
-        return self.host
+        host = self.host
+        if ready:
+            host.wait(lambda: host.named("ready") or host.process.poll() is not None, 15)
+            if not host.named("ready"):
+                raise RuntimeError(f"the host doesn't start: {host.error_text}")
+        return host
 
     def share_again(self):
         """The same host anew."""
