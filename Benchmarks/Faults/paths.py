@@ -34,6 +34,7 @@ class InterfaceDown5(InterfaceDown):
     """The viewer's network interface is down for 5 s."""
 
     name = "down-5"
+    is_short = False
     says = {"viewer": True}
     seconds = 5
 
@@ -42,6 +43,7 @@ class InterfaceDown30(InterfaceDown):
     """The viewer's network interface is down for 30 s."""
 
     name = "down-30"
+    is_short = False
     says = {"viewer": True}
     seconds = 30
 
