@@ -134,8 +134,9 @@ def conclude(fault, place, row):
         begin, end = place.pictures.gap(row.begun, now)
         row.stood = end - begin
         if row.stood > slack * SPEAKS_WITHIN and fault.viewer_can_speak:
-            first = next((at for at, _ in viewer if begin <= at), None)
-            row.said_after = first and first - begin
+            # Its cause may be known a moment before the last picture comes.
+            first = next((at for at, _ in viewer if begin - 1 <= at), None)
+            row.said_after = first and max(0, first - begin)
             if place.viewer.process.poll() is None and (row.said_after or row.stood) > slack * SPEAKS_WITHIN:
                 row.differences.append(
                     f"the viewer says nothing while the picture stands for {row.stood:.1f} s" if first is None or first > end

@@ -1,6 +1,7 @@
 """Scripts/faults: lets everything fail in turn, and prints what each person sees and when the picture is right again."""
 
 import argparse
+import collections
 import dataclasses
 import importlib
 import json
@@ -110,9 +111,11 @@ def page_text(results_):
     table = "\n".join("| " + " | ".join(value.replace("|", "\\|").replace("\n", " ") for value in line) + " |"
                       for line in lines)
     machine = results_["machine"]
+    commits = collections.Counter(row["commit"] for row in results_["rows"])
+    measured = ", ".join(commit if len(commits) == 1 else f"{commit} ({count} rows)" for commit, count in commits.items())
     well = sum(not row["differences"] and not row["not_tried"] for row in results_["rows"])
     return (f"{table}\n\n{well} of {len(results_['rows'])} rows as aimed. `Scripts/faults` on {machine['cores']} cores, "
-            f"{machine['system']}, commit {machine['commit']}, {machine['date']}.")
+            f"{machine['system']}, commit {measured}, {machine['date']}.")
 
 
 def write_page(path):
@@ -142,7 +145,7 @@ def play_all(options):
     with tempfile.TemporaryDirectory(prefix="beamroom-faults-") as shared:
         for fault in choose(options):
             row = play(fault, given, shared)
-            rows.append({key: value for key, value in dataclasses.asdict(row).items()} | {"is_well": row.is_well})
+            rows.append(dataclasses.asdict(row) | {"is_well": row.is_well, "commit": attack.machine()["commit"]})
             print_row(rows[-1])
             if options.json:
                 store(options.json, rows)
