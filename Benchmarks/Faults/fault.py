@@ -136,10 +136,11 @@ def conclude(fault, place, row):
         if row.stood > slack * SPEAKS_WITHIN and fault.viewer_can_speak:
             # Its cause may be known a moment before the last picture comes.
             first = next((at for at, _ in viewer if begin - 1 <= at), None)
-            row.said_after = first and max(0, first - begin)
-            if place.viewer.process.poll() is None and (row.said_after or row.stood) > slack * SPEAKS_WITHIN:
+            row.said_after = None if first is None else max(0.0, first - begin)
+            is_silent = first is None or first > end
+            if place.viewer.process.poll() is None and (is_silent or row.said_after > slack * SPEAKS_WITHIN):
                 row.differences.append(
-                    f"the viewer says nothing while the picture stands for {row.stood:.1f} s" if first is None or first > end
+                    f"the viewer says nothing while the picture stands for {row.stood:.1f} s" if is_silent
                     else f"the viewer speaks only after {row.said_after:.1f} s")
         row.differences += [f"untrue: “{text}”" for at, text in viewer
                             if at < now - 1 and LIES.search(text) and not place.pictures.since(at + 0.3, at + 1)]
