@@ -144,7 +144,7 @@ final class WatchReporter: Sendable {
             events.write("asking", ["name": .string(host)])
         case .hostCallsItself(let name, let known):
             console.say(
-                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
+                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \(Words.shellWord(known)) \(Words.shellWord(name))`."
             )
         case .hostReached, .hostNamed, .waitingForDecision: break
         case .codeNeeded(let question):
