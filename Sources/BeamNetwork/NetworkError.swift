@@ -19,6 +19,9 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
         }
     }
 
+    /// TCP's handshake wasn't answered in time.
+    static let noAnswer = "no answer"
+
     init(binding address: String, port: Int, _ error: any Error) {
         switch (error as? IOError)?.errnoCode {
         case EADDRINUSE: self = .portInUse(port: port, address: address)
@@ -43,7 +46,7 @@ func networkReason(_ error: any Error) -> String {
     }
     if let error = error as? ChannelError {
         switch error {
-        case .connectTimeout: return "no answer"
+        case .connectTimeout: return NetworkError.noAnswer
         case .eof, .inputClosed, .outputClosed, .ioOnClosedChannel, .alreadyClosed: return "the connection has ended"
         default: break
         }
