@@ -200,7 +200,8 @@ final class WatchReporter: Sendable {
     private func line(_ report: ViewerReport, stalledFor seconds: Int?) -> String {
         let status = state.withLock { $0.status }
         if let status { return status.headline + (seconds.map { " (\($0) s)" } ?? "") }
-        return "\(ShareReporter.number(report.framesPerSecond.rounded())) frames/s   "
+        let rate = report.framesPerSecond.rounded()
+        return "\(ShareReporter.number(rate)) \(rate == 1 ? "frame/s" : "frames/s")   "
             + "\(ShareReporter.megabits(report.bitsPerSecond))/s   \(report.session.lost) lost"
     }
 
