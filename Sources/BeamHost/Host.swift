@@ -24,6 +24,7 @@ public final class Host: Sendable {
 
     /// Opens source, encoder and ports, and starts to share. `onNotice` is called on the host's threads.
     public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
+        try DescriptorLimit.prepare()
         let source = try Self.open(options.source)
         let info = source.info
         let settings = EncodeStage.Settings(

@@ -7,6 +7,7 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
     case portInUse(port: Int, address: String)
     case cannotBind(address: String, port: Int, reason: String)
     case notAllowed(port: Int)
+    case tooFewDescriptors(free: Int, needed: Int)
 
     public var description: String {
         switch self {
@@ -16,6 +17,8 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
             "Cannot listen on \(address), port \(port): \(reason). Give an address of this machine with --bind, or leave --bind out."
         case .notAllowed(let port):
             "This user may not listen on port \(port). Choose one above 1023 with --port."
+        case .tooFewDescriptors(let free, let needed):
+            "Too few files can be opened here: \(free), and \(needed) are needed. Raise the limit (`ulimit -n 1024`) and start again."
         }
     }
 

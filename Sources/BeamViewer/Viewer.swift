@@ -32,6 +32,7 @@ public final class Viewer: Sendable {
 
     /// Opens the files. Nothing uses the network before `start`. `onNotice` is called on the viewer's threads.
     public init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
+        try DescriptorLimit.prepare()
         identity = try options.trust.store.identity()
         keeper = try HostKeeper(options.trust.store)
         if !options.trust.pairs, case .name(let name, _) = options.target, !keeper.knows(name) {
