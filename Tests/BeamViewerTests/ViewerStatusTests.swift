@@ -205,6 +205,15 @@ struct ViewerStatusTests {
         #expect(sentence.contains("“desk”") && sentence.contains("--new-host"))
     }
 
+    @Test func aKnownHostUnderAnotherNameIsNamedWithACommand() {
+        var status = ViewerStatus(searchingFor: "desk")
+        status.handle(.refused(.renamed(name: "desk", known: "Anna's eve")))
+        // The names are quoted for a shell: the command can be copied.
+        #expect(
+            status.words?.detail?.contains(#"`beamroom devices rename 'Anna'\''s eve' 'desk'`"#) == true,
+            "\(status.words?.detail ?? "")")
+    }
+
     @Test func aRefusedStreamIsToldAgainAfterARestart() {
         var status = Self.watching()
         status.streamRefused("It is too large.")
