@@ -75,7 +75,8 @@ struct ViewerStatusTests {
         status.handle(.hostEnded(says: "The shared window was closed"))
         #expect(
             status.words?.sentence
-                == "“desk” has ended its share. It says “The shared window was closed”. Watching again when it is back.")
+                == "“desk” has ended its share. It says “The shared window was closed”. Watching again when it is back."
+        )
     }
 
     @Test func aHiddenWindowIsTold() {
