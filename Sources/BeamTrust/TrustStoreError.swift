@@ -36,7 +36,7 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         case .ownedByAnother(let path, let owner):
             "\(path) belongs to another user (number \(owner)), so it isn't used for this machine's secrets. Run as that user, or set XDG_STATE_HOME to a folder of your own."
         case .openToOthers(let path, let mode, let needed):
-            "\(path) can be reached by other users (mode \(Self.octal(mode))), so it isn't used for this machine's secrets. If nobody has been at it, run `chmod \(Self.octal(needed)) '\(path)'`."
+            "\(path) can be reached by other users (mode \(Self.octal(mode))), so it isn't used for this machine's secrets. If nobody else can have read or changed it, run `chmod \(Self.octal(needed)) '\(path)'`."
         case .busy(let path):
             "Another beamroom has been holding \(path) for some seconds. Wait for it, or end it, and try again."
         case .damagedIdentity(let path):
