@@ -2,11 +2,12 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Why a host can't listen, in words for a person.
+/// Why a host can't listen, or the network can't be used at all, in words for a person.
 public enum NetworkError: Error, CustomStringConvertible, Equatable {
     case portInUse(port: Int, address: String)
     case cannotBind(address: String, port: Int, reason: String)
     case notAllowed(port: Int)
+    case tooFewDescriptors(limit: Int, needed: Int)
 
     public var description: String {
         switch self {
@@ -16,6 +17,8 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
             "Cannot listen on \(address), port \(port): \(reason). Give an address of this machine with --bind, or leave --bind out."
         case .notAllowed(let port):
             "This user may not listen on port \(port). Choose one above 1023 with --port."
+        case .tooFewDescriptors(let limit, let needed):
+            "This program may open \(limit) files at a time, and needs \(needed). Raise that limit first, with `ulimit -n 1024`."
         }
     }
 

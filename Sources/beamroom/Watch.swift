@@ -2,6 +2,7 @@ import ArgumentParser
 import BeamCodec
 import BeamDisplay
 import BeamMedia
+import BeamNetwork
 import BeamProtocol
 import BeamTrust
 import BeamViewer
@@ -85,6 +86,7 @@ struct Watch: ParsableCommand {
         let reporter = WatchReporter(context, hasWindow: !noWindow)
         let viewer: Viewer
         do {
+            try DescriptorLimit.raise()
             viewer = try Viewer(options()) { reporter.handle($0) }
         } catch {
             return try context.conclude(.failed("\(error)"))

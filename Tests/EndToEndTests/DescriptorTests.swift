@@ -21,7 +21,7 @@ extension EndToEnd {
             for number in 0..<60 {
                 crowd.append(try .connect(to: Endpoint(ports.control), from: "127.0.0.\(2 + number % 8)"))
             }
-            try host.waitForWords("nothing can be accepted")
+            try host.waitForWords("no room for another connection")
             let before = (time: Date(), busy: try processorTime(host.pid))
             // The stream continues.
             for _ in 0..<3 { try viewer.waitFor("stats", from: viewer.lineCount) { ($0.number("fps") ?? 0) > 0 } }
@@ -31,6 +31,22 @@ extension EndToEnd {
             let late = try Program.watch([ports.target])
             defer { late.end() }
             try late.waitFor("first-frame")
+        }
+
+        @Test(arguments: ["share", "watch"]) func tooLowALimitIsNamedAtTheStart(command: String) throws {
+            let machine = try Machine()
+            let process = try ChildProcess(
+                "sh",
+                ["-c", "ulimit -n 12; exec \"$@\"", "sh", Program.path, command, "--time-limit", "10"]
+                    + (command == "share"
+                        ? ["--no-discovery", "--port", "0"] + .pattern : ["127.0.0.1:9", "--no-window"]),
+                environment: ["XDG_STATE_HOME": machine.state, "DISPLAY": nil])
+            defer { process.end() }
+            #expect(try process.waitForEnd() == .exited(1))
+            #expect(
+                process.errorText.contains("12 files") && process.errorText.contains("ulimit -n"),
+                "\(process.errorText)")
+            expectPlainWords(process.errorText)
         }
 
         /// User and system time, in seconds.
