@@ -24,6 +24,7 @@ public final class Host: Sendable {
 
     /// Opens source, encoder and ports, and starts to share. `onNotice` is called on the host's threads.
     public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
+        try DescriptorLimit.prepare()
         let source = try Self.open(options.source)
         let info = source.info
         let settings = EncodeStage.Settings(
@@ -119,13 +120,14 @@ public final class Host: Sendable {
             recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
     }
 
-    /// Stops in this order: broadcast, trust store, capture, encoder, sinks, announcement. Returns when all have ended.
+    /// Stops in this order: trust store, capture, encoder, sinks, announcement. Returns when all have ended.
+    ///
+    /// The network is the first sink: viewers are told that the host has ended, and nothing else before.
     ///
     /// - Parameter reason: for the viewers' persons, without a full stop; nil: the host has ended.
     public func stop(because reason: String? = nil) {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         if let reason { server.setFarewell(reason) }
-        server.setBroadcast(false)
         guests.stop()
         capture.stop()
         slot.close()

@@ -174,6 +174,8 @@ final class HostDriver {
             .serverChannelOption(.backlog, value: AcceptGate.backlog)
             .serverChannelOption(.maxMessagesPerRead, value: AcceptGate.acceptsPerTurn)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            // It takes part in TCP's handshake, so an accepted connection's own option comes too late.
+            .serverChannelOption(SocketOptions.segmentLength, value: SocketOptions.segmentBytes)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: Self.mostUnsent))
             .childChannelOption(
@@ -266,7 +268,9 @@ final class HostDriver {
                     onViolation: { [unowned self] reason in
                         self.handle(.connectionViolated(id, reason: reason))
                     },
-                    onEnd: { [unowned self] reason in self.ended(id, tlsFailure: reason) }))
+                    onEnd: { [unowned self] reason in
+                        self.ended(id, tlsFailure: TLSFailure.isDeparture(reason) ? nil : reason)
+                    }))
         }
     }
 

@@ -2,12 +2,12 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Why a host can't listen, or the network can't be used at all, in words for a person.
+/// Why a host can't listen, in words for a person.
 public enum NetworkError: Error, CustomStringConvertible, Equatable {
     case portInUse(port: Int, address: String)
     case cannotBind(address: String, port: Int, reason: String)
     case notAllowed(port: Int)
-    case tooFewDescriptors(limit: Int, needed: Int)
+    case tooFewDescriptors(free: Int, needed: Int)
 
     public var description: String {
         switch self {
@@ -17,10 +17,13 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
             "Cannot listen on \(address), port \(port): \(reason). Give an address of this machine with --bind, or leave --bind out."
         case .notAllowed(let port):
             "This user may not listen on port \(port). Choose one above 1023 with --port."
-        case .tooFewDescriptors(let limit, let needed):
-            "This program may open \(limit) files at a time, and needs \(needed). Raise that limit first, with `ulimit -n 1024`."
+        case .tooFewDescriptors(let free, let needed):
+            "Too few files can be opened here: \(free), and \(needed) are needed. Raise the limit (`ulimit -n 1024`) and start again."
         }
     }
+
+    /// TCP's handshake wasn't answered in time.
+    static let noAnswer = "no answer"
 
     init(binding address: String, port: Int, _ error: any Error) {
         switch (error as? IOError)?.errnoCode {
@@ -33,14 +36,20 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
 
 /// The reason of a network error, in the system's words.
 func networkReason(_ error: any Error) -> String {
-    if let error = error as? IOError { return String(cString: strerror(error.errnoCode)) }
+    if let error = error as? IOError {
+        switch error.errnoCode {
+        case ECONNREFUSED: return "nobody shares there (connection refused)"
+        case EHOSTUNREACH, ENETUNREACH: return "there is no route to that machine from here"
+        default: return String(cString: strerror(error.errnoCode))
+        }
+    }
     if let error = error as? NIOConnectionError {
         if let failure = error.connectionErrors.first { return networkReason(failure.error) }
         return "the name \(error.host) is not known here"
     }
     if let error = error as? ChannelError {
         switch error {
-        case .connectTimeout: return "no answer"
+        case .connectTimeout: return NetworkError.noAnswer
         case .eof, .inputClosed, .outputClosed, .ioOnClosedChannel, .alreadyClosed: return "the connection has ended"
         default: break
         }

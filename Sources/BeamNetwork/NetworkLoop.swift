@@ -21,8 +21,7 @@ public final class NetworkLoop: Sendable {
         loop = group.next()
         loop.execute {
             if raisesPriority { ThreadPriority.raise() }
-            // With fewer it works as far as they go.
-            try? DescriptorLimit.raise()
+            DescriptorLimit.raise()
         }
     }
 

@@ -17,6 +17,7 @@ struct Beamroom: ParsableCommand {
         ])
 
     static func main() {
+        HeapSettings.apply()
         StandardStreams.prepare()
         CommandLineSecrets.hide()
         ProcessHardening.apply()

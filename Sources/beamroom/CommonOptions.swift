@@ -41,12 +41,12 @@ struct CommandContext: Sendable {
     /// Prints the reason of `ending`, and throws its exit status.
     func conclude(_ ending: Ending) throws {
         switch ending {
-        case .done: return
+        case .done, .timeLimit: return
         case .failed(let reason):
             console.say("beamroom: \(reason)")
             throw ExitCode(1)
         case .peerLost(let reason):
-            console.say("beamroom: \(reason)")
+            if let reason { console.say("beamroom: \(reason)") }
             throw ExitCode(2)
         }
     }

@@ -5,10 +5,12 @@ import Synchronization
 
 /// Why the program ends; the first reason counts.
 enum Ending: Sendable, Equatable {
-    /// The time limit, Ctrl-C, or the window's closing.
+    /// Ctrl-C, or the window's closing.
     case done
+    case timeLimit
     case failed(String)
-    case peerLost(String)
+    /// Nil: the reason has been printed.
+    case peerLost(String?)
 }
 
 /// Waits for the end of the program, which any thread may cause.
@@ -79,7 +81,7 @@ final class EndingSources {
         if let timeLimit {
             let timer = DispatchSource.makeTimerSource(queue: queue)
             timer.schedule(deadline: .now() + timeLimit)
-            timer.setEventHandler { latch.end(.done) }
+            timer.setEventHandler { latch.end(.timeLimit) }
             timer.resume()
             sources.append(timer)
         }

@@ -95,51 +95,6 @@ enum OptionWords {
 
 extension HostSession.Acceptance: ExpressibleByArgument {}
 
-/// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as
-/// discovery shows it.
-struct WatchTarget: ExpressibleByArgument {
-    enum Kind: Equatable {
-        case endpoint(Endpoint)
-        case name(String)
-    }
-
-    static let defaultPort: UInt16 = 52345
-    var kind: Kind
-
-    init?(argument: String) {
-        guard !argument.isEmpty, argument.utf8.count <= 255 else { return nil }
-        if argument.hasPrefix("[") {
-            guard let close = argument.firstIndex(of: "]") else { return nil }
-            let host = String(argument[argument.index(after: argument.startIndex)..<close])
-            let rest = argument[argument.index(after: close)...]
-            guard Self.isV6(host), let port = rest.isEmpty ? Self.defaultPort : Self.port(rest) else { return nil }
-            kind = .endpoint(Endpoint(host: host, port: port))
-        } else if Self.isV6(argument) {
-            kind = .endpoint(Endpoint(host: argument, port: Self.defaultPort))
-        } else if let colon = argument.lastIndex(of: ":"), let port = Self.port(argument[colon...]) {
-            guard colon != argument.startIndex else { return nil }
-            kind = .endpoint(Endpoint(host: String(argument[..<colon]), port: port))
-        } else if argument == "localhost" || argument.contains(".") && !argument.contains(" ") {
-            kind = .endpoint(Endpoint(host: argument, port: Self.defaultPort))
-        } else {
-            kind = .name(argument)
-        }
-    }
-
-    /// `:52345`.
-    private static func port(_ text: Substring) -> UInt16? {
-        guard text.first == ":", let port = UInt16(text.dropFirst()), port != 0 else { return nil }
-        return port
-    }
-
-    /// Two colons or more, and nothing but hexadecimal digits, dots and a scope: an IPv6 address.
-    private static func isV6(_ text: String) -> Bool {
-        let address = text.prefix { $0 != "%" }
-        return address.filter { $0 == ":" }.count >= 2
-            && address.allSatisfy { $0 == ":" || $0 == "." || $0.isHexDigit }
-    }
-}
-
 /// The jitter margin of the playout buffer: `auto`, or milliseconds.
 enum PlayoutDelay: ExpressibleByArgument {
     case automatic

@@ -154,7 +154,6 @@ struct Share: ParsableCommand {
         let reporter = ShareReporter(context, prompt: prompt, invitation: invitation(context.console))
         let host: Host
         do {
-            try DescriptorLimit.raise()
             host = try Host(options(context.console)) { reporter.handle($0) }
         } catch {
             return try context.conclude(.failed("\(error)"))

@@ -18,6 +18,8 @@ final class ShareReporter: Sendable {
         var usedCode: PairingCode?
         var code: PairingCode?
         var tally = PeerTally()
+        /// The recording's first file was reported.
+        var isRecording = false
         /// Why the recording ended before the host.
         var recordingFailure: String?
         /// The admitted viewers, by session; never more than the host admits.
@@ -174,7 +176,13 @@ final class ShareReporter: Sendable {
         case .resized(let size):
             context.console.say("The picture is now \(size.width) × \(size.height).")
         case .recordingInto(let path):
-            context.console.say("Recording into \(path).")
+            let isFirst = state.withLock { state in
+                defer { state.isRecording = true }
+                return !state.isRecording
+            }
+            context.console.say(
+                isFirst
+                    ? "Recording into \(path)." : "The picture's size has changed: the recording goes on in \(path).")
             context.events.write("recording", ["file": .string(path)])
         case .recordingHasGaps:
             context.console.say(
@@ -206,7 +214,9 @@ final class ShareReporter: Sendable {
 
     /// A host whose recording failed has failed, even if its viewers missed nothing.
     func verdict(_ ending: Ending) -> Ending {
-        guard ending == .done, let reason = state.withLock({ $0.recordingFailure }) else { return ending }
+        guard ending == .done || ending == .timeLimit, let reason = state.withLock({ $0.recordingFailure }) else {
+            return ending
+        }
         return .failed("The recording isn't complete. \(reason)")
     }
 
@@ -333,8 +343,8 @@ final class ShareReporter: Sendable {
         case .framesDropped(let count):
             guard state.withLock({ $0.drops.allows(at: .now) }) else { break }
             console.say(
-                "\(Words.count(count, "frame was", "frames were")) left out, because the network carries less than the "
-                    + "stream. A lower -b helps.")
+                "\(Words.count(count, "frame was", "frames were")) left out, because the network was down or carries less than "
+                    + "the stream. If this goes on, a lower -b helps.")
         }
     }
 

@@ -138,6 +138,9 @@ final class TerminalInput: Sendable {
                 if case .edit? = texts.last { texts.removeLast() }
                 texts.append(.edit(state.typed.text))
             case .finished(let line): texts.append(.line(line))
+            case .ended:
+                state.hasEnded = true
+                return texts
             }
         }
         return texts

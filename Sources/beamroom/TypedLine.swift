@@ -5,6 +5,8 @@ struct TypedLine {
         case edited
         /// Enter was pressed; this was typed before.
         case finished(String)
+        /// Ctrl-D on an empty line: nothing more is typed.
+        case ended
     }
 
     private enum Escape { case none, begun, sequence }
@@ -46,6 +48,8 @@ struct TypedLine {
             guard !bytes.isEmpty else { return .none }
             while let last = bytes.popLast(), last & 0xC0 == 0x80 {}
             return .edited
+        case 0x04:
+            return bytes.isEmpty ? .ended : .none
         // Ctrl-U: removes all.
         case 0x15:
             guard !bytes.isEmpty else { return .none }

@@ -134,7 +134,7 @@ struct LoopbackTests {
         let endpoint = host.endpoint()
         let viewer = try TestViewer { [endpoint] }
         defer { viewer.client.shutdown() }
-        #expect(viewer.events.wait { $0 == .refused(reason: "it says “Declined”") } != nil)
+        #expect(viewer.events.wait { $0 == .refused(.other(says: "Declined")) } != nil)
         #expect(host.server.statistics.datagrams == 0)
     }
 

@@ -33,20 +33,16 @@ extension EndToEnd {
             try late.waitFor("first-frame")
         }
 
-        @Test(arguments: ["share", "watch"]) func tooLowALimitIsNamedAtTheStart(command: String) throws {
+        @Test(arguments: ["share --source pattern --no-discovery", "watch 127.0.0.1 --no-window"])
+        func withTooFewDescriptorsItEndsWithASentence(command: String) throws {
+            let words = ["--nofile=14:14", Program.path] + command.split(separator: " ").map(String.init)
             let machine = try Machine()
-            let process = try ChildProcess(
-                "sh",
-                ["-c", "ulimit -n 12; exec \"$@\"", "sh", Program.path, command, "--time-limit", "10"]
-                    + (command == "share"
-                        ? ["--no-discovery", "--port", "0"] + .pattern : ["127.0.0.1:9", "--no-window"]),
-                environment: ["XDG_STATE_HOME": machine.state, "DISPLAY": nil])
-            defer { process.end() }
-            #expect(try process.waitForEnd() == .exited(1))
-            #expect(
-                process.errorText.contains("12 files") && process.errorText.contains("ulimit -n"),
-                "\(process.errorText)")
-            expectPlainWords(process.errorText)
+            defer { withExtendedLifetime(machine) {} }
+            let program = try ChildProcess(
+                "prlimit", words, environment: ["DISPLAY": nil, "XDG_STATE_HOME": machine.state])
+            defer { program.end() }
+            #expect(try program.waitForEnd() == .exited(1))
+            #expect(program.errorText.contains("ulimit -n"), "\(program.errorText)")
         }
 
         /// User and system time, in seconds.

@@ -65,6 +65,8 @@ enum SecureMessage: Hashable, Sendable {
         case unanswered = 5
         /// The viewer was forgotten by `devices forget`.
         case forgotten = 6
+        /// The code was used, and there is no new one. Hosts before 2026-11-23 say `notTrusted`.
+        case usedCode = 7
     }
 
     case hello(Hello)
@@ -114,6 +116,9 @@ enum SecureMessageError: Error, Hashable, CustomStringConvertible {
 }
 
 extension SecureMessage {
+    /// A host's reason for `bye` if there is no other.
+    static let hostEnded = "The host has ended"
+
     /// The longest name or reason in bytes of UTF-8.
     static let longestText = 255
     /// The lengths of fields in bytes.

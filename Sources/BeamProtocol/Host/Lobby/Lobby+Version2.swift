@@ -63,7 +63,7 @@ extension Lobby {
         let isTrusted = book.trusts(dialog.device)
         let methods = methods(for: dialog.device)
         if !isTrusted, methods.isEmpty {
-            return refuseViewer(id, .notTrusted, reason: closedReason, now: now)
+            return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         send(
             .welcome(
@@ -72,6 +72,10 @@ extension Lobby {
     }
 
     /// Why no new viewer is let in at present.
+    private var closedRefusal: SecureMessage.Refusal {
+        trust.takesNewViewers && code.wasUsed ? .usedCode : .notTrusted
+    }
+
     private var closedReason: String {
         if !trust.takesNewViewers { return "Only viewers that were paired before are let in" }
         return code.wasUsed ? Self.usedText : "Nobody is there to let new viewers in"
@@ -84,7 +88,7 @@ extension Lobby {
     private mutating func beginCode(_ share: [UInt8], on id: ConnectionID, now: MediaTime) {
         guard case .version2(var dialog) = connections[id]?.dialog else { return }
         guard trust.takesNewViewers, let current = code.current else {
-            return refuseViewer(id, .notTrusted, reason: closedReason, now: now)
+            return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         if case .wait(let pause) = codeGuard.begin(now: now) {
             send(.codeWait(UInt32(clamping: pause.inNanoseconds / 1_000_000)), to: id)
@@ -140,7 +144,7 @@ extension Lobby {
     private mutating func requestComparison(_ id: ConnectionID, now: MediaTime) {
         guard case .version2(let dialog) = connections[id]?.dialog else { return }
         guard methods(for: dialog.device).contains(.compare) else {
-            return refuseViewer(id, .notTrusted, reason: closedReason, now: now)
+            return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         ask(id, code: nil, now: now)
     }
