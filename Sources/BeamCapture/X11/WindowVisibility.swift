@@ -44,7 +44,8 @@ final class WindowVisibility {
     private func read() throws(XFailure) {
         let attributes = try connection.attributes(of: window)
         let isViewable = UInt32(attributes.map_state) == XCB_MAP_STATE_VIEWABLE.rawValue
-        isVisible = try isViewable && !connection.atoms(state, of: window).contains(hiddenState)
+        let states = try connection.atoms(state, of: window)
+        isVisible = isViewable && !states.contains(hiddenState)
     }
 
     private func findAncestors() throws(XFailure) {
