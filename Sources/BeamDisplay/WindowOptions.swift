@@ -64,6 +64,4 @@ public enum WindowEvent: Hashable, Sendable {
     /// The window's inner size in pixels has changed.
     case resized(PixelSize)
     case fullscreen(Bool)
-    /// The display server has gone away; nothing more can be shown.
-    case displayLost
 }

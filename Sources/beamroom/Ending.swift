@@ -90,7 +90,8 @@ final class EndingSources {
 }
 
 /// Calls a function once a second until it is cancelled.
-final class EverySecond {
+final class EverySecond: @unchecked Sendable {
+    // Sendable: both fields are immutable, and Dispatch's objects may be used by any thread.
     private let timer: any DispatchSourceTimer
     private let queue: DispatchQueue
 
