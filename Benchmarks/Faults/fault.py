@@ -62,8 +62,8 @@ class Row:
     aim: str
     host_says: list = dataclasses.field(default_factory=list)
     viewer_says: list = dataclasses.field(default_factory=list)
-    # Seconds: the longest time without a new picture, until the viewer said something of it, and from the fault's end until
-    # the picture was right.
+    # Seconds: the longest time without a new picture, until the viewer said something of it, and from the fault's end
+    # until the picture was right.
     stood: float = None
     said_after: float = None
     right: float = None
@@ -203,8 +203,8 @@ def play_once(kind, options, shared):
 
 
 def play(kind, options, shared):
-    """One row. What differs is tried again if it doesn't take long: the machine may have been busy, and what is wrong is
-    wrong again."""
+    """One row. What differs is tried again if it doesn't take long: the machine may have been busy, and what is wrong
+    is wrong again."""
     row = play_once(kind, options, shared)
     if row.is_well or row.seconds > 60:
         return row

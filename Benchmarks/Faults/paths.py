@@ -348,5 +348,5 @@ class Loss(Fault):
 
 
 LOSSES = [Loss, *(type(f"Loss{share}", (Loss,), {"name": f"loss-{share}", "share": share}) for share in (80, 95))]
-FAULTS = [InterfaceDown, InterfaceDown5, InterfaceDown30, OtherDown, AddressChanged, AddressChanged6, OnlyIPv6, Size, Size576,
-          SizeChanges, SizeChanges576, *SILENT, DeepQueue, RateDrops, OtherFlow, Far, Bursts, *LOSSES]
+FAULTS = [InterfaceDown, InterfaceDown5, InterfaceDown30, OtherDown, AddressChanged, AddressChanged6, OnlyIPv6, Size,
+          Size576, SizeChanges, SizeChanges576, *SILENT, DeepQueue, RateDrops, OtherFlow, Far, Bursts, *LOSSES]
