@@ -110,7 +110,7 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
         case .noFileDescriptors:
             "The display can't be captured: this program has too many files open. Raise the limit with ulimit -n."
         case .unreadableFile(let path, let reason):
-            "The file \(path) can't be shared: \(reason). Choose a video file that can be read with --source."
+            "The file \(path) can't be shared: \(reason). --source takes x11, pattern, or a video file that can be read."
         case .unusablePattern(let reason):
             "The test pattern can't be made: \(reason)."
         }

@@ -388,6 +388,7 @@ import Glibc
         case .ignored: return false
         case .taken: break
         case .complete(let code): events.append(.codeEntered(code))
+        case .offerTaken: events.append(.offerTaken)
         case .givenUp: events.append(.codeGivenUp)
         }
         return true

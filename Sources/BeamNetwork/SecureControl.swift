@@ -37,6 +37,8 @@ final class SecureControl: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
     private var isSecured = false
+    /// What the handshake had come to when its time was over; nil while it isn't.
+    private(set) var stall: Stall?
     private var isViolated = false
     private var framing = MessageFraming()
 
@@ -95,9 +97,24 @@ final class SecureControl: ChannelInboundHandler {
         timer = context.eventLoop.scheduleTask(in: timeout) { bound.value.timedOut() }
     }
 
+    /// How a handshake stands that isn't complete in time.
+    enum Stall: Hashable, Sendable {
+        /// The peer's machine has received everything, and has sent nothing.
+        case nothingReceived
+        /// What was sent doesn't arrive.
+        case unacknowledged
+        /// The peer has begun to answer.
+        case begun
+    }
+
     private func timedOut() {
         guard !isSecured, let context else { return }
-        fail(TLSFailure.timedOut(timeout, role), context: context)
+        let progress = TCPProgress(context.channel)
+        let stall: Stall =
+            (progress?.receivedBytes ?? 0) > 0
+            ? .begun : (progress?.unacknowledged ?? 0) > 0 ? .unacknowledged : .nothingReceived
+        self.stall = stall
+        fail(TLSFailure.timedOut(timeout, stall, role), context: context)
     }
 
     /// Reports the reason, then closes.

@@ -11,12 +11,30 @@ enum SocketOptions {
     static let datagramsPerRead = 64
     static let bytesPerDatagram = 2048
 
-    /// WIRE-V1: TCP_NODELAY; keep-alive after 20 s idle, every 10 s, three probes.
+    /// The longest TCP segment of a control connection, in bytes, options included: the one that every network carries
+    /// (RFC 9293, 3.7.1), so that a connection can be made wherever the smallest datagrams pass. A VPN or tunnel that
+    /// drops larger packets without a word stops TLS otherwise.
+    static let segmentLength = ChannelOptions.socket(Int(IPPROTO_TCP), TCP_MAXSEG)
+    static let segmentBytes = 536
+
+    /// WIRE-V1: TCP_NODELAY; keep-alive after 20 s idle, every 10 s, three probes. Retransmission timers aren't doubled
+    /// while few segments are in flight (RFC 9293 allows it; Linux: TCP_THIN_LINEAR_TIMEOUTS), because a connection
+    /// with so little to send causes no congestion.
     static let control: [(ChannelOptions.Types.SocketOption, Int)] = [
+        (segmentLength, segmentBytes),
+        (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_THIN_LINEAR_TIMEOUTS), 1),
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_NODELAY), 1),
         (ChannelOptions.socket(Int(SOL_SOCKET), SO_KEEPALIVE), 1),
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPIDLE), 20),
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPINTVL), 10),
+        (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPCNT), 3),
+    ]
+
+    /// At a host, while the person is asked about the peer: one that has vanished without closing its connection is
+    /// noticed within 9 s, so that the next one doesn't wait long. Keep-alive after 3 s idle, every 2 s, three probes.
+    static let asking: [(ChannelOptions.Types.SocketOption, Int)] = [
+        (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPIDLE), 3),
+        (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPINTVL), 2),
         (ChannelOptions.socket(Int(IPPROTO_TCP), TCP_KEEPCNT), 3),
     ]
 

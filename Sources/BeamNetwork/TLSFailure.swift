@@ -1,5 +1,6 @@
 import BeamIdentity
 import BeamProtocol
+import Glibc
 import NIOCore
 import NIOSSL
 
@@ -23,8 +24,25 @@ enum TLSFailure {
         [version, applicationProtocol, notProven, resumed].contains(reason)
     }
 
-    static func timedOut(_ timeout: TimeAmount, _ role: SecureTransport.Role) -> String {
-        "the connection wasn't secured within \(timeout.nanoseconds / 1_000_000_000) s\(advice(role))"
+    static func timedOut(
+        _ timeout: TimeAmount, _ stall: SecureControl.Stall, _ role: SecureTransport.Role
+    ) -> String {
+        let seconds = Int((timeout.nanoseconds + 500_000_000) / 1_000_000_000)
+        switch stall {
+        case .nothingReceived:
+            return "it took the connection and has answered nothing for \(seconds) s\(advice(role))"
+        case .unacknowledged:
+            return "the network loses what is sent to it: nothing has arrived for \(seconds) s"
+        case .begun:
+            return
+                "securing the connection began, and stopped halfway for \(seconds) s: the network loses packets, perhaps all large ones, as some VPNs and tunnels do"
+        }
+    }
+
+    /// The peer has closed the connection before it was secured, or it has ended otherwise without anything invalid.
+    /// Not worth a report: viewers open several connections on a bad network, and close all but one.
+    static func isDeparture(_ reason: String) -> Bool {
+        [closed, closedEarly, String(cString: strerror(ECONNRESET)), String(cString: strerror(EPIPE))].contains(reason)
     }
 
     static func notTLS(_ role: SecureTransport.Role) -> String {
@@ -35,7 +53,7 @@ enum TLSFailure {
     private static func advice(_ role: SecureTransport.Role) -> String {
         switch role {
         case .host: ""
-        case .viewer: "; an iPhone or iPad, or an older BeamRoom, is watched with --allow-unencrypted only"
+        case .viewer: ""
         }
     }
 

@@ -11,16 +11,11 @@ final class ViewerDriver {
     private let loop: any EventLoop
     private let handlers: ViewerClient.Handlers
     private let timer: DeadlineTimer
-    /// Fails if this machine's identity can't be used, which doesn't happen with one that BeamRoom has made.
-    private let transport: Result<SecureTransport, any Error>
     private var session: ViewerSession
     private var isPumping = false
 
-    private var control: (any Channel)?
-    /// Set while the connection uses version 2, or tries to.
-    private var secure: SecureControl?
-    /// Counts attempts, so that events of an abandoned attempt are recognised.
-    private var attempt: UInt64 = 0
+    /// Set in `init`, whose closures need the driver.
+    private var dialer: ControlDialer?
     /// The address of the last control connection: media comes from there, even after that is lost.
     private var hostAddress: SocketAddress?
     private var media: (any Channel)?
@@ -34,16 +29,6 @@ final class ViewerDriver {
     /// The last datagram's time of arrival: times given to the session never go back.
     private var lastArrival = MediaTime.distantPast
 
-    /// Bytes that may wait to be sent to a host. If more wait, the host isn't reading, and the connection is reset.
-    private static let mostUnsent = 256 << 10
-    /// Bytes that one read from the control connection takes: one TLS record.
-    private static let bytesPerRead = 16 << 10
-    private static let connectTimeout = TimeAmount.seconds(3)
-    /// Where version 1 is allowed: how long a host may take for the TLS handshake before it is taken for a version 1
-    /// host.
-    private static let plainFallbackTimeout = TimeAmount.milliseconds(1500)
-    private let handshakeTimeout: TimeAmount
-
     init(
         loop: any EventLoop, identity: LocalIdentity, session: ViewerSession.Configuration,
         handlers: ViewerClient.Handlers, options: ViewerClient.Options
@@ -52,10 +37,24 @@ final class ViewerDriver {
         self.handlers = handlers
         source = options.source
         usesSystemTimes = options.usesSystemTimes
-        transport = Result { try SecureTransport(identity) }
-        handshakeTimeout = session.allowsUnencrypted ? Self.plainFallbackTimeout : SecureControl.handshakeTimeout
         self.session = ViewerSession(configuration: session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
+        dialer = ControlDialer(
+            loop: loop, identity: identity, source: options.source, mayFallBack: session.allowsUnencrypted,
+            events: ControlDialer.Events(
+                onConnected: { [unowned self] channel in
+                    self.hostAddress = channel.remoteAddress
+                    self.handle(.controlConnected)
+                },
+                onBytes: { [unowned self] in self.handle(.controlBytes($0)) },
+                onSecured: { [unowned self] host, channel in
+                    self.hostAddress = channel.remoteAddress
+                    self.handle(.controlSecured(host))
+                },
+                onMessage: { [unowned self] in self.handle(.controlMessage($0)) },
+                onEnd: { [unowned self] reason, failure in
+                    self.handle(.controlClosed(reason: reason, failure))
+                }))
         timer.onDeadline { [unowned self] in
             // What waits to be read isn't missing: a busy machine's process may run only after its deadline.
             self.readDatagrams()
@@ -75,145 +74,9 @@ final class ViewerDriver {
     func shutdown() -> EventLoopFuture<Void> {
         handle(.shutdown)
         timer.cancel()
-        closeControl()
+        dialer?.close()
         closeMedia()
         return loop.makeSucceededVoidFuture()
-    }
-
-    // MARK: Control connection
-
-    private func connectControl(_ version: ViewerSession.Version) {
-        closeControl()
-        attempt += 1
-        connect(
-            to: handlers.locate()[...], version, attempt: attempt, failure: "it isn't on the network at the moment")
-    }
-
-    /// Tries the endpoints one after another.
-    private func connect(
-        to endpoints: ArraySlice<Endpoint>, _ version: ViewerSession.Version, attempt: UInt64, failure: String
-    ) {
-        guard attempt == self.attempt else { return }
-        guard let endpoint = endpoints.first else {
-            // Later: the session can't take an event while it is being polled.
-            let bound = NIOLoopBound(self, eventLoop: loop)
-            return loop.execute { bound.value.controlEnded(attempt: attempt, reason: failure, .network) }
-        }
-        let bound = NIOLoopBound(self, eventLoop: loop)
-        var bootstrap = ClientBootstrap(group: loop)
-            .connectTimeout(Self.connectTimeout)
-            .channelOption(.allowRemoteHalfClosure, value: true)
-            .channelOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: Self.mostUnsent))
-            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.bytesPerRead))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try bound.value.prepare(channel, version, attempt: attempt) }
-            }
-        for (option, value) in SocketOptions.control {
-            bootstrap = bootstrap.channelOption(option, value: value)
-        }
-        if let source, let address = try? SocketAddress(ipAddress: source, port: 0) {
-            bootstrap = bootstrap.bind(to: address)
-        }
-        bootstrap.connect(host: endpoint.host, port: Int(endpoint.port)).whenComplete { result in
-            switch result {
-            case .success(let channel):
-                bound.value.connected(channel, version, attempt: attempt)
-            case .failure(let error):
-                let rest = endpoints.dropFirst()
-                bound.value.connect(
-                    to: rest, version, attempt: attempt, failure: "\(endpoint): \(networkReason(error))")
-            }
-        }
-    }
-
-    private func prepare(_ channel: any Channel, _ version: ViewerSession.Version, attempt: UInt64) throws {
-        let pipeline = channel.pipeline.syncOperations
-        switch version {
-        case .version1:
-            try pipeline.addHandler(
-                ControlConnection(
-                    ControlConnection.Events(
-                        onBytes: { [weak self] bytes in
-                            guard let self, attempt == self.attempt else { return }
-                            self.handle(.controlBytes(bytes))
-                        },
-                        onEnd: { [weak self] reason in
-                            // Failed attempts to connect are reported by the bootstrap.
-                            guard let self, attempt == self.attempt, self.control != nil else { return }
-                            self.controlEnded(attempt: attempt, reason: reason, .network)
-                        })))
-        case .version2:
-            let secure = try transport.get().add(
-                .viewer, to: pipeline, timeout: handshakeTimeout,
-                events: SecureControl.Events(
-                    onSecured: { [weak self] host in self?.secured(host, channel, attempt: attempt) },
-                    onMessage: { [weak self] message in
-                        guard let self, attempt == self.attempt else { return }
-                        self.handle(.controlMessage(message))
-                    },
-                    onEnd: { [weak self] reason in self?.secureEnded(attempt: attempt, reason: reason) }))
-            self.secure = secure
-        }
-    }
-
-    private func connected(_ channel: any Channel, _ version: ViewerSession.Version, attempt: UInt64) {
-        guard attempt == self.attempt else { return channel.close(promise: nil) }
-        control = channel
-        hostAddress = channel.remoteAddress
-        guard version == .version1 else { return }
-        handle(.controlConnected)
-        // The connection may have ended already.
-        if !channel.isActive {
-            controlEnded(attempt: attempt, reason: "the other side has closed the connection", .network)
-        }
-    }
-
-    private func secured(_ host: DeviceKey, _ channel: any Channel, attempt: UInt64) {
-        guard attempt == self.attempt else { return channel.close(promise: nil) }
-        control = channel
-        hostAddress = channel.remoteAddress
-        handle(.controlSecured(host))
-    }
-
-    private func secureEnded(attempt: UInt64, reason: String) {
-        guard attempt == self.attempt, let secure, control != nil else { return }
-        let failure: ViewerSession.ControlFailure =
-            switch secure.certificate {
-            case .failure: .refusedCertificate
-            case .success: TLSFailure.isFinal(reason) ? .refusedCertificate : .network
-            case nil: .notSecure
-            }
-        controlEnded(attempt: attempt, reason: reason, failure)
-    }
-
-    private func controlEnded(attempt: UInt64, reason: String, _ failure: ViewerSession.ControlFailure) {
-        guard attempt == self.attempt else { return }
-        control = nil
-        secure = nil
-        self.attempt += 1
-        handle(.controlClosed(reason: reason, failure))
-    }
-
-    private func closeControl() {
-        attempt += 1
-        control?.closeAfterFlushing()
-        control = nil
-        secure = nil
-    }
-
-    private func sendControl(_ bytes: [UInt8]) {
-        guard let control else { return }
-        guard control.isWritable else {
-            // Later: the session can't take an event while it is being polled.
-            let bound = NIOLoopBound(self, eventLoop: loop)
-            let attempt = attempt
-            control.reset()
-            return loop.execute {
-                bound.value.controlEnded(attempt: attempt, reason: "it doesn't read what it is sent", .network)
-            }
-        }
-        if let secure { return secure.send(bytes) }
-        control.writeAndFlush(control.allocator.buffer(bytes: bytes), promise: nil)
     }
 
     // MARK: Media
@@ -328,9 +191,9 @@ final class ViewerDriver {
         defer { isPumping = false }
         while true {
             switch session.pollOutput(now: .now) {
-            case .connectControl(let version): connectControl(version)
-            case .sendControl(let bytes): sendControl(bytes)
-            case .closeControl: closeControl()
+            case .connectControl(let version): dialer?.dial(handlers.locate(), version)
+            case .sendControl(let bytes): dialer?.send(bytes)
+            case .closeControl: dialer?.close()
             case .openMedia(let port): openMedia(port: port)
             case .closeMedia: closeMedia()
             case .sendMedia(let bytes): sendMedia(bytes)

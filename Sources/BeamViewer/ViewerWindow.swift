@@ -11,7 +11,7 @@ public final class ViewerWindow {
     private let viewer: Viewer
     private let window: VideoWindow
     /// What the window shows now, so that only changes are passed to it.
-    private var shownWords: ViewerStatus.Words?
+    private var shownMessage: WindowMessage?
     private var shownChoices: [HostChoice]?
     private var shownName: String?
 
@@ -48,6 +48,7 @@ public final class ViewerWindow {
                 case .quit: return
                 case .chosen(let index): choose(index)
                 case .codeEntered(let digits): if let code = PairingCode(digits) { viewer.enter(code) }
+                case .offerTaken: viewer.askPerson()
                 // The person doesn't give the code, so there is nothing to watch.
                 case .codeGivenUp: return
                 case .wake, .statistics, .resized, .fullscreen: break
@@ -62,11 +63,29 @@ public final class ViewerWindow {
     private static let unencrypted = WindowWarning(
         words: "Not encrypted: everybody on this network can see this picture")
 
-    private static func prompt(_ question: ViewerStatus.CodeQuestion) -> CodePrompt {
-        CodePrompt(
-            headline: "“\(question.host)” shows six digits", detail: "Type them here.",
-            problem: question.wasWrong ? "Those weren't its digits. Look again." : nil,
+    /// The screen for the host's code. It stays while the person at the host is asked, and while the code is checked.
+    private static func prompt(_ words: ViewerAnnouncement, host: String) -> CodePrompt? {
+        guard let question = words.question else { return nil }
+        let offer: String? =
+            if question.isAsking || question.isBeingChecked {
+                [words.headline + (words.headline.hasSuffix("…") ? "" : "."), words.detail].compactMap { $0 }
+                    .joined(separator: " ")
+            } else if question.mayAsk {
+                "No code at hand? Press Enter, and the person there is asked to let you in."
+            } else {
+                nil
+            }
+        return CodePrompt(
+            headline: "Type the six digits that \(host) shows", problem: question.problem, offer: offer,
+            takesOffer: question.mayAsk && !question.isAsking && !question.isBeingChecked,
             isWaiting: question.isBeingChecked)
+    }
+
+    private static func message(_ words: ViewerAnnouncement, stalledFor seconds: Int?) -> WindowMessage {
+        let time = seconds.map { "No new picture for \($0) s." }
+        let detail = [words.detail, time].compactMap { $0 }.joined(separator: " ")
+        return WindowMessage(
+            headline: words.headline, detail: detail.isEmpty ? nil : detail, code: words.digits?.description)
     }
 
     private func showPicture() {
@@ -85,7 +104,7 @@ public final class ViewerWindow {
         let (status, choices) = viewer.shared.read { ($0.status, $0.choices) }
         let words = status.words
         let name = status.quotedName
-        window.setCodeEntry(status.codeQuestion.map { Self.prompt($0) })
+        window.setCodeEntry(words.flatMap { Self.prompt($0, host: name ?? "the host") })
         window.setWarning(status.isUnencrypted ? Self.unencrypted : nil)
         if choices != shownChoices {
             shownChoices = choices
@@ -94,10 +113,10 @@ public final class ViewerWindow {
                     choices.map { PickerEntry(name: PeerText.name($0.name), detail: $0.addresses.first ?? "") }
                 })
         }
-        if words != shownWords {
-            shownWords = words
-            window.setMessage(
-                words.map { WindowMessage(headline: $0.headline, detail: $0.detail, code: $0.code?.description) })
+        let message = words.map { Self.message($0, stalledFor: status.stalledSeconds) }
+        if message != shownMessage {
+            shownMessage = message
+            window.setMessage(message)
         }
         if name != shownName {
             shownName = name

@@ -14,5 +14,6 @@ enum StandardStreams {
         signal(SIGPIPE, SIG_IGN)
         // The graphics driver's, D-Bus's and others' own lines are no help to a person.
         beam_error_stream_silence_libraries()
+        TerminalJob.ignoreStops()
     }
 }

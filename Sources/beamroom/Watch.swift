@@ -16,7 +16,9 @@ struct Watch: ParsableCommand {
             In the window: f or F11 or a double click for full screen, i for statistics, q to end.
             """)
 
-    @Argument(help: ArgumentHelp("The host's name, address or address:port.", valueName: "host"))
+    @Argument(
+        help: ArgumentHelp("The host's name, address or address:port.", valueName: "host"),
+        transform: WatchTarget.init(parsing:))
     var host: WatchTarget?
     @Option(
         help: ArgumentHelp(
@@ -83,11 +85,16 @@ struct Watch: ParsableCommand {
         defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
-        let reporter = WatchReporter(context, hasWindow: !noWindow)
+        let reporter = WatchReporter(
+            context,
+            WatchReporter.Purpose(
+                hasWindow: !noWindow, files: [record, frames].compactMap { $0 }.count, timeLimit: common.timeLimit))
         let viewer: Viewer
         do {
-            viewer = try Viewer(options()) { reporter.handle($0) }
+            viewer = try Viewer(options { context.latch.current == nil }) { reporter.handle($0) }
         } catch {
+            // Ctrl-C while the code was awaited.
+            if let ending = context.latch.current { return try context.conclude(ending) }
             return try context.conclude(.failed("\(error)"))
         }
         reporter.connect(to: viewer)
@@ -140,7 +147,8 @@ struct Watch: ParsableCommand {
         }
     }
 
-    private func options() throws -> ViewerOptions {
+    /// `isWanted`: the program isn't to end yet.
+    private func options(while isWanted: () -> Bool) throws -> ViewerOptions {
         let target: ViewerOptions.Target =
             if let auto {
                 .name(auto, port: WatchTarget.defaultPort)
@@ -155,7 +163,7 @@ struct Watch: ParsableCommand {
             title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, verticalSync: vsync, display: display,
             showsStatistics: stats)
         let trust = ViewerOptions.Trust(
-            store: try TrustStore(), deviceName: MachineName.current, code: try code.read(),
+            store: try TrustStore(), deviceName: MachineName.current, code: try code.read(while: isWanted),
             asksForCode: auto == nil && (!noWindow || TerminalQuestions.hasPerson), pairs: auto == nil,
             remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted, isNewHost: newHost)
         var options = ViewerOptions(

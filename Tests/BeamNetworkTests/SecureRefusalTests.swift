@@ -177,7 +177,7 @@ struct SecureRefusalTests {
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(server.localAddress?.port)
         let viewer = try await SecureEnd.viewer(LocalIdentity(), port: port, timeout: .milliseconds(200))
-        #expect(viewer.events.waitForEnd() == TLSFailure.timedOut(.milliseconds(200), .viewer))
+        #expect(viewer.events.waitForEnd() == TLSFailure.timedOut(.milliseconds(200), .nothingReceived, .viewer))
         server.close(promise: nil)
     }
 
@@ -191,7 +191,7 @@ struct SecureRefusalTests {
     @Test func `A host gives up on a connection that sends one byte of TLS`() async throws {
         let host = try await SecureEnd.host(LocalIdentity(), timeout: .seconds(1))
         let channel = try await say([0x16], to: host.port)
-        #expect(host.events.waitForEnd() == TLSFailure.timedOut(.seconds(1), .host))
+        #expect(host.events.waitForEnd() == TLSFailure.timedOut(.seconds(1), .begun, .host))
         #expect(host.events.keys.isEmpty)
         try await channel.closeFuture.get()
     }

@@ -33,6 +33,18 @@ extension EndToEnd {
             try late.waitFor("first-frame")
         }
 
+        @Test(arguments: ["share --source pattern --no-discovery", "watch 127.0.0.1 --no-window"])
+        func withTooFewDescriptorsItEndsWithASentence(command: String) throws {
+            let words = ["--nofile=14:14", Program.path] + command.split(separator: " ").map(String.init)
+            let machine = try Machine()
+            defer { withExtendedLifetime(machine) {} }
+            let program = try ChildProcess(
+                "prlimit", words, environment: ["DISPLAY": nil, "XDG_STATE_HOME": machine.state])
+            defer { program.end() }
+            #expect(try program.waitForEnd() == .exited(1))
+            #expect(program.errorText.contains("ulimit -n"), "\(program.errorText)")
+        }
+
         /// User and system time, in seconds.
         private func processorTime(_ pid: pid_t) throws -> Double {
             let text = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)

@@ -189,6 +189,6 @@ struct MediaLiveness: Sendable {
         guard !isPaused, let lastData, let due = nextStallReport, due <= now else { return [] }
         isStalled = true
         nextStallReport = now + ViewerTiming.stallReportInterval
-        return [.tell(.stalled(now - lastData))]
+        return [.tell(.stalled(now - lastData, .nothingArrives))]
     }
 }

@@ -35,7 +35,7 @@ extension ViewerSession {
         switch message {
         case .reply(let reply):
             guard reply.isAccepted else {
-                return refuse(PeerText.reason(reply.message ?? ""), now: now)
+                return refuse(.other(says: reply.message ?? ""), now: now)
             }
             accepted(reply, now: now)
         case .mediaPort(let port):

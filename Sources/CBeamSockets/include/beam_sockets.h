@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Datagrams in bursts: wraps system calls, structures and macros that Swift doesn't import (recvmmsg, sendmmsg, control
-// messages).
+// Datagrams in bursts, and what the kernel knows of a TCP connection: wraps system calls, structures and macros that
+// Swift doesn't import (recvmmsg, sendmmsg, control messages, TCP_INFO).
 
 /// A datagram, or several of equal length from one sender, joined by the kernel (UDP_GRO).
 typedef struct {
@@ -46,5 +46,17 @@ int beam_send_burst(
 long beam_send_each(
     int socket, const void *_Nonnull to, uint32_t to_length, const uint8_t *_Nonnull bytes, size_t length,
     size_t segment_size);
+
+/// The state of a TCP connection (TCP_INFO, tcp(7)).
+typedef struct {
+    /// Segments sent and not acknowledged.
+    uint32_t unacknowledged;
+    /// Bytes received.
+    uint64_t received;
+    /// 0 if the socket is none of TCP, or is closed.
+    int is_known;
+} beam_tcp_state;
+
+beam_tcp_state beam_tcp_progress(int socket);
 
 #endif
