@@ -46,7 +46,7 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure", "CErrorStream",
+                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure", "CErrorStream", "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -91,6 +91,8 @@ let package = Package(
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         // Keeps what libraries write to standard error away from people.
         .target(name: "CErrorStream", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+        // How the C library's heap gives memory back.
+        .target(name: "CHeap", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         // What Swift can't see of the system's sockets.
         .target(name: "CBeamSockets", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         .target(

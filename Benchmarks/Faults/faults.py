@@ -25,6 +25,7 @@ from fault import play
 PAGE = results.ROOT / "Sources/beamroom/beamroom.docc/Faults.md"
 BEGIN = "<!-- results: written by Scripts/faults --page -->"
 END = "<!-- end of results -->"
+STARTING = ("Sharing the test pattern", "Sharing the screen", "To watch: ", "Only viewers that", "Only paired viewers")
 # More sentences of one end are counted only.
 MOST_SENTENCES = 6
 MODULES = ("processes", "screens", "paths", "resources")
@@ -87,11 +88,12 @@ def print_row(row):
 
 
 def sentences(texts):
-    """What a person reads, for a cell of the table."""
-    words = [f"“{text}”" for text in texts[:MOST_SENTENCES]]
+    """What a person reads, for a cell of the table, without what every start says."""
+    texts = [text for text in texts if not text.startswith(STARTING)]
+    words = texts[:MOST_SENTENCES]
     if len(texts) > MOST_SENTENCES:
-        words.append(f"… ({len(texts) - MOST_SENTENCES} more)")
-    return " ".join(words)
+        words.append(f"({len(texts) - MOST_SENTENCES} more)")
+    return " … ".join(words)
 
 
 def page_text(results_):

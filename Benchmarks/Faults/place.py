@@ -83,28 +83,34 @@ class Cable(Here):
 
 
 class Routed(Here):
-    """Two networks with a router between them, whose second link takes smaller packets: the router says so by ICMP."""
+    """Two networks, and between them two routers whose link takes smaller packets: they say so by ICMP, both ways."""
 
     host_address = "10.88.1.1"
 
     def __init__(self, place, size):
         super().__init__(place)
-        ends = [place.stack.enter_context(between.namespace(place.log)) for _ in range(3)]
-        self.at_host, self.at_router, self.at_viewer = (["nsenter", f"--net=/proc/{pid}/ns/net", "--"] for pid in ends)
-        for at, number, peer in ((self.at_host, 1, ends[0]), (self.at_viewer, 2, ends[2])):
-            between.ip("link", "add", f"lan{number}", "type", "veth", "peer", "name", "lan0", "netns", peer,
-                       at=self.at_router)
-            between.ip("address", "add", f"10.88.{number}.254/24", "dev", f"lan{number}", at=self.at_router)
-            between.ip("link", "set", f"lan{number}", "up", at=self.at_router)
-            between.ip("address", "add", f"10.88.{number}.1/24", "dev", "lan0", at=at)
-            between.ip("link", "set", "lan0", "up", at=at)
-            between.ip("route", "add", "default", "via", f"10.88.{number}.254", at=at)
-        run(*self.at_router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        # Host, its router, the viewer's router, viewer.
+        ends = [place.stack.enter_context(between.namespace(place.log)) for _ in range(4)]
+        at = [["nsenter", f"--net=/proc/{pid}/ns/net", "--"] for pid in ends]
+        self.at_host, *self.at_routers, self.at_viewer = at
+        for place_, network in enumerate((1, 0, 2)):
+            left, right = at[place_], at[place_ + 1]
+            between.ip("link", "add", f"net{network}", "type", "veth", "peer", "name", f"net{network}", "netns",
+                       ends[place_ + 1], at=left)
+            # A host's address ends with 1, a router's with 2 or 3.
+            for side, number in ((left, 1 if network == 1 else 2), (right, 1 if network == 2 else 3)):
+                between.ip("address", "add", f"10.88.{network}.{number}/24", "dev", f"net{network}", at=side)
+                between.ip("link", "set", f"net{network}", "up", at=side)
+        for side, gateway in zip(at, ("10.88.1.3", "10.88.0.3", "10.88.0.2", "10.88.2.2")):
+            between.ip("route", "add", "default", "via", gateway, at=side)
+        for side in self.at_routers:
+            run(*side, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         self.set_size(size)
 
     def set_size(self, size):
-        """Of IP packets on the viewer's side of the router."""
-        between.ip("link", "set", "lan2", "mtu", size, at=self.at_router)
+        """Of IP packets between the routers."""
+        for side in self.at_routers:
+            between.ip("link", "set", "net0", "mtu", size, at=side)
 
 
 class Relayed(Here):
@@ -247,9 +253,12 @@ class Place(laboratory.Laboratory):
         self.host = self.start(
             "host", self.network.at_host, ["share", *source, *([] if announced else ["--no-discovery"]), "--json",
                                            "--name", "desk", "--accept", "none", *words], state or self.host_state, **how)
-        if ready and not self.host.wait_for("ready"):
-            raise RuntimeError(f"the host doesn't start: {self.host.error_text}")
-        return self.host
+        host = self.host
+        if ready:
+            host.wait(lambda: host.named("ready") or host.process.poll() is not None, 15)
+            if not host.named("ready"):
+                raise RuntimeError(f"the host doesn't start: {host.error_text}")
+        return host
 
     def share_again(self):
         """The same host anew."""

@@ -33,14 +33,14 @@ GRACE = 6.0
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="Scripts/soak")
-    parser.add_argument("minutes", type=float, nargs="?", help="how long (at least 1)")
+    parser.add_argument("minutes", type=float, nargs="?", help="how long (at least 0.5)")
     parser.add_argument("--seed", type=int, default=1, help="of the schedule (1)")
     parser.add_argument("--program", metavar="PATH", help="the beamroom to try")
     parser.add_argument("--json", metavar="FILE", help="write samples, faults and stalls there, too")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.minutes is None or not 1 <= options.minutes <= 24 * 60:
-        parser.error("the minutes have to be 1 to 1440")
+    if options.minutes is None or not 0.5 <= options.minutes <= 24 * 60:
+        parser.error("the minutes have to be 0.5 to 1440")
     return options
 
 

@@ -1,4 +1,5 @@
 import BeamProtocol
+import Glibc
 
 /// Why the identity or the remembered devices can't be used. Each description is a person-facing sentence.
 public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
@@ -28,7 +29,7 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         case .noHome:
             "There is no home directory to keep this machine's key in. Set HOME or XDG_STATE_HOME."
         case .cannotUse(let path, let reason):
-            "\(path) can't be used: \(reason). BeamRoom keeps this machine's key and its paired devices there. Make it writable for this user, or set XDG_STATE_HOME to another folder."
+            "\(path) can't be used: \(reason). BeamRoom keeps this machine's key and its paired devices there. \(Self.remedy(reason))"
         case .notADirectory(let path):
             "\(path) is not a directory. BeamRoom keeps this machine's key and its paired devices there. Move the file away, or set XDG_STATE_HOME to another folder."
         case .notAFile(let path):
@@ -36,7 +37,7 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         case .ownedByAnother(let path, let owner):
             "\(path) belongs to another user (number \(owner)), so it isn't used for this machine's secrets. Run as that user, or set XDG_STATE_HOME to a folder of your own."
         case .openToOthers(let path, let mode, let needed):
-            "\(path) can be reached by other users (mode \(Self.octal(mode))), so it isn't used for this machine's secrets. If nobody has been at it, run `chmod \(Self.octal(needed)) '\(path)'`."
+            "\(path) can be reached by other users (mode \(Self.octal(mode))), so it isn't used for this machine's secrets. If nobody else can have read or changed it, run `chmod \(Self.octal(needed)) '\(path)'`."
         case .busy(let path):
             "Another beamroom has been holding \(path) for some seconds. Wait for it, or end it, and try again."
         case .damagedIdentity(let path):
@@ -60,6 +61,17 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         case .ambiguousAddress(let address, let namesake):
             "An unencrypted viewer watches from \(address), and a device is called “\(namesake.name)” (key \(namesake.key)). Send that device away first, by the digits of its key, or rename it."
         }
+    }
+
+    /// What to do about an error of the system.
+    private static func remedy(_ reason: String) -> String {
+        func means(_ codes: CInt...) -> Bool { codes.contains { reason == String(cString: strerror($0)) } }
+        if means(EMFILE, ENFILE) { return "Close other programs, or raise the limit of open files with `ulimit -n`." }
+        if means(ENOSPC, EDQUOT) { return "Make room on that disk, or set XDG_STATE_HOME to a folder on another one." }
+        if means(EACCES, EPERM, EROFS) {
+            return "Make it writable for this user, or set XDG_STATE_HOME to another folder."
+        }
+        return "Mend that, or set XDG_STATE_HOME to another folder."
     }
 
     private static func octal(_ mode: UInt32) -> String {

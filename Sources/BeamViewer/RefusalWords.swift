@@ -46,16 +46,17 @@ extension ViewerRefusal {
         case .otherKey(let other): Self.words(other, name)
         case .renamed(let name, let known):
             "“\(name)” is the host that this machine knows as “\(known)”. If it was renamed, run "
-                + "`beamroom devices rename \"\(known)\" \"\(name)\"`; until then, watch it as “\(known)”."
+                + "`beamroom devices rename \(PeerText.shellWord(known)) \(PeerText.shellWord(name))`; until then, watch it as “\(known)”."
         case .unencryptedImpostor:
             "It was paired before, and encrypts. What answers under its name now doesn't, so it is another machine."
         case .notEncrypted:
             "It doesn't encrypt what it shows. If others on the network may see that, too, watch it with "
                 + "--allow-unencrypted."
         case .forgottenHere: "It was forgotten on this machine. To pair with it again: `beamroom watch`."
-        case .unknownThere: "It doesn't know this viewer any more. Pair again: `beamroom watch \"\(name)\"`."
+        case .unknownThere:
+            "It doesn't know this viewer any more. Pair again: `beamroom watch \(PeerText.shellWord(name))`."
         case .notPaired:
-            "It isn't one that was paired with this machine. Pair with it once: `beamroom watch \"\(name)\"`."
+            "It isn't one that was paired with this machine. Pair with it once: `beamroom watch \(PeerText.shellWord(name))`."
         case .unproven(let reason): ViewerAnnouncement.sentence(reason)
         case .declined, .notTrusted, .usedCode, .other: reason
         }
@@ -68,7 +69,7 @@ extension ViewerRefusal {
         return switch other.place {
         case .name:
             begin + "the one that was paired under this name. If it was set up anew, forget the old one with "
-                + "`beamroom devices forget \"\(name)\"` and pair again. \(danger)"
+                + "`beamroom devices forget \(PeerText.shellWord(name))` and pair again. \(danger)"
         case .address(let address):
             begin + "\(expected), which was at \(address) the last time. If another machine has that address now, "
                 + "watch with --new-host. \(danger)"

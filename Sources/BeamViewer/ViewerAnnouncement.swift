@@ -47,8 +47,9 @@ public struct ViewerAnnouncement: Sendable, Equatable {
         text.last.map { ".!?…:".contains($0) } ?? true ? text : text + "."
     }
 
-    /// A clause as a sentence: `it isn't there` becomes `It isn't there.`
+    /// A clause as a sentence: `it isn't there` becomes `It isn't there.` An address at the beginning stays as it is.
     static func sentence(_ clause: String) -> String {
-        ended(clause.prefix(1).uppercased() + clause.dropFirst())
+        let isAddress = clause.prefix { $0 != " " }.contains { ".:".contains($0) }
+        return ended(isAddress ? clause : clause.prefix(1).uppercased() + clause.dropFirst())
     }
 }

@@ -144,7 +144,8 @@ enum StatisticsOverlay {
             "Picture\t\(size.width) × \(size.height), \(renderer)",
             "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
-            "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), \(session.dropped) frames"
+            "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), "
+                + "\(session.dropped) \(session.dropped == 1 ? "frame" : "frames")"
                 + (session.skipped > 0 ? ", \(session.skipped) skipped" : ""),
         ] + network(session) + [
             "Stages\t\(stages(report))",
@@ -158,7 +159,7 @@ enum StatisticsOverlay {
         let trip = session.roundTrip.map { "\(rounded($0.inMilliseconds, 1)) ms" } ?? "–"
         return [
             "Repaired\t\(session.missed) missed, \(session.recovered) sent again, \(session.reconstructed) by parity, "
-                + "\(session.keyframesRequested) keyframes",
+                + "\(session.keyframesRequested) \(session.keyframesRequested == 1 ? "keyframe" : "keyframes")",
             "Path\t\(megabits(used)) of \(megabits(estimated)) Mbit/s, round trip \(trip), "
                 + "buffer \(rounded(session.buffer.inMilliseconds, 1)) ms",
         ]

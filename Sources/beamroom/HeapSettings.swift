@@ -1,4 +1,4 @@
-import Glibc
+import CHeap
 
 /// How the C library's heap gives memory back to the system.
 enum HeapSettings {
@@ -7,11 +7,11 @@ enum HeapSettings {
     /// holes in the heap, which the next encoder doesn't fit into: a host of 1280 × 720 kept 2 to 5 MiB each time that it had
     /// closed the reduced layer's encoder. A frame is smaller, and the memory of pictures is reused, so nothing maps
     /// memory for each frame.
-    private static let leastMapped: CInt = 128 << 10
+    private static let leastMapped = 128 << 10
 
     /// Call it before anything allocates much.
     static func apply() {
         // A refusal leaves glibc's own behaviour.
-        _ = mallopt(M_MMAP_THRESHOLD, leastMapped)
+        _ = beam_map_blocks_from(leastMapped)
     }
 }

@@ -89,6 +89,7 @@ enum OptionWords {
     static let region = "a size from 2x2 to 8192x8192 and a place, as in 800x600+10+20"
     static let window = "a window's number, as xwininfo prints it, for example 0x1c00007"
     static let code = "six digits, as in 482913 or \"482 913\""
+    static let playoutDelay = "auto, or a number of milliseconds from 0 to 2000"
     static let frameRate = "a number from 1 to 240"
     static let maxSize = "a number of pixels from 16 to 8192"
 }

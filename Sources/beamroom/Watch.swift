@@ -49,12 +49,12 @@ struct Watch: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The largest pictures to decode. This limits the memory that a host's stream can take.",
-            valueName: "WxH"))
+            valueName: "WxH"), transform: PixelSize.reading(OptionWords.size))
     var maxPicture = StreamBounds.standardLargest
     @Option(
         help: ArgumentHelp(
             "Delay that evens out jitter: auto (0 on a quiet network), or 0 to 2000 ms.",
-            valueName: "ms"))
+            valueName: "ms"), transform: PlayoutDelay.reading(OptionWords.playoutDelay))
     var buffer = PlayoutDelay.automatic
     @Flag(help: "Show statistics in the window.")
     var stats = false

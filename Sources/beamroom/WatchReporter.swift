@@ -18,6 +18,9 @@ final class WatchReporter: Sendable {
         var fileFailures: [String] = []
         /// What a host can cause with each picture: new sizes.
         var sizes = WordLimit()
+        var statuses = WordLimit()
+        /// The newest status hasn't been printed.
+        var isStatusPending = false
         var warnings = WordLimit()
     }
 
@@ -82,27 +85,39 @@ final class WatchReporter: Sendable {
         }
     }
 
-    /// Prints what the viewer is doing, once.
+    /// Prints what the viewer is doing, once. A host that causes changes without end has only the newest printed, now and
+    /// then.
     private func show(_ status: ViewerAnnouncement?) {
-        let (last, isFirst, hasPicture) = state.withLock { state in
-            defer {
-                state.status = status
-                state.hasStatus = state.hasStatus || status != nil
-            }
-            return (state.status, !state.hasStatus, state.hasPicture)
-        }
-        guard var status else {
-            questions.withdrawCode()
+        let isLasting = status.map { $0.question != nil || $0.isFinal } ?? false
+        let (isFirst, isPrinted) = state.withLock { state in
+            defer { state.hasStatus = state.hasStatus || status != nil }
             // The first picture is reported with its size.
-            if last != nil, hasPicture { context.console.say("The picture is live again.") }
-            return
+            let isNews = status != nil || state.status != nil && state.hasPicture
+            state.status = status
+            state.isStatusPending = isNews && !isLasting && !state.statuses.allows(at: .now)
+            return (!state.hasStatus, isNews && !state.isStatusPending)
         }
+        if status?.question == nil { questions.withdrawCode() }
+        guard isPrinted else { return }
+        guard var status else { return context.console.say(Self.liveAgain) }
         if isFirst, !purpose.hasWindow {
             status.detail = [status.detail, "Ctrl-C ends."].compactMap { $0 }.joined(separator: " ")
         }
         questions.show(status)
         // With a window, the person reads it there before the program ends.
         if status.isFinal, !purpose.hasWindow { context.latch.end(.peerLost(nil)) }
+    }
+
+    private static let liveAgain = "The picture is live again."
+
+    /// Prints the newest status, if it was left out and may be printed now.
+    private func showPending() {
+        let pending = state.withLock { state -> ViewerAnnouncement?? in
+            guard state.isStatusPending, state.statuses.allows(at: .now) else { return .none }
+            state.isStatusPending = false
+            return .some(state.status)
+        }
+        if let pending { context.console.say(pending?.sentence ?? Self.liveAgain) }
     }
 
     private func writing(_ file: OutputPath, isContinued: Bool) {
@@ -144,7 +159,7 @@ final class WatchReporter: Sendable {
             events.write("asking", ["name": .string(host)])
         case .hostCallsItself(let name, let known):
             console.say(
-                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
+                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \(Words.shellWord(known)) \(Words.shellWord(name))`."
             )
         case .hostReached, .hostNamed, .waitingForDecision: break
         case .codeNeeded(let question):
@@ -192,6 +207,7 @@ final class WatchReporter: Sendable {
 
     func tick(_ viewer: Viewer) {
         let report = viewer.takeReport()
+        showPending()
         context.console.live(questions.isAsking ? [] : [line(report, stalledFor: viewer.stalledSeconds)])
         context.events.write("stats", fields(report))
     }
@@ -200,7 +216,8 @@ final class WatchReporter: Sendable {
     private func line(_ report: ViewerReport, stalledFor seconds: Int?) -> String {
         let status = state.withLock { $0.status }
         if let status { return status.headline + (seconds.map { " (\($0) s)" } ?? "") }
-        return "\(ShareReporter.number(report.framesPerSecond.rounded())) frames/s   "
+        let rate = report.framesPerSecond.rounded()
+        return "\(ShareReporter.number(rate)) \(rate == 1 ? "frame/s" : "frames/s")   "
             + "\(ShareReporter.megabits(report.bitsPerSecond))/s   \(report.session.lost) lost"
     }
 

@@ -1,3 +1,5 @@
+import BeamProtocol
+
 /// Small parts of messages for people.
 enum Words {
     /// `1 frame`, `2 frames`.
@@ -6,7 +8,5 @@ enum Words {
     }
 
     /// Quoted for a shell, so that a command with a peer's name in it can be copied from a message as it is.
-    static func shellWord(_ text: String) -> String {
-        "'" + text.replacing("'", with: "'\\''") + "'"
-    }
+    static func shellWord(_ text: String) -> String { PeerText.shellWord(text) }
 }

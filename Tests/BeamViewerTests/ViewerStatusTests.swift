@@ -75,7 +75,8 @@ struct ViewerStatusTests {
         status.handle(.hostEnded(says: "The shared window was closed"))
         #expect(
             status.words?.sentence
-                == "“desk” has ended its share. It says “The shared window was closed”. Watching again when it is back.")
+                == "“desk” has ended its share. It says “The shared window was closed”. Watching again when it is back."
+        )
     }
 
     @Test func aHiddenWindowIsTold() {
@@ -203,6 +204,15 @@ struct ViewerStatusTests {
         let sentence = status.words?.sentence ?? ""
         #expect(sentence.hasPrefix("This viewer doesn't watch 192.0.2.7:52345. It shows another key"), "\(sentence)")
         #expect(sentence.contains("“desk”") && sentence.contains("--new-host"))
+    }
+
+    @Test func aKnownHostUnderAnotherNameIsNamedWithACommand() {
+        var status = ViewerStatus(searchingFor: "desk")
+        status.handle(.refused(.renamed(name: "desk", known: "Anna's eve")))
+        // The names are quoted for a shell: the command can be copied.
+        #expect(
+            status.words?.detail?.contains(#"`beamroom devices rename 'Anna'\''s eve' 'desk'`"#) == true,
+            "\(status.words?.detail ?? "")")
     }
 
     @Test func aRefusedStreamIsToldAgainAfterARestart() {

@@ -21,7 +21,7 @@ extension EndToEnd {
             for number in 0..<60 {
                 crowd.append(try .connect(to: Endpoint(ports.control), from: "127.0.0.\(2 + number % 8)"))
             }
-            try host.waitForWords("nothing can be accepted")
+            try host.waitForWords("no room for another connection")
             let before = (time: Date(), busy: try processorTime(host.pid))
             // The stream continues.
             for _ in 0..<3 { try viewer.waitFor("stats", from: viewer.lineCount) { ($0.number("fps") ?? 0) > 0 } }

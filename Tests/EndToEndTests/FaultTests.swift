@@ -81,7 +81,7 @@ extension EndToEnd {
             let scratch = try ScratchDirectory()
             let file = scratch.file("soak.json")
             let script = try ChildProcess(
-                FaultScript.soak, ["1", "--no-setup", "--program", Program.path, "--json", file])
+                FaultScript.soak, ["0.5", "--no-setup", "--program", Program.path, "--json", file])
             defer { script.end() }
             _ = try script.waitForEnd(timeout: 180)
             struct Soak: Decodable {
@@ -98,7 +98,7 @@ extension EndToEnd {
             #expect(soak.ended == [])
             #expect(Set(soak.samples.keys) == ["host", "window", "recording", "lossy"])
             // Growth is judged in long runs. Here it is only that samples were taken, one each 5 s.
-            for (name, samples) in soak.samples { #expect(samples.count >= 8, "\(name)") }
+            for (name, samples) in soak.samples { #expect(samples.count >= 4, "\(name)") }
         }
     }
 }

@@ -43,6 +43,12 @@ public enum ViewerRefusal: Sendable, Equatable {
         /// The names of the hosts that were expected.
         public var expected: [String]
         public var place: Place
+
+        public init(key: DeviceKey, expected: [String], place: Place) {
+            self.key = key
+            self.expected = expected
+            self.place = place
+        }
     }
 
     /// How the host was expected.
