@@ -265,10 +265,10 @@ extension WindowTests {
             #expect(middle.words > small.words * 14 / 10)
             // A picture is shown pixel for pixel, or by a whole factor.
             let window = try WindowTests.open(renderer)
-            window.show(TestPictures.bars(PixelSize(width: 500, height: 300)))
+            window.show(TestPictures.bars(PixelSize(width: 1000, height: 600)))
             window.setMessage(WindowMessage(headline: "Hello"))
             let before = try #require(window.readBack())
-            #expect(before.size == PixelSize(width: 500, height: 300))
+            #expect(before.size == PixelSize(width: 1000, height: 600))
             display.setResources("Xft.dpi:\t192\n")
             WindowTests.settle(window)
             let after = try #require(window.readBack())

@@ -26,7 +26,7 @@ import CSDL2
 
     private static let initial = PixelSize(width: 960, height: 540)
 
-    /// Makes the window that nobody has seen yet as large as the display's scale asks for.
+    /// Makes the window that nobody has seen yet as large as the display's scale asks for, in the middle of the work area.
     func setInitialSize(scale: Double) {
         let screen = window.video.usableBounds(window.displayIndex)
         let factor = scale / window.pixelRatio
@@ -34,7 +34,10 @@ import CSDL2
             width: Int((Double(Self.initial.width) * factor).rounded()),
             height: Int((Double(Self.initial.height) * factor).rounded()))
         let size = Self.limited(wanted, by: screen.size)
-        guard size != fitted else { return }
+        // SDL centres a window on the whole display, panels and docks included.
+        let (x, y) = window.position
+        let isInside = screen.contains(PixelRect(x: x, y: y, width: size.width, height: size.height))
+        guard size != fitted || !isInside else { return }
         fitted = size
         window.place(
             PixelRect(
