@@ -53,7 +53,10 @@ import Glibc
         (window, renderer) = try RendererSelection.open(
             options.renderer, video: video, title: options.title, size: size, sync: options.verticalSync)
         x11 = X11Connection(window)
-        x11?.selectEvents()
+        if let x11 {
+            x11.selectEvents()
+            DisplayLoss.watch(x11.fileDescriptor)
+        }
         placement = WindowPlacement(window, x11)
         let signal = WakeSignal(usesDescriptor: x11 != nil)
         self.signal = signal
