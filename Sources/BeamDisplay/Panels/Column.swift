@@ -23,7 +23,7 @@ struct Column {
 
     private static let emblemSide = 72.0
     /// The smallest factor for text. It makes all content fit in 160 × 90, the smallest window.
-    private static let minimumShrinking = 0.6
+    private static let minimumShrinking = 0.55
 
     private var items: [Item] = []
 
