@@ -40,7 +40,7 @@ extension EndToEnd {
             connection.synchronise()
             for process in [host, viewer, late] {
                 try process.waitFor("source-visible") { $0.fields["visible"] == .bool(true) }
-                try process.waitForWords("visible again")
+                try process.waitForWords(process === host ? "visible again" : "live again")
             }
 
             // Closed by another client, as by xkill.
