@@ -34,8 +34,8 @@ class Program:
     """One process: started, read, watched, and ended by its own process ID."""
 
     def __init__(self, words, state, stderr=None, stdin=None, descriptors=None, environment=None, limits=None):
-        """`environment`: more variables; those with the value None are left out. `limits`: soft and hard resource limits,
-        by their numbers in `resource`."""
+        """`environment`: more variables; those with the value None are left out. `limits`: soft and hard resource
+        limits, by their numbers in `resource`."""
         more = environment or {}
         self.words, self.state = words, pathlib.Path(state)
         self.state.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ SPEAKS_WITHIN = 2.0
 # In the short form another test may take the machine: only what hangs counts.
 SHORT_SLACK = 10
 # Words that aren't true while the picture stands.
-LIES = re.compile(r"(picture|stream) (goes on|moves again|is back)", re.IGNORECASE)
+LIES = re.compile(r"(picture|stream) (goes on(?! when)|moves again|is back|is live)", re.IGNORECASE)
 
 
 class Fault:
@@ -62,8 +62,8 @@ class Row:
     aim: str
     host_says: list = dataclasses.field(default_factory=list)
     viewer_says: list = dataclasses.field(default_factory=list)
-    # Seconds: the longest time without a new picture, until the viewer said something of it, and from the fault's end until
-    # the picture was right.
+    # Seconds: the longest time without a new picture, until the viewer said something of it, and from the fault's end
+    # until the picture was right.
     stood: float = None
     said_after: float = None
     right: float = None
@@ -134,11 +134,13 @@ def conclude(fault, place, row):
         begin, end = place.pictures.gap(row.begun, now)
         row.stood = end - begin
         if row.stood > slack * SPEAKS_WITHIN and fault.viewer_can_speak:
-            first = next((at for at, _ in viewer if begin <= at), None)
-            row.said_after = first and first - begin
-            if place.viewer.process.poll() is None and (row.said_after or row.stood) > slack * SPEAKS_WITHIN:
+            # Its cause may be known a moment before the last picture comes.
+            first = next((at for at, _ in viewer if begin - 1 <= at), None)
+            row.said_after = None if first is None else max(0.0, first - begin)
+            is_silent = first is None or first > end
+            if place.viewer.process.poll() is None and (is_silent or row.said_after > slack * SPEAKS_WITHIN):
                 row.differences.append(
-                    f"the viewer says nothing while the picture stands for {row.stood:.1f} s" if first is None or first > end
+                    f"the viewer says nothing while the picture stands for {row.stood:.1f} s" if is_silent
                     else f"the viewer speaks only after {row.said_after:.1f} s")
         row.differences += [f"untrue: “{text}”" for at, text in viewer
                             if at < now - 1 and LIES.search(text) and not place.pictures.since(at + 0.3, at + 1)]
@@ -201,8 +203,8 @@ def play_once(kind, options, shared):
 
 
 def play(kind, options, shared):
-    """One row. What differs is tried again if it doesn't take long: the machine may have been busy, and what is wrong is
-    wrong again."""
+    """One row. What differs is tried again if it doesn't take long: the machine may have been busy, and what is wrong
+    is wrong again."""
     row = play_once(kind, options, shared)
     if row.is_well or row.seconds > 60:
         return row

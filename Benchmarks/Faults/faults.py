@@ -1,6 +1,7 @@
-"""Scripts/faults: lets everything fail in turn, and prints what each person sees and when the picture is right again."""
+"""Scripts/faults: lets everything fail in turn, and prints what each person sees and when the picture is right."""
 
 import argparse
+import collections
 import dataclasses
 import importlib
 import json
@@ -25,7 +26,7 @@ from fault import play
 PAGE = results.ROOT / "Sources/beamroom/beamroom.docc/Faults.md"
 BEGIN = "<!-- results: written by Scripts/faults --page -->"
 END = "<!-- end of results -->"
-STARTING = ("Sharing the test pattern", "Sharing the screen", "To watch: ", "Only viewers that", "Only paired viewers")
+STARTING = ("Sharing the test pattern", "Sharing the screen", "To watch", "Only viewers that", "Only paired viewers")
 # More sentences of one end are counted only.
 MOST_SENTENCES = 6
 MODULES = ("processes", "screens", "paths", "resources")
@@ -105,14 +106,17 @@ def page_text(results_):
         ended = "".join(f" The {end} ends: {row[f'{end}_ended']}." for end in ("host", "viewer")
                         if row[f"{end}_ended"].startswith(("exit", "SIG")))
         happens = f"{row['happens']}{ended}"
-        lines.append([happens, *(text or "–" for text in says), seconds(row["stood"]), seconds(row["right"]), row["aim"],
-                      "; ".join([verdict(row), *row["notes"]])])
+        lines.append([happens, *(text or "–" for text in says), seconds(row["stood"]), seconds(row["right"]),
+                      row["aim"], "; ".join([verdict(row), *row["notes"]])])
     table = "\n".join("| " + " | ".join(value.replace("|", "\\|").replace("\n", " ") for value in line) + " |"
                       for line in lines)
     machine = results_["machine"]
+    commits = collections.Counter(row["commit"] for row in results_["rows"])
+    measured = ", ".join(commit if len(commits) == 1 else f"{commit} ({count} rows)"
+                         for commit, count in commits.items())
     well = sum(not row["differences"] and not row["not_tried"] for row in results_["rows"])
-    return (f"{table}\n\n{well} of {len(results_['rows'])} rows as aimed. `Scripts/faults` on {machine['cores']} cores, "
-            f"{machine['system']}, commit {machine['commit']}, {machine['date']}.")
+    return (f"{table}\n\n{well} of {len(results_['rows'])} rows as aimed. `Scripts/faults` on {machine['cores']} "
+            f"cores, {machine['system']}, commit {measured}, {machine['date']}.")
 
 
 def write_page(path):
@@ -142,7 +146,7 @@ def play_all(options):
     with tempfile.TemporaryDirectory(prefix="beamroom-faults-") as shared:
         for fault in choose(options):
             row = play(fault, given, shared)
-            rows.append({key: value for key, value in dataclasses.asdict(row).items()} | {"is_well": row.is_well})
+            rows.append(dataclasses.asdict(row) | {"is_well": row.is_well, "commit": attack.machine()["commit"]})
             print_row(rows[-1])
             if options.json:
                 store(options.json, rows)

@@ -14,8 +14,8 @@ UNITS = {"memory": "MiB", "private": "MiB", "descriptors": "descriptors", "threa
 @dataclasses.dataclass(frozen=True)
 class Sample:
     at: float
-    # MiB: resident, and the part of it that it has written. (Pages of libraries become another process's or its own alone as
-    # others come and go.)
+    # MiB: resident, and the part of it that it has written. (Pages of libraries become another process's or its own
+    # alone as others come and go.)
     memory: float
     private: float
     descriptors: int

@@ -34,6 +34,7 @@ class InterfaceDown5(InterfaceDown):
     """The viewer's network interface is down for 5 s."""
 
     name = "down-5"
+    is_short = False
     says = {"viewer": True}
     seconds = 5
 
@@ -42,6 +43,7 @@ class InterfaceDown30(InterfaceDown):
     """The viewer's network interface is down for 30 s."""
 
     name = "down-30"
+    is_short = False
     says = {"viewer": True}
     seconds = 30
 
@@ -346,5 +348,5 @@ class Loss(Fault):
 
 
 LOSSES = [Loss, *(type(f"Loss{share}", (Loss,), {"name": f"loss-{share}", "share": share}) for share in (80, 95))]
-FAULTS = [InterfaceDown, InterfaceDown5, InterfaceDown30, OtherDown, AddressChanged, AddressChanged6, OnlyIPv6, Size, Size576,
-          SizeChanges, SizeChanges576, *SILENT, DeepQueue, RateDrops, OtherFlow, Far, Bursts, *LOSSES]
+FAULTS = [InterfaceDown, InterfaceDown5, InterfaceDown30, OtherDown, AddressChanged, AddressChanged6, OnlyIPv6, Size,
+          Size576, SizeChanges, SizeChanges576, *SILENT, DeepQueue, RateDrops, OtherFlow, Far, Bursts, *LOSSES]

@@ -143,8 +143,8 @@ class Announced(Here):
             beside = ["--beside", self.folders[0]] if number else []
             # Its daemons would keep a pipe open.
             with open(place.directory / f"avahi-{number}", "w+") as log:
-                done = subprocess.run([PRIVATE_AVAHI, "start", folder, *beside, "--owner", str(os.getpid())], stdout=log,
-                                      stderr=log, stdin=subprocess.DEVNULL)
+                done = subprocess.run([PRIVATE_AVAHI, "start", folder, *beside, "--owner", str(os.getpid())],
+                                      stdout=log, stderr=log, stdin=subprocess.DEVNULL)
                 if done.returncode != 0:
                     log.seek(0)
                     raise Trouble(log.read().strip())
@@ -223,7 +223,8 @@ class Place(laboratory.Laboratory):
         if path.exists():
             return path
         made = self.shared / "pairing"
-        words = ["--no-discovery", "--json", "--name", "desk", "--bind", "127.0.0.1", "--code", CODE, "--accept", "none"]
+        words = ["--no-discovery", "--json", "--name", "desk", "--bind", "127.0.0.1", "--code", CODE, "--accept",
+                 "none"]
         with Program([self.program, "share", *SOURCE, *words], made / "host") as host:
             if not host.wait_for("ready"):
                 raise RuntimeError(f"the host doesn't start: {host.error_text}")
@@ -251,8 +252,9 @@ class Place(laboratory.Laboratory):
             self.host_state = self.state("host")
         self.host_words = (words, source, announced, state, how)
         self.host = self.start(
-            "host", self.network.at_host, ["share", *source, *([] if announced else ["--no-discovery"]), "--json",
-                                           "--name", "desk", "--accept", "none", *words], state or self.host_state, **how)
+            "host", self.network.at_host,
+            ["share", *source, *([] if announced else ["--no-discovery"]), "--json", "--name", "desk", "--accept", "none",
+             *words], state or self.host_state, **how)
         host = self.host
         if ready:
             host.wait(lambda: host.named("ready") or host.process.poll() is not None, 15)
@@ -296,7 +298,8 @@ class Place(laboratory.Laboratory):
         """Until the viewer has shown whole pictures for a second."""
         begin = time.monotonic()
         if not self.wait(lambda: self.pictures.right(begin), seconds):
-            raise RuntimeError(f"no picture in {seconds} s. Host: {self.host.error_text} Viewer: {self.viewer.error_text}")
+            raise RuntimeError(
+                f"no picture in {seconds} s. Host: {self.host.error_text} Viewer: {self.viewer.error_text}")
         time.sleep(0.5)
 
     def both(self, share=(), watch=(), **how):

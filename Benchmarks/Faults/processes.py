@@ -155,7 +155,8 @@ class ViewerReadsNothing(Fault):
         place.network = Cable(place)
         place.both()
         state = place.state("viewer")
-        other = place.start("other", place.network.at_viewer, ["watch", place.network.host_address, "--json", "--no-window"], state)
+        other = place.start("other", place.network.at_viewer,
+                            ["watch", place.network.host_address, "--json", "--no-window"], state)
         if not other.wait_for("first-frame"):
             raise RuntimeError(f"the second viewer sees nothing: {other.error_text}")
         row.begin()

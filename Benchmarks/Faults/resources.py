@@ -93,8 +93,8 @@ class DiskFull(Fault):
         place.watch(*(record if self.end == "viewer" else []))
         place.wait_for_pictures()
         program = getattr(place, self.end)
-        place.wait(lambda: program.process.poll() is not None or "record" in program.error_text.split("Recording into")[-1],
-                   30)
+        place.wait(lambda: program.process.poll() is not None
+                   or "record" in program.error_text.split("Recording into")[-1], 30)
         row.over()
         row.wait_right(place)
 
@@ -302,5 +302,5 @@ class PortTaken(Fault):
         time.sleep(0.5)
 
 
-FAULTS = [Clock, HostClock, DiskFull, HostDiskFull, StateReadOnly, StateUnwritable, NoHome, Descriptors, HostDescriptors,
-          Memory, HostMemory, PortsGone, PortTaken]
+FAULTS = [Clock, HostClock, DiskFull, HostDiskFull, StateReadOnly, StateUnwritable, NoHome, Descriptors,
+          HostDescriptors, Memory, HostMemory, PortsGone, PortTaken]

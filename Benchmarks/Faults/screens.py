@@ -189,5 +189,5 @@ class HostAddressChanged(Fault):
         row.wait_right(place, 40)
 
 
-FAULTS = [ScreenGoneAtHost, ScreenGoneAtViewer, ScreenResized, WindowMinimised, WindowClosed, AvahiRestarted, BusRestarted,
-          HostAddressChanged]
+FAULTS = [ScreenGoneAtHost, ScreenGoneAtViewer, ScreenResized, WindowMinimised, WindowClosed, AvahiRestarted,
+          BusRestarted, HostAddressChanged]

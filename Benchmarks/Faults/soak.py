@@ -143,7 +143,8 @@ class Soak(Place):
             ("the lossy path is down", ("lossy",), 4, link("down"), link("up")),
             ("the lossy path carries 1 Mbit/s", ("lossy",), 10, link("rate=1M"), link("rate=20M")),
             ("the lossy path takes 150 ms more", ("lossy",), 8, link("delay=160ms"), link("delay=10ms")),
-            ("the host stands still", (*near, "lossy"), 3, to(self.host, signal.SIGSTOP), to(self.host, signal.SIGCONT)),
+            ("the host stands still", (*near, "lossy"), 3, to(self.host, signal.SIGSTOP),
+             to(self.host, signal.SIGCONT)),
             *((f"{name} stands still", (name,), 4, to(viewer, signal.SIGSTOP), to(viewer, signal.SIGCONT))
               for name, viewer in self.viewers.items()),
         ]
@@ -170,7 +171,8 @@ class Soak(Place):
             if now - told >= 60:
                 told = now
                 print(f"{(now - begin) / 60:.0f} min: {len(self.happenings)} faults, {self.comings} guests; host "
-                      f"{self.samples['host'][-1].memory:.1f} MiB, {self.samples['host'][-1].threads} threads", flush=True)
+                      f"{self.samples['host'][-1].memory:.1f} MiB, {self.samples['host'][-1].threads} threads",
+                      flush=True)
             time.sleep(0.1)
             now = time.monotonic()
         if ending:
@@ -218,18 +220,20 @@ class Soak(Place):
     def report(self):
         stalls = self.stalls()
         begin = self.began + min(300, (self.finished - self.began) / 10)
-        print(f"\n{(self.finished - self.began) / 60:.1f} min, seed {self.options.seed}: {len(self.happenings)} faults, "
-              f"{self.comings} comings of the guest; growth from {(begin - self.began) / 60:.1f} min on:")
+        print(f"\n{(self.finished - self.began) / 60:.1f} min, seed {self.options.seed}: {len(self.happenings)} "
+              f"faults, {self.comings} comings of the guest; growth from {(begin - self.began) / 60:.1f} min on:")
         for name, samples in self.samples.items():
             for one in growth.growths(samples, begin):
                 print(f"  {name:<10} {one.what:<12} {one.first:8.1f} → {one.last:8.1f}   {one.an_hour:+8.2f} "
                       f"{growth.UNITS[one.what]} an hour{'' if one.is_flat else '   GROWS'}")
                 if not one.is_flat:
-                    self.trouble.append(f"{name}: {one.what} grows by {one.an_hour:.1f} {growth.UNITS[one.what]} an hour")
+                    self.trouble.append(
+                        f"{name}: {one.what} grows by {one.an_hour:.1f} {growth.UNITS[one.what]} an hour")
         longest = {}
         for name, at, seconds, reason in stalls:
             if reason is None:
-                self.trouble.append(f"{name}: no new picture for {seconds:.1f} s, {at:.0f} s after the start, without a fault")
+                self.trouble.append(
+                    f"{name}: no new picture for {seconds:.1f} s, {at:.0f} s after the start, without a fault")
             else:
                 count, most = longest.get((reason, name), (0, 0))
                 longest[reason, name] = (count + 1, max(most, seconds))
@@ -246,7 +250,8 @@ class Soak(Place):
                 # For whoever looks for the cause: everything but the figures of each second.
                 "events": {name: [event for event in program.events if event["event"] not in ("stats", "summary")]
                            for name, program in (("host", self.host), *self.viewers.items())},
-                "said": {name: program.said for name, program in (("host", self.host), *self.viewers.items())}}, indent=1) + "\n")
+                "said": {name: program.said for name, program in (("host", self.host), *self.viewers.items())}},
+                indent=1) + "\n")
         for words in self.trouble:
             print(f"NOT AS AIMED: {words}")
         print("not as aimed" if self.trouble else "as aimed: no crash, no growth, each stall explained by its fault")

@@ -181,7 +181,8 @@ final class ControlDialer {
                         })))
         case .version2:
             _ = try transport.get().add(
-                .viewer, to: pipeline, timeout: mayFallBack ? Self.plainFallbackTimeout : SecureControl.handshakeTimeout,
+                .viewer, to: pipeline,
+                timeout: mayFallBack ? Self.plainFallbackTimeout : SecureControl.handshakeTimeout,
                 events: SecureControl.Events(
                     onSecured: { [weak self] host in self?.secured(attempt, host, channel) },
                     onMessage: { [weak self] message in

@@ -40,6 +40,8 @@ struct ViewerStatus: Sendable {
     }
 
     private var phase: Phase
+    /// What is connected to, as it was typed or picked. A name that the host gives meanwhile is no other state.
+    private var target: String?
     /// The host's name; nil if it isn't known.
     private(set) var hostName: String? {
         didSet { hostName = hostName.map { PeerText.name($0) } }
@@ -60,11 +62,13 @@ struct ViewerStatus: Sendable {
     init(searchingFor name: String?) {
         phase = .searching(name: name)
         hostName = name
+        target = name
     }
 
     init(connectingTo host: String) {
         phase = .connecting
         hostName = host
+        target = host
     }
 
     // MARK: Discovery
@@ -75,12 +79,15 @@ struct ViewerStatus: Sendable {
 
     mutating func chosen(_ name: String) {
         call(name)
+        target = quotedName
         phase = .connecting
     }
 
     /// The host that is looked for by name has been discovered.
     mutating func found() {
-        if case .searching = phase { phase = .connecting }
+        guard case .searching = phase else { return }
+        failure = nil
+        phase = .connecting
     }
 
     /// Why hosts can't be discovered at present; nil: they can.
@@ -261,7 +268,7 @@ struct ViewerStatus: Sendable {
         case .picking, .playing: nil
         case .connecting:
             ViewerAnnouncement(
-                headline: "Connecting to \(host)…",
+                headline: "Connecting to \(target ?? host)…",
                 detail: failure.map { ViewerAnnouncement.sentence($0) + " Trying again." })
         case .waitingForPerson:
             ViewerAnnouncement(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BeamTrust
+import Glibc
 
 /// `beamroom`: the command line.
 @main
@@ -21,9 +22,32 @@ struct Beamroom: ParsableCommand {
         StandardStreams.prepare()
         CommandLineSecrets.hide()
         ProcessHardening.apply()
-        if let error = CommandSuggestion.error(for: Array(CommandLine.arguments.dropFirst())) {
-            exit(withError: ValidationError(error))
+        do {
+            if let error = CommandSuggestion.error(for: Array(CommandLine.arguments.dropFirst())) {
+                throw ValidationError(error)
+            }
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            end(with: error)
         }
-        main(nil)
+    }
+
+    /// Prints the error, or the help, and ends the program. Not ArgumentParser's `exit(withError:)`, which writes errors
+    /// to the C library's `stderr`: that is silent here (`StandardStreams`).
+    private static func end(with error: any Error) -> Never {
+        let status = exitCode(for: error)
+        let text = fullMessage(for: error)
+        if !text.isEmpty {
+            var rest = Array((text + "\n").utf8)[...]
+            while !rest.isEmpty {
+                let written = rest.withUnsafeBytes {
+                    write(status.isSuccess ? STDOUT_FILENO : STDERR_FILENO, $0.baseAddress, $0.count)
+                }
+                guard written > 0 || errno == EINTR else { break }
+                rest = rest.dropFirst(max(0, written))
+            }
+        }
+        Glibc.exit(status.rawValue)
     }
 }

@@ -42,6 +42,7 @@ struct ViewerStatusTests {
         var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
         for number in 1...3 {
             status.handle(.connecting(attempt: number))
+            status.handle(.hostNamed("desk"))
             status.handle(.retrying(after: .seconds(1), reason: "192.0.2.7:52345: nobody shares there"))
             #expect(
                 status.words?.sentence
@@ -235,7 +236,7 @@ struct ViewerStatusTests {
         status.discovery(problem: "The Avahi daemon isn't running on this machine.")
         #expect(status.words?.sentence == "Looking for desk… The Avahi daemon isn't running on this machine.")
         status.found()
-        #expect(status.words?.headline == "Connecting to desk…")
+        #expect(status.words?.sentence == "Connecting to desk…")
         #expect(ViewerStatus(searchingFor: nil).words?.headline == "Looking for hosts…")
     }
 }

@@ -20,8 +20,8 @@ private enum FaultScript {
     }()
 }
 
-/// The short forms of `Scripts/faults` and `Scripts/soak`. What is measured is judged there; the machine may be busy with
-/// other tests, so here only what doesn't depend on time counts.
+/// The short forms of `Scripts/faults` and `Scripts/soak`. What is measured is judged there; the machine may be busy
+/// with other tests, so here only what doesn't depend on time counts.
 extension EndToEnd {
     @Suite(.needsProgram, .enabled(if: FaultScript.obstacle == nil, "\(FaultScript.obstacle ?? "")"))
     struct FaultTests {

@@ -217,7 +217,7 @@ extension EndToEnd {
             let late = try Program.watch([ports.target, "--code", "482913"])
             defer { late.end() }
             #expect(try late.waitForEnd() == .exited(2))
-            #expect(late.errorText.contains("The code of “desk” was used"), "\(late.errorText)")
+            #expect(late.errorText.contains("was used. Each code lets in one viewer"), "\(late.errorText)")
         }
 
         // MARK: Files
