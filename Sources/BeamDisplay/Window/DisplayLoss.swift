@@ -55,7 +55,7 @@ enum DisplayLoss {
 
     /// In a signal's handler: only calls that are allowed there (signal-safety(7)).
     private static func crashed(_ number: CInt) {
-        if isServerGone { notice() }
+        if signal.load(ordering: .acquiring) >= 0, isServerGone { notice() }
         // Not our concern. The instruction is tried again, with the handler from before.
         guard let index = crashes.firstIndex(of: number) else { return }
         _ = formerHandlers.withLockIfAvailable { former in
