@@ -55,7 +55,7 @@ enum DisplayLoss {
 
     /// In a signal's handler: only calls that are allowed there (signal-safety(7)).
     private static func crashed(_ number: CInt) {
-        if isServerGone { notice() }
+        if signal.load(ordering: .acquiring) >= 0, isServerGone { notice() }
         // Not our concern. The instruction is tried again, with the handler from before.
         guard let index = crashes.firstIndex(of: number) else { return }
         _ = formerHandlers.withLockIfAvailable { former in
@@ -68,7 +68,8 @@ enum DisplayLoss {
         let pollRemoteHangUp: Int16 = 0x2000
         var state = pollfd(fd: connection.load(ordering: .relaxed), events: pollRemoteHangUp, revents: 0)
         let gone = pollRemoteHangUp | Int16(POLLHUP) | Int16(POLLERR)
-        return poll(&state, 1, 0) > 0 && state.revents & gone != 0
+        // The kernel closes a dead server's connections one after the other, so this one may follow the driver's.
+        return poll(&state, 1, 500) > 0 && state.revents & gone != 0
     }
 
     private static func notice() -> Never {

@@ -57,6 +57,9 @@ import Glibc
         return environment("XDG_RUNTIME_DIR").map { access("\($0)/\(name)", F_OK) == 0 } ?? false
     }
 
+    /// A connection of our own tells when the server goes.
+    private static var hasWatch = false
+
     /// Sets the variables that SDL reads from the environment, and finds out whether there is a display, before anything
     /// else begins. Must be called while no other thread may read the environment or write messages.
     static func prepareEnvironment(display: String?) throws(DisplayError) {
@@ -78,7 +81,13 @@ import Glibc
         guard let connection = XOpenDisplay(nil) else {
             throw .noDisplay(name: name, reason: "no X server answers there, or it refuses this program")
         }
-        XCloseDisplay(connection)
+        guard !hasWatch else {
+            XCloseDisplay(connection)
+            return
+        }
+        // Stays open: OpenGL's driver uses the display before a window exists whose connection could be watched.
+        hasWatch = true
+        DisplayLoss.watch(XConnectionNumber(connection))
     }
 
     isolated deinit { SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO)) }
