@@ -46,7 +46,7 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure",
+                "BeamTrust", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure", "CErrorStream", "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -61,12 +61,12 @@ let package = Package(
         library("BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
 
         // Adapters: each meets one part of the world, and none imports another.
-        library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec"),
+        library("BeamCapture", "BeamLibAV", "BeamMedia", "BeamClock", "CXCB", "CAVCodec", "CErrorStream"),
         library(
             "BeamCodec", "BeamLibAV", "BeamMedia", "BeamClock", "BeamPixels", "CAVCodec", "CX264", "CLateLibraries"),
         library(
             "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec",
-            "CLateLibraries"),
+            "CLateLibraries", "CErrorStream"),
         library("BeamDiscovery", "CAvahi"),
         library(
             "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets", nio("NIOCore"),
@@ -89,6 +89,10 @@ let package = Package(
         .target(
             name: "CLateLibraries", dependencies: ["CAVCodec", "CX264", "CYUV"],
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+        // Keeps what libraries write to standard error away from people.
+        .target(name: "CErrorStream", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+        // How the C library's heap gives memory back.
+        .target(name: "CHeap", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         // What Swift can't see of the system's sockets.
         .target(name: "CBeamSockets", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         .target(

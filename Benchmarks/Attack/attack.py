@@ -43,7 +43,7 @@ def parse(arguments):
 
 
 def isolated(command):
-    """The command in new network and process namespaces, which end with it. None if they aren't allowed."""
+    """The command in new network, mount and process namespaces, which end with it. None if they aren't allowed."""
     words = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
         words += ["--user", "--map-root-user"]
@@ -52,13 +52,13 @@ def isolated(command):
     return [*words, *command]
 
 
-def go_inside(arguments):
+def go_inside(arguments, script=__file__):
     """Runs everything in a private network if possible, so that no datagram leaves it."""
-    command = [sys.executable, "-B", str(pathlib.Path(__file__).resolve()), "--inside", *arguments]
+    command = [sys.executable, "-B", str(pathlib.Path(script).resolve()), "--inside", *arguments]
     own = isolated(command)
     environment = dict(os.environ, BEAMROOM_ATTACK_NETWORK="own" if own else "shared")
     if not own:
-        print("No network of its own on this machine: the attacks go over its loopback.", file=sys.stderr)
+        print("No network of its own on this machine: everything goes over its loopback.", file=sys.stderr)
     # If this process is killed, the child is killed too.
     process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *(own or command)], env=environment,
                                start_new_session=True)

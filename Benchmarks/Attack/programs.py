@@ -33,7 +33,10 @@ def free_port():
 class Program:
     """One process: started, read, watched, and ended by its own process ID."""
 
-    def __init__(self, words, state, stderr=None, stdin=None, descriptors=None):
+    def __init__(self, words, state, stderr=None, stdin=None, descriptors=None, environment=None, limits=None):
+        """`environment`: more variables; those with the value None are left out. `limits`: soft and hard resource
+        limits, by their numbers in `resource`."""
+        more = environment or {}
         self.words, self.state = words, pathlib.Path(state)
         self.state.mkdir(parents=True, exist_ok=True)
         environment = {name: value for name, value in os.environ.items()
@@ -41,13 +44,19 @@ class Program:
         environment.update(XDG_STATE_HOME=str(state), LC_ALL="C.UTF-8", TERM="dumb",
                            # Otherwise a crash takes seconds to be reported.
                            SWIFT_BACKTRACE="enable=no")
+        environment.update(more)
+        environment = {name: value for name, value in environment.items() if value is not None}
 
         def prepare():
             # PR_SET_PDEATHSIG: ends with this process.
             LIBC.prctl(1, signal.SIGKILL)
             if descriptors:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+            for number, most in (limits or {}).items():
+                resource.setrlimit(number, (most, most))
 
+        # `said`: the time and text of each line of `errors`.
+        self.said = []
         self.events, self.errors, self.changed = [], [], threading.Condition()
         self.process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE if stderr is None else stderr,
@@ -85,6 +94,7 @@ class Program:
         for line in self.process.stderr:
             with self.changed:
                 self.errors.append(line.decode(errors="replace"))
+                self.said.append((time.monotonic(), self.errors[-1].strip()))
                 self.changed.notify_all()
 
     def _watch(self):

@@ -82,7 +82,7 @@ extension LightViewer.State {
     fileprivate mutating func note(_ event: ViewerEvent) {
         switch event {
         case .paired: paired = paired ?? .now
-        case .refused(let reason): ended = reason
+        case .refused(let refusal): ended = refusal.reason
         case .controlLost(let reason): note("the control connection was lost: \(reason)")
         case .retrying(_, let reason): note("retrying: \(reason)")
         case .stalled: note("stalled")

@@ -31,18 +31,19 @@ class Between:
 class Relay(Between):
     kind = "relay"
 
-    def __init__(self, laboratory, base, schedule, seed, number=0):
+    def __init__(self, laboratory, base, schedule, seed, number=0, limit=600):
         super().__init__()
         # Ends by itself if nothing else ends it.
         self.command = [laboratory.relay, "/proc/self/ns/net", f"/proc/{laboratory.viewer_end}/ns/net",
-                        "--both", base, "--seed", str(seed), "--time-limit", "600", "--number", str(number)]
+                        "--both", base, "--seed", str(seed), "--time-limit", str(limit), "--number", str(number),
+                        "--lines"]
         for after, settings in schedule:
             self.command += ["--at", f"{after}:{settings}"]
         self.log = laboratory.log
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=self.log, text=True, start_new_session=True)
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+                                        text=True, start_new_session=True)
         self.pid = self.process.pid
         if not self.process.stdout.readline():
             end(self.process)
@@ -50,6 +51,11 @@ class Relay(Between):
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         return self
+
+    def change(self, settings):
+        """Changes the link now."""
+        self.process.stdin.write(f"{settings}\n")
+        self.process.stdin.flush()
 
     def _read(self):
         for line in self.process.stdout:

@@ -149,6 +149,10 @@ void link_take(struct link *link, const unsigned char *bytes, size_t size, uint6
         link->counters.down++;
         return;
     }
+    if (settings->size && size > settings->size) {
+        link->counters.large++;
+        return;
+    }
     advance(link, time);
     if (settings->rate <= 0) return send(link, new_packet(bytes, size), time);
     uint64_t most = settings->is_queue_time ? (uint64_t)(settings->rate / 8 * (double)settings->queue * 1e-9)

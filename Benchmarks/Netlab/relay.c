@@ -22,7 +22,7 @@
 static const char usage[] =
     "usage: netlab-relay NAMESPACE NAMESPACE [--both SETTINGS] [--forward SETTINGS] [--back SETTINGS]\n"
     "                    [--at SECONDS:[forward:|back:]SETTINGS]… [--seed 1] [--time-limit SECONDS]\n"
-    "                    [--number 0]\n"
+    "                    [--number 0] [--lines]\n"
     "\n"
     "Joins two network namespaces (files such as /proc/1/ns/net) with a TUN device “netlab” in each, 10.77.0.1 in\n"
     "the first and 10.77.0.2 in the second. --number N makes them “netlabN”, 10.77.N.1 and 10.77.N.2, so that several relays\n"
@@ -33,8 +33,10 @@ static const char usage[] =
     "  rate=20M        bits a second (0: no bound)    reorder=2%,by=5ms       of packets come so much later\n"
     "  queue=200ms     or 64k: what waits for the bottleneck; more is dropped\n"
     "  down, up        nothing passes; all does again\n"
+    "  size=1260       larger IP packets are dropped, without an ICMP message (0: none are)\n"
     "--forward is from the first to the second. --at changes settings so long after SIGUSR1, which also begins the\n"
-    "counting. Events and, at SIGTERM or SIGINT, counters go to standard output as JSON. It ends with its parent.\n";
+    "counting; --lines reads changes from standard input, one [forward:|back:]SETTINGS a line. Events and, at SIGTERM\n"
+    "or SIGINT, counters go to standard output as JSON. It ends with its parent.\n";
 
 struct change {
     uint64_t after;
@@ -49,6 +51,8 @@ static struct link links[2];
 static int tunnels[2];
 static struct change changes[CHANGES];
 static int change_count;
+/// Whether changes are read from standard input.
+static bool takes_lines;
 /// When SIGUSR1 came.
 static uint64_t start = NEVER;
 
@@ -72,25 +76,31 @@ void *allocate(size_t bytes) {
 
 // --- Options
 
+static struct change read_change(const char *text) {
+    struct change change = {.first = 0, .last = 1, .text = text};
+    if (!strncmp(text, "forward:", 8)) change.last = 0, change.text += 8;
+    if (!strncmp(text, "back:", 5)) change.first = 1, change.text += 5;
+    // What can't be read is to be known now, not when its time comes.
+    struct settings ignored = clean;
+    read_settings(&ignored, change.text);
+    return change;
+}
+
 static void add_change(const char *text) {
     char *end;
     double seconds = strtod(text, &end);
     errno = 0;
     if (end == text || *end != ':' || seconds < 0 || seconds > 1e6) fail("it should be SECONDS:SETTINGS", text);
     if (change_count == CHANGES) fail("too many changes", text);
-    struct change *change = &changes[change_count++];
-    *change = (struct change){.after = (uint64_t)(seconds * SECOND), .first = 0, .last = 1, .text = end + 1};
-    if (!strncmp(change->text, "forward:", 8)) change->last = 0, change->text += 8;
-    if (!strncmp(change->text, "back:", 5)) change->first = 1, change->text += 5;
-    // What can't be read is to be known now, not when its time comes.
-    struct settings ignored = clean;
-    read_settings(&ignored, change->text);
+    changes[change_count] = read_change(end + 1);
+    changes[change_count++].after = (uint64_t)(seconds * SECOND);
 }
 
 static void read_options(int count, char **arguments, struct settings *settings, uint64_t *limit, int *number) {
     static const struct option known[] = {{"both", 1, 0, 'o'}, {"forward", 1, 0, 'f'},    {"back", 1, 0, 'b'},
                                           {"at", 1, 0, 'a'},   {"seed", 1, 0, 's'},       {"time-limit", 1, 0, 't'},
-                                          {"number", 1, 0, 'n'}, {"help", 0, 0, 'h'}, {0}};
+                                          {"number", 1, 0, 'n'}, {"lines", 0, 0, 'l'},
+                                          {"help", 0, 0, 'h'}, {0}};
     uint64_t seed = 1;
     int option;
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) switch (option) {
@@ -104,6 +114,7 @@ static void read_options(int count, char **arguments, struct settings *settings,
                 *number = atoi(optarg);
                 if (*number < 0 || *number > 255) fail("it should be 0 to 255", optarg);
                 break;
+            case 'l': takes_lines = true; break;
             case 'h': fputs(usage, stdout); exit(0);
             default: fputs(usage, stderr); exit(64);
         }
@@ -120,8 +131,8 @@ static void read_options(int count, char **arguments, struct settings *settings,
 static void print_counters(const char *name, const struct counters *counters) {
     printf(",\"%s\":{\"packets\":%lu,\"bytes\":%lu,\"delivered\":%lu,\"delivered_bytes\":%lu,", name, counters->packets,
            counters->bytes, counters->delivered, counters->delivered_bytes);
-    printf("\"lost\":%lu,\"queue\":%lu,\"down\":%lu,\"overflow\":%lu,\"refused\":%lu,", counters->lost, counters->queue,
-           counters->down, counters->overflow, counters->refused);
+    printf("\"lost\":%lu,\"queue\":%lu,\"down\":%lu,\"large\":%lu,\"overflow\":%lu,\"refused\":%lu,", counters->lost,
+           counters->queue, counters->down, counters->large, counters->overflow, counters->refused);
     printf("\"reordered\":%lu,\"duplicated\":%lu,\"queue_bytes_most\":%lu,", counters->reordered, counters->duplicated,
            counters->queue_bytes_most);
     double handed_on = counters->delivered ? (double)counters->delivered : 1;
@@ -149,6 +160,15 @@ static void begin_schedule(uint64_t time) {
     printf("{\"event\":\"start\",\"time\":%.6f}\n", (double)time / SECOND);
 }
 
+static void make(const struct change *change, uint64_t time) {
+    for (int way = change->first; way <= change->last; way++) {
+        struct settings settings = links[way].settings;
+        read_settings(&settings, change->text);
+        link_change(&links[way], &settings, time);
+    }
+    printf("{\"event\":\"changed\",\"time\":%.6f,\"settings\":\"%s\"}\n", (double)time / SECOND, change->text);
+}
+
 /// Makes the changes whose time has come; answers with the time of the next.
 static uint64_t follow_schedule(uint64_t time) {
     uint64_t next = NEVER;
@@ -159,15 +179,30 @@ static uint64_t follow_schedule(uint64_t time) {
             if (start + change->after < next) next = start + change->after;
             continue;
         }
-        for (int way = change->first; way <= change->last; way++) {
-            struct settings settings = links[way].settings;
-            read_settings(&settings, change->text);
-            link_change(&links[way], &settings, time);
-        }
+        make(change, time);
         change->is_done = true;
-        printf("{\"event\":\"changed\",\"time\":%.6f,\"settings\":\"%s\"}\n", (double)time / SECOND, change->text);
     }
     return next;
+}
+
+/// Makes the changes in the lines of standard input; false at its end.
+static bool take_lines(void) {
+    static char text[1024];
+    static size_t held;
+    ssize_t size = read(STDIN_FILENO, text + held, sizeof text - 1 - held);
+    if (size <= 0) return size < 0 && (errno == EAGAIN || errno == EINTR);
+    held += (size_t)size;
+    text[held] = 0;
+    char *line = text, *end;
+    for (; (end = strchr(line, '\n')); line = end + 1) {
+        *end = 0;
+        struct change change = read_change(line);
+        make(&change, now());
+    }
+    held = strlen(line);
+    if (held == sizeof text - 1) fail("such a line is too long", "standard input");
+    memmove(text, line, held + 1);
+    return true;
 }
 
 static void take_packets(int way) {
@@ -206,8 +241,11 @@ static bool take_signal(int signals) {
 }
 
 static void run(int signals, int parent, uint64_t limit) {
-    struct pollfd sources[] = {
-        {tunnels[0], POLLIN, 0}, {tunnels[1], POLLIN, 0}, {signals, POLLIN, 0}, {parent, POLLIN, 0}};
+    struct pollfd sources[] = {{tunnels[0], POLLIN, 0},
+                               {tunnels[1], POLLIN, 0},
+                               {signals, POLLIN, 0},
+                               {parent, POLLIN, 0},
+                               {takes_lines ? STDIN_FILENO : -1, POLLIN, 0}};
     while (now() < limit) {
         uint64_t next = earlier(limit, follow_schedule(now()));
         for (int way = 0; way < 2; way++) {
@@ -216,11 +254,12 @@ static void run(int signals, int parent, uint64_t limit) {
         }
         uint64_t time = now(), wait = next > time ? next - time : 0;
         struct timespec pause = {(time_t)(wait / SECOND), (long)(wait % SECOND)};
-        if (ppoll(sources, 4, next == NEVER ? NULL : &pause, NULL) < 0 && errno != EINTR) fail("can't wait", "packets");
+        if (ppoll(sources, 5, next == NEVER ? NULL : &pause, NULL) < 0 && errno != EINTR) fail("can't wait", "packets");
         for (int way = 0; way < 2; way++)
             if (sources[way].revents) take_packets(way);
         if (sources[2].revents && take_signal(signals)) return;
         if (sources[3].revents) return;
+        if (sources[4].revents && !take_lines()) sources[4].fd = -1;
     }
 }
 

@@ -29,6 +29,8 @@ struct settings {
     /// What waits for the bottleneck, in bytes or in nanoseconds at the rate; what comes when it is full is dropped.
     uint64_t queue;
     bool is_queue_time, is_down;
+    /// Larger IP packets are dropped without an ICMP message, as by a tunnel whose errors are filtered; 0: none are.
+    uint64_t size;
 };
 
 extern const struct settings clean;
@@ -52,9 +54,9 @@ struct packet {
 
 struct counters {
     uint64_t packets, bytes, delivered, delivered_bytes;
-    /// Dropped: on the wire, by the full queue, by a link that is down, for want of the relay's own memory, or refused
-    /// by the far end's kernel.
-    uint64_t lost, queue, down, overflow, refused;
+    /// Dropped: on the wire, by the full queue, by a link that is down, as too large, for want of the relay's own memory,
+    /// or refused by the far end's kernel.
+    uint64_t lost, queue, down, large, overflow, refused;
     uint64_t reordered, duplicated, queue_bytes_most;
     /// How much later than due packets were handed on, in nanoseconds.
     uint64_t late_most, late_sum;

@@ -190,6 +190,11 @@ class Checks:
             self.expect("5 % reordered: all arrive", len(numbers), 3000, 3000)
             self.expect("5 % reordered: per cent overtaken", late / 30, 3.8, 6.2)
 
+    def size(self):
+        with self.link("--both", "size=1000") as link:
+            for size, wanted in ((1000, 500), (1001, 0)):
+                self.expect(f"packets of {size} bytes where 1000 pass", len(link.send(500, size=size)), wanted, wanted)
+
     def duplicates(self):
         with self.link("--both", "duplicate=10%") as link:
             numbers = [number for number, *_ in link.send(3000)]
@@ -201,7 +206,7 @@ def run(relay):
     with between.namespace(sys.stderr) as viewer_end:
         checks = Checks(relay, viewer_end)
         for check in (checks.transparent, checks.delay, checks.loss, checks.bursts, checks.rate, checks.queue,
-                      checks.changes, checks.down, checks.order, checks.duplicates):
+                      checks.changes, checks.down, checks.size, checks.order, checks.duplicates):
             check()
     print("The relay does what it is told." if checks.failures == 0 else f"{checks.failures} failed.")
     return 0 if checks.failures == 0 else 1

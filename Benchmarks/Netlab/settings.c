@@ -72,9 +72,9 @@ static void read_one(struct settings *settings, const char *word) {
     if (!value) fail("such a setting is unknown", word);
     size_t length = (size_t)(value++ - word);
     static const char *const names[] = {"delay", "jitter", "hold", "by", "loss", "reorder", "duplicate", "burst",
-                                        "rate", "queue"};
+                                        "rate", "queue", "size"};
     size_t name = 0;
-    while (name < 10 && (strlen(names[name]) != length || strncmp(names[name], word, length))) name++;
+    while (name < 11 && (strlen(names[name]) != length || strncmp(names[name], word, length))) name++;
     switch (name) {
         case 0: settings->delay = read_time(value, &end); break;
         case 1: settings->jitter = read_time(value, &end); break;
@@ -89,6 +89,7 @@ static void read_one(struct settings *settings, const char *word) {
             break;
         case 8: settings->rate = read_amount(value, &end); break;
         case 9: read_queue(settings, value, &end); break;
+        case 10: settings->size = (uint64_t)read_amount(value, &end); break;
         default: fail("such a setting is unknown", word);
     }
     if (!end || *end)

@@ -14,6 +14,15 @@ public protocol PictureSource: AnyObject, Sendable {
 
     /// Makes `run` return soon.
     func stop()
+
+    /// `handler` is called on the thread in `run` when what is shared is hidden (a window that was minimised), or shown
+    /// again. At first it counts as visible. To be called before `run`.
+    func onVisibility(_ handler: @escaping @Sendable (_ isVisible: Bool) -> Void)
+}
+
+extension PictureSource {
+    /// Most sources are always visible.
+    public func onVisibility(_ handler: @escaping @Sendable (_ isVisible: Bool) -> Void) {}
 }
 
 /// Facts about a source, fixed when it is opened.
@@ -101,7 +110,7 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
         case .noFileDescriptors:
             "The display can't be captured: this program has too many files open. Raise the limit with ulimit -n."
         case .unreadableFile(let path, let reason):
-            "The file \(path) can't be shared: \(reason). Choose a video file that can be read with --source."
+            "The file \(path) can't be shared: \(reason). --source takes x11, pattern, or a video file that can be read."
         case .unusablePattern(let reason):
             "The test pattern can't be made: \(reason)."
         }

@@ -74,13 +74,13 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
         case .streamBeyondBounds(let reason):
             "The video stream isn't decoded: \(reason)."
         case .unknownFileEnding(let path, let known):
-            "\"\(path)\": the kind of file is not known by its ending. Use \(known.joined(separator: " or "))."
+            "\"\(path)\" must end in \(known.joined(separator: " or ")), which says what kind of file to write."
         case .fileExists(let path):
             "\"\(path)\" exists already and is left as it is. Choose another name, or remove it first."
         case .cannotCreateFile(let path, let reason):
-            "\"\(path)\" cannot be created: \(reason)."
+            "\"\(path)\" can't be created: \(reason). Choose another place."
         case .cannotWriteFile(let path, let reason):
-            "\"\(path)\" cannot be written on: \(reason). What was written before is kept."
+            "\"\(path)\" can't be continued: \(reason). What was written before is kept."
         }
     }
 

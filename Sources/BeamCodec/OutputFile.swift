@@ -31,18 +31,21 @@ enum OutputFile {
         return name[name.index(after: dot)...].lowercased()
     }
 
-    /// Creates a file that only its owner can read, because it holds what was on a screen; never opens an existing
-    /// file. A pipe with a reader, or a device, is opened as it is.
+    /// Creates a file that only its owner can read, because it holds what was on a screen. An existing file is taken
+    /// only if it is empty and nobody is about to write it: what a program leaves that was killed before its first
+    /// picture. A pipe with a reader, or a device, is opened as it is.
     ///
     /// - Returns: its file descriptor, which the caller closes.
     static func create(_ path: String) throws(CodecError) -> CInt {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        if descriptor >= 0 { return descriptor }
+        if descriptor >= 0 {
+            _ = flock(descriptor, LOCK_EX | LOCK_NB)
+            return descriptor
+        }
         guard errno == EEXIST else { throw .cannotCreateFile(path: path, reason: systemMessage(errno)) }
         var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG, status.st_mode & S_IFMT != S_IFDIR else {
-            throw .fileExists(path: path)
-        }
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else { throw .fileExists(path: path) }
+        guard status.st_mode & S_IFMT != S_IFREG else { return try reopen(path) }
         // Without O_NONBLOCK, opening a pipe without a reader would block.
         let existing = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
         guard existing >= 0 else {
@@ -51,6 +54,35 @@ enum OutputFile {
         }
         _ = fcntl(existing, F_SETFL, fcntl(existing, F_GETFL) & ~O_NONBLOCK)
         return existing
+    }
+
+    /// Opens an empty file for writing.
+    private static func reopen(_ path: String) throws(CodecError) -> CInt {
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { throw .fileExists(path: path) }
+        var status = stat()
+        // The lock first: whoever holds it may write at any time.
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0, status.st_size == 0,
+            fchmod(descriptor, 0o600) == 0
+        else {
+            close(descriptor)
+            throw .fileExists(path: path)
+        }
+        return descriptor
+    }
+
+    /// Closes a file, and removes it if it is an ordinary one of which nothing was written.
+    static func discard(_ descriptor: CInt, _ path: String) {
+        var status = stat()
+        // Not a pipe or a device, which existed before.
+        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size == 0 { unlink(path) }
+        close(descriptor)
+    }
+
+    /// The path is that of something other than an ordinary file: a pipe or a device, whose name has no ending.
+    static func isSpecial(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG && status.st_mode & S_IFMT != S_IFDIR
     }
 
     /// The system's description of an `errno`, as part of a sentence.

@@ -33,7 +33,10 @@ public final class StreamRecorder {
         reserved = try OutputFile.create(path)
     }
 
-    deinit { if let reserved { close(reserved) } }
+    /// Something was written.
+    public var hasBegun: Bool { file != nil }
+
+    deinit { discard() }
 
     /// Appends `unit`, to be shown at `time` on any clock. Times in the file count from its first keyframe; one that
     /// doesn't increase is moved behind the last one. Units before the first keyframe are dropped.
@@ -57,10 +60,11 @@ public final class StreamRecorder {
 
     /// Completes the file. Nothing can be written afterwards.
     ///
-    /// Without a keyframe the file stays empty.
+    /// Without a keyframe the empty file is removed.
     ///
     /// - Throws: `cannotWriteFile`.
     public func finish() throws(CodecError) {
+        discard()
         isFinished = true
         defer { file = nil }
         try file?.finish()
@@ -71,10 +75,7 @@ public final class StreamRecorder {
         guard !isFinished, file == nil, let descriptor = reserved else { return }
         isFinished = true
         reserved = nil
-        var status = stat()
-        // Not a pipe or a device, which existed before.
-        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG { unlink(currentPath) }
-        close(descriptor)
+        OutputFile.discard(descriptor, currentPath)
     }
 
     private func start(

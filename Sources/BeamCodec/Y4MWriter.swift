@@ -14,6 +14,9 @@ public final class Y4MWriter {
         var isFullRange: Bool
     }
 
+    /// The ending of the files' names.
+    private static let ending = "y4m"
+
     private let path: String
     private let frameRate: Double
     private let pool = PixelBufferPool(limit: 1)
@@ -25,15 +28,18 @@ public final class Y4MWriter {
 
     /// Creates the file, which must not exist. The header is written with the first picture, and says `frameRate`.
     ///
-    /// - Throws: `fileExists` or `cannotCreateFile`.
+    /// - Throws: `unknownFileEnding`, `fileExists` or `cannotCreateFile`.
     public init(path: String, frameRate: Double) throws(CodecError) {
+        guard path == "-" || OutputFile.ending(path) == Self.ending || OutputFile.isSpecial(path) else {
+            throw .unknownFileEnding(path: path, known: [".\(Self.ending)"])
+        }
         self.path = path
         self.frameRate = frameRate.isFinite && frameRate > 0 ? frameRate : 30
         currentPath = path
         file = try Self.open(path)
     }
 
-    deinit { if let file { fclose(file) } }
+    deinit { if file != nil { discard() } }
 
     /// Appends `picture`.
     ///
@@ -58,15 +64,26 @@ public final class Y4MWriter {
         }
     }
 
-    /// Flushes and closes the file. Nothing can be written afterwards.
+    /// Flushes and closes the file. Nothing can be written afterwards. Without a picture the empty file is removed.
     ///
     /// - Throws: `cannotWriteFile`.
     public func finish() throws(CodecError) {
         guard let file else { return }
+        guard header != nil else { return discard() }
         self.file = nil
         guard fclose(file) == 0 else {
             throw .cannotWriteFile(path: currentPath, reason: OutputFile.systemMessage(errno))
         }
+    }
+
+    private func discard() {
+        guard let file else { return }
+        self.file = nil
+        let copy = dup(fileno(file))
+        fclose(file)
+        guard copy >= 0 else { return }
+        // Standard output belongs to whoever started the program.
+        if path == "-" { close(copy) } else { OutputFile.discard(copy, currentPath) }
     }
 
     private static func open(_ path: String) throws(CodecError) -> UnsafeMutablePointer<FILE> {

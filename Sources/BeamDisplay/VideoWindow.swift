@@ -11,6 +11,8 @@ import Glibc
     private let renderer: any Renderer
     private let x11: X11Connection?
     private let placement: WindowPlacement
+    /// Of text and panels (see `DisplayScale`).
+    private var scale = 1.0
     private let panels = PanelStack()
     /// Created when the first picture was drawn, or after `textDelay` without one; the first picture has priority.
     private var fonts: FontLoader?
@@ -24,32 +26,42 @@ import Glibc
     private var isStale = true
     private var drawnSize = PixelSize(width: 0, height: 0)
     private var hadFonts = false
-    private var isLossReported = false
     /// There is a picture without text over it.
     private var isWatched = false
 
-    /// Sets the environment variables that a window with these options needs. Opening the window does that too, but by
-    /// then other threads may be reading the environment.
-    public static func prepareEnvironment(_ options: WindowOptions) {
-        SDLVideo.prepareEnvironment(display: options.display)
+    /// Sets the environment variables that a window with these options needs, and finds out whether there is a display.
+    /// Opening the window does that too, but by then other threads may be reading the environment.
+    public static func prepareEnvironment(_ options: WindowOptions) throws(DisplayError) {
+        try SDLVideo.prepareEnvironment(display: options.display)
     }
 
     /// Opens the window and shows it. One window at a time.
     ///
-    /// - Parameter whenConnected: called once, as soon as the display is connected and the libraries are loaded.
-    public init(_ options: WindowOptions, whenConnected: () -> Void = {}) throws(DisplayError) {
+    /// - Parameters:
+    ///   - whenConnected: called once, as soon as the display is connected and the libraries are loaded.
+    ///   - whenLost: called on a thread of its own when the X server has gone, while the main thread stays wherever it was
+    ///     in one of the display's libraries. It has to end the process with `_exit`: what libraries do at its end may
+    ///     wait for the main thread. By default it does only that, with status 1.
+    public init(
+        _ options: WindowOptions, whenConnected: () -> Void = {},
+        whenLost: @escaping @Sendable () -> Never = { _exit(1) }
+    ) throws(DisplayError) {
+        DisplayLoss.handle(with: whenLost)
         let video = try SDLVideo(display: options.display)
         whenConnected()
         let size = WindowPlacement.initialSize(video)
         (window, renderer) = try RendererSelection.open(
             options.renderer, video: video, title: options.title, size: size, sync: options.verticalSync)
         x11 = X11Connection(window)
+        x11?.selectEvents()
         placement = WindowPlacement(window, x11)
         let signal = WakeSignal(usesDescriptor: x11 != nil)
         self.signal = signal
         fontDeadline = .now + Self.textDelay
         title = options.title
         panels.showsStatistics = options.showsStatistics
+        scale = window.scale(x11)
+        placement.setInitialSize(scale: scale)
         if options.isFullscreen { setFullscreen(true) }
         SDL_ShowWindow(window.raw)
         redrawIfNeeded()
@@ -64,7 +76,7 @@ import Glibc
     public var rendererName: String { renderer.name }
 
     public var title: String {
-        didSet { if title != oldValue, !isLost { SDL_SetWindowTitle(window.raw, title) } }
+        didSet { if title != oldValue { SDL_SetWindowTitle(window.raw, title) } }
     }
 
     /// Whether the lines given to `setOverlay` are shown. A person toggles this with `i`.
@@ -84,14 +96,16 @@ import Glibc
     /// next one. The first picture sets the window's size. Outside its damage, the picture must equal the one before.
     ///
     /// At most 8192 × 8192. The planes are read before this returns, and again when the window is redrawn.
-    public func show(_ picture: Picture) {
-        guard !isLost else { return }
+    ///
+    /// - Returns: whether it was drawn. While nobody can see the window it is drawn later, as soon as somebody can.
+    @discardableResult public func show(_ picture: Picture) -> Bool {
         let old = self.picture
         self.picture = picture
-        if old?.size != picture.size { placement.fit(to: picture.size) }
+        if old?.size != picture.size { placement.fit(to: picture.size, scale: scale) }
         let isContinued = old?.size == picture.size && old?.format == picture.format && old?.colour == picture.colour
         draw(isContinued && !isStale ? .picture(picture.damage) : .everything)
         if old == nil { updateWatched() }
+        return canDraw
     }
 
     /// Shows a message over the dimmed last picture, or on a plain background if there is none. Nil removes it.
@@ -134,7 +148,7 @@ import Glibc
         guard entry != panels.codeEntry else { return }
         // Text input is on only during code entry: otherwise keys are commands, and an input method would intercept
         // them.
-        if !isLost, (entry == nil) != (panels.codeEntry == nil) {
+        if (entry == nil) != (panels.codeEntry == nil) {
             if entry == nil { SDL_StopTextInput() } else { SDL_StartTextInput() }
         }
         panels.codeEntry = entry
@@ -173,7 +187,6 @@ import Glibc
 
     /// The window's content as bgrx in the window's size; nil if there is none. Slow: for tests and screenshots.
     public func readBack() -> PixelBuffer? {
-        guard !isLost else { return nil }
         loadFonts()
         fonts?.wait()
         updateFonts()
@@ -193,12 +206,14 @@ import Glibc
         if picture != nil { loadFonts() }
     }
 
-    private var canDraw: Bool { !isLost && !window.has(SDL_WINDOW_MINIMIZED) && window.pixelSize.area > 0 }
+    /// Whether somebody can see the window. If not, drawing would be for nothing.
+    private var canDraw: Bool {
+        !window.has(SDL_WINDOW_MINIMIZED) && x11?.isOutOfSight != true && window.pixelSize.area > 0
+    }
 
     private func makeScene() -> Scene {
         let canvas = window.pixelSize
-        let setting = PanelStack.Setting(
-            canvas: canvas, textScale: window.textScale, isOverPicture: picture != nil)
+        let setting = PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: picture != nil)
         return Scene(
             canvas: canvas, background: picture == nil ? .plain : .black,
             picture: picture.map { ($0, $0.size.viewport(in: canvas)) },
@@ -225,13 +240,11 @@ import Glibc
         isWatched.toggle()
         // The person may have forgotten the warning during the interruption, or be another person.
         if isWatched { changeBadge { $0.showInFull(now: .now) } }
-        guard !isLost else { return }
         // The screen saver is off only while a picture is watched without text over it.
         if isWatched { SDL_DisableScreenSaver() } else { SDL_EnableScreenSaver() }
     }
 
     private func setIcon() {
-        guard !isLost else { return }
         let icon = Emblem.icon(side: 64)
         let surface = SDL_CreateRGBSurfaceWithFormatFrom(
             icon.base, 64, 64, 32, Int32(icon.stride), SDL_PIXELFORMAT_ARGB8888.rawValue)
@@ -254,14 +267,10 @@ import Glibc
             if fontDeadline <= .now { loadFonts() }
             pointer.hideIfDue()
             changeBadge { $0.shortenIfDue(now: .now) }
-            var events = isLost ? [] : takeEvents()
+            var events = takeEvents()
             if signal.take() {
                 updateFonts()
                 events.append(.wake)
-            }
-            if isLost, !isLossReported {
-                isLossReported = true
-                events.append(.displayLost)
             }
             if !events.isEmpty || end <= .now {
                 redrawIfNeeded()
@@ -274,11 +283,6 @@ import Glibc
         }
     }
 
-    private var isLost: Bool {
-        if x11?.isLost == true { window.video.isLost = true }
-        return window.video.isLost
-    }
-
     private func sleep(until end: MediaTime) {
         // Rounded up, so that it doesn't wake before `end`.
         let milliseconds =
@@ -289,7 +293,7 @@ import Glibc
         }
         var descriptors = [
             pollfd(fd: signal.fileDescriptor, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: isLost ? -1 : x11.fileDescriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: x11.fileDescriptor, events: Int16(POLLIN), revents: 0),
         ]
         poll(&descriptors, nfds_t(descriptors.count), milliseconds)
     }
@@ -308,10 +312,13 @@ import Glibc
             switch SDL_WindowEventID(UInt32(event.window.event)) {
             case SDL_WINDOWEVENT_SIZE_CHANGED:
                 isStale = true
+                scale = window.scale(x11)
                 events.append(.resized(window.pixelSize))
+            case SDL_WINDOWEVENT_DISPLAY_CHANGED: updateScale()
             case SDL_WINDOWEVENT_EXPOSED, SDL_WINDOWEVENT_RESTORED, SDL_WINDOWEVENT_SHOWN: isStale = true
             default: break
             }
+        case SDL_SYSWMEVENT: if let message = event.syswm.msg { handle(message.pointee) }
         case SDL_KEYDOWN: press(event.key, &events)
         case SDL_KEYUP: codeKeys.release()
         case SDL_TEXTINPUT: changeCode(&events) { codeKeys.type(event.text, into: &$0) }
@@ -330,6 +337,22 @@ import Glibc
             if let picker = panels.picker { select(picker.selected - Int(event.wheel.y)) }
         default: break
         }
+    }
+
+    /// Handles what the X server has sent, which SDL passes on before it handles it itself.
+    private func handle(_ message: SDL_SysWMmsg) {
+        guard message.subsystem == SDL_SYSWM_X11 else { return }
+        switch x11?.handle(message.msg.x11.event) {
+        case .visibility: isStale = true
+        case .resources: updateScale()
+        case nil: break
+        }
+    }
+
+    private func updateScale() {
+        let scale = window.scale(x11)
+        if scale != self.scale { isStale = true }
+        self.scale = scale
     }
 
     private func press(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) {
@@ -365,6 +388,7 @@ import Glibc
         case .ignored: return false
         case .taken: break
         case .complete(let code): events.append(.codeEntered(code))
+        case .offerTaken: events.append(.offerTaken)
         case .givenUp: events.append(.codeGivenUp)
         }
         return true

@@ -17,19 +17,25 @@ public struct WindowMessage: Hashable, Sendable {
 
 /// A prompt for six digits that the person types into the window.
 public struct CodePrompt: Hashable, Sendable {
-    /// `“desk” shows six digits`.
+    /// What to do: `Type the six digits that “desk” shows`.
     public var headline: String
-    /// What to do: `Type them here.`
-    public var detail: String
-    /// What was wrong with the last attempt, shown below the digits: `That wasn't the code. Try again.`
+    /// What was wrong with the last attempt, shown below the digits: `That isn't the code. Try again.`
     public var problem: String?
+    /// What can be done instead, or is being done, at the bottom: `No code at hand? Press Enter …`.
+    public var offer: String?
+    /// Enter takes the offer, as long as no digit is typed: `.offerTaken`.
+    public var takesOffer: Bool
     /// Input is blocked: the digits are being checked, or there were too many wrong attempts.
     public var isWaiting: Bool
 
-    public init(headline: String, detail: String, problem: String? = nil, isWaiting: Bool = false) {
+    public init(
+        headline: String, problem: String? = nil, offer: String? = nil, takesOffer: Bool = false,
+        isWaiting: Bool = false
+    ) {
         self.headline = headline
-        self.detail = detail
         self.problem = problem
+        self.offer = offer
+        self.takesOffer = takesOffer
         self.isWaiting = isWaiting
     }
 }

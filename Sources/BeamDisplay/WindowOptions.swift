@@ -59,9 +59,9 @@ public enum WindowEvent: Hashable, Sendable {
     case codeEntered(String)
     /// The person pressed Escape instead of typing the code. The prompt stays until `setCodeEntry` removes it.
     case codeGivenUp
+    /// The person has taken the offer of the code entry (`CodePrompt.offer`).
+    case offerTaken
     /// The window's inner size in pixels has changed.
     case resized(PixelSize)
     case fullscreen(Bool)
-    /// The display server has gone away; nothing more can be shown.
-    case displayLost
 }

@@ -24,6 +24,7 @@ public final class Host: Sendable {
 
     /// Opens source, encoder and ports, and starts to share. `onNotice` is called on the host's threads.
     public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
+        try DescriptorLimit.prepare()
         let source = try Self.open(options.source)
         let info = source.info
         let settings = EncodeStage.Settings(
@@ -60,7 +61,13 @@ public final class Host: Sendable {
         try guests.connect(server)
         // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
         let sinks: [any FrameSink] = [NetworkSink(server, consumer: viewers)] + (recorder.map { [$0] } ?? [])
-        let capture = CaptureStage(source, into: slot) { onNotice(.ended(reason: $0.description)) }
+        source.onVisibility { isVisible in
+            server.setSourceVisible(isVisible)
+            onNotice(.sourceVisible(isVisible))
+        }
+        let capture = CaptureStage(source, into: slot) { error in
+            onNotice(.ended(reason: error.description, farewell: Self.farewell(error)))
+        }
         let encode = EncodeStage(
             settings, encoder: encoder, size: size, from: slot, wanted: wanted, into: sinks,
             handlers: EncodeStage.Handlers(
@@ -70,7 +77,7 @@ public final class Host: Sendable {
                     onNotice(
                         .warning("The encoder \(name) has failed, and libx264 goes on in its place. \(error)"))
                 },
-                onFailure: { onNotice(.ended(reason: $0.description)) }))
+                onFailure: { onNotice(.ended(reason: $0.description, farewell: nil)) }))
         for sink in sinks { sink.open() }
         isStarted = true
 
@@ -113,16 +120,29 @@ public final class Host: Sendable {
             recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
     }
 
-    /// Stops in this order: broadcast, trust store, capture, encoder, sinks, announcement. Returns when all have ended.
-    public func stop() {
+    /// Stops in this order: trust store, capture, encoder, sinks, announcement. Returns when all have ended.
+    ///
+    /// The network is the first sink: viewers are told that the host has ended, and nothing else before.
+    ///
+    /// - Parameter reason: for the viewers' persons, without a full stop; nil: the host has ended.
+    public func stop(because reason: String? = nil) {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
-        server.setBroadcast(false)
+        if let reason { server.setFarewell(reason) }
         guests.stop()
         capture.stop()
         slot.close()
         encode.join()
         for sink in sinks { sink.close() }
         publisher?.withdraw()
+    }
+
+    private static func farewell(_ error: CaptureError) -> String? {
+        switch error {
+        case .windowClosed: "The shared window was closed"
+        case .monitorGone: "The shared monitor was switched off or unplugged"
+        case .serverGone: "The shared screen has gone"
+        default: nil
+        }
     }
 
     private static func open(_ source: HostOptions.Source) throws(CaptureError) -> any PictureSource {

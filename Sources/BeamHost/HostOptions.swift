@@ -67,8 +67,11 @@ public enum HostNotice: Sendable {
     case recordingHasGaps
     /// The recording has ended; sharing goes on. `reason` is for a person.
     case recordingFailed(reason: String)
-    /// The source has ended, or nothing can be encoded any more: stop the host. `reason` is for a person.
-    case ended(reason: String)
+    /// The shared window was shown, or hidden: minimised, or put on another workspace.
+    case sourceVisible(Bool)
+    /// The source has ended, or nothing can be encoded any more: stop the host. `reason` is for a person; `farewell` for
+    /// the viewers, nil if the host's end says enough.
+    case ended(reason: String, farewell: String?)
 }
 
 /// What a person needs to know in order to watch.

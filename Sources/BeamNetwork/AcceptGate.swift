@@ -13,6 +13,8 @@ final class AcceptGate: ChannelInboundHandler {
         var admits: (any Channel) -> Bool
         /// Accepting pauses; the reason in the system's words.
         var onExhausted: (_ reason: String) -> Void
+        /// Another error, after which the socket may be closed; in the system's words.
+        var onFailure: (_ reason: String) -> Void
     }
 
     /// Connections accepted in one turn of the event loop, so that its other work isn't delayed by more.
@@ -55,6 +57,7 @@ final class AcceptGate: ChannelInboundHandler {
     /// Pauses, because NIO would try again at once: the connection that couldn't be accepted still waits.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
+            events.onFailure(networkReason(error))
             return context.fireErrorCaught(error)
         }
         let now = NIODeadline.now()

@@ -15,6 +15,9 @@ final class HostDriver {
     private var isShuttingDown = false
 
     private var listener: (any Channel)?
+    /// Where the listening socket is bound, to open it again; and the last error on it, in the system's words.
+    private var listenAddress: (host: String, port: UInt16)?
+    private var listenFailure: String?
     private var media: (any Channel)?
     private var sender: MediaSender?
     private let transport: SecureTransport
@@ -37,8 +40,12 @@ final class HostDriver {
     /// Bytes that may wait to be sent on a control connection. If more wait, the peer isn't reading, and the connection
     /// is reset.
     private static let mostUnsent = 64 << 10
-    /// Bytes that one read from a control connection takes: one TLS record.
-    private static let bytesPerRead = 16 << 10
+    /// Bytes that one read from a control connection takes: more than nearly all messages. Each connection keeps a buffer
+    /// of this size.
+    private static let bytesPerRead = 4 << 10
+
+    /// From a failure to listen again to the next try.
+    private static let listenRetry = TimeAmount.milliseconds(500)
 
     init(loop: any EventLoop, options: HostServer.Options, handlers: HostServer.Handlers) throws {
         self.loop = loop
@@ -62,7 +69,7 @@ final class HostDriver {
         // Without an address: one IPv6 socket that serves IPv4, too; IPv4 alone if the machine has no IPv6.
         let addresses = options.bindAddress.map { [$0] } ?? ["::", "0.0.0.0"]
         return bindControl(addresses[...], port: options.controlPort).flatMap { listener in
-            bound.value.listener = listener
+            bound.value.listen(on: listener)
             guard let local = listener.localAddress else {
                 return listener.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
             }
@@ -70,8 +77,47 @@ final class HostDriver {
                 (UInt16(clamping: local.port ?? 0), mediaPort)
             }
         }.flatMapErrorThrowing { error in
+            bound.value.isShuttingDown = true
             bound.value.listener?.close(promise: nil)
             throw error
+        }
+    }
+
+    // MARK: The listening socket
+
+    private func listen(on channel: any Channel) {
+        listener = channel
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        channel.closeFuture.whenComplete { _ in bound.value.listenerClosed(channel) }
+    }
+
+    /// The listening socket was closed, which NIO does after an error that it takes for a lasting one, for example when
+    /// the machine's network is set up anew. Opens another one at the same address and port.
+    private func listenerClosed(_ channel: any Channel) {
+        guard !isShuttingDown, listener === channel else { return }
+        listener = nil
+        guard let address = listenAddress else { return }
+        handlers.onEvent(.listeningFailed(reason: listenFailure ?? "the system has closed it"))
+        listenAgain(address)
+    }
+
+    private func listenAgain(_ address: (host: String, port: UInt16)) {
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        bindControl([address.host], port: address.port).whenComplete { result in
+            guard !bound.value.isShuttingDown else {
+                if case .success(let channel) = result { channel.close(promise: nil) }
+                return
+            }
+            switch result {
+            case .success(let channel):
+                bound.value.listenFailure = nil
+                bound.value.listen(on: channel)
+                bound.value.handlers.onEvent(.listeningAgain)
+            case .failure:
+                bound.eventLoop.scheduleTask(in: Self.listenRetry) {
+                    if !bound.value.isShuttingDown { bound.value.listenAgain(address) }
+                }
+            }
         }
     }
 
@@ -148,7 +194,10 @@ final class HostDriver {
             bootstrap = bootstrap.serverChannelOption(SocketOptions.onlyV6, value: 0)
         }
         let rest = addresses.dropFirst()
-        return bootstrap.bind(host: address, port: Int(port)).flatMapError { error in
+        return bootstrap.bind(host: address, port: Int(port)).map { channel in
+            bound.value.listenAddress = (address, UInt16(clamping: channel.localAddress?.port ?? Int(port)))
+            return channel
+        }.flatMapError { error in
             let failure = NetworkError(binding: address, port: Int(port), error)
             guard !rest.isEmpty, case .cannotBind = failure else { return bound.eventLoop.makeFailedFuture(failure) }
             return bound.value.bindControl(rest, port: port)
@@ -160,7 +209,8 @@ final class HostDriver {
             AcceptGate(
                 AcceptGate.Events(
                     admits: { [unowned self] in self.admits($0) },
-                    onExhausted: { [unowned self] in self.handlers.onEvent(.acceptingPaused(reason: $0)) })))
+                    onExhausted: { [unowned self] in self.handlers.onEvent(.acceptingPaused(reason: $0)) },
+                    onFailure: { [unowned self] in self.listenFailure = $0 })))
     }
 
     /// Asks the session whether an accepted connection may stay, before anything is allocated for it.
@@ -253,6 +303,20 @@ final class HostDriver {
         completeShutdownIfDone()
     }
 
+    /// A question to the person ends when its viewer does: notices soon if the viewer's machine vanishes.
+    private func watchAsker(_ event: HostEvent) {
+        let id: ConnectionID
+        switch event {
+        case .viewerAsks(let asker, _, _), .comparisonAsked(let asker, _): id = asker
+        default: return
+        }
+        guard let channel = connections[id]?.channel else { return }
+        for (option, value) in SocketOptions.asking {
+            // Fails only on a socket that is closed already.
+            channel.setOption(option, value: value).whenFailure { _ in }
+        }
+    }
+
     // MARK: Media
 
     private func bindMedia(_ address: SocketAddress) -> EventLoopFuture<UInt16> {
@@ -328,7 +392,9 @@ final class HostDriver {
             case .transmit(let burst): sender?.send(burst)
             case .requestKeyframe(let layer): handlers.requestKeyframe(layer)
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)
-            case .event(let event): handlers.onEvent(event)
+            case .event(let event):
+                watchAsker(event)
+                handlers.onEvent(event)
             case .wait(let deadline, _): return timer.arm(deadline)
             }
         }

@@ -113,6 +113,16 @@ public final class HostServer: Sendable {
         handle.perform { $0.handle(.broadcast(isOn)) }
     }
 
+    /// Tells the viewers whether what is shared can be seen: no while its window is hidden.
+    public func setSourceVisible(_ isVisible: Bool) {
+        handle.perform { $0.handle(.sourceVisible(isVisible)) }
+    }
+
+    /// Sets what the viewers are told at the end; a sentence without a full stop.
+    public func setFarewell(_ reason: String) {
+        handle.perform { $0.handle(.farewell(reason)) }
+    }
+
     /// The totals now, or at the end once the server is shut down. Waits for the event loop.
     public var statistics: HostStatistics { handle.statistics }
 

@@ -7,6 +7,7 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
     case portInUse(port: Int, address: String)
     case cannotBind(address: String, port: Int, reason: String)
     case notAllowed(port: Int)
+    case tooFewDescriptors(free: Int, needed: Int)
 
     public var description: String {
         switch self {
@@ -16,6 +17,8 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
             "Cannot listen on \(address), port \(port): \(reason). Give an address of this machine with --bind, or leave --bind out."
         case .notAllowed(let port):
             "This user may not listen on port \(port). Choose one above 1023 with --port."
+        case .tooFewDescriptors(let free, let needed):
+            "Too few files can be opened here: \(free), and \(needed) are needed. Raise the limit (`ulimit -n 1024`) and start again."
         }
     }
 
@@ -33,7 +36,13 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
 
 /// The reason of a network error, in the system's words.
 func networkReason(_ error: any Error) -> String {
-    if let error = error as? IOError { return String(cString: strerror(error.errnoCode)) }
+    if let error = error as? IOError {
+        switch error.errnoCode {
+        case ECONNREFUSED: return "nobody shares there (connection refused)"
+        case EHOSTUNREACH, ENETUNREACH: return "there is no route to that machine from here"
+        default: return String(cString: strerror(error.errnoCode))
+        }
+    }
     if let error = error as? NIOConnectionError {
         if let failure = error.connectionErrors.first { return networkReason(failure.error) }
         return "the name \(error.host) is not known here"
@@ -45,5 +54,13 @@ func networkReason(_ error: any Error) -> String {
         default: break
         }
     }
+    // A numeric address that can't be read, or a name that can't be resolved. NIO's values have no words for people.
+    if let error = error as? SocketAddressError, case .unknown(let host, _) = error {
+        return "the name \(host) is not known here"
+    }
+    if error is SocketAddressError || error is SocketAddressError.FailedToParseIPByteBuffer {
+        return "this isn't an address"
+    }
+    if let error = error as? SocketAddressError.UnknownHost { return "the name \(error.host) is not known here" }
     return String(describing: error)
 }

@@ -1,4 +1,5 @@
 import BeamMedia
+import Dispatch
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -49,6 +50,9 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
     private let driver: NIOLoopBoundBox<Driver>
     private let lastStatistics: Mutex<Driver.Statistics>
     private let hasEnded = Mutex(false)
+    /// Calls that have found the driver running and haven't reached the loop yet. `end` waits for them, because a loop
+    /// that has ended takes no more calls.
+    private let calls = DispatchGroup()
 
     /// - Parameters:
     ///   - shared: the loop to use; nil: a loop of its own, which ends with it.
@@ -78,14 +82,25 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
 
     /// Runs `action` on the loop unless the driver has ended. Doesn't wait.
     func perform(_ action: @escaping @Sendable (Driver) -> Void) {
-        guard !hasEnded.withLock({ $0 }) else { return }
+        guard beginCall() else { return }
+        defer { calls.leave() }
         loop.execute { [driver] in action(driver.value) }
     }
 
     /// Runs `question` on the loop and waits for its answer; nil once the driver has ended.
     func ask<Answer: Sendable>(_ question: @escaping @Sendable (Driver) -> Answer) -> Answer? {
-        guard !hasEnded.withLock({ $0 }) else { return nil }
-        return try? loop.submit { [driver] in question(driver.value) }.wait()
+        guard beginCall() else { return nil }
+        let answer = loop.submit { [driver] in question(driver.value) }
+        calls.leave()
+        return try? answer.wait()
+    }
+
+    /// False once the driver has ended. Otherwise `calls.leave()` has to follow when the loop has the call.
+    private func beginCall() -> Bool {
+        hasEnded.withLock { hasEnded in
+            if !hasEnded { calls.enter() }
+            return !hasEnded
+        }
     }
 
     /// The statistics now, or the last ones once the driver has ended. Waits for the loop.
@@ -102,6 +117,7 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
             return !hasEnded
         }
         guard isFirst else { return }
+        calls.wait()
         try? start { $0.shutdown() }
         ownLoop?.shutdown()
     }

@@ -30,7 +30,6 @@ final class SecureControl: ChannelInboundHandler {
     static let handshakeTimeout = TimeAmount.seconds(5)
 
     private let tls: NIOSSLHandler
-    private let role: SecureTransport.Role
     private let proof: PeerProof
     private let timeout: TimeAmount
     private var events: Events?
@@ -42,11 +41,8 @@ final class SecureControl: ChannelInboundHandler {
     private var isViolated = false
     private var framing = MessageFraming()
 
-    init(
-        tls: NIOSSLHandler, role: SecureTransport.Role, proof: PeerProof, timeout: TimeAmount, events: Events
-    ) {
+    init(tls: NIOSSLHandler, proof: PeerProof, timeout: TimeAmount, events: Events) {
         self.tls = tls
-        self.role = role
         self.proof = proof
         self.timeout = timeout
         self.events = events
@@ -114,7 +110,7 @@ final class SecureControl: ChannelInboundHandler {
             (progress?.receivedBytes ?? 0) > 0
             ? .begun : (progress?.unacknowledged ?? 0) > 0 ? .unacknowledged : .nothingReceived
         self.stall = stall
-        fail(TLSFailure.timedOut(timeout, stall, role), context: context)
+        fail(TLSFailure.timedOut(timeout, stall), context: context)
     }
 
     /// Reports the reason, then closes.
@@ -213,6 +209,6 @@ final class SecureControl: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        fail(TLSFailure.reason(error, role: role, certificate: proof.result), context: context)
+        fail(TLSFailure.reason(error, certificate: proof.result), context: context)
     }
 }

@@ -75,7 +75,7 @@ struct SecureTransport: Sendable {
                     context: viewer, serverHostname: nil, customVerificationCallback: verify)
             case .host: NIOSSLServerHandler(context: host, customVerificationCallback: verify)
             }
-        let control = SecureControl(tls: tls, role: role, proof: proof, timeout: timeout, events: events)
+        let control = SecureControl(tls: tls, proof: proof, timeout: timeout, events: events)
         // The last handler first, because the handshake may begin and fail while TLS is added.
         try pipeline.addHandler(control)
         try pipeline.addHandler(tls, position: .before(control))

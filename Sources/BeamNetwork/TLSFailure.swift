@@ -24,13 +24,11 @@ enum TLSFailure {
         [version, applicationProtocol, notProven, resumed].contains(reason)
     }
 
-    static func timedOut(
-        _ timeout: TimeAmount, _ stall: SecureControl.Stall, _ role: SecureTransport.Role
-    ) -> String {
+    static func timedOut(_ timeout: TimeAmount, _ stall: SecureControl.Stall) -> String {
         let seconds = Int((timeout.nanoseconds + 500_000_000) / 1_000_000_000)
         switch stall {
         case .nothingReceived:
-            return "it took the connection and has answered nothing for \(seconds) s\(advice(role))"
+            return "it took the connection and has answered nothing for \(seconds) s"
         case .unacknowledged:
             return "the network loses what is sent to it: nothing has arrived for \(seconds) s"
         case .begun:
@@ -45,46 +43,36 @@ enum TLSFailure {
         [closed, closedEarly, String(cString: strerror(ECONNRESET)), String(cString: strerror(EPIPE))].contains(reason)
     }
 
-    static func notTLS(_ role: SecureTransport.Role) -> String {
-        "the other side doesn't speak TLS\(advice(role))"
-    }
-
-    /// A host recognises version 1 by itself; at a viewer the person has to allow it.
-    private static func advice(_ role: SecureTransport.Role) -> String {
-        switch role {
-        case .host: ""
-        case .viewer: "; an iPhone or iPad, or an older BeamRoom, is watched with --allow-unencrypted only"
-        }
-    }
+    static let notTLS = "the other side doesn't speak TLS"
 
     static func reason(
-        _ error: any Error, role: SecureTransport.Role, certificate: Result<DeviceKey, PeerCertificateError>?
+        _ error: any Error, certificate: Result<DeviceKey, PeerCertificateError>?
     ) -> String {
         switch error {
         case NIOSSLError.handshakeFailed(let failure), NIOSSLError.shutdownFailed(let failure):
-            return reason(failure, role: role, certificate: certificate)
+            return reason(failure, certificate: certificate)
         case let failure as BoringSSLError:
-            return reason(failure, role: role, certificate: certificate)
+            return reason(failure, certificate: certificate)
         case NIOSSLError.noCertificateToValidate:
             return PeerCertificateError.missing.description
         case NIOSSLError.uncleanShutdown, is NIOSSLCloseTimedOutError:
             return closed
         case NIOSSLError.readInInvalidTLSState:
-            return closedEarly + advice(role)
+            return closedEarly
         default:
             return networkReason(error)
         }
     }
 
     private static func reason(
-        _ failure: BoringSSLError, role: SecureTransport.Role, certificate: Result<DeviceKey, PeerCertificateError>?
+        _ failure: BoringSSLError, certificate: Result<DeviceKey, PeerCertificateError>?
     ) -> String {
         switch failure {
         case .sslError(let stack), .unknownError(let stack):
-            if stack.contains(.eofDuringHandshake) { return closedEarly + advice(role) }
+            if stack.contains(.eofDuringHandshake) { return closedEarly }
             let names = stack.compactMap { name(in: $0.description) }
             for name in names {
-                if let reason = reason(name, role: role, certificate: certificate) { return reason }
+                if let reason = reason(name, certificate: certificate) { return reason }
             }
             guard let name = names.first else { return "the TLS connection has failed" }
             return "the TLS connection has failed (\(name.lowercased().replacing("_", with: " ")))"
@@ -104,11 +92,11 @@ enum TLSFailure {
     }
 
     private static func reason(
-        _ name: Substring, role: SecureTransport.Role, certificate: Result<DeviceKey, PeerCertificateError>?
+        _ name: Substring, certificate: Result<DeviceKey, PeerCertificateError>?
     ) -> String? {
         switch name {
         case "WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "INVALID_OUTER_RECORD_TYPE":
-            return notTLS(role)
+            return notTLS
         case "UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "WRONG_SSL_VERSION",
             "UNSUPPORTED_PROTOCOL_FOR_CUSTOM_KEY":
             return version

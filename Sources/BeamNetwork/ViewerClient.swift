@@ -77,6 +77,11 @@ public final class ViewerClient: Sendable {
         handle.perform { $0.handle(.code(code)) }
     }
 
+    /// The person gives no code: the person at the host is to be asked.
+    public func askPerson() {
+        handle.perform { $0.handle(.askPerson) }
+    }
+
     /// Sets the paired hosts and their names. A session with a host that is missing ends.
     public func setRemembered(_ hosts: [DeviceKey: String]) {
         handle.perform { $0.handle(.remembered(hosts)) }

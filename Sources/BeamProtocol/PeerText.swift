@@ -34,6 +34,9 @@ public enum PeerText {
         return sentence.isEmpty ? "it gives no reason" : "it says “\(sentence)”"
     }
 
+    /// Quoted for a shell, so that a command with a peer's name in it can be copied from a message as it is.
+    public static func shellWord(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
+
     /// The text's width in columns of a terminal: two for East Asian wide characters and emoji, none for combining
     /// marks.
     public static func columns(_ text: String) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }

@@ -10,7 +10,9 @@ struct DeviceQuery {
     private let digits: String?
 
     init(_ text: String) {
-        name = text
+        // As messages and lists show it.
+        let isQuoted = text.count >= 2 && text.hasPrefix("“") && text.hasSuffix("”")
+        name = isQuoted ? String(text.dropFirst().dropLast()) : text
         let digits = text.lowercased().filter { $0 != " " }
         let isKey = digits.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
         let fits = (Self.minDigits...2 * DeviceKey.length).contains(digits.utf8.count)
@@ -18,8 +20,18 @@ struct DeviceQuery {
     }
 
     func matches(in devices: [RememberedDevice]) -> [RememberedDevice] {
-        guard let digits else { return devices.filter { $0.name == name } }
+        let named = named(in: devices)
+        guard let digits else { return named }
         let isWhole = digits.utf8.count == 2 * DeviceKey.length
-        return devices.filter { $0.key.hex.hasPrefix(digits) || (!isWhole && $0.name == name) }
+        return devices.filter { device in
+            device.key.hex.hasPrefix(digits) || !isWhole && named.contains { $0.key == device.key }
+        }
+    }
+
+    /// The devices of exactly that name; without one, those whose names differ only in case or in what can't be seen, as
+    /// for `watch`.
+    private func named(in devices: [RememberedDevice]) -> [RememberedDevice] {
+        let exact = devices.filter { $0.name == name }
+        return exact.isEmpty ? devices.filter { DeviceNames.areSame($0.name, name) } : exact
     }
 }

@@ -64,7 +64,7 @@ extension TrustStore {
     /// Forgets a device and has the hosts that it watches evict it. If it isn't remembered but is watching, those hosts
     /// evict it and refuse it until they end.
     ///
-    /// - Parameter text: the whole name; or the beginning of the key, at least four hexadecimal digits, spaces allowed;
+    /// - Parameter text: the whole name, in any case; or the beginning of the key, at least four hexadecimal digits, spaces allowed;
     ///   or the address of a version 1 viewer, which has neither name nor key. A device's name is chosen by its owner
     ///   and can look like another device's key. So a text that matches two devices is an error that lists them. A
     ///   complete key always means the key.

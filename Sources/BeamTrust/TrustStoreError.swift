@@ -1,4 +1,5 @@
 import BeamProtocol
+import Glibc
 
 /// Why the identity or the remembered devices can't be used. Each description is a person-facing sentence.
 public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
@@ -28,15 +29,15 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         case .noHome:
             "There is no home directory to keep this machine's key in. Set HOME or XDG_STATE_HOME."
         case .cannotUse(let path, let reason):
-            "\(path) can't be used: \(reason). BeamRoom keeps this machine's key and its paired devices there; mend that, or set XDG_STATE_HOME to another place."
+            "\(path) can't be used: \(reason). BeamRoom keeps this machine's key and its paired devices there. \(Self.remedy(reason))"
         case .notADirectory(let path):
-            "\(path) is not a directory. BeamRoom keeps this machine's key and its paired devices there; move it away, or set XDG_STATE_HOME to another place."
+            "\(path) is not a directory. BeamRoom keeps this machine's key and its paired devices there. Move the file away, or set XDG_STATE_HOME to another folder."
         case .notAFile(let path):
             "\(path) is not an ordinary file (a link, perhaps), so it isn't used for this machine's secrets. Put the file itself there, or move it away."
         case .ownedByAnother(let path, let owner):
-            "\(path) belongs to another user (number \(owner)), so it isn't used for this machine's secrets. Run as that user, or set XDG_STATE_HOME to a place of your own."
+            "\(path) belongs to another user (number \(owner)), so it isn't used for this machine's secrets. Run as that user, or set XDG_STATE_HOME to a folder of your own."
         case .openToOthers(let path, let mode, let needed):
-            "\(path) can be reached by other users (mode \(Self.octal(mode))), so it isn't used for this machine's secrets. If nobody has been at it, run `chmod \(Self.octal(needed)) '\(path)'`."
+            "\(path) can be reached by other users (mode \(Self.octal(mode))), so it isn't used for this machine's secrets. If nobody else can have read or changed it, run `chmod \(Self.octal(needed)) '\(path)'`."
         case .busy(let path):
             "Another beamroom has been holding \(path) for some seconds. Wait for it, or end it, and try again."
         case .damagedIdentity(let path):
@@ -52,14 +53,25 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         case .nameTaken(let name, let other):
             "Another device (key \(other.key)) is called “\(name)” already. Choose another name, or `beamroom devices forget` that one."
         case .unknownDevice(let name):
-            "No device called “\(name)” is remembered, and none whose key begins so. `beamroom devices` lists those that are."
+            "No device is called “\(name)”, and no key begins with that. `beamroom devices` lists the devices."
         case .ambiguousDevice(let name, let matches):
             "“\(name)” fits \(matches.count) devices: "
                 + matches.map { "“\($0.name)” (key \(Self.key($0, of: matches)))" }.joined(separator: ", ")
-                + ". Give the digits of the key of the one that is meant."
+                + ". Name the one that you mean by the digits of its key."
         case .ambiguousAddress(let address, let namesake):
             "An unencrypted viewer watches from \(address), and a device is called “\(namesake.name)” (key \(namesake.key)). Send that device away first, by the digits of its key, or rename it."
         }
+    }
+
+    /// What to do about an error of the system.
+    private static func remedy(_ reason: String) -> String {
+        func means(_ codes: CInt...) -> Bool { codes.contains { reason == String(cString: strerror($0)) } }
+        if means(EMFILE, ENFILE) { return "Close other programs, or raise the limit of open files with `ulimit -n`." }
+        if means(ENOSPC, EDQUOT) { return "Make room on that disk, or set XDG_STATE_HOME to a folder on another one." }
+        if means(EACCES, EPERM, EROFS) {
+            return "Make it writable for this user, or set XDG_STATE_HOME to another folder."
+        }
+        return "Mend that, or set XDG_STATE_HOME to another folder."
     }
 
     private static func octal(_ mode: UInt32) -> String {

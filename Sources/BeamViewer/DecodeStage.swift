@@ -17,7 +17,11 @@ final class DecodeStage: Sendable {
         /// next keyframe, which may be of another kind.
         var onRefusedStream: @Sendable (CodecError) -> Void
         var onWarning: @Sendable (String) -> Void
-        /// A file can't be written any more, or there is no decoder: the stage has ended.
+        /// A file begins: the first one, or `isContinued`, another one after it.
+        var onFile: @Sendable (OutputPath, _ isContinued: Bool) -> Void
+        /// A file can't be written any more. Decoding goes on.
+        var onFileFailure: @Sendable (OutputPath, CodecError) -> Void
+        /// There is no decoder: the stage has ended.
         var onFailure: @Sendable (CodecError) -> Void
     }
 
@@ -132,10 +136,16 @@ final class DecodeStage: Sendable {
         let handlers: Handlers
         /// Nil: opened by `run`.
         let decoder: VideoDecoder?
-        let recorder: StreamRecorder?
-        let frames: Y4MWriter?
+        /// Nil: there is none, or it has failed.
+        var recorder: StreamRecorder?
+        var frames: Y4MWriter?
+        /// The files that were reported.
+        var recordedPath: String?
+        var framesPath: String?
         var size: PixelSize?
         var hasWarned = false
+        /// Keyframes in a row that gave no picture.
+        var brokenKeyframes = 0
         /// The last keyframe's stream was refused.
         var isRefused = false
 
@@ -159,15 +169,20 @@ final class DecodeStage: Sendable {
                     } else {
                         try VideoDecoder(threads: DecodeStage.sliceThreads, choice: choice, bounds: bounds)
                     }
-                while let frame = queue.take() { try handle(frame, decoder) }
-                try recorder?.finish()
-                try frames?.finish()
+                while let frame = queue.take() { handle(frame, decoder) }
             } catch {
                 handlers.onFailure(error)
             }
+            if let recorder {
+                writing(.recording, recorder.currentPath) { () throws(CodecError) in try recorder.finish() }
+            }
+            if let frames { writing(.frames, frames.currentPath) { () throws(CodecError) in try frames.finish() } }
         }
 
-        private mutating func handle(_ frame: ReceivedFrame, _ decoder: VideoDecoder) throws(CodecError) {
+        /// Keyframes in a row without a picture after which the person is told: one may have been damaged.
+        private static let mostBrokenKeyframes = 3
+
+        private mutating func handle(_ frame: ReceivedFrame, _ decoder: VideoDecoder) {
             let picture: Picture?
             // No keyframe is requested: it would be refused as well until the host changes its stream.
             if isRefused, !frame.isKeyframe { return }
@@ -181,14 +196,63 @@ final class DecodeStage: Sendable {
                     isRefused = true
                     handlers.onRefusedStream(error)
                 default:
+                    if frame.isKeyframe { noteBrokenKeyframe(error) }
                     handlers.onBrokenFrame()
                 }
                 return
             }
-            if let picture { show(picture, of: frame, decodedBy: decoder.name) }
+            if let picture {
+                brokenKeyframes = 0
+                show(picture, of: frame, decodedBy: decoder.name)
+            } else if frame.isKeyframe {
+                noteBrokenKeyframe(.unsupportedStream(reason: "its pictures come with a delay"))
+            }
             // After the window, because a file can wait.
-            try recorder?.write(frame.unit, at: frame.lastArrival)
-            if let picture { try frames?.write(picture) }
+            record(frame)
+            if let picture { write(picture) }
+        }
+
+        private mutating func noteBrokenKeyframe(_ error: CodecError) {
+            brokenKeyframes += 1
+            if brokenKeyframes == Self.mostBrokenKeyframes { handlers.onRefusedStream(error) }
+        }
+
+        // MARK: Files
+
+        private mutating func record(_ frame: ReceivedFrame) {
+            guard let recorder else { return }
+            let isWritten = writing(.recording, recorder.currentPath) { () throws(CodecError) in
+                try recorder.write(frame.unit, at: frame.lastArrival)
+            }
+            guard isWritten else { return self.recorder = nil }
+            guard recorder.hasBegun, recorder.currentPath != recordedPath else { return }
+            handlers.onFile(OutputPath(kind: .recording, path: recorder.currentPath), recordedPath != nil)
+            recordedPath = recorder.currentPath
+        }
+
+        private mutating func write(_ picture: Picture) {
+            guard let frames else { return }
+            guard
+                writing(
+                    .frames, frames.currentPath, { () throws(CodecError) in try frames.write(picture) })
+            else { return self.frames = nil }
+            guard frames.currentPath != framesPath else { return }
+            handlers.onFile(OutputPath(kind: .frames, path: frames.currentPath), framesPath != nil)
+            framesPath = frames.currentPath
+        }
+
+        /// Reports a failure of `body`. Returns whether it succeeded.
+        @discardableResult
+        private func writing(
+            _ kind: OutputPath.Kind, _ path: String, _ body: () throws(CodecError) -> Void
+        ) -> Bool {
+            do throws(CodecError) {
+                try body()
+                return true
+            } catch {
+                handlers.onFileFailure(OutputPath(kind: kind, path: path), error)
+                return false
+            }
         }
 
         /// Warns once that the device has failed.

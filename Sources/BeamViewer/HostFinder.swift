@@ -1,5 +1,6 @@
 import BeamDiscovery
 import BeamNetwork
+import BeamProtocol
 import Synchronization
 
 /// Finds hosts by discovery, and the addresses of the chosen one.
@@ -11,15 +12,20 @@ final class HostFinder: Sendable {
         var onChosen: @Sendable (String) -> Void
         /// The chosen host has appeared or moved, or an attempt without discovery makes sense.
         var onReachable: @Sendable () -> Void
+        /// The host that is looked for by name has been discovered.
+        var onFound: @Sendable () -> Void
         /// Discovery begins: for the host of this name, or for any.
         var onSearching: @Sendable (String?) -> Void
-        var onWarning: @Sendable (String) -> Void
+        /// Why hosts can't be discovered at present, in sentences; nil: they can again.
+        var onDiscovery: @Sendable (String?) -> Void
     }
 
     private struct State {
         var hosts: [String: DiscoveredHost] = [:]
         var chosen: String?
         var isSettled = false
+        /// The chosen host was discovered before.
+        var wasFound = false
     }
 
     private let target: ViewerOptions.Target
@@ -73,8 +79,9 @@ final class HostFinder: Sendable {
             return [endpoint]
         case .name(let name, let port):
             let found = discovered()
-            // Not announced: it may be a name that the system can resolve.
-            return found.isEmpty ? [Endpoint(host: name, port: port)] : found
+            // Never announced: it may be a name that the system can resolve.
+            let mayBeHostName = found.isEmpty && !state.withLock { $0.wasFound }
+            return mayBeHostName ? [Endpoint(host: name, port: port)] : found
         case .anyHost:
             return discovered()
         }
@@ -116,9 +123,9 @@ final class HostFinder: Sendable {
         }
     }
 
-    /// An exact match, else one that ignores case.
+    /// An exact match, else one that is the same for `beamroom devices`, too.
     private static func host(named name: String, in hosts: [String: DiscoveredHost]) -> DiscoveredHost? {
-        hosts[name] ?? hosts.values.first { $0.name.lowercased() == name.lowercased() }
+        hosts[name] ?? hosts.values.first { DeviceNames.areSame($0.name, name) }
     }
 
     private func handle(_ event: BrowserEvent) {
@@ -135,9 +142,9 @@ final class HostFinder: Sendable {
             if case .name = target, discovered().isEmpty { handlers.onReachable() }
             listChanged(appeared: nil)
         case .available:
-            break
+            handlers.onDiscovery(nil)
         case .unavailable(let reason):
-            handlers.onWarning(reason)
+            handlers.onDiscovery(reason)
             if case .name = target { handlers.onReachable() }
         }
     }
@@ -152,7 +159,9 @@ final class HostFinder: Sendable {
     private func listChanged(appeared: String?) {
         let change = state.withLock { state -> Change in
             if let chosen = state.chosen {
-                return appeared?.lowercased() == chosen.lowercased() ? .appeared : .none
+                guard let appeared, DeviceNames.areSame(appeared, chosen) else { return .none }
+                state.wasFound = true
+                return .appeared
             }
             // Until the first results are complete, there may be more than one host.
             guard state.isSettled else { return .none }
@@ -162,11 +171,14 @@ final class HostFinder: Sendable {
                 .sorted { $0.name < $1.name }
             guard choices.count == 1, let only = choices.first else { return .choices(choices) }
             state.chosen = only.name
+            state.wasFound = true
             return .chosen(only.name)
         }
         switch change {
         case .none: break
-        case .appeared: handlers.onReachable()
+        case .appeared:
+            handlers.onFound()
+            handlers.onReachable()
         case .choices(let choices): handlers.onChoices(choices)
         case .chosen(let name):
             handlers.onChosen(name)

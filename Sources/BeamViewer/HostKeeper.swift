@@ -51,10 +51,10 @@ struct HostKeeper: Sendable {
             do throws(TrustStoreError) {
                 try store.note(address, of: host)
             } catch {
-                onWarning("It can't be remembered who is at \(address). \(error)")
+                onWarning("The host at \(address) can't be remembered. \(error)")
             }
         }
-        if !isTaken { onWarning("It can't be remembered who is at \(address): the store is busy.") }
+        if !isTaken { onWarning("The host at \(address) can't be remembered: the store is busy.") }
     }
 
     /// Whether the host at the address that the person gave spoke version 1 last.

@@ -32,6 +32,7 @@ public final class Viewer: Sendable {
 
     /// Opens the files. Nothing uses the network before `start`. `onNotice` is called on the viewer's threads.
     public init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
+        try DescriptorLimit.prepare()
         identity = try options.trust.store.identity()
         keeper = try HostKeeper(options.trust.store)
         if !options.trust.pairs, case .name(let name, _) = options.target, !keeper.knows(name) {
@@ -55,11 +56,10 @@ public final class Viewer: Sendable {
                 onPicture: { shared.pictureArrived() },
                 onSize: { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) },
                 onBrokenFrame: { shared.tellClient { $0.decoderFailed() } },
-                onRefusedStream: { error in
-                    guard shared.refusedStream(error.description) else { return }
-                    onNotice(.warning(error.description))
-                },
+                onRefusedStream: { error in shared.updateStatus { $0.streamRefused(error.description) } },
                 onWarning: { onNotice(.warning($0)) },
+                onFile: { onNotice(.writing($0, isContinued: $1)) },
+                onFileFailure: { onNotice(.fileFailed($0, reason: $1.description)) },
                 onFailure: { onNotice(.failed(reason: $0.description)) }))
         self.options = options
         self.onNotice = onNotice
@@ -70,22 +70,19 @@ public final class Viewer: Sendable {
             options.target,
             handlers: HostFinder.Handlers(
                 onChoices: { choices in
-                    shared.update { state in
-                        state.choices = choices
-                        if choices.isEmpty { state.status.searching() } else { state.status.picking() }
-                    }
+                    shared.change { $0.choices = choices }
+                    shared.updateStatus { if choices.isEmpty { $0.searching() } else { $0.picking() } }
                     onNotice(choices.isEmpty ? .searching(name: nil) : .pick(choices))
                 },
                 onChosen: { name in
-                    shared.update { state in
-                        state.choices = nil
-                        state.status.chosen(name)
-                    }
                     onNotice(.chosen(name: name))
+                    shared.change { $0.choices = nil }
+                    shared.updateStatus { $0.chosen(name) }
                 },
                 onReachable: { shared.hostAppeared() },
+                onFound: { shared.updateStatus { $0.found() } },
                 onSearching: { name in onNotice(.searching(name: name)) },
-                onWarning: { onNotice(.warning($0)) }))
+                onDiscovery: { problem in shared.updateStatus { $0.discovery(problem: problem) } }))
     }
 
     /// Finds the host, or connects at once if its address is given. With a window, decoding begins when the window is
@@ -101,9 +98,10 @@ public final class Viewer: Sendable {
         let trust = options.trust
         let buffer = options.buffer
         let wasPlain = trust.allowsUnencrypted && keeper.isPlain(finder.choice)
+        shared.setAnnouncer { onNotice(.status($0)) }
         let handlers = ViewerClient.Handlers(
             onEvent: { event in
-                shared.update { $0.status.handle(event) }
+                shared.updateStatus { $0.handle(event) }
                 if case .hostPaired(let host, let name, true) = event {
                     // Reported when the host has been stored.
                     return keeper.remember(host, name: name) { isRemembered, warning in
@@ -144,8 +142,14 @@ public final class Viewer: Sendable {
 
     /// Passes on the host's code, which the person has typed.
     public func enter(_ code: PairingCode) {
-        shared.update { $0.status.codeEntered() }
+        shared.updateStatus { $0.codeEntered() }
         shared.tellClient { $0.enter(code) }
+    }
+
+    /// The person gives no code: the person at the host is to be asked.
+    public func askPerson() {
+        shared.updateStatus { $0.personAsked() }
+        shared.tellClient { $0.askPerson() }
     }
 
     /// The present figures, with rates and times since the last call. Call it about once a second; the window's overlay
@@ -159,8 +163,11 @@ public final class Viewer: Sendable {
     /// Totals, and times since the start.
     public func summary() -> ViewerReport { makeReport(sinceStart: true) }
 
-    /// Why the host has refused, if it has.
-    public var refusal: String? { shared.read { $0.status.refusal } }
+    /// Whether the host has refused, or this viewer has.
+    public var isRefused: Bool { shared.read { $0.status.refusal != nil } }
+
+    /// For how many seconds the picture has stood still; nil if it doesn't.
+    public var stalledSeconds: Int? { shared.read { $0.status.stalledSeconds } }
 
     /// Makes `ViewerWindow.run` return. Call it from any thread.
     public func endWindow() { shared.endWindow() }

@@ -91,8 +91,28 @@ public enum ViewerNotice: Sendable {
     case firstFrame(PixelSize)
     case resized(PixelSize)
     case warning(String)
-    /// The viewer can't go on, for example because of a full disk: stop it.
+    /// What the viewer is doing has changed; nil: the picture is live.
+    case status(ViewerAnnouncement?)
+    /// A file begins: the first, or `isContinued`, another one because the picture's size or format has changed.
+    case writing(OutputPath, isContinued: Bool)
+    /// Such a file can't be written any more, because of a full disk for example. What was written is kept, and the
+    /// viewer goes on.
+    case fileFailed(OutputPath, reason: String)
+    /// The viewer can't go on: stop it.
     case failed(reason: String)
+}
+
+/// A file that the viewer writes.
+public struct OutputPath: Sendable, Hashable {
+    public enum Kind: String, Sendable {
+        /// The stream as it is received.
+        case recording
+        /// The decoded pictures.
+        case frames
+    }
+
+    public var kind: Kind
+    public var path: String
 }
 
 /// A host in the list to pick from.

@@ -37,7 +37,14 @@ final class ViewerState: Sendable {
         case stopped
     }
 
+    private struct Announcements {
+        var last: ViewerAnnouncement?
+        var hasBegun = false
+        var onChange: (@Sendable (ViewerAnnouncement?) -> Void)?
+    }
+
     private let content: Mutex<Content>
+    private let announcements = Mutex(Announcements())
 
     init(_ status: ViewerStatus) { content = Mutex(Content(status: status)) }
 
@@ -55,13 +62,37 @@ final class ViewerState: Sendable {
         wake?()
     }
 
-    func pictureArrived() { update { $0.status.pictureArrived() } }
+    /// Changes the status, and announces it if that changes what is to be said.
+    func updateStatus(_ body: (inout ViewerStatus) -> Void) {
+        update { body(&$0.status) }
+        announce()
+    }
 
-    /// Records why the stream is refused, for the window. Returns true if the reason is new.
-    func refusedStream(_ reason: String) -> Bool {
-        let isNews = change { $0.status.streamRefusal != reason }
-        if isNews { update { $0.status.streamRefused(reason) } }
-        return isNews
+    /// A picture was put into the window's slot.
+    func pictureArrived() {
+        var isNews = false
+        update { isNews = $0.status.pictureArrived() }
+        if isNews { announce() }
+    }
+
+    // MARK: Announcements
+
+    /// Sets who is told what the viewer is doing. `onChange` is called by one thread at a time, under a lock that nothing
+    /// else takes, and must not change the status.
+    func setAnnouncer(_ onChange: @escaping @Sendable (ViewerAnnouncement?) -> Void) {
+        announcements.withLock { $0.onChange = onChange }
+        announce()
+    }
+
+    /// The last announcement is always that of the last status, whatever threads change it.
+    private func announce() {
+        announcements.withLock { announcements in
+            let words = read { $0.status.words }
+            guard !announcements.hasBegun || words != announcements.last else { return }
+            announcements.hasBegun = announcements.onChange != nil
+            announcements.last = words
+            announcements.onChange?(words)
+        }
     }
 
     /// Returns true at the first call.

@@ -1,13 +1,20 @@
 import BeamMedia
 import BeamProtocol
 
-/// The status text in the viewer's window: a headline and a line of detail, nil while the picture is live.
+/// What the viewer is doing: one state, which has one sentence for the person, or none while the picture is live.
 struct ViewerStatus: Sendable {
-    struct Words: Sendable, Equatable {
-        var headline: String
-        var detail: String?
-        /// To be compared with the digits that the host shows.
-        var code: PairingCode?
+    /// The question for the host's code.
+    private struct Code: Sendable {
+        var question: CodeQuestion
+        var step = Step.typing
+
+        enum Step: Sendable {
+            case typing
+            /// The person at the host is asked; the code can still be typed.
+            case asking
+            /// The code was typed and sent, and the host hasn't answered. `delay`: why it isn't checked yet.
+            case proving(delay: String?)
+        }
     }
 
     private enum Phase: Sendable {
@@ -16,43 +23,55 @@ struct ViewerStatus: Sendable {
         case connecting
         case waitingForPerson
         case waitingForDecision(PairingCode)
-        case needsCode(wasWrong: Bool)
-        /// The code was typed and sent; the host hasn't answered.
-        case provingCode
+        case code(Code)
         case waitingForPicture
-        case retrying(reason: String)
+        /// The host has admitted this viewer, but no datagram has arrived.
+        case noDatagrams
         case notSharing
+        /// With the host's words, not cleaned, if it gives a reason.
+        case ended(says: String?)
         case playing
-        case stalled(seconds: Int)
-        case reconnecting
-        case refused(reason: String)
+        case stalled(StallCause, seconds: Int)
+        /// Another host has answered, and the right one is waited for.
+        case mistrusting(ViewerRefusal)
+        case refused(ViewerRefusal)
         /// The decoder refuses the host's stream.
         case streamRefused(reason: String)
     }
 
     private var phase: Phase
+    /// What is connected to, as it was typed or picked. A name that the host gives meanwhile is no other state.
+    private var target: String?
     /// The host's name; nil if it isn't known.
     private(set) var hostName: String? {
         didSet { hostName = hostName.map { PeerText.name($0) } }
     }
     /// `hostName` comes from the host or from the network, so it is quoted. Otherwise the person has typed it.
     private var isNameClaimed = false
-    private(set) var refusal: String?
+    private(set) var refusal: ViewerRefusal?
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
     private var hasPicture = false
-    /// Why the decoder refuses the host's stream; nil after the next decoded picture.
-    private(set) var streamRefusal: String?
+    /// The shared window is hidden at the host; the last picture stays.
+    private var isSourceHidden = false
+    /// Why the last attempt to connect has failed, as a clause.
+    private var failure: String?
+    /// Why hosts can't be discovered, in sentences.
+    private var discoveryProblem: String?
 
     init(searchingFor name: String?) {
         phase = .searching(name: name)
         hostName = name
+        target = name
     }
 
     init(connectingTo host: String) {
         phase = .connecting
         hostName = host
+        target = host
     }
+
+    // MARK: Discovery
 
     mutating func picking() { phase = .picking }
 
@@ -60,65 +79,140 @@ struct ViewerStatus: Sendable {
 
     mutating func chosen(_ name: String) {
         call(name)
+        target = quotedName
         phase = .connecting
     }
 
-    /// A picture has been decoded.
-    mutating func pictureArrived() {
+    /// The host that is looked for by name has been discovered.
+    mutating func found() {
+        guard case .searching = phase else { return }
+        failure = nil
+        phase = .connecting
+    }
+
+    /// Why hosts can't be discovered at present; nil: they can.
+    mutating func discovery(problem: String?) { discoveryProblem = problem }
+
+    // MARK: The picture
+
+    /// A picture has been decoded. Returns whether that has changed what is to be said.
+    mutating func pictureArrived() -> Bool {
+        let isFirst = !hasPicture
         hasPicture = true
-        streamRefusal = nil
-        if case .refused = phase { return }
-        phase = .playing
+        switch phase {
+        case .playing, .code, .waitingForDecision, .waitingForPerson, .ended, .notSharing, .refused, .mistrusting:
+            return false
+        // Now and then a picture gets through. `mediaResumed` says when it goes on.
+        case .stalled(.loss, _) where !isFirst, .stalled(.tooSlow, _) where !isFirst:
+            return false
+        default:
+            phase = .playing
+            return true
+        }
     }
 
     mutating func streamRefused(_ reason: String) {
-        streamRefusal = reason
         if case .refused = phase { return }
         phase = .streamRefused(reason: reason)
     }
 
+    // MARK: The session
+
     mutating func handle(_ event: ViewerEvent) {
         switch event {
-        case .connecting:
-            if case .provingCode = phase { break }
-            if !hasPicture { phase = .connecting }
-        case .waitingForPerson(let host):
-            if case .playing = phase { break }
-            call(host)
-            phase = .waitingForPerson
+        case .connecting: connecting()
+        case .waitingForPerson(let host, let takesCode): askingPerson(host, takesCode: takesCode)
         case .waitingForDecision(let code):
             if case .playing = phase { break }
             phase = .waitingForDecision(code)
-        case .codeNeeded(let host, let wasWrong):
-            call(host)
-            phase = .needsCode(wasWrong: wasWrong)
-        case .hostPaired(_, let name, _):
-            call(name)
+        case .codeNeeded(let question):
+            call(question.host)
+            phase = .code(Code(question: question))
+        case .hostPaired(_, let name, _), .hostNamed(let name): call(name)
         case .paired(_, let deviceName, let isNewSession, let isEncrypted):
             if let deviceName { call(deviceName) }
             isUnencrypted = !isEncrypted
-            if isNewSession || !hasPicture { phase = .waitingForPicture }
-        case .refused(let reason):
-            refusal = reason
-            phase = .refused(reason: reason)
-        case .retrying(_, let reason):
-            // The picture goes on while the control connection is restored.
-            if case .playing = phase { break }
-            phase = .retrying(reason: reason)
-        case .broadcast(let isOn):
-            if !isOn { phase = .notSharing } else if case .notSharing = phase { phase = .waitingForPicture }
-        case .stalled(let duration, _):
-            if case .notSharing = phase { break }
-            phase = .stalled(seconds: Int(clamping: duration.inSeconds))
+            admitted(isNewSession: isNewSession)
+        case .refused(let refusal):
+            self.refusal = refusal
+            phase = .refused(refusal)
+        case .mistrusted(let refusal): phase = .mistrusting(refusal)
+        case .retrying(_, let reason): attemptFailed(reason)
+        case .broadcast(let isOn): sharing(isOn)
+        case .sourceVisible(let isVisible): isSourceHidden = !isVisible
+        case .hostEnded(let says): phase = .ended(says: says)
+        case .stalled(let duration, let cause): stalled(cause, seconds: Int(clamping: duration.inSeconds))
         case .mediaReconnecting:
-            if case .notSharing = phase { break }
-            phase = .reconnecting
+            if case .waitingForPicture = phase { phase = .noDatagrams }
         case .mediaResumed:
-            phase = streamRefusal.map { .streamRefused(reason: $0) } ?? .playing
-        case .controlLost, .controlRestored, .hostCallsItself, .hostReached:
-            break
+            switch phase {
+            case .stalled, .noDatagrams: phase = hasPicture ? .playing : .waitingForPicture
+            default: break
+            }
+        case .controlLost, .controlRestored, .hostCallsItself, .hostReached: break
         }
     }
+
+    private mutating func stalled(_ cause: StallCause, seconds: Int) {
+        switch phase {
+        case .waitingForPicture where !hasPicture && cause == .nothingArrives: phase = .noDatagrams
+        case .noDatagrams where cause == .nothingArrives: break
+        case .playing, .stalled, .waitingForPicture, .noDatagrams: phase = .stalled(cause, seconds: seconds)
+        // Other words say more, or the picture isn't expected.
+        default: break
+        }
+    }
+
+    private mutating func connecting() {
+        switch phase {
+        case .connecting, .waitingForPerson, .waitingForDecision: phase = .connecting
+        // After an answer to the question, its words stay until the host answers.
+        default: break
+        }
+    }
+
+    private mutating func askingPerson(_ host: String, takesCode: Bool) {
+        call(host)
+        if takesCode {
+            phase = .code(Code(question: CodeQuestion(host: host, mayAsk: true), step: .asking))
+        } else {
+            phase = .waitingForPerson
+        }
+    }
+
+    private mutating func admitted(isNewSession: Bool) {
+        failure = nil
+        if isNewSession { isSourceHidden = false }
+        switch phase {
+        // The session goes on, and so does its picture, or what keeps it away.
+        case .playing, .stalled, .notSharing, .streamRefused: if isNewSession { phase = .waitingForPicture }
+        default: phase = .waitingForPicture
+        }
+    }
+
+    private mutating func attemptFailed(_ reason: String) {
+        failure = reason
+        switch phase {
+        case .waitingForPerson, .waitingForDecision: phase = .connecting
+        case .code(var code):
+            guard case .proving = code.step else { break }
+            code.step = .proving(delay: reason)
+            phase = .code(code)
+        case .mistrusting(let refusal): if reason != refusal.reason { phase = .connecting }
+        default: break
+        }
+    }
+
+    private mutating func sharing(_ isOn: Bool) {
+        switch (phase, isOn) {
+        case (.refused, _): break
+        case (_, false): phase = .notSharing
+        case (.notSharing, true), (.ended, true): phase = .waitingForPicture
+        case (_, true): break
+        }
+    }
+
+    // MARK: Names
 
     /// Sets a name that comes from the network.
     private mutating func call(_ name: String) {
@@ -130,51 +224,132 @@ struct ViewerStatus: Sendable {
     /// The host's name for messages.
     var quotedName: String? { hostName.map { isNameClaimed ? "“\($0)”" : $0 } }
 
+    // MARK: The person
+
     /// The person has typed the code, and it is being sent.
-    mutating func codeEntered() { phase = .provingCode }
-
-    /// The question for the host's code; nil if no code is needed.
-    var codeQuestion: CodeQuestion? {
-        switch phase {
-        case .needsCode(let wasWrong): CodeQuestion(host: hostName ?? "The host", wasWrong: wasWrong)
-        case .provingCode: CodeQuestion(host: hostName ?? "The host", isBeingChecked: true)
-        default: nil
-        }
+    mutating func codeEntered() {
+        guard case .code(var code) = phase else { return }
+        code.question.problem = nil
+        code.step = .proving(delay: nil)
+        phase = .code(code)
     }
 
-    struct CodeQuestion: Sendable, Equatable {
-        var host: String
-        var wasWrong = false
-        var isBeingChecked = false
+    /// The person wants the person at the host to be asked.
+    mutating func personAsked() {
+        guard case .code(var code) = phase, case .typing = code.step else { return }
+        code.question.problem = nil
+        code.step = .asking
+        phase = .code(code)
     }
 
-    var words: Words? {
+    // MARK: Words
+
+    /// For how long the picture has stood still; nil if it doesn't.
+    var stalledSeconds: Int? {
+        if case .stalled(_, let seconds) = phase { seconds } else { nil }
+    }
+
+    /// What the person is told; nil while the picture is live, and while a host is picked.
+    var words: ViewerAnnouncement? {
         let host = quotedName ?? "the host"
         return switch phase {
         case .searching(let name?):
-            Words(headline: "Looking for \(name)…", detail: "The picture appears as soon as it shares its screen.")
+            ViewerAnnouncement(
+                headline: "Looking for \(name)…",
+                detail: discoveryProblem ?? "The picture appears when it shares its screen.")
         case .searching(nil):
-            Words(headline: "Looking for hosts…", detail: "Run `beamroom share` on the machine that you want to watch.")
-        case .picking: nil
-        case .connecting: Words(headline: "Connecting to \(host)…")
+            ViewerAnnouncement(
+                headline: "Looking for hosts…",
+                detail: discoveryProblem ?? "Run `beamroom share` on the machine that you want to watch.")
+        case .playing where isSourceHidden:
+            ViewerAnnouncement(
+                headline: "The shared window is hidden",
+                detail: "It is minimised at \(host), or on another workspace. This is its last picture.")
+        case .picking, .playing: nil
+        case .connecting:
+            ViewerAnnouncement(
+                headline: "Connecting to \(target ?? host)…",
+                detail: failure.map { ViewerAnnouncement.sentence($0) + " Trying again." })
         case .waitingForPerson:
-            Words(
-                headline: "Asking \(host) to let you in…",
-                detail: "When the person there agrees, both screens show the same digits.")
+            ViewerAnnouncement(
+                headline: "The person at \(host) is asked to let you in",
+                detail: "When that person agrees, both screens show digits to compare.")
         case .waitingForDecision(let code):
-            Words(
-                headline: "Does \(host) show the same digits?", detail: "If so, the person there lets you in.",
-                code: code)
-        case .needsCode, .provingCode: nil
-        case .waitingForPicture: Words(headline: "Waiting for the picture…", detail: "\(host) has accepted.")
-        case .retrying(let reason): Words(headline: "Reconnecting to \(host)…", detail: reason)
+            ViewerAnnouncement(
+                headline: "The person at \(host) compares these digits",
+                detail: "If both screens show the same, that person lets you in.", digits: code)
+        case .code(let code): Self.words(code, host)
+        case .waitingForPicture:
+            ViewerAnnouncement(headline: "\(host) has let you in", detail: "Waiting for the picture…")
+        case .noDatagrams:
+            ViewerAnnouncement(
+                headline: "No picture arrives from \(host)",
+                detail: "It has let you in, but nothing comes by UDP. A firewall may keep it back.")
         case .notSharing:
-            Words(headline: "\(host) isn't sharing", detail: "The picture returns when sharing starts again.")
-        case .playing: nil
-        case .stalled(let seconds): Words(headline: "No picture for \(seconds) s", detail: "Waiting for \(host).")
-        case .reconnecting: Words(headline: "Reconnecting to \(host)…", detail: "The stream has stopped.")
-        case .refused(let reason): Words(headline: "\(host) has refused", detail: reason)
-        case .streamRefused(let reason): Words(headline: "The picture of \(host) can't be shown", detail: reason)
+            ViewerAnnouncement(
+                headline: "\(host) isn't sharing at the moment", detail: "The picture returns when it shares again.")
+        case .ended(let says):
+            ViewerAnnouncement(
+                headline: "\(host) has ended its share",
+                detail: (says.map { ViewerAnnouncement.sentence(PeerText.reason($0)) + " " } ?? "")
+                    + "Watching again when it is back.")
+        case .stalled(let cause, _): words(of: cause, host)
+        case .mistrusting(let refusal):
+            Self.waiting(refusal.words(host: host, name: hostName ?? ""))
+        case .refused(let refusal): refusal.words(host: host, name: hostName ?? "")
+        case .streamRefused(let reason):
+            ViewerAnnouncement(headline: "The picture of \(host) can't be shown", detail: reason)
+        }
+    }
+
+    private func words(of cause: StallCause, _ host: String) -> ViewerAnnouncement {
+        switch cause {
+        case .nothingArrives:
+            ViewerAnnouncement(
+                headline: "Nothing arrives from \(host)",
+                detail: "The network or that machine may be down. The picture goes on when it is back.")
+        case .loss:
+            ViewerAnnouncement(
+                headline: "Too much of the picture of \(host) is lost on the way",
+                detail: "The picture goes on when the network loses less. A cable is better than Wi-Fi.")
+        case .tooSlow:
+            ViewerAnnouncement(
+                headline: "Too little arrives for the picture of \(host)",
+                detail: "The network or that machine is too slow at the moment. The picture goes on when it is faster.")
+        }
+    }
+
+    private static func waiting(_ words: ViewerAnnouncement) -> ViewerAnnouncement {
+        ViewerAnnouncement(
+            headline: words.headline, detail: (words.detail ?? "") + " Waiting for the one that was paired.")
+    }
+
+    private static func words(_ code: Code, _ host: String) -> ViewerAnnouncement {
+        var prompt = ViewerAnnouncement.CodePrompt(
+            problem: code.question.problem.map { words($0, host) }, mayAsk: code.question.mayAsk)
+        switch code.step {
+        case .typing:
+            return ViewerAnnouncement(headline: "Type the six digits that \(host) shows", question: prompt)
+        case .asking:
+            prompt.isAsking = true
+            return ViewerAnnouncement(
+                headline: "The person at \(host) is asked to let you in",
+                detail: "When that person agrees, both screens show digits to compare. The code can still be typed.",
+                question: prompt)
+        case .proving(let delay):
+            prompt.isBeingChecked = true
+            return ViewerAnnouncement(
+                headline: "\(host) checks the code…",
+                detail: delay.map { ViewerAnnouncement.sentence($0) + " Trying again." }, question: prompt)
+        }
+    }
+
+    private static func words(_ problem: CodeQuestion.Problem, _ host: String) -> String {
+        switch problem {
+        case .wrong: "That isn't the code that \(host) shows now. Each code lets in one viewer."
+        case .unchecked: "The connection ended before the code was checked. Type the code again."
+        case .unanswered: "Nobody at \(host) has answered."
+        case .other(let reason): ViewerAnnouncement.sentence(reason)
         }
     }
 }

@@ -11,38 +11,33 @@ public final class ViewerWindow {
     private let viewer: Viewer
     private let window: VideoWindow
     /// What the window shows now, so that only changes are passed to it.
-    private var shownWords: ViewerStatus.Words?
+    private var shownMessage: WindowMessage?
     private var shownChoices: [HostChoice]?
     private var shownName: String?
 
-    /// Prepares the environment for the window. Call it before `viewer` starts.
-    public static func prepare(for viewer: Viewer) {
-        if let options = viewer.options.window { VideoWindow.prepareEnvironment(options) }
+    /// Prepares the environment for the window, and finds out whether there is a display. Call it before `viewer` starts.
+    public static func prepare(for viewer: Viewer) throws(DisplayError) {
+        if let options = viewer.options.window { try VideoWindow.prepareEnvironment(options) }
     }
 
     /// Opens the window that `viewer`'s options ask for.
-    public init(_ viewer: Viewer) throws(DisplayError) {
+    ///
+    /// - Parameter whenLost: called on a thread of its own when the X server has gone; the main thread is blocked from
+    ///   then on. It has to stop `viewer` and to end the process with `_exit`.
+    public init(_ viewer: Viewer, whenLost: @escaping @Sendable () -> Never) throws(DisplayError) {
         let options = viewer.options.window ?? WindowOptions(title: Self.program)
         self.viewer = viewer
         // The decoder starts when the window is open: otherwise the display's libraries, which are small, would wait
         // for the decoder's.
-        window = try VideoWindow(options) { viewer.decode.start() }
+        window = try VideoWindow(options, whenConnected: { viewer.decode.start() }, whenLost: whenLost)
         let window = self.window
         viewer.shared.setWindow { window.wake() }
     }
 
     private static let program = "BeamRoom"
 
-    /// Why `run` has returned.
-    public enum Outcome: Sendable {
-        /// Closed by the person, or by `Viewer.endWindow`.
-        case closed
-        /// The connection to the display was lost.
-        case displayLost
-    }
-
-    /// Runs the window until it is closed.
-    public func run() -> Outcome {
+    /// Runs the window until the person closes it, or `Viewer.endWindow` does.
+    public func run() {
         defer { viewer.shared.setWindow(nil) }
         showState()
         // A picture may have been decoded while the window was opening.
@@ -50,12 +45,12 @@ public final class ViewerWindow {
         while !viewer.shared.read({ $0.isWindowEnded }) {
             for event in window.waitForEvents(timeout: nil) {
                 switch event {
-                case .quit: return .closed
-                case .displayLost: return .displayLost
+                case .quit: return
                 case .chosen(let index): choose(index)
                 case .codeEntered(let digits): if let code = PairingCode(digits) { viewer.enter(code) }
+                case .offerTaken: viewer.askPerson()
                 // The person doesn't give the code, so there is nothing to watch.
-                case .codeGivenUp: return .closed
+                case .codeGivenUp: return
                 case .wake, .statistics, .resized, .fullscreen: break
                 }
             }
@@ -63,22 +58,39 @@ public final class ViewerWindow {
             showPicture()
             showStatistics()
         }
-        return .closed
     }
 
     private static let unencrypted = WindowWarning(
         words: "Not encrypted: everybody on this network can see this picture")
 
-    private static func prompt(_ question: ViewerStatus.CodeQuestion) -> CodePrompt {
-        CodePrompt(
-            headline: "“\(question.host)” shows six digits", detail: "Type them here.",
-            problem: question.wasWrong ? "Those weren't its digits. Look again." : nil,
+    /// The screen for the host's code. It stays while the person at the host is asked, and while the code is checked.
+    private static func prompt(_ words: ViewerAnnouncement, host: String) -> CodePrompt? {
+        guard let question = words.question else { return nil }
+        let offer: String? =
+            if question.isAsking || question.isBeingChecked {
+                [words.headline + (words.headline.hasSuffix("…") ? "" : "."), words.detail].compactMap { $0 }
+                    .joined(separator: " ")
+            } else if question.mayAsk {
+                "No code at hand? Press Enter, and the person there is asked to let you in."
+            } else {
+                nil
+            }
+        return CodePrompt(
+            headline: "Type the six digits that \(host) shows", problem: question.problem, offer: offer,
+            takesOffer: question.mayAsk && !question.isAsking && !question.isBeingChecked,
             isWaiting: question.isBeingChecked)
+    }
+
+    private static func message(_ words: ViewerAnnouncement, stalledFor seconds: Int?) -> WindowMessage {
+        let time = seconds.map { "No new picture for \($0) s." }
+        let detail = [words.detail, time].compactMap { $0 }.joined(separator: " ")
+        return WindowMessage(
+            headline: words.headline, detail: detail.isEmpty ? nil : detail, code: words.digits?.description)
     }
 
     private func showPicture() {
         guard let picture = viewer.slot.takeIfPresent() else { return }
-        window.show(picture)
+        guard window.show(picture) else { return }
         let end = MediaTime.now
         viewer.shared.change { $0.presentation.record(picture, at: end) }
     }
@@ -92,7 +104,7 @@ public final class ViewerWindow {
         let (status, choices) = viewer.shared.read { ($0.status, $0.choices) }
         let words = status.words
         let name = status.quotedName
-        window.setCodeEntry(status.codeQuestion.map { Self.prompt($0) })
+        window.setCodeEntry(words.flatMap { Self.prompt($0, host: name ?? "the host") })
         window.setWarning(status.isUnencrypted ? Self.unencrypted : nil)
         if choices != shownChoices {
             shownChoices = choices
@@ -101,10 +113,10 @@ public final class ViewerWindow {
                     choices.map { PickerEntry(name: PeerText.name($0.name), detail: $0.addresses.first ?? "") }
                 })
         }
-        if words != shownWords {
-            shownWords = words
-            window.setMessage(
-                words.map { WindowMessage(headline: $0.headline, detail: $0.detail, code: $0.code?.description) })
+        let message = words.map { Self.message($0, stalledFor: status.stalledSeconds) }
+        if message != shownMessage {
+            shownMessage = message
+            window.setMessage(message)
         }
         if name != shownName {
             shownName = name
@@ -132,7 +144,8 @@ enum StatisticsOverlay {
             "Picture\t\(size.width) × \(size.height), \(renderer)",
             "Stream\t\(isEncrypted ? "encrypted" : "not encrypted")",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
-            "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), \(session.dropped) frames"
+            "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), "
+                + "\(session.dropped) \(session.dropped == 1 ? "frame" : "frames")"
                 + (session.skipped > 0 ? ", \(session.skipped) skipped" : ""),
         ] + network(session) + [
             "Stages\t\(stages(report))",
@@ -146,7 +159,7 @@ enum StatisticsOverlay {
         let trip = session.roundTrip.map { "\(rounded($0.inMilliseconds, 1)) ms" } ?? "–"
         return [
             "Repaired\t\(session.missed) missed, \(session.recovered) sent again, \(session.reconstructed) by parity, "
-                + "\(session.keyframesRequested) keyframes",
+                + "\(session.keyframesRequested) \(session.keyframesRequested == 1 ? "keyframe" : "keyframes")",
             "Path\t\(megabits(used)) of \(megabits(estimated)) Mbit/s, round trip \(trip), "
                 + "buffer \(rounded(session.buffer.inMilliseconds, 1)) ms",
         ]

@@ -49,6 +49,7 @@ const char *late_load(struct late_library *library) {
 void *late_slow_target(struct late_library *library, size_t index) {
     const char *reason = late_load(library);
     if (!reason) return library->targets[index];
-    fprintf(stderr, "A library that is needed can't be loaded: %s. Install it.\n", reason);
+    // To the descriptor: `stderr` drops what libraries say.
+    dprintf(STDERR_FILENO, "A library that is needed can't be loaded: %s. Install it.\n", reason);
     _exit(1);
 }

@@ -17,9 +17,13 @@ struct Beamroom: ParsableCommand {
         ])
 
     static func main() {
+        HeapSettings.apply()
         StandardStreams.prepare()
         CommandLineSecrets.hide()
         ProcessHardening.apply()
+        if let error = CommandSuggestion.error(for: Array(CommandLine.arguments.dropFirst())) {
+            exit(withError: ValidationError(error))
+        }
         main(nil)
     }
 }

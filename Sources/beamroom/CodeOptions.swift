@@ -8,7 +8,7 @@ struct CodeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The six-digit code: at the viewer the one that the host shows, at the host the one to show. It is removed from the process list at once.",
-            valueName: "digits"))
+            valueName: "digits"), transform: PairingCode.reading(OptionWords.code))
     var code: PairingCode?
     @Option(help: ArgumentHelp("A file with the six-digit code. Only you may be able to read it.", valueName: "file"))
     var codeFile: String?
@@ -19,10 +19,10 @@ struct CodeOptions: ParsableArguments {
         }
     }
 
-    /// The given code; nil if none was given.
-    func read() throws(CodeFileError) -> PairingCode? {
+    /// The given code; nil if none was given. `isWanted`: as for `CodeFile.read`.
+    func read(while isWanted: () -> Bool = { true }) throws(CodeFileError) -> PairingCode? {
         guard let codeFile else { return code }
-        return try CodeFile(path: codeFile).read()
+        return try CodeFile(path: codeFile).read(while: isWanted)
     }
 }
 
@@ -30,8 +30,10 @@ struct CodeOptions: ParsableArguments {
 struct CodeFile: Sendable {
     let path: String
 
-    func read() throws(CodeFileError) -> PairingCode {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    /// - Parameter isWanted: whether to go on waiting for a pipe's writer, asked ten times a second.
+    func read(while isWanted: () -> Bool = { false }) throws(CodeFileError) -> PairingCode {
+        // Without O_NONBLOCK, opening a pipe without a writer would block.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
         defer { close(descriptor) }
         var status = stat()
@@ -40,12 +42,32 @@ struct CodeFile: Sendable {
         }
         guard status.st_mode & 0o077 == 0 || status.st_mode & S_IFMT != S_IFREG else { throw .openToOthers(path) }
         var bytes = [UInt8](repeating: 0, count: 64)
-        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        let count = Self.readLine(descriptor, into: &bytes, while: isWanted)
         guard count >= 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
         let text = String(decoding: bytes.prefix(count), as: UTF8.self)
-        let line = text.prefix { !$0.isNewline }.filter { $0 != " " }
-        guard let code = PairingCode(String(line)) else { throw .noCode(path) }
+        guard let code = PairingCode(argument: String(text.prefix { !$0.isNewline })) else { throw .noCode(path) }
         return code
+    }
+}
+
+extension CodeFile {
+    /// Reads up to a line's end, the file's end, or until `bytes` are full. Returns the number of bytes, or -1.
+    private static func readLine(_ descriptor: CInt, into bytes: inout [UInt8], while isWanted: () -> Bool) -> Int {
+        var count = 0
+        while count < bytes.count, !bytes[..<count].contains(UInt8(ascii: "\n")) {
+            var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&ready, 1, 100) != 0 else {
+                if isWanted() { continue }
+                break
+            }
+            let room = bytes.count - count
+            let read = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress.map { $0 + count }, room) }
+            if read < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard read >= 0 else { return -1 }
+            if read == 0 { break }
+            count += read
+        }
+        return count
     }
 }
 
@@ -56,10 +78,12 @@ enum CodeFileError: Error, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .unreadable(let path, let reason): "The code file \(path) can't be read: \(reason)."
+        case .unreadable(let path, let reason):
+            "The code file \(path) can't be read: \(reason). Write six digits into it, and run `chmod 600` on it."
         case .openToOthers(let path):
             "Other users can read the code file \(path). Run `chmod 600 \(path)`, and change the code."
-        case .noCode(let path): "The first line of the code file \(path) isn't a code of six digits."
+        case .noCode(let path):
+            "The first line of the code file \(path) isn't a code. Write six digits into it, as in 482913."
         }
     }
 }

@@ -33,6 +33,7 @@ struct CommandContext: Sendable {
 
     /// Every command calls this last. Waits a bounded time until messages and events are written.
     func close() {
+        TerminalMode.shared.leave()
         events.close()
         console.close()
     }
@@ -40,12 +41,12 @@ struct CommandContext: Sendable {
     /// Prints the reason of `ending`, and throws its exit status.
     func conclude(_ ending: Ending) throws {
         switch ending {
-        case .done: return
+        case .done, .timeLimit: return
         case .failed(let reason):
             console.say("beamroom: \(reason)")
             throw ExitCode(1)
         case .peerLost(let reason):
-            console.say("beamroom: \(reason)")
+            if let reason { console.say("beamroom: \(reason)") }
             throw ExitCode(2)
         }
     }

@@ -1,6 +1,7 @@
 import BeamProtocol
 import Foundation
 import Glibc
+import Synchronization
 
 /// Messages for people, on standard error: permanent lines, and on a terminal live lines below them.
 ///
@@ -16,6 +17,18 @@ final class Console: Sendable {
     /// Whether standard error is a terminal.
     let isTerminal = isatty(STDERR_FILENO) == 1
 
+    /// What stands below the permanent lines.
+    private struct Bottom {
+        var live: [String] = []
+        /// Takes the place of the live lines; an empty one hides them.
+        var prompt: String?
+        var isHidden = false
+
+        var lines: [String] { isHidden ? [] : prompt.map { $0.isEmpty ? [] : [$0] } ?? live }
+    }
+
+    private let bottom = Mutex(Bottom())
+
     /// Writes a permanent line.
     ///
     /// - Parameter beforeWriting: called on the writing thread just before the line goes out; never if it is left out.
@@ -23,21 +36,37 @@ final class Console: Sendable {
         output.add(Array((Self.printable(line) + "\n").utf8), beforeWriting: beforeWriting)
     }
 
-    /// Replaces the live lines. Does nothing if standard error is not a terminal.
-    func live(_ lines: [String]) {
+    /// Replaces the live lines. They aren't shown while there is a prompt, in the background, or if standard error isn't
+    /// a terminal.
+    func live(_ lines: [String]) { change { $0.live = lines } }
+
+    func live(_ line: String) { live([line]) }
+
+    /// Shows `text` in place of the live lines, so that what is typed has a line of its own; nil shows them again. An
+    /// empty text shows neither.
+    func setPrompt(_ text: String?) { change { $0.prompt = text } }
+
+    /// Hides prompt and live lines, or shows them again.
+    func setHidden(_ isHidden: Bool) { change { $0.isHidden = isHidden } }
+
+    /// Ends the live lines.
+    func finish() { live([]) }
+
+    private func change(_ body: (inout Bottom) -> Void) {
         guard isTerminal else { return }
         var size = winsize()
         let isKnown = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0
         let (columns, rows) = isKnown ? (Int(size.ws_col), Int(size.ws_row)) : (0, 0)
-        // A line that the terminal has wrapped, or that has scrolled off, can't be erased.
-        let fitting = rows > 1 ? lines.prefix(rows - 1) : lines[...]
-        output.setLive(fitting.map { Array(Self.cut(Self.printable($0), to: columns).utf8) })
+        // The terminal's other job has its own lines there.
+        let isInBackground = TerminalJob.isInBackground(STDERR_FILENO)
+        bottom.withLock { bottom in
+            body(&bottom)
+            let lines = isInBackground ? [] : bottom.lines
+            // A line that the terminal has wrapped, or that has scrolled off, can't be erased.
+            let fitting = rows > 1 ? lines.prefix(rows - 1) : lines[...]
+            output.setLive(fitting.map { Array(Self.cut(Self.printable($0), to: columns).utf8) })
+        }
     }
-
-    func live(_ line: String) { live([line]) }
-
-    /// Ends the live lines.
-    func finish() { if isTerminal { output.setLive([]) } }
 
     /// The start of the line that fits into `columns`; 0: all of it.
     private static func cut(_ line: String, to columns: Int) -> String {
@@ -58,7 +87,10 @@ final class Console: Sendable {
     func flush() { output.flush() }
 
     /// Waits a bounded time until all messages are written. Later ones are dropped.
-    func close() { output.close() }
+    func close() {
+        change { $0 = Bottom() }
+        output.close()
+    }
 
     /// Names come from the network. Characters that move the cursor, change the direction of writing or are invisible
     /// must not reach the terminal. (`PeerText` already cleans what a peer sends; this catches what was missed.)

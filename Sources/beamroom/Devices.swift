@@ -50,7 +50,10 @@ struct Devices: ParsableCommand {
             }
             let guests = unremembered(watching, devices)
             for guest in guests { tell(guest, context) }
-            if devices.isEmpty, guests.isEmpty { context.console.say("No device is paired with this one.") }
+            if devices.isEmpty, guests.isEmpty {
+                context.console.say(
+                    "No device is paired with this one. `beamroom share` and `beamroom watch` pair devices.")
+            }
         }
 
         /// Viewers that watch now and aren't remembered, each once, even if it watches several times.

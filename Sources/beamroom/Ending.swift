@@ -5,10 +5,12 @@ import Synchronization
 
 /// Why the program ends; the first reason counts.
 enum Ending: Sendable, Equatable {
-    /// The time limit, Ctrl-C, or the window's closing.
+    /// Ctrl-C, or the window's closing.
     case done
+    case timeLimit
     case failed(String)
-    case peerLost(String)
+    /// Nil: the reason has been printed.
+    case peerLost(String?)
 }
 
 /// Waits for the end of the program, which any thread may cause.
@@ -59,11 +61,18 @@ final class EndingSources {
     init(_ latch: EndingLatch, timeLimit: Double?) {
         var sources: [any DispatchSourceProtocol] = []
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            signal(number, SIG_IGN)
+            let before = signal(number, SIG_IGN)
+            // nohup: the program goes on when its terminal is closed.
+            if number == SIGHUP, unsafeBitCast(before, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) {
+                continue
+            }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
                 // Not `exit`: it may wait for a stream that another thread is blocked in.
-                if latch.current != nil { _exit(128 + number) }
+                if latch.current != nil {
+                    TerminalMode.shared.leave()
+                    _exit(128 + number)
+                }
                 latch.end(.done)
             }
             source.resume()
@@ -72,7 +81,7 @@ final class EndingSources {
         if let timeLimit {
             let timer = DispatchSource.makeTimerSource(queue: queue)
             timer.schedule(deadline: .now() + timeLimit)
-            timer.setEventHandler { latch.end(.done) }
+            timer.setEventHandler { latch.end(.timeLimit) }
             timer.resume()
             sources.append(timer)
         }
@@ -81,7 +90,8 @@ final class EndingSources {
 }
 
 /// Calls a function once a second until it is cancelled.
-final class EverySecond {
+final class EverySecond: @unchecked Sendable {
+    // Sendable: both fields are immutable, and Dispatch's objects may be used by any thread.
     private let timer: any DispatchSourceTimer
     private let queue: DispatchQueue
 

@@ -8,28 +8,36 @@ import Synchronization
 struct Hosts: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Lists the hosts on this network.")
 
-    @Option(help: ArgumentHelp("How long to search.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp("How long to search; 0: until those that answer at once are known.", valueName: "seconds"))
     var wait = 2.0
     @Flag(help: "Write one JSON object a line on standard output.")
     var json = false
 
+    /// With `--wait 0`, in seconds: until all that Avahi knows is resolved.
+    private static let longestLook = 5.0
+
     func validate() throws {
-        guard wait > 0, wait <= 3600 else { throw ValidationError("--wait takes a number of seconds from 0 to 3600.") }
+        guard wait >= 0, wait <= 3600 else { throw ValidationError("--wait takes a number of seconds from 0 to 3600.") }
     }
 
     func run() throws {
         let context = CommandContext(json: json)
         defer { context.close() }
-        let endings = EndingSources(context.latch, timeLimit: wait)
+        let endings = EndingSources(context.latch, timeLimit: wait > 0 ? wait : Self.longestLook)
         defer { withExtendedLifetime(endings) {} }
         let hosts = HostList()
+        let isOneLook = wait == 0
+        let latch = context.latch
         let browser = ServiceBrowser(type: ServiceType.control) { event in
             switch event {
             case .found(let host): hosts.add(host)
             case .lost(let name): hosts.remove(name)
-            case .unavailable(let reason): hosts.setProblem(reason)
+            case .unavailable(let reason):
+                hosts.setProblem(reason)
+                if isOneLook { latch.end(.done) }
             case .available: hosts.setProblem(nil)
-            case .settled: break
+            case .settled: if isOneLook { latch.end(.done) }
             }
         }
         _ = context.latch.wait()
@@ -55,9 +63,9 @@ struct Hosts: ParsableCommand {
             }
         }
         if hosts.sorted.isEmpty {
-            let seconds = ShareReporter.number(wait)
+            let time = wait > 0 ? " in \(ShareReporter.number(wait)) s" : ""
             context.console.say(
-                "No host found in \(seconds) s. Run `beamroom share` on the machine that you want to watch.")
+                "No host was found\(time). Run `beamroom share` on the machine that you want to watch.")
         }
     }
 }

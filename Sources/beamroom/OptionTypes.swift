@@ -59,55 +59,42 @@ struct WindowID: ExpressibleByArgument {
 }
 
 extension PairingCode: ExpressibleByArgument {
-    public init?(argument: String) { self.init(argument) }
+    /// With or without blanks: `482913`, or `482 913` as the host shows it.
+    public init?(argument: String) { self.init(argument.filter { !$0.isWhitespace }) }
+}
+
+/// What an option takes, for the error about a value that it doesn't take.
+struct OptionError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+extension ExpressibleByArgument {
+    /// Reads an option's value.
+    ///
+    /// - Parameter takes: the end of a sentence that begins with "It takes".
+    static func reading(_ takes: String) -> @Sendable (String) throws -> Self {
+        { text in
+            guard let value = Self(argument: text) else { throw OptionError("It takes \(takes).") }
+            return value
+        }
+    }
+}
+
+/// What the options take, in words.
+enum OptionWords {
+    static let port = "a number from 0 to 65535; 0 is any free port"
+    static let bitRate = "10k to 1000M bits a second, as in 8M, 800k or 2500000"
+    static let size = "a width and a height from 2 to 8192 pixels, as in 1280x720"
+    static let region = "a size from 2x2 to 8192x8192 and a place, as in 800x600+10+20"
+    static let window = "a window's number, as xwininfo prints it, for example 0x1c00007"
+    static let code = "six digits, as in 482913 or \"482 913\""
+    static let playoutDelay = "auto, or a number of milliseconds from 0 to 2000"
+    static let frameRate = "a number from 1 to 240"
+    static let maxSize = "a number of pixels from 16 to 8192"
 }
 
 extension HostSession.Acceptance: ExpressibleByArgument {}
-
-/// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as
-/// discovery shows it.
-struct WatchTarget: ExpressibleByArgument {
-    enum Kind: Equatable {
-        case endpoint(Endpoint)
-        case name(String)
-    }
-
-    static let defaultPort: UInt16 = 52345
-    var kind: Kind
-
-    init?(argument: String) {
-        guard !argument.isEmpty, argument.utf8.count <= 255 else { return nil }
-        if argument.hasPrefix("[") {
-            guard let close = argument.firstIndex(of: "]") else { return nil }
-            let host = String(argument[argument.index(after: argument.startIndex)..<close])
-            let rest = argument[argument.index(after: close)...]
-            guard Self.isV6(host), let port = rest.isEmpty ? Self.defaultPort : Self.port(rest) else { return nil }
-            kind = .endpoint(Endpoint(host: host, port: port))
-        } else if Self.isV6(argument) {
-            kind = .endpoint(Endpoint(host: argument, port: Self.defaultPort))
-        } else if let colon = argument.lastIndex(of: ":"), let port = Self.port(argument[colon...]) {
-            guard colon != argument.startIndex else { return nil }
-            kind = .endpoint(Endpoint(host: String(argument[..<colon]), port: port))
-        } else if argument == "localhost" || argument.contains(".") && !argument.contains(" ") {
-            kind = .endpoint(Endpoint(host: argument, port: Self.defaultPort))
-        } else {
-            kind = .name(argument)
-        }
-    }
-
-    /// `:52345`.
-    private static func port(_ text: Substring) -> UInt16? {
-        guard text.first == ":", let port = UInt16(text.dropFirst()), port != 0 else { return nil }
-        return port
-    }
-
-    /// Two colons or more, and nothing but hexadecimal digits, dots and a scope: an IPv6 address.
-    private static func isV6(_ text: String) -> Bool {
-        let address = text.prefix { $0 != "%" }
-        return address.filter { $0 == ":" }.count >= 2
-            && address.allSatisfy { $0 == ":" || $0 == "." || $0.isHexDigit }
-    }
-}
 
 /// The jitter margin of the playout buffer: `auto`, or milliseconds.
 enum PlayoutDelay: ExpressibleByArgument {

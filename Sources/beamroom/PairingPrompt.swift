@@ -39,12 +39,13 @@ final class PairingPrompt: Sendable {
         terminal.onEnd { [weak self] in self?.refuseAll() }
     }
 
-    /// A question is open in the terminal, and the person may be typing.
-    var isAsking: Bool { state.withLock { !$0.questions.isEmpty } }
+    /// This job is in the background: nobody can be asked at present.
+    var isInBackground: Bool { terminal.isInBackground }
 
     /// Begins to ask. Answers go to `decide`.
     func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void) {
         state.withLock { $0.decide = decide }
+        terminal.takeKeyboard()
         askFirst()
     }
 
@@ -98,11 +99,11 @@ final class PairingPrompt: Sendable {
         let first = state.withLock { state in state.decide == nil ? nil : state.questions.first }
         guard let first, let words = Self.words(first) else { return }
         let isAsked = terminal.ask(
-            TerminalQuestions.Question(words: words) { [self] line in
+            TerminalQuestions.Question(words: words, summary: "\(first.visitor) asks to watch.") { [self] line in
                 switch line.trimmingCharacters(in: .whitespaces).lowercased() {
                 case "y", "yes": .answer { [self] in answer(first.connection, accept: true) }
                 case "n", "no": .answer { [self] in answer(first.connection, accept: false) }
-                default: .unclear(nil)
+                default: .unclear("Please type y (yes) or n (no). Enter alone repeats the question.")
                 }
             })
         if !isAsked { refuseAll() }
@@ -117,10 +118,10 @@ final class PairingPrompt: Sendable {
         case .code(let code):
             "Somebody asks to watch with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
         case .comparing:
-            "Somebody asks to watch:\n\(who)\nShall both screens show digits to compare? [y/n]"
+            "Somebody asks to watch, without the code:\n\(who)\nShall both screens show digits to compare? [y/n]"
         case .waitingForDigits: nil
         case .digits(let digits):
-            "Both screens show digits now. This one shows: \(digits.spaced)\n\(who)\nDoes that one show the same? [y/n]"
+            "Digits to compare, not to type: \(digits.spaced)\n\(who)\nDoes that one show the same? [y/n]"
         }
     }
 

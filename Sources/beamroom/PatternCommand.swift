@@ -10,7 +10,9 @@ struct PatternCommand: ParsableCommand {
 
     @Argument(help: ArgumentHelp("The file to write (.y4m).", valueName: "out.y4m"))
     var path: String
-    @Option(help: ArgumentHelp("Width and height in pixels.", valueName: "WxH"))
+    @Option(
+        help: ArgumentHelp("Width and height in pixels.", valueName: "WxH"),
+        transform: PixelSize.reading(OptionWords.size))
     var size = PixelSize(width: 1280, height: 720)
     @Option(help: ArgumentHelp("Frames a second.", valueName: "fps"))
     var fps = 30.0
@@ -20,9 +22,14 @@ struct PatternCommand: ParsableCommand {
     var content = PatternContent.chart
 
     func validate() throws {
-        guard (1...240).contains(fps) else { throw ValidationError("--fps takes a number from 1 to 240.") }
+        guard path.lowercased().hasSuffix(".y4m") else {
+            throw ValidationError(
+                "\(Console.printable(path)) doesn't end in .y4m, which is the only form that `pattern` writes. Other programs "
+                    + "make other forms of it, for example `ffmpeg -i pattern.y4m pattern.mp4`.")
+        }
+        guard (1...240).contains(fps) else { throw ValidationError("--fps takes \(OptionWords.frameRate).") }
         guard seconds > 0, seconds <= 3600 else {
-            throw ValidationError("--seconds takes a number above 0, up to 3600.")
+            throw ValidationError("--seconds takes a number above 0, at most 3600.")
         }
     }
 

@@ -18,26 +18,36 @@ struct Share: ParsableCommand {
     var display: String?
     @Option(help: ArgumentHelp("One monitor, by its name or number.", valueName: "name|n"))
     var monitor: String?
-    @Option(help: ArgumentHelp("One window, by the ID that xwininfo prints.", valueName: "id"))
+    @Option(
+        help: ArgumentHelp("One window, by the ID that xwininfo prints.", valueName: "id"),
+        transform: WindowID.reading(OptionWords.window))
     var window: WindowID?
-    @Option(help: ArgumentHelp("A part of the screen.", valueName: "WxH+X+Y"))
+    @Option(
+        help: ArgumentHelp("A part of the screen.", valueName: "WxH+X+Y"),
+        transform: PixelRect.reading(OptionWords.region))
     var region: PixelRect?
     @Flag(help: "Leave the pointer out.")
     var noCursor = false
-    @Option(help: ArgumentHelp("The test pattern's size.", valueName: "WxH"))
-    var size = PixelSize(width: 1280, height: 720)
-    @Option(help: "What the test pattern shows: chart, still (a desktop), scroll (text) or video.")
-    var content = PatternContent.chart
+    @Option(
+        help: ArgumentHelp("The test pattern's size. (default: 1280x720)", valueName: "WxH"),
+        transform: PixelSize.reading(OptionWords.size))
+    var size: PixelSize?
+    @Option(help: "What the test pattern shows: chart (the default), still (a desktop), scroll (text) or video.")
+    var content: PatternContent?
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Scale down so that the longer side has at most this many pixels.", valueName: "pixels"))
+        help: ArgumentHelp("Scale down so that the longer side has at most this many pixels.", valueName: "pixels"),
+        transform: Int.reading(OptionWords.maxSize))
     var maxSize: Int?
-    @Option(help: ArgumentHelp("Maximum frames a second.", valueName: "fps"))
-    var maxFps = 60.0
+    @Option(
+        help: ArgumentHelp("Maximum frames a second. (default: 60)", valueName: "fps"),
+        transform: Double.reading(OptionWords.frameRate))
+    var maxFps: Double?
     @Option(
         name: [.customShort("b"), .long],
-        help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: depends on the size)", valueName: "rate"))
+        help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: depends on the size)", valueName: "rate"),
+        transform: BitRate.reading(OptionWords.bitRate))
     var videoBitRate: BitRate?
     @Option(
         help: ArgumentHelp("The encoder: libx264, another H.264 encoder of libavcodec, or auto.", valueName: "name")
@@ -53,9 +63,12 @@ struct Share: ParsableCommand {
     var name: String?
     @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
     var bind: String?
-    @Option(help: "The TCP port that viewers connect to.")
+    @Option(
+        help: "The TCP port that viewers connect to. (default: 52345)", transform: UInt16.reading(OptionWords.port))
     var port: UInt16 = 52345
-    @Option(help: "The UDP port of the pictures. If it is in use, another one is taken.")
+    @Option(
+        help: "The UDP port of the pictures. If it is in use, another one is taken. (default: 52346)",
+        transform: UInt16.reading(OptionWords.port))
     var mediaPort: UInt16 = 52346
     @Flag(help: "Don't announce the host on the network.")
     var noDiscovery = false
@@ -69,7 +82,10 @@ struct Share: ParsableCommand {
     @OptionGroup var code: CodeOptions
     @Flag(help: "Let in only viewers that were paired before.")
     var trustedOnly = false
-    @Flag(help: "Don't remember the viewers that are paired now: they are let in only until this host ends.")
+    @Flag(
+        help:
+            "Pair for this time only: neither side remembers the other, and a viewer that is started again has to be let in again."
+    )
     var once = false
 
     @Option(
@@ -85,16 +101,15 @@ struct Share: ParsableCommand {
                 "--trusted-only lets in nobody new: leave --accept, --code, --code-file, --once and --allow-unencrypted out."
             )
         }
-        let areas = [monitor != nil, window != nil, region != nil].filter { $0 }.count
-        guard areas <= 1 else {
+        guard [monitor != nil, window != nil, region != nil].count(where: { $0 }) <= 1 else {
             throw ValidationError("Use only one of --monitor, --window and --region.")
         }
-        guard areas == 0 || source == "x11" else {
-            throw ValidationError("--monitor, --window and --region need --source x11.")
+        try checkSourceOptions()
+        if let maxFps, !(1...240).contains(maxFps) {
+            throw ValidationError("--max-fps takes \(OptionWords.frameRate).")
         }
-        guard (1...240).contains(maxFps) else { throw ValidationError("--max-fps takes a number from 1 to 240.") }
         if let maxSize, !(16...8192).contains(maxSize) {
-            throw ValidationError("--max-size takes a number of pixels from 16 to 8192.")
+            throw ValidationError("--max-size takes \(OptionWords.maxSize).")
         }
         guard (1...HostSession.Configuration.mostViewersPossible).contains(maxViewers) else {
             throw ValidationError(
@@ -103,6 +118,31 @@ struct Share: ParsableCommand {
         if let name, name.isEmpty || name.utf8.count > 200 {
             throw ValidationError("--name takes 1 to 200 bytes.")
         }
+    }
+
+    /// An option that has no effect on the chosen source is refused: whoever gave it expects something of it.
+    private func checkSourceOptions() throws {
+        let ofScreen = [
+            "--display": display != nil, "--monitor": monitor != nil, "--window": window != nil,
+            "--region": region != nil, "--no-cursor": noCursor,
+        ]
+        let ofPattern = ["--size": size != nil, "--content": content != nil]
+        let (shared, wrong) =
+            switch source {
+            case "x11": ("the screen", ofPattern)
+            case "pattern": ("the test pattern", ofScreen)
+            default:
+                ("a video file", ofScreen.merging(ofPattern) { $1 }.merging(["--max-fps": maxFps != nil]) { $1 })
+            }
+        let given = wrong.filter(\.value).keys.sorted()
+        guard let first = given.first else { return }
+        throw ValidationError(
+            "\(given.joined(separator: " and ")) \(given.count == 1 ? "doesn't" : "don't") apply to \(shared), which "
+                + "--source \(source) shares. "
+                + (ofPattern[first] == nil
+                    ? first == "--max-fps"
+                        ? "A file is played at its own rate." : "Leave --source out to share the screen."
+                    : "Share the test pattern with --source pattern."))
     }
 
     func run() throws {
@@ -123,7 +163,7 @@ struct Share: ParsableCommand {
         let ticker = EverySecond { reporter.tick(host) }
         let ending = context.latch.wait()
         ticker.cancel()
-        host.stop()
+        host.stop(because: reporter.farewell)
         reporter.summarise(host)
         try context.conclude(reporter.verdict(ending))
     }
@@ -132,14 +172,14 @@ struct Share: ParsableCommand {
         accept ?? (TerminalQuestions.hasKeyboard && !trustedOnly ? .ask : .none)
     }
 
-    /// A code is shown on a terminal only: it must not get into a log.
-    private func showsCode(_ console: Console) -> Bool { console.isTerminal && !trustedOnly }
+    /// A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
+    private func showsCode(_ console: Console) -> Bool { console.isTerminal && !trustedOnly && acceptance != .all }
 
     private func invitation(_ console: Console) -> ShareReporter.Invitation {
         ShareReporter.Invitation(
             acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
             hasCode: code.code != nil || code.codeFile != nil, codeFile: code.codeFile,
-            allowsUnencrypted: common.allowUnencrypted)
+            isAnnounced: !noDiscovery, allowsUnencrypted: common.allowUnencrypted)
     }
 
     private func options(_ console: Console) throws -> HostOptions {
@@ -184,9 +224,12 @@ struct Share: ParsableCommand {
                     .screen
                 }
             return .x11(
-                X11Options(display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps))
+                X11Options(display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps ?? 60))
         case "pattern":
-            return .pattern(PatternOptions(size: size, frameRate: maxFps, content: content))
+            return .pattern(
+                PatternOptions(
+                    size: size ?? PixelSize(width: 1280, height: 720), frameRate: maxFps ?? 60,
+                    content: content ?? .chart))
         default:
             return .file(path: source)
         }

@@ -18,8 +18,21 @@ final class ShareReporter: Sendable {
         var usedCode: PairingCode?
         var code: PairingCode?
         var tally = PeerTally()
+        /// The recording's first file was reported.
+        var isRecording = false
         /// Why the recording ended before the host.
         var recordingFailure: String?
+        /// The admitted viewers, by session; never more than the host admits.
+        var viewers: [String: Visitor] = [:]
+        /// When a code was last used up.
+        var codeUsed: ContinuousClock.Instant?
+        /// Why the host ends, for its viewers; nil: the usual reason.
+        var farewell: String?
+        /// What a paired viewer can cause as often as it likes.
+        var interruptions = WordLimit()
+        var layers = WordLimit()
+        var drops = WordLimit()
+        var visibility = WordLimit()
     }
 
     /// How new viewers are admitted.
@@ -31,6 +44,8 @@ final class ShareReporter: Sendable {
         /// A code was given.
         var hasCode: Bool
         var codeFile: String?
+        /// Viewers find the host by themselves.
+        var isAnnounced: Bool
         var allowsUnencrypted: Bool
     }
 
@@ -49,11 +64,11 @@ final class ShareReporter: Sendable {
                 + "at most \(Self.number(facts.frameRate)) frames and \(Self.megabits(Double(facts.bitRate))) a second "
                 + "(\(facts.encoder)).")
         let addresses = facts.bindAddress.map { [$0] } ?? LocalAddresses.list()
-        let commands = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map {
+        var commands = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map {
             Self.watchCommand(Endpoint(host: $0, port: facts.controlPort))
         }
-        context.console.say(
-            "To watch: `beamroom watch` on another machine, or " + commands.joined(separator: " or ") + ".")
+        if invitation.isAnnounced { commands.insert("`beamroom watch`", at: 0) }
+        context.console.say("To watch, run on another machine: " + commands.joined(separator: " or ") + ".")
         invite(host)
         context.events.write(
             "ready",
@@ -75,10 +90,14 @@ final class ShareReporter: Sendable {
             console.say("Only viewers that were paired before are let in. Ctrl-C ends.")
         } else {
             if invitation.showsCode, let code = host.code {
-                console.say("A new viewer types this code: \(code.spaced)")
+                console.say("Code to type at a new viewer: \(code.spaced)")
             }
             switch invitation.acceptance {
-            case .ask: console.say("You will be asked about viewers without the code. Ctrl-C ends.")
+            case .ask where prompt.isInBackground:
+                console.say(
+                    "This job is in the background, where it can't ask about viewers without the code: bring it to the "
+                        + "foreground (`fg`) when one comes.")
+            case .ask: console.say("You are asked about viewers without the code. Ctrl-C ends.")
             case .all:
                 console.say(
                     "Warning: every viewer is let in, without a code or a question (--accept all). Ctrl-C ends.")
@@ -100,14 +119,17 @@ final class ShareReporter: Sendable {
     private func codeChanged(_ code: PairingCode?) {
         state.withLock { state in
             if code == nil { state.usedCode = state.code }
+            if state.code != nil { state.codeUsed = .now }
             state.code = code
         }
         if let code {
             let used = invitation.codeFile == nil ? "This code was used. " : ""
-            if invitation.showsCode { context.console.say("\(used)New code: \(code.spaced)") }
+            if invitation.showsCode { context.console.say("\(used)New code to type at a new viewer: \(code.spaced)") }
         } else if let file = invitation.codeFile {
             context.console.say(
                 "The code in \(file) was used. To let in another viewer, write a new code into the file.")
+        } else {
+            context.console.say("The code was used, so it lets in nobody else.")
         }
     }
 
@@ -154,7 +176,13 @@ final class ShareReporter: Sendable {
         case .resized(let size):
             context.console.say("The picture is now \(size.width) × \(size.height).")
         case .recordingInto(let path):
-            context.console.say("Recording into \(path).")
+            let isFirst = state.withLock { state in
+                defer { state.isRecording = true }
+                return !state.isRecording
+            }
+            context.console.say(
+                isFirst
+                    ? "Recording into \(path)." : "The picture's size has changed: the recording goes on in \(path).")
             context.events.write("recording", ["file": .string(path)])
         case .recordingHasGaps:
             context.console.say(
@@ -163,13 +191,32 @@ final class ShareReporter: Sendable {
             state.withLock { $0.recordingFailure = reason }
             context.console.say("The recording has ended: \(reason) Sharing goes on.")
             context.events.write("recording-failed", ["reason": .string(reason)])
-        case .ended(let reason): context.latch.end(.failed(reason))
+        case .sourceVisible(let isVisible): sourceVisible(isVisible)
+        case .ended(let reason, let farewell):
+            state.withLock { $0.farewell = farewell }
+            context.latch.end(.failed(reason))
         }
+    }
+
+    /// What the viewers are told when the host ends; nil: that it has ended.
+    var farewell: String? { state.withLock { $0.farewell } }
+
+    private func sourceVisible(_ isVisible: Bool) {
+        context.events.write("source-visible", ["visible": .bool(isVisible)])
+        // Programs can hide and show a window as often as they like.
+        guard state.withLock({ $0.visibility.allows(at: .now) }) else { return }
+        context.console.say(
+            isVisible
+                ? "The shared window is visible again."
+                : "The shared window is hidden: it is minimised, or on another workspace. Viewers keep its last picture."
+        )
     }
 
     /// A host whose recording failed has failed, even if its viewers missed nothing.
     func verdict(_ ending: Ending) -> Ending {
-        guard ending == .done, let reason = state.withLock({ $0.recordingFailure }) else { return ending }
+        guard ending == .done || ending == .timeLimit, let reason = state.withLock({ $0.recordingFailure }) else {
+            return ending
+        }
         return .failed("The recording isn't complete. \(reason)")
     }
 
@@ -189,7 +236,7 @@ final class ShareReporter: Sendable {
             console.say(
                 "Comparing digits with \(visitor) failed: \(reason)."
                     + (failures < 3
-                        ? "" : " \(failures) comparisons have failed today: somebody may be guessing digits."))
+                        ? "" : " \(failures) comparisons have failed within a day: somebody may be guessing digits."))
             events.write(
                 "comparison-failed",
                 Self.fields(visitor, ["reason": .string(reason), "failures": .integer(failures)]))
@@ -197,7 +244,9 @@ final class ShareReporter: Sendable {
             prompt.withdraw(connection)
         case .devicePaired(_, let name, let isToBeRemembered):
             console.say(
-                "“\(name)” is paired\(isToBeRemembered ? "; next time it needs no code" : " for this session").")
+                isToBeRemembered
+                    ? "“\(name)” is paired; next time it needs no code."
+                    : "“\(name)” is paired for this time only: when it is started again, it has to be let in again.")
             events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
         case .codeChanged(let code):
             codeChanged(code)
@@ -206,20 +255,21 @@ final class ShareReporter: Sendable {
             let seconds = pause.map { Int($0.inSeconds.rounded(.up)) }
             if verdict.toPerson {
                 console.say(
-                    "\(visitor) typed a wrong code."
+                    "\(visitor) typed a wrong code.\(hintOfUsedCode)"
                         + (seconds.map { " Too many wrong codes: the next one is checked in \($0) s." } ?? ""))
             }
             if verdict.toProgram {
                 events.write("wrong-code", Self.fields(visitor, ["pause": seconds.map { .integer($0) }]))
             }
         case .viewerPaired(let session, let visitor, let isResumed):
+            state.withLock { $0.viewers[session] = visitor }
             let verdict = verdict(on: .visit, from: visitor.address)
             if verdict.toPerson {
                 console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
                 if let name = visitor.newName, let known = visitor.name, !isResumed {
                     console.say(
                         "It calls itself “\(name)” now. To use that name here: "
-                            + "`beamroom devices rename \"\(known)\" \"\(name)\"`.")
+                            + "`beamroom devices rename \(Words.shellWord(known)) \(Words.shellWord(name))`.")
                 }
                 if !visitor.isEncrypted, !isResumed {
                     console.say(
@@ -237,7 +287,7 @@ final class ShareReporter: Sendable {
                     ]))
         case .viewerRefused(let visitor, let reason):
             let verdict = verdict(on: .viewerRefused, from: visitor.address)
-            if verdict.toPerson { console.say("\(visitor) was refused: \(reason).") }
+            if verdict.toPerson { console.say("\(visitor) was refused, and told: “\(reason).”") }
             if verdict.toProgram { events.write("refused", Self.fields(visitor, ["reason": .string(reason)])) }
         case .connectionRefused(let address, let reason):
             if verdict(on: .connectionRefused, from: address).toPerson {
@@ -245,21 +295,36 @@ final class ShareReporter: Sendable {
             }
         case .connectionsRefused(let count, let addresses):
             console.say(
-                "\(count) more connections and viewers from \(addresses) addresses were refused in the last 10 s.")
+                "\(Words.count(count, "more connection or viewer", "more connections and viewers")) from "
+                    + "\(Words.count(addresses, "address", "addresses")) \(count == 1 ? "was" : "were") refused in the last 10 s."
+            )
             events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
         case .acceptingPaused(let reason):
-            console.say("New viewers have to wait: nothing can be accepted at the moment (\(reason)).")
+            console.say(
+                "New viewers have to wait: the system has no room for another connection (\(reason)). It is tried again "
+                    + "twice a second. If this lasts, close other programs, or raise the limit with `ulimit -n` before "
+                    + "`beamroom share`.")
+        case .listeningFailed(let reason):
+            console.say(
+                "Warning: no new viewer can connect, because the port was lost (\(reason)). It is tried again twice a "
+                    + "second; those who watch go on.")
+            events.write("listening", ["on": .bool(false), "reason": .string(reason)])
+        case .listeningAgain:
+            console.say("New viewers can connect again.")
+            events.write("listening", ["on": .bool(true)])
         case .mediaStarted(let session, let address):
             let verdict = verdict(on: .visit, from: address.ip)
-            if verdict.toPerson { console.say("The picture goes to \(address).") }
+            if verdict.toPerson { console.say("\(who(session)) gets the picture, at \(address).") }
             if verdict.toProgram {
                 events.write("viewer-joined", ["address": .string("\(address)"), "session": .string(session)])
             }
-        case .mediaStopped(_, let reason):
-            console.say("The picture to a viewer has stopped: \(reason).")
+        case .mediaStopped(let session, let reason):
+            guard state.withLock({ $0.interruptions.allows(at: .now) }) else { break }
+            console.say("\(who(session)) no longer gets the picture: \(reason).")
         case .controlLost:
             break
         case .viewerLeft(let session, let visitor, let reason):
+            state.withLock { $0.viewers[session] = nil }
             let verdict = verdict(on: .visit, from: visitor.address)
             if verdict.toPerson { console.say("\(visitor) has left: \(reason).") }
             guard verdict.toProgram else { break }
@@ -268,15 +333,32 @@ final class ShareReporter: Sendable {
         case .audience:
             break
         case .layerChanged(let session, let isReduced):
-            console.say(
-                isReduced
-                    ? "A viewer can't follow the full stream. It now gets the smaller one."
-                    : "That viewer can follow the full stream again. It now gets it.")
+            if state.withLock({ $0.layers.allows(at: .now) }) {
+                console.say(
+                    isReduced
+                        ? "\(who(session)) gets the smaller stream now: the network to it carries less than the full one."
+                        : "\(who(session)) gets the full stream again.")
+            }
             events.write("lane", ["session": .string(session), "reduced": .bool(isReduced)])
         case .framesDropped(let count):
+            guard state.withLock({ $0.drops.allows(at: .now) }) else { break }
             console.say(
-                "\(count) frames were dropped: the network carries less than the encoder makes. Use a lower -b.")
+                "\(Words.count(count, "frame was", "frames were")) left out, because the network was down or carries less than "
+                    + "the stream. If this goes on, a lower -b helps.")
         }
+    }
+
+    /// The viewer of a session, for a message.
+    private func who(_ session: String) -> String {
+        state.withLock { $0.viewers[session] }.map { "\($0)" } ?? "A viewer"
+    }
+
+    /// Whoever types the code of a moment ago should know that it is the code that has changed.
+    private var hintOfUsedCode: String {
+        let (used, code) = state.withLock { ($0.codeUsed, $0.code) }
+        guard let used, .now - used < .seconds(600) else { return "" }
+        guard let code, invitation.showsCode else { return " A code lets in one viewer, and the last one was used." }
+        return " A code lets in one viewer, and the last one was used. The code to type now: \(code.spaced)"
     }
 
     func tick(_ host: Host) {
@@ -294,9 +376,10 @@ final class ShareReporter: Sendable {
         let rates = report.viewers.map { viewer in
             ViewerRate(viewer, since: previous?.viewers.first { $0.session == viewer.session }, seconds: seconds)
         }
-        let total = "\(frames) frames/s   \(Self.megabits(bits))/s   \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
-        // Live lines would mix with what the person types.
-        context.console.live(prompt.isAsking ? [] : [total] + ViewerTable.lines(rates.map(\.row)))
+        let total =
+            "\(frames) \(frames == 1 ? "frame/s" : "frames/s")   \(Self.megabits(bits))/s   "
+            + Words.count(viewers, "viewer")
+        context.console.live([total] + ViewerTable.lines(rates.map(\.row)))
         var fields = fields(report, framesPerSecond: Double(frames), bitsPerSecond: bits)
         fields["viewerStats"] = .array(rates.map(\.fields))
         context.events.write("stats", fields)
@@ -312,15 +395,17 @@ final class ShareReporter: Sendable {
                 report, framesPerSecond: Double(report.session.frames) / seconds,
                 bitsPerSecond: Double(report.session.bytes) * 8 / seconds))
         context.console.say(
-            "Ended after \(Self.number(seconds.rounded())) s: \(report.session.frames) frames, "
+            "Ended after \(Self.number(seconds.rounded())) s: \(Words.count(report.session.frames, "frame")), "
                 + "\(Self.megabytes(report.session.bytes)) sent.")
         if let recording = report.recording { context.console.say(Self.words(recording)) }
     }
 
     private static func words(_ recording: HostReport.Recording) -> String {
         let last = recording.lastPath == recording.path ? "" : " to \(recording.lastPath)"
-        let missing = recording.dropped == 0 ? "" : " \(recording.dropped) were left out: the disk was too slow."
-        return "Recorded \(recording.frames) frames in \(recording.path)\(last).\(missing)"
+        let missing =
+            recording.dropped == 0
+            ? "" : " \(Words.count(recording.dropped, "frame was", "frames were")) left out: the disk was too slow."
+        return "Recorded \(Words.count(recording.frames, "frame")) in \(recording.path)\(last).\(missing)"
     }
 
     private func fields(

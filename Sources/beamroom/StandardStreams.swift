@@ -1,3 +1,4 @@
+import CErrorStream
 import Glibc
 
 /// Makes standard input, output and error safe to use.
@@ -11,5 +12,8 @@ enum StandardStreams {
         }
         // Writing to a peer or reader that has gone must return an error instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
+        TerminalJob.ignoreStops()
+        // The graphics driver's, D-Bus's and others' own lines are no help to a person.
+        beam_error_stream_silence_libraries()
     }
 }

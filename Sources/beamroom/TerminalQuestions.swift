@@ -7,10 +7,14 @@ import Synchronization
 /// typed before a question was shown doesn't answer it. Nor does text that was typed within a second after another
 /// question was shown, because it may be meant for that one: otherwise a viewer that comes or goes at the right moment
 /// would get somebody else's answer.
+///
+/// A job in the background asks nothing. Its question waits until the job is brought to the foreground.
 final class TerminalQuestions: Sendable {
     /// The text of a question, and how to interpret a line.
     struct Question: Sendable {
         var words: String
+        /// What is said instead in the background: a sentence.
+        var summary: String?
         /// Called on the reading thread, under no lock.
         var read: @Sendable (_ line: String) -> Reading
     }
@@ -24,12 +28,17 @@ final class TerminalQuestions: Sendable {
 
     private struct State {
         var question: Question?
-        /// Number of questions shown so far.
+        /// Number of questions shown so far, those that wait in the background included.
         var shown = 0
         /// The question is being written to the terminal: lines typed from now on answer it.
         var isOpen = false
+        /// The question that the background was last reported for.
+        var held: Int?
+        var hasExplainedBackground = false
         /// When a question was last answered or withdrawn, or got an ambiguous answer.
         var lastChange: ContinuousClock.Instant?
+        /// When the last question was withdrawn; nil if it was answered.
+        var withdrawn: ContinuousClock.Instant?
         /// Until then an answer may be meant for the previous question.
         var ambiguousUntil: ContinuousClock.Instant?
         var hasEnded = false
@@ -44,10 +53,14 @@ final class TerminalQuestions: Sendable {
 
     /// How long a person who is about to answer needs to notice that the question has changed.
     private static let reactionTime = Duration.seconds(1)
+    /// How long after a question was withdrawn a line is probably an answer to it.
+    private static let lateAnswer = Duration.seconds(3)
+    /// Before what is typed.
+    private static let mark = "> "
 
     private let state = Mutex(State())
     private let console: Console
-    private let input = TerminalInput()
+    private let input = TerminalInput(readsKeys: TerminalQuestions.hasPerson)
 
     init(_ console: Console) { self.console = console }
 
@@ -56,8 +69,22 @@ final class TerminalQuestions: Sendable {
     /// Standard input and standard error are a terminal: a person can read questions and answer them.
     static var hasPerson: Bool { hasKeyboard && isatty(STDERR_FILENO) == 1 }
 
+    /// This job is in the background: questions wait.
+    var isInBackground: Bool { input.isInBackground }
+
     /// `action` is called on the reading thread when standard input ends, after which nobody can answer.
     func onEnd(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.onEnd = action } }
+
+    /// Takes the keyboard before there is a question, so that nothing that is typed runs into the live lines.
+    func takeKeyboard() {
+        guard input.readsKeys else { return }
+        TerminalMode.shared.followStops(
+            willStop: { [console] in
+                console.setHidden(true)
+                console.flush()
+            }, didContinue: { [console] in console.setHidden(false) })
+        startReading()
+    }
 
     /// Asks, and replaces the open question. False: standard input has ended, and nobody can answer.
     ///
@@ -69,6 +96,7 @@ final class TerminalQuestions: Sendable {
             if state.question != nil { state.close() }
             if isRepeated { state.lastChange = nil }
             state.question = question
+            state.withdrawn = nil
             return true
         }
         if mayAsk { show() }
@@ -76,7 +104,22 @@ final class TerminalQuestions: Sendable {
     }
 
     /// Closes the open question. The next one is a different question.
-    func withdraw() { state.withLock { $0.close() } }
+    func withdraw() {
+        state.withLock { state in
+            if state.question != nil { state.withdrawn = .now }
+            state.close()
+        }
+        console.setPrompt(nil)
+    }
+
+    // MARK: Showing
+
+    private func startReading() {
+        input.start(
+            TerminalInput.Handlers(
+                onLine: { [self] in take($0) }, onEdit: { [self] in edited($0) },
+                onMove: { [self] in moved(toForeground: $0) }, onEnd: { [self] in end() }))
+    }
 
     private func show() {
         let next = state.withLock { state -> (words: String, number: Int)? in
@@ -86,8 +129,10 @@ final class TerminalQuestions: Sendable {
             return (question.words, state.shown)
         }
         guard let (words, number) = next else { return }
+        startReading()
+        guard !input.isInBackground else { return hold() }
+        setPrompt("")
         console.say(words) { [self] in open(number) }
-        input.start(onLine: { [self] in take($0) }, onEnd: { [self] in end() })
     }
 
     /// The question is about to be written to the terminal, perhaps some time after it was asked.
@@ -102,12 +147,53 @@ final class TerminalQuestions: Sendable {
         }
     }
 
+    /// Shows what is typed, or only makes room if the terminal shows it by itself.
+    private func setPrompt(_ typed: String) { console.setPrompt(input.readsKeys ? Self.mark + typed : "") }
+
+    private func edited(_ typed: String) {
+        guard state.withLock({ $0.isOpen }) else { return }
+        setPrompt(typed)
+    }
+
+    // MARK: The background
+
+    private func moved(toForeground: Bool) {
+        let isAsking = state.withLock { state in
+            state.isOpen = false
+            return state.question != nil
+        }
+        guard isAsking else { return }
+        if toForeground { show() } else { hold() }
+    }
+
+    /// The question waits for the foreground. Reports it once, and what to do the first time.
+    private func hold() {
+        let summary = state.withLock { state -> String? in
+            guard let question = state.question, state.held != state.shown else { return nil }
+            state.held = state.shown
+            let summary = question.summary ?? "There is a question to answer."
+            defer { state.hasExplainedBackground = true }
+            return state.hasExplainedBackground
+                ? summary
+                : summary + " A job in the background can't ask: bring it to the foreground (`fg`) to answer."
+        }
+        console.setPrompt(nil)
+        if let summary { console.say(summary) }
+    }
+
+    // MARK: Answers
+
     private func take(_ line: String) {
         let asked = state.withLock { state in state.isOpen ? (question: state.question, number: state.shown) : nil }
-        guard let asked, let question = asked.question else { return }
+        guard let asked, let question = asked.question else { return noteLateAnswer(line) }
+        // Enter alone repeats the question.
+        guard !line.allSatisfy(\.isWhitespace) else { return show() }
         switch question.read(line) {
-        case .unclear(let complaint?): console.say(complaint)
-        case .unclear(nil): show()
+        case .unclear(let complaint):
+            echo(line)
+            guard let complaint else { return show() }
+            console.say(complaint)
+            setPrompt("")
         case .answer(let action):
             let isAmbiguous = state.withLock { state -> Bool? in
                 // The question may have been withdrawn meanwhile.
@@ -121,13 +207,33 @@ final class TerminalQuestions: Sendable {
                 return false
             }
             switch isAmbiguous {
-            case nil: break
+            case nil: noteLateAnswer(line)
             case true?:
-                console.say("The question has just changed. Please answer this one:")
+                console.say("The question has just changed, so that answer wasn't used. Please answer this one:")
                 show()
-            case false?: action()
+            case false?:
+                echo(line)
+                console.setPrompt(nil)
+                action()
             }
         }
+    }
+
+    /// Keeps what was typed among the permanent lines.
+    private func echo(_ line: String) {
+        if input.readsKeys { console.say(Self.mark + line) }
+    }
+
+    /// No question is open. If one has just been withdrawn, the person typed an answer to it: no answer is dropped in
+    /// silence.
+    private func noteLateAnswer(_ line: String) {
+        let isLate = state.withLock { state in
+            guard state.question == nil, let withdrawn = state.withdrawn else { return false }
+            state.withdrawn = nil
+            return .now - withdrawn < Self.lateAnswer
+        }
+        guard isLate, !line.allSatisfy(\.isWhitespace) else { return }
+        console.say("That question had ended, so the answer wasn't used.")
     }
 
     private func end() {
@@ -136,6 +242,7 @@ final class TerminalQuestions: Sendable {
             state.close()
             return state.onEnd
         }
+        console.setPrompt(nil)
         action()
     }
 }

@@ -5,6 +5,7 @@ import BeamMedia
 import BeamProtocol
 import BeamTrust
 import BeamViewer
+import Glibc
 
 /// `beamroom watch`.
 struct Watch: ParsableCommand {
@@ -15,7 +16,9 @@ struct Watch: ParsableCommand {
             In the window: f or F11 or a double click for full screen, i for statistics, q to end.
             """)
 
-    @Argument(help: ArgumentHelp("The host's name, address or address:port.", valueName: "host"))
+    @Argument(
+        help: ArgumentHelp("The host's name, address or address:port.", valueName: "host"),
+        transform: WatchTarget.init(parsing:))
     var host: WatchTarget?
     @Option(
         help: ArgumentHelp(
@@ -46,12 +49,12 @@ struct Watch: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The largest pictures to decode. This limits the memory that a host's stream can take.",
-            valueName: "WxH"))
+            valueName: "WxH"), transform: PixelSize.reading(OptionWords.size))
     var maxPicture = StreamBounds.standardLargest
     @Option(
         help: ArgumentHelp(
             "Delay that evens out jitter: auto (0 on a quiet network), or 0 to 2000 ms.",
-            valueName: "ms"))
+            valueName: "ms"), transform: PlayoutDelay.reading(OptionWords.playoutDelay))
     var buffer = PlayoutDelay.automatic
     @Flag(help: "Show statistics in the window.")
     var stats = false
@@ -82,24 +85,47 @@ struct Watch: ParsableCommand {
         defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
-        let reporter = WatchReporter(context, hasWindow: !noWindow)
+        let reporter = WatchReporter(
+            context,
+            WatchReporter.Purpose(
+                hasWindow: !noWindow, files: [record, frames].compactMap { $0 }.count, timeLimit: common.timeLimit))
         let viewer: Viewer
         do {
-            viewer = try Viewer(options()) { reporter.handle($0) }
+            viewer = try Viewer(options { context.latch.current == nil }) { reporter.handle($0) }
         } catch {
+            // Ctrl-C while the code was awaited.
+            if let ending = context.latch.current { return try context.conclude(ending) }
             return try context.conclude(.failed("\(error)"))
         }
         reporter.connect(to: viewer)
         let ticker = EverySecond { reporter.tick(viewer) }
-        let ending = runToEnd(viewer, context)
-        ticker.cancel()
-        viewer.stop()
-        reporter.summarise(viewer)
-        try context.conclude(reporter.verdict(ending, viewer))
+        /// Ends what runs, and says how it went. On the thread that it is called on.
+        @Sendable func finish(_ ending: Ending) throws {
+            ticker.cancel()
+            viewer.stop()
+            reporter.summarise(viewer)
+            try context.conclude(reporter.verdict(ending, viewer))
+        }
+        let ending = runToEnd(viewer, context) {
+            context.latch.end(.failed(Self.lostDisplay))
+            var status: CInt = 0
+            do { try finish(context.latch.wait()) } catch { status = (error as? ExitCode)?.rawValue ?? 1 }
+            context.close()
+            _exit(status)
+        }
+        try finish(ending)
     }
 
+    private static let lostDisplay =
+        "The display has gone: its X server has ended, or the connection to it was lost. "
+        + "Watch again when it is back."
+
     /// Returns when the person, the time limit or the host has ended the program.
-    private func runToEnd(_ viewer: Viewer, _ context: CommandContext) -> Ending {
+    ///
+    /// - Parameter whenDisplayIsLost: called on a thread of its own instead, while the main thread is blocked for ever.
+    private func runToEnd(
+        _ viewer: Viewer, _ context: CommandContext, whenDisplayIsLost: @escaping @Sendable () -> Never
+    ) -> Ending {
         guard !noWindow else {
             viewer.start()
             return context.latch.wait()
@@ -107,15 +133,13 @@ struct Watch: ParsableCommand {
         // The command runs on the main thread, as SDL requires for a window.
         return MainActor.assumeIsolated {
             do throws(DisplayError) {
-                ViewerWindow.prepare(for: viewer)
+                try ViewerWindow.prepare(for: viewer)
                 // Connects while the window opens, because both take time.
                 viewer.start()
-                let window = try ViewerWindow(viewer)
+                let window = try ViewerWindow(viewer, whenLost: whenDisplayIsLost)
                 context.latch.whenEnded { viewer.endWindow() }
-                switch window.run() {
-                case .closed: context.latch.end(.done)
-                case .displayLost: context.latch.end(.failed("The connection to the display was lost."))
-                }
+                window.run()
+                context.latch.end(.done)
             } catch {
                 context.latch.end(.failed("\(error)"))
             }
@@ -123,7 +147,8 @@ struct Watch: ParsableCommand {
         }
     }
 
-    private func options() throws -> ViewerOptions {
+    /// `isWanted`: the program isn't to end yet.
+    private func options(while isWanted: () -> Bool) throws -> ViewerOptions {
         let target: ViewerOptions.Target =
             if let auto {
                 .name(auto, port: WatchTarget.defaultPort)
@@ -138,7 +163,7 @@ struct Watch: ParsableCommand {
             title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, verticalSync: vsync, display: display,
             showsStatistics: stats)
         let trust = ViewerOptions.Trust(
-            store: try TrustStore(), deviceName: MachineName.current, code: try code.read(),
+            store: try TrustStore(), deviceName: MachineName.current, code: try code.read(while: isWanted),
             asksForCode: auto == nil && (!noWindow || TerminalQuestions.hasPerson), pairs: auto == nil,
             remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted, isNewHost: newHost)
         var options = ViewerOptions(

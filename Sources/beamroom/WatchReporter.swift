@@ -5,48 +5,65 @@ import Foundation
 import Synchronization
 
 /// Reports what happens: to the person at the viewer, and as JSON events.
+///
+/// What the viewer is doing comes as one status (`ViewerAnnouncement`), which the window shows in the same words. Events of
+/// the session go to programs; only what no status says is printed for them.
 final class WatchReporter: Sendable {
     private struct State {
-        var viewer: Viewer?
+        var status: ViewerAnnouncement?
+        var hasStatus = false
         var isSearching = false
-        var lastReason: String?
         var hasPicture = false
-        /// What a host can cause with each picture: new sizes, and pictures that are refused for another reason.
+        /// Why files aren't complete.
+        var fileFailures: [String] = []
+        /// What a host can cause with each picture: new sizes.
         var sizes = WordLimit()
+        var statuses = WordLimit()
+        /// The newest status hasn't been printed.
+        var isStatusPending = false
         var warnings = WordLimit()
     }
 
-    private let context: CommandContext
-    private let hasWindow: Bool
-    private let state = Mutex(State())
-    private let terminal: TerminalQuestions
+    /// What the viewer was started for.
+    struct Purpose: Sendable {
+        var hasWindow: Bool
+        /// Files to write: a recording, pictures.
+        var files: Int
+        /// In seconds.
+        var timeLimit: Double?
+    }
 
-    init(_ context: CommandContext, hasWindow: Bool) {
+    private let context: CommandContext
+    private let purpose: Purpose
+    private let questions: WatchQuestions
+    private let state = Mutex(State())
+
+    init(_ context: CommandContext, _ purpose: Purpose) {
         self.context = context
-        terminal = TerminalQuestions(context.console)
-        self.hasWindow = hasWindow
+        self.purpose = purpose
+        questions = WatchQuestions(context.console, latch: context.latch, hasWindow: purpose.hasWindow)
     }
 
     /// Where the person's answers go.
-    func connect(to viewer: Viewer) { state.withLock { $0.viewer = viewer } }
+    func connect(to viewer: Viewer) { questions.connect(to: viewer) }
 
-    // MARK: Events
+    // MARK: Notices
 
     func handle(_ notice: ViewerNotice) {
         let console = context.console
         switch notice {
         case .session(let event): handle(event)
+        case .status(let status): show(status)
         case .searching(let name):
             let isNews = state.withLock { state in
                 defer { state.isSearching = true }
                 return !state.isSearching
             }
-            if isNews {
-                console.say("Looking for \(name ?? "hosts") on this network… (Ctrl-C ends)")
-                context.events.write("searching", ["name": name.map { .string($0) }])
-            }
-        case .pick(let choices): offer(choices)
-        case .chosen(let name): console.say("Found “\(PeerText.name(name))”.")
+            if isNews { context.events.write("searching", ["name": name.map { .string($0) }]) }
+        case .pick(let choices):
+            state.withLock { $0.isSearching = false }
+            questions.offer(choices)
+        case .chosen: questions.picked()
         case .firstFrame(let size):
             state.withLock { $0.hasPicture = true }
             console.say("The first picture is here: \(size.width) × \(size.height).")
@@ -59,6 +76,8 @@ final class WatchReporter: Sendable {
         case .resized(let size):
             guard state.withLock({ $0.sizes.allows(at: .now) }) else { break }
             console.say("The picture is now \(size.width) × \(size.height).")
+        case .writing(let file, let isContinued): writing(file, isContinued: isContinued)
+        case .fileFailed(let file, let reason): fileFailed(file, reason)
         case .warning(let text):
             guard state.withLock({ $0.warnings.allows(at: .now) }) else { break }
             console.say("Warning: \(text)")
@@ -66,32 +85,95 @@ final class WatchReporter: Sendable {
         }
     }
 
+    /// Prints what the viewer is doing, once. A host that causes changes without end has only the newest printed, now and
+    /// then.
+    private func show(_ status: ViewerAnnouncement?) {
+        let isLasting = status.map { $0.question != nil || $0.isFinal } ?? false
+        let (isFirst, isPrinted) = state.withLock { state in
+            defer { state.hasStatus = state.hasStatus || status != nil }
+            // The first picture is reported with its size.
+            let isNews = status != nil || state.status != nil && state.hasPicture
+            state.status = status
+            state.isStatusPending = isNews && !isLasting && !state.statuses.allows(at: .now)
+            return (!state.hasStatus, isNews && !state.isStatusPending)
+        }
+        if status?.question == nil { questions.withdrawCode() }
+        guard isPrinted else { return }
+        guard var status else { return context.console.say(Self.liveAgain) }
+        if isFirst, !purpose.hasWindow {
+            status.detail = [status.detail, "Ctrl-C ends."].compactMap { $0 }.joined(separator: " ")
+        }
+        questions.show(status)
+        // With a window, the person reads it there before the program ends.
+        if status.isFinal, !purpose.hasWindow { context.latch.end(.peerLost(nil)) }
+    }
+
+    private static let liveAgain = "The picture is live again."
+
+    /// Prints the newest status, if it was left out and may be printed now.
+    private func showPending() {
+        let pending = state.withLock { state -> ViewerAnnouncement?? in
+            guard state.isStatusPending, state.statuses.allows(at: .now) else { return .none }
+            state.isStatusPending = false
+            return .some(state.status)
+        }
+        if let pending { context.console.say(pending?.sentence ?? Self.liveAgain) }
+    }
+
+    private func writing(_ file: OutputPath, isContinued: Bool) {
+        context.events.write(file.kind.rawValue, ["file": .string(file.path)])
+        switch (file.kind, isContinued) {
+        case (.recording, false): context.console.say("Recording into \(file.path).")
+        case (.recording, true):
+            context.console.say("The picture's size has changed: the recording goes on in \(file.path).")
+        case (.frames, false): context.console.say("Writing the pictures into \(file.path).")
+        case (.frames, true):
+            context.console.say("The picture's size or format has changed: the pictures go on in \(file.path).")
+        }
+    }
+
+    private func fileFailed(_ file: OutputPath, _ reason: String) {
+        let failures = state.withLock { state in
+            state.fileFailures.append(reason)
+            return state.fileFailures.count
+        }
+        context.events.write("\(file.kind.rawValue)-failed", ["file": .string(file.path), "reason": .string(reason)])
+        let goesOn = purpose.hasWindow || failures < purpose.files
+        guard context.latch.current == nil else { return }
+        context.console.say(
+            (file.kind == .recording ? "The recording has ended: " : "The file of pictures has ended: ") + reason
+                + (goesOn ? " Watching goes on." : ""))
+        // Nobody watches, and nothing is written any more.
+        if !goesOn { context.latch.end(.done) }
+    }
+
+    // MARK: Events
+
     private func handle(_ event: ViewerEvent) {
         let console = context.console
         let events = context.events
         switch event {
         case .connecting(let attempt):
             events.write("connecting", ["attempt": .integer(attempt)])
-        case .waitingForPerson(let host):
-            console.say("Asking “\(host)” to let you in. When the person there agrees, both screens show digits.")
+        case .waitingForPerson(let host, _):
             events.write("asking", ["name": .string(host)])
         case .hostCallsItself(let name, let known):
             console.say(
-                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \"\(known)\" \"\(name)\"`."
+                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \(Words.shellWord(known)) \(Words.shellWord(name))`."
             )
-        case .hostReached: break
-        case .waitingForDecision(let code):
-            console.say("Waiting for the host to accept. It must show the same digits: \(code.spaced)")
-        case .codeNeeded(let host, let wasWrong):
-            events.write("code-needed", ["name": .string(host), "wasWrong": .bool(wasWrong)])
-            if wasWrong { console.say("That wasn't the code.") }
-            askForCode(host, isRepeated: wasWrong)
+        case .hostReached, .hostNamed, .waitingForDecision: break
+        case .codeNeeded(let question):
+            events.write(
+                "code-needed",
+                [
+                    "name": .string(question.host), "wasWrong": .bool(question.problem == .wrong),
+                    "mayAsk": .bool(question.mayAsk),
+                ])
         case .hostPaired(_, let name, let isToBeRemembered):
             console.say(
-                "Paired with “\(name)”\(isToBeRemembered ? "; next time it needs no code" : " for this session").")
+                "Paired with “\(name)”\(isToBeRemembered ? ": next time it needs no code" : " for this session").")
             events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
         case .paired(let session, let deviceName, let isNewSession, let isEncrypted):
-            if isNewSession { console.say("\(deviceName.map { "“\($0)”" } ?? "The host") has accepted.") }
             if isNewSession, !isEncrypted {
                 console.say("Warning: this picture is not encrypted: everybody on this network can see it.")
             }
@@ -101,82 +183,42 @@ final class WatchReporter: Sendable {
                     "session": .string(session), "name": deviceName.map { .string($0) },
                     "isNew": .bool(isNewSession), "encrypted": .bool(isEncrypted),
                 ])
-        case .refused(let reason):
-            events.write("refused", ["reason": .string(reason)])
-            if !hasWindow { context.latch.end(.peerLost(Self.refusal(reason))) }
+        case .refused(let refusal):
+            events.write(
+                "refused",
+                ["reason": .string(refusal.reason), "by": .string(refusal.isByHost ? "host" : "viewer")])
+        case .mistrusted: break
         case .retrying(let delay, let reason):
-            let isNews = state.withLock { state in
-                defer { state.lastReason = reason }
-                return state.lastReason != reason
-            }
-            // A repeated reason is printed once.
-            if isNews { console.say("No connection: \(reason). Trying again.") }
             events.write("retry", ["after": .rounded(delay.inSeconds), "reason": .string(reason)])
-        case .broadcast(let isOn):
-            console.say(isOn ? "The host is sharing." : "The host has stopped sharing. Waiting for it to start again.")
-            events.write("broadcast", ["on": .bool(isOn)])
+        case .hostEnded(let says): events.write("host-ended", ["reason": says.map { .string(PeerText.sentence($0)) }])
+        case .broadcast(let isOn): events.write("broadcast", ["on": .bool(isOn)])
+        case .sourceVisible(let isVisible): events.write("source-visible", ["visible": .bool(isVisible)])
         case .stalled(let duration, let cause):
             events.write("stall", ["seconds": .rounded(duration.inSeconds), "cause": .string(cause.word)])
-        case .mediaReconnecting:
-            console.say("The stream has stopped. Reconnecting.")
-            events.write("reconnect", ["what": .string("media")])
-        case .mediaResumed:
-            console.say("The picture moves again.")
-            events.write("resumed")
+        case .mediaReconnecting: events.write("reconnect", ["what": .string("media")])
+        case .mediaResumed: events.write("resumed")
         case .controlLost(let reason):
-            console.say("The control connection was lost (\(reason)). The picture goes on. Reconnecting.")
             events.write("reconnect", ["what": .string("control"), "reason": .string(reason)])
-        case .controlRestored:
-            state.withLock { $0.lastReason = nil }
-            console.say("The control connection is restored.")
-            events.write("restored")
+        case .controlRestored: events.write("restored")
         }
-    }
-
-    // MARK: Questions in the terminal
-
-    private func offer(_ choices: [HostChoice]) {
-        state.withLock { $0.isSearching = false }
-        guard TerminalQuestions.hasPerson else {
-            if !hasWindow {
-                let names = choices.map { "“\(PeerText.name($0.name))”" }.joined(separator: ", ")
-                context.latch.end(.failed("Several hosts were found: \(names). Name one: `beamroom watch NAME`."))
-            }
-            return
-        }
-        context.console.say("Several hosts were found:")
-        for (index, choice) in choices.enumerated() {
-            context.console.say("  \(index + 1)  “\(PeerText.name(choice.name))”  (\(choice.addresses.first ?? ""))")
-        }
-        terminal.ask(
-            TerminalQuestions.Question(words: "Which one? Type its number:") { [self] line in
-                guard let number = Int(line.trimmingCharacters(in: .whitespaces)), choices.indices.contains(number - 1)
-                else { return .unclear("Please type one of the numbers.") }
-                return .answer { [self] in state.withLock { $0.viewer }?.choose(choices[number - 1]) }
-            })
-    }
-
-    private func askForCode(_ host: String, isRepeated: Bool) {
-        guard TerminalQuestions.hasPerson else { return }
-        terminal.ask(
-            TerminalQuestions.Question(
-                words: "“\(host)” shows six digits. Type them here\(hasWindow ? ", or in the window" : ""):"
-            ) { [self] line in
-                guard let code = PairingCode(line.filter { $0 != " " }) else {
-                    return .unclear("Please type the six digits.")
-                }
-                return .answer { [self] in state.withLock { $0.viewer }?.enter(code) }
-            }, isRepeated: isRepeated)
     }
 
     // MARK: Figures
 
     func tick(_ viewer: Viewer) {
         let report = viewer.takeReport()
-        context.console.live(
-            "\(ShareReporter.number(report.framesPerSecond.rounded())) frames/s   "
-                + "\(ShareReporter.megabits(report.bitsPerSecond))/s   \(report.session.lost) lost")
+        showPending()
+        context.console.live(questions.isAsking ? [] : [line(report, stalledFor: viewer.stalledSeconds)])
         context.events.write("stats", fields(report))
+    }
+
+    /// The status line: the rates of a live picture, or for how long there has been none.
+    private func line(_ report: ViewerReport, stalledFor seconds: Int?) -> String {
+        let status = state.withLock { $0.status }
+        if let status { return status.headline + (seconds.map { " (\($0) s)" } ?? "") }
+        let rate = report.framesPerSecond.rounded()
+        return "\(ShareReporter.number(rate)) \(rate == 1 ? "frame/s" : "frames/s")   "
+            + "\(ShareReporter.megabits(report.bitsPerSecond))/s   \(report.session.lost) lost"
     }
 
     func summarise(_ viewer: Viewer) {
@@ -206,14 +248,20 @@ final class WatchReporter: Sendable {
         ]
     }
 
-    /// Closing the window and the time limit are failures only if the host has refused this viewer.
+    /// What the program's exit status says: closing the window is a failure only if this viewer wasn't let in or a file
+    /// isn't complete; the time limit also if no picture has come.
     func verdict(_ ending: Ending, _ viewer: Viewer) -> Ending {
-        guard ending == .done else { return ending }
-        if let refusal = viewer.refusal { return .peerLost(Self.refusal(refusal)) }
-        return ending
-    }
-
-    private static func refusal(_ reason: String) -> String {
-        "The host was not watched: \(reason)."
+        guard ending == .done || ending == .timeLimit else { return ending }
+        let (failures, hasPicture) = state.withLock { ($0.fileFailures, $0.hasPicture) }
+        if viewer.isRefused { return .peerLost(nil) }
+        if let reason = failures.last {
+            return .failed(
+                purpose.files == 1 ? "The file isn't complete. \(reason)" : "Not all files are complete. \(reason)")
+        }
+        if ending == .timeLimit, !hasPicture {
+            let seconds = purpose.timeLimit.map { "\(ShareReporter.number($0)) s" } ?? "the time limit"
+            return .peerLost("No picture has come in \(seconds).")
+        }
+        return .done
     }
 }

@@ -193,8 +193,63 @@ extension X11Tests {
             let recording = X11Recording(source)
             defer { recording.stop() }
             #expect(recording.wait(for: X11Canvas(frame.size)))
+            #expect(recording.wait(forVisibility: [false]))
             scene.painter.show(window)
             #expect(recording.wait(for: X11Canvas(frame.size, 0x00_80_00)))
+            #expect(recording.wait(forVisibility: [false, true]))
+        }
+
+        @Test(arguments: [true, false])
+        func aWindowThatIsHiddenIsReported(isActive: Bool) throws {
+            let scene = try X11Scene()
+            let window = scene.painter.window(frame, 0x00_80_00)
+            let recording = X11Recording(try X11Source(scene.options(.window(window))), isActive: isActive)
+            defer { recording.stop() }
+            scene.painter.hide(window)
+            #expect(recording.wait(forVisibility: [false]))
+            scene.painter.show(window)
+            #expect(recording.wait(forVisibility: [false, true]))
+            // Marked only, as by window managers that keep the pixels for thumbnails.
+            scene.painter.setState(["_NET_WM_STATE_FOCUSED", "_NET_WM_STATE_HIDDEN"], of: window)
+            #expect(recording.wait(forVisibility: [false, true, false]))
+            scene.painter.setState(["_NET_WM_STATE_FOCUSED"], of: window)
+            #expect(recording.wait(forVisibility: [false, true, false, true]))
+            // Covered, moved, resized: not hidden.
+            _ = scene.painter.window(PixelRect(x: 0, y: 0, width: 600, height: 400), 0xff_ffff)
+            scene.painter.move(window, to: 70, 80)
+            scene.painter.resize(window, to: PixelSize(width: 90, height: 70))
+            recording.settle()
+            #expect(recording.visibility.count == 4)
+        }
+
+        @Test func aWindowWhoseFrameIsHiddenIsReported() throws {
+            let scene = try X11Scene()
+            let window = scene.painter.window(frame, 0x00_80_00)
+            let recording = X11Recording(try X11Source(scene.options(.window(window))))
+            defer { recording.stop() }
+            #expect(recording.wait(for: X11Canvas(frame.size, 0x00_80_00)))
+            // A window manager starts, and puts the window into a frame, and that into another.
+            let outer = scene.painter.window(PixelRect(x: 0, y: 0, width: 400, height: 300), 0xff_ffff)
+            let inner = scene.painter.window(PixelRect(x: 0, y: 0, width: 300, height: 200), 0xff_ffff)
+            scene.painter.reparent(window, into: inner)
+            scene.painter.reparent(inner, into: outer)
+            recording.settle()
+            let count = recording.visibility.count
+            scene.painter.hide(outer)
+            // Its last picture stays, and what was drawn meanwhile comes when it is shown.
+            recording.settle()
+            #expect(recording.visibility.dropFirst(count) == [false])
+            #expect(recording.shots.last?.canvas == X11Canvas(frame.size, 0x00_80_00))
+            scene.painter.show(outer)
+            scene.painter.fill(PixelRect(frame.size), 0xff_00ff, in: window)
+            #expect(recording.wait(for: X11Canvas(frame.size, 0xff_00ff)))
+            recording.settle()
+            #expect(recording.visibility.dropFirst(count) == [false, true])
+            // The frame goes and the window stays, as when a window manager ends.
+            scene.painter.reparent(window, into: scene.painter.root)
+            scene.painter.close(outer)
+            scene.painter.fill(PixelRect(frame.size), 0x12_34_56, in: window)
+            #expect(recording.wait(for: X11Canvas(frame.size, 0x12_34_56)))
         }
 
         @Test(arguments: [true, false])

@@ -11,6 +11,7 @@ import Testing
     .map { PixelSize(width: $0.0, height: $0.1) }
 
     private static let sentence = "Not encrypted: anyone on this network can see this picture"
+    private static let offer = "No code at hand? Press Enter, and the person there is asked to let you in."
     private static let statistics = [
         "Picture\t1920 × 1080, OpenGL (NVIDIA GeForce RTX 3060)", "Rate\t60.0 frames/s, 7.93 Mbit/s",
         "Lost\t12 of 123456 datagrams (0.01 %), 0 frames", "Decode\t1.2 ms, 95 %: 2.0 ms",
@@ -37,7 +38,8 @@ import Testing
             let setting = setting(canvas, scale, isOverPicture: isOverPicture)
             for problem in [nil, "That wasn't the code. Try again.", "Too many wrong codes: wait 8 s"] {
                 panels.codeEntry = CodeEntry(
-                    CodePrompt(headline: "“office-desk” shows six digits", detail: "Type them here.", problem: problem))
+                    CodePrompt(
+                        headline: "Type the six digits that “office-desk” shows", problem: problem, offer: Self.offer))
                 let layer = try #require(panels.layers(setting).first)
                 #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)")
                 keep([layer], canvas, as: "panel-\(canvas)-\(scale)-\(isOverPicture ? "over" : "bare")-code")
@@ -105,7 +107,7 @@ import Testing
 }
 
 @Suite struct CodeEntryTests {
-    private static let prompt = CodePrompt(headline: "“desk” shows six digits", detail: "Type them here.")
+    private static let prompt = CodePrompt(headline: "Type the six digits that “desk” shows")
 
     private static let pastes: [(text: String, code: String?)] = [
         ("482913", "482913"), (" 482 913\n", "482913"), ("4 8 2 9 1 3", "482913"), ("482-913", "482913"),
@@ -130,7 +132,7 @@ import Testing
         entry.deleteLast()
         #expect(entry.digits == "489")
         // Typed digits stay when the prompt changes.
-        entry.ask(CodePrompt(headline: "“desk” shows six digits", detail: "Look again."))
+        entry.ask(CodePrompt(headline: "Type the six digits that “desk” shows", problem: "Look again."))
         #expect(entry.digits == "489")
         #expect(entry.type("0") == nil)
         #expect(entry.type("1") == nil)

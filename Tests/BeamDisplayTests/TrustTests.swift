@@ -9,7 +9,7 @@ extension WindowTests {
     /// What a person types and sees before trusting a host, and while there is no trust: real keys, real windows.
     @Suite(.serialized, .enabled(if: Tool.exists("xdotool"), "xdotool isn't installed")) @MainActor
     struct Trust {
-        static let question = CodePrompt(headline: "“desk” shows six digits", detail: "Type them here.")
+        static let question = CodePrompt(headline: "Type the six digits that “desk” shows")
         static let warning = WindowWarning(words: "Not encrypted: anyone on this network can see this picture")
         static let comparison = WindowMessage(
             headline: "Does “desk” show the same digits?", detail: "The person there lets you in.", code: "482913")

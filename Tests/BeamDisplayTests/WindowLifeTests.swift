@@ -194,35 +194,123 @@ extension WindowTests {
             }
         }
 
-        // In separate processes, because SDL can't be started again afterwards.
-        @Test func aLostDisplayDoesNotEndTheProcess() async {
-            await #expect(processExitsWith: .success) { try await Self.loseDisplay(.software) }
+        // In separate processes, because they end.
+        @Test func aLostDisplayEndsTheProgramOnAnotherThread() async {
+            await #expect(processExitsWith: .exitCode(7)) { try await Self.loseDisplay(.software) }
         }
 
-        @Test func aLostDisplayDoesNotEndTheProcessWithOpenGL() async {
-            await #expect(processExitsWith: .success) { try await Self.loseDisplay(.opengl) }
+        @Test func aLostDisplayEndsTheProgramOnAnotherThreadWithOpenGL() async {
+            await #expect(processExitsWith: .exitCode(7)) { try await Self.loseDisplay(.opengl) }
         }
 
-        /// Throws unless the loss is reported as an event, and everything can still be called afterwards.
+        /// Ends with status 7 when the loss is noticed.
         static func loseDisplay(_ renderer: RendererChoice) throws {
             let display = try TestDisplay(width: 800, height: 600)
-            let window = try VideoWindow(WindowOptions(renderer: renderer, display: display.name))
+            let window = try VideoWindow(
+                WindowOptions(renderer: renderer, display: display.name), whenLost: { _exit(7) })
             let picture = TestPictures.plain(PixelSize(width: 400, height: 300), y: 100)
             window.show(picture)
             WindowTests.settle(window)
             display.kill()
-            window.show(picture)
-            guard WindowTests.wait(window, until: { $0.contains(.displayLost) }) else {
-                throw TestFailure("no event says that the display is lost")
+            while true {
+                window.show(picture)
+                _ = window.waitForEvents(timeout: .milliseconds(50))
             }
-            window.show(picture)
-            window.setMessage(WindowMessage(headline: "Nobody sees this"))
-            window.title = "Nor this"
-            guard window.readBack() == nil else { throw TestFailure("there is something to read back") }
-            window.wake()
-            guard window.waitForEvents(timeout: .seconds(60)) == [.wake] else {
-                throw TestFailure("waiting doesn't work any more")
+        }
+
+        @Test func aWindowThatNobodyCanSeeIsDrawnWhenItIsSeenAgain() throws {
+            let display = try TestDisplay.shared.get()
+            let window = try WindowTests.open()
+            let size = PixelSize(width: 400, height: 300)
+            #expect(window.show(TestPictures.plain(size, y: 60)))
+            WindowTests.settle(window)
+            let place = try #require(display.windows().first)
+            func shown() -> Int { display.screenPixel(x: place.x + 50, y: place.y + 50).first ?? -1 }
+            let dark = shown()
+            // Another program's window covers it.
+            let cover = display.cover()
+            WindowTests.settle(window)
+            for y in 100..<200 { #expect(!window.show(TestPictures.plain(size, y: UInt8(y)))) }
+            display.uncover(cover)
+            #expect(WindowTests.wait(window) { _ in shown() > dark + 100 })
+            // Partly covered: somebody can see the rest.
+            let part = display.cover(PixelRect(x: place.x, y: place.y, width: 20, height: 20))
+            WindowTests.settle(window)
+            #expect(window.show(TestPictures.plain(size, y: 60)))
+            #expect(WindowTests.wait(window) { _ in shown() == dark })
+            display.uncover(part)
+        }
+
+        @Test(
+            "Text and the window follow the display's scale, also when it changes",
+            arguments: [
+                RendererChoice.software, .opengl,
+            ])
+        func scale(renderer: RendererChoice) throws {
+            let display = try TestDisplay.shared.get()
+            defer { display.setResources(nil) }
+            func words(_ resources: String?) throws -> (window: [Int], words: Int) {
+                display.setResources(resources)
+                let window = try WindowTests.open(renderer)
+                WindowTests.settle(window)
+                window.setMessage(WindowMessage(headline: "Looking for hosts…", detail: "Start one."))
+                let place = try #require(display.windows().first)
+                return ([place.width, place.height], try #require(window.readBack()).paintedPixels)
             }
+            let small = try words("Xft.dpi:\t96\n")
+            let middle = try words("Xft.antialias:\t1\nXft.dpi:\t120\n")
+            #expect(small.window == [960, 540])
+            // At most 90 % of 1280 × 720.
+            #expect(middle.window == [1152, 648])
+            #expect(middle.words > small.words * 14 / 10)
+            // A picture is shown pixel for pixel, or by a whole factor.
+            let window = try WindowTests.open(renderer)
+            window.show(TestPictures.bars(PixelSize(width: 1000, height: 600)))
+            window.setMessage(WindowMessage(headline: "Hello"))
+            let before = try #require(window.readBack())
+            #expect(before.size == PixelSize(width: 1000, height: 600))
+            display.setResources("Xft.dpi:\t192\n")
+            WindowTests.settle(window)
+            let after = try #require(window.readBack())
+            #expect(after.size == before.size)
+            #expect(after.differingPixels(from: before) > 500)
+            window.show(TestPictures.bars(PixelSize(width: 480, height: 300)))
+            WindowTests.settle(window)
+            #expect(window.readBack()?.size == PixelSize(width: 960, height: 600))
+        }
+
+        @Test func theFirstWindowFitsIntoTheWorkArea() throws {
+            let display = try TestDisplay.shared.get()
+            let area = PixelRect(x: 80, y: 40, width: 900, height: 500)
+            display.setWorkArea(area)
+            defer { display.setWorkArea(nil) }
+            display.setResources("Xft.dpi:\t192\n")
+            defer { display.setResources(nil) }
+            let window = try WindowTests.open()
+            for size in [nil, PixelSize(width: 400, height: 200), PixelSize(width: 3840, height: 2160)] {
+                if let size { window.show(TestPictures.plain(size, y: 100)) }
+                WindowTests.settle(window)
+                let shown = try #require(display.windows().first)
+                let rect = PixelRect(x: shown.x, y: shown.y, width: shown.width, height: shown.height)
+                #expect(area.contains(rect), "\(rect)")
+            }
+        }
+
+        @Test("The statistics can be read over white", arguments: [RendererChoice.software, .opengl])
+        func statisticsOverWhite(renderer: RendererChoice) throws {
+            let window = try WindowTests.open(renderer, statistics: true)
+            window.show(TestPictures.plain(PixelSize(width: 640, height: 360), y: 235))
+            window.setOverlay(["Picture\t640×360"])
+            let buffer = try #require(window.readBack())
+            #expect(buffer.rgb(600, 300).allSatisfy { $0 > 250 })
+            func luminance(_ colour: [Double]) -> Double {
+                let linear = colour.map { $0 <= 0.04045 ? $0 / 12.92 : pow(($0 + 0.055) / 1.055, 2.4) }
+                return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+            }
+            // Inside the panel, left of the text.
+            let panel = luminance(buffer.rgb(18, 26).map { Double($0) / 255 })
+            let text = luminance([Theme.muted.red, Theme.muted.green, Theme.muted.blue])
+            #expect((text + 0.05) / (panel + 0.05) >= 4.5, "\(buffer.rgb(18, 26))")
         }
     }
 }

@@ -67,12 +67,12 @@ struct SecureLoopbackTests {
         let endpoint = host.endpoint()
         let viewer = try TestViewer({ [endpoint] }, code: "111111", identity: LocalIdentity())
         defer { viewer.client.shutdown() }
-        guard case .refused(let reason)? = viewer.events.wait(for: { if case .refused = $0 { true } else { false } })
+        guard case .refused(let refusal)? = viewer.events.wait(for: { if case .refused = $0 { true } else { false } })
         else {
             Issue.record("it wasn't refused: \(viewer.events.all)")
             return
         }
-        #expect(reason.contains("code"))
+        #expect(refusal.reason.contains("code"))
         #expect(host.server.statistics.datagrams == 0)
     }
 
@@ -82,12 +82,12 @@ struct SecureLoopbackTests {
         let endpoint = host.endpoint()
         let viewer = try TestViewer { [endpoint] }
         defer { viewer.client.shutdown() }
-        guard case .refused(let reason)? = viewer.events.wait(for: { if case .refused = $0 { true } else { false } })
+        guard case .refused(let refusal)? = viewer.events.wait(for: { if case .refused = $0 { true } else { false } })
         else {
             Issue.record("it wasn't refused: \(viewer.events.all)")
             return
         }
-        #expect(reason.contains("--allow-unencrypted"))
+        #expect(refusal.reason.contains("--allow-unencrypted"))
         #expect(host.server.statistics.datagrams == 0)
     }
 }

@@ -125,6 +125,17 @@ struct DeviceStoreTests {
         #expect(forgetRefusal("") == .unknownDevice(""))
     }
 
+    /// As `beamroom watch` compares names.
+    @Test func `By name in any case, an exact one first`() throws {
+        let viewer = makeDevice("Studio", makeKey(1), [.viewer])
+        let host = makeDevice("studio", makeKey(2), [.host])
+        try store.remember(viewer)
+        try store.remember(host)
+        #expect(forgetRefusal("STUDIO") == .ambiguousDevice("STUDIO", matches: [viewer, host]))
+        #expect(try store.forget(matching: "studio").identity == .device(host.key))
+        #expect(try store.forget(matching: "STUDIO").identity == .device(viewer.key))
+    }
+
     @Test(arguments: ["9f86", "9F86 D081", "9f86 d081 884c 7d65"])
     func `By the beginning of the key`(digits: String) throws {
         try store.remember(makeDevice("Studio", makeKey("9f86d081884c7d65")))

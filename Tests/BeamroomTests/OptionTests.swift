@@ -14,7 +14,7 @@ struct OptionTests {
         ("desk:5000", "desk:5000"), ("localhost", "localhost:52345"),
     ])
     func addressesAreEndpoints(_ argument: String, _ endpoint: String) throws {
-        let target = try #require(WatchTarget(argument: argument))
+        let target = try WatchTarget(parsing: argument)
         guard case .endpoint(let parsed) = target.kind else {
             Issue.record("\(argument) was taken for a name")
             return
@@ -22,14 +22,22 @@ struct OptionTests {
         #expect(parsed.description == endpoint)
     }
 
-    @Test(arguments: ["desk", "Anna’s iPhone", "Mr. Smith", "a:b", "desk:99999"])
+    @Test(arguments: ["desk", "Anna’s iPhone", "Mr. Smith", "Anna: office", "7", "desk 2.4"])
     func anythingElseIsAName(_ argument: String) throws {
-        #expect(try #require(WatchTarget(argument: argument)).kind == .name(argument))
+        #expect(try WatchTarget(parsing: argument).kind == .name(argument))
     }
 
-    @Test(arguments: ["", "[::1", "[::1]x", "[::1]:0", "[desk]:1", ":5000"])
-    func invalidAddressesAreRefused(_ argument: String) {
-        #expect(WatchTarget(argument: argument) == nil)
+    /// Each with a part of the error's words.
+    @Test(arguments: [
+        ("", "192.0.2.7"), ("[::1", "bracket"), ("[::1]x", "port"), ("[::1]:0", "1 to 65535"), ("[desk]:1", "IPv6"),
+        (":5000", "before the colon"), ("desk:99999", "1 to 65535"), ("desk:abc", "“abc”"), ("a:b", "“b”"),
+        ("http://desk", "watch desk"), ("https://192.0.2.7:5000", "watch 192.0.2.7:5000"), ("999.1.1.1", "IPv4"),
+        ("192.0.2", "IPv4"), ("192.0.2.7.1:5000", "IPv4"), ("fe80::1", "fe80::1%eth0"), ("[fe80::1]:5000", "%eth0"),
+        ("febf::1%", "%eth0"), ("2001:db8:::7", "IPv6"), ("desk/x:5000", "host name"),
+        (String(repeating: "a", count: 256), "255"),
+    ])
+    func invalidAddressesAreRefused(_ argument: String, _ words: String) {
+        #expect { try WatchTarget(parsing: argument) } throws: { "\($0)".contains(words) }
     }
 
     @Test func bitRatesMayHaveSuffixes() {

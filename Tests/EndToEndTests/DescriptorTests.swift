@@ -21,7 +21,7 @@ extension EndToEnd {
             for number in 0..<60 {
                 crowd.append(try .connect(to: Endpoint(ports.control), from: "127.0.0.\(2 + number % 8)"))
             }
-            try host.waitForWords("nothing can be accepted")
+            try host.waitForWords("no room for another connection")
             let before = (time: Date(), busy: try processorTime(host.pid))
             // The stream continues.
             for _ in 0..<3 { try viewer.waitFor("stats", from: viewer.lineCount) { ($0.number("fps") ?? 0) > 0 } }
@@ -31,6 +31,18 @@ extension EndToEnd {
             let late = try Program.watch([ports.target])
             defer { late.end() }
             try late.waitFor("first-frame")
+        }
+
+        @Test(arguments: ["share --source pattern --no-discovery", "watch 127.0.0.1 --no-window"])
+        func withTooFewDescriptorsItEndsWithASentence(command: String) throws {
+            let words = ["--nofile=14:14", Program.path] + command.split(separator: " ").map(String.init)
+            let machine = try Machine()
+            defer { withExtendedLifetime(machine) {} }
+            let program = try ChildProcess(
+                "prlimit", words, environment: ["DISPLAY": nil, "XDG_STATE_HOME": machine.state])
+            defer { program.end() }
+            #expect(try program.waitForEnd() == .exited(1))
+            #expect(program.errorText.contains("ulimit -n"), "\(program.errorText)")
         }
 
         /// User and system time, in seconds.

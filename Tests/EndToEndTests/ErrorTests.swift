@@ -9,8 +9,9 @@ extension EndToEnd {
             ["share", "--accept", "maybe"], ["share", "--monitor", "1", "--region", "10x10+0+0"],
             ["share", "--region", "big"], ["share", "--window", "zero"], ["share", "-b", "lots"], ["share", "--what"],
             ["share", "--time-limit", "-1"], ["watch", "--no-window", "--fullscreen"], ["watch", "--code", "12345"],
-            ["watch", "one", "two"], ["watch", "--video-decoder", "nonsense"], ["hosts", "--wait", "0"], ["pattern"],
-            ["nonsense"],
+            ["watch", "one", "two"], ["watch", "--video-decoder", "nonsense"], ["hosts", "--wait", "-1"], ["pattern"],
+            ["nonsense"], ["watch", "host:99999"], ["watch", "host:abc"], ["watch", "http://desk"],
+            ["watch", "999.1.1.1"], ["watch", "fe80::1"],
         ])
         func wrongUsageIs64(arguments: [String]) throws {
             let (ending, output, words) = try Program.run(arguments)
@@ -41,6 +42,7 @@ extension EndToEnd {
                 (["watch", "127.0.0.1:9", "--no-window", "--record", "/nowhere/a.mkv"], ["/nowhere/a.mkv"]),
                 (["watch", "127.0.0.1:9", "--no-window", "--frames", "/nowhere/a.y4m"], ["/nowhere/a.y4m"]),
                 (["watch", "127.0.0.1:9", "--no-window", "--record", "/tmp/a.docx"], ["mkv", "mp4"]),
+                (["watch", "127.0.0.1:9", "--no-window", "--frames", "/tmp/a.mkv"], ["y4m"]),
                 (["watch", "127.0.0.1:9", "--no-window", "--video-decoder", "vaapi:/no"], ["/no", "software"]),
                 (["pattern", "/nowhere/a.y4m"], ["/nowhere/a.y4m"]),
             ] as [([String], [String])])

@@ -101,7 +101,7 @@ extension EndToEnd {
             defer { viewer.end() }
             let needed = try viewer.waitFor("code-needed")
             #expect(needed.fields["wasWrong"] == .bool(true))
-            try viewer.waitForWords("That wasn't the code")
+            try viewer.waitForWords("That isn't the code")
             viewer.process.type("12345")
             try viewer.waitForWords("six digits")
             #expect(viewer.isRunning && viewer.events("paired").isEmpty)

@@ -210,7 +210,7 @@ extension EndToEnd {
             defer { viewer.end() }
             #expect(try viewer.waitForEnd() == .exited(2))
             #expect(viewer.events("paired").isEmpty && viewer.events("first-frame").isEmpty)
-            #expect(viewer.errorText.contains("it shows another key"), "\(viewer.errorText)")
+            #expect(viewer.errorText.contains("It shows another key"), "\(viewer.errorText)")
         }
 
         // MARK: -

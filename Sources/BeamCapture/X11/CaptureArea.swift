@@ -33,10 +33,17 @@ protocol CaptureArea: AnyObject {
     /// The window whose damage, including that of its descendants, covers the area.
     var damageWindow: xcb_window_t { get }
     var warnings: [String] { get }
+    /// False while a window is hidden.
+    var isVisible: Bool { get }
     /// The picture's current position.
     func resolve() throws(AreaFailure) -> CaptureTarget
     /// Whether the target may have changed with this event. Throws if the area ended with it.
     func isMoved(by event: XEvent) throws(AreaFailure) -> Bool
+}
+
+extension CaptureArea {
+    /// A screen can't be hidden.
+    var isVisible: Bool { true }
 }
 
 /// Why an area can't be located on the display.

@@ -28,6 +28,10 @@ final class CaptureLoop {
     private var pending = DamageRegion()
     private var pictureCount: UInt64 = 0
 
+    /// Called when a window is hidden or shown. Set before `run`.
+    var onVisibility: (@Sendable (Bool) -> Void)?
+    private var wasVisible = true
+
     private var isWatched = false
     /// The next picture is delivered whole, changed or not.
     private var wantsWhole = false
@@ -128,6 +132,10 @@ final class CaptureLoop {
             default:
                 if try area.isMoved(by: event) { isTargetOutdated = true }
             }
+        }
+        if area.isVisible != wasVisible {
+            wasVisible.toggle()
+            onVisibility?(wasVisible)
         }
         if connection.isBroken { throw .x(.connectionLost) }
     }

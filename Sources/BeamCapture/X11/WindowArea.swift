@@ -12,7 +12,9 @@ final class WindowArea: CaptureArea {
     private let isRedirected: Bool
     private var pixels: NamedPixmap?
     private var arePixelsOutdated = true
+    private let visibility: WindowVisibility
 
+    var isVisible: Bool { visibility.isVisible }
     let warnings: [String]
     var description: String { "window 0x" + String(window, radix: 16) }
     var damageWindow: xcb_window_t { isRedirected ? window : connection.root }
@@ -23,10 +25,13 @@ final class WindowArea: CaptureArea {
         let attributes: xcb_get_window_attributes_reply_t
         do throws(XFailure) {
             // Select events before reading the state, so that no change is missed.
-            let mask = XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue | XCB_EVENT_MASK_VISIBILITY_CHANGE.rawValue
+            let mask =
+                XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue | XCB_EVENT_MASK_VISIBILITY_CHANGE.rawValue
+                | XCB_EVENT_MASK_PROPERTY_CHANGE.rawValue
             try connection.check(
                 xcb_change_window_attributes_checked(connection.raw, window, XCB_CW_EVENT_MASK.rawValue, [mask]))
             attributes = try connection.attributes(of: window)
+            visibility = try WindowVisibility(connection, window)
         } catch {
             if case .refused = error { throw .noSuchWindow(window) }
             throw connection.captureError(error)
@@ -49,10 +54,15 @@ final class WindowArea: CaptureArea {
     }
 
     func isMoved(by event: XEvent) throws(AreaFailure) -> Bool {
+        do throws(XFailure) {
+            try visibility.update(after: event)
+        } catch {
+            throw failure(error)
+        }
         switch event {
         case .destroyed(window):
             throw .ended(.windowClosed(window))
-        case .shown(window):
+        case .shown(let shown) where shown == window || visibility.isInside(shown):
             arePixelsOutdated = true
             return true
         case .configured(window):
@@ -66,16 +76,21 @@ final class WindowArea: CaptureArea {
         }
     }
 
+    /// What a failed request means: one for a window that has gone ends the capture.
+    private func failure(_ error: XFailure) -> AreaFailure {
+        guard case .refused(let code) = error, Int32(code) == XCB_WINDOW || Int32(code) == XCB_DRAWABLE else {
+            return .x(error)
+        }
+        return .ended(.windowClosed(window))
+    }
+
     func resolve() throws(AreaFailure) -> CaptureTarget {
         do throws(XFailure) {
             let attributes = try connection.attributes(of: window)
             let isViewable = UInt32(attributes.map_state) == XCB_MAP_STATE_VIEWABLE.rawValue
             return isRedirected ? try redirectedTarget(isViewable) : try screenTarget(isViewable)
         } catch {
-            if case .refused(let code) = error, Int32(code) == XCB_WINDOW || Int32(code) == XCB_DRAWABLE {
-                throw .ended(.windowClosed(window))
-            }
-            throw .x(error)
+            throw failure(error)
         }
     }
 
@@ -167,7 +182,7 @@ extension XConnection {
         }
     }
 
-    fileprivate func attributes(of window: xcb_window_t) throws(XFailure) -> xcb_get_window_attributes_reply_t {
+    func attributes(of window: xcb_window_t) throws(XFailure) -> xcb_get_window_attributes_reply_t {
         try reply(
             xcb_get_window_attributes(raw, window).sequence, as: xcb_get_window_attributes_reply_t.self
         ).body

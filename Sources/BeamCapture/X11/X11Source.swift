@@ -29,6 +29,8 @@ public final class X11Source: PictureSource, @unchecked Sendable {
         try withoutBrokenPipeSignal { () throws(CaptureError) in try loop.run(deliver: deliver) }
     }
 
+    public func onVisibility(_ handler: @escaping @Sendable (Bool) -> Void) { loop.onVisibility = handler }
+
     public func setActive(_ active: Bool) { control.setActive(active) }
 
     public func stop() { control.stop() }

@@ -1,4 +1,5 @@
 import BeamMedia
+import CErrorStream
 import CXCB
 import Glibc
 
@@ -59,7 +60,11 @@ final class XConnection: @unchecked Sendable {
             throw .noDisplay(name: nil, reason: "DISPLAY isn't set")
         }
         var screenNumber: CInt = 0
-        guard let raw = xcb_connect(name, &screenNumber) else { throw .noDisplay(name: name, reason: "out of memory") }
+        // libxcb writes the server's reason for a refusal to standard error, as it came.
+        let stream = beam_error_stream_pause()
+        let connection = xcb_connect(name, &screenNumber)
+        beam_error_stream_resume(stream)
+        guard let raw = connection else { throw .noDisplay(name: name, reason: "out of memory") }
         let error = xcb_connection_has_error(raw)
         guard error == 0 else {
             xcb_disconnect(raw)

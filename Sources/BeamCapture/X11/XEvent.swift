@@ -14,6 +14,9 @@ enum XEvent {
     case shown(xcb_window_t)
     case hidden(xcb_window_t)
     case destroyed(xcb_window_t)
+    /// A window has another parent, such as a window manager's frame.
+    case reparented(xcb_window_t)
+    case propertyChanged(xcb_window_t, xcb_atom_t)
     /// XRandR: sizes or monitors changed.
     case screenChanged
     case other
@@ -39,6 +42,11 @@ extension XConnection {
         case XCB_VISIBILITY_NOTIFY: return .shown(window(xcb_visibility_notify_event_t.self) { $0.window })
         case XCB_UNMAP_NOTIFY: return .hidden(window(xcb_unmap_notify_event_t.self) { $0.window })
         case XCB_DESTROY_NOTIFY: return .destroyed(window(xcb_destroy_notify_event_t.self) { $0.window })
+        case XCB_REPARENT_NOTIFY: return .reparented(window(xcb_reparent_notify_event_t.self) { $0.window })
+        case XCB_PROPERTY_NOTIFY:
+            return event.withMemoryRebound(to: xcb_property_notify_event_t.self, capacity: 1) {
+                .propertyChanged($0.pointee.window, $0.pointee.atom)
+            }
         case XCB_GE_GENERIC:
             let opcode = event.withMemoryRebound(to: xcb_ge_generic_event_t.self, capacity: 1) { $0.pointee.extension }
             return opcode == extensions.input?.majorOpcode ? .pointerMoved : .other

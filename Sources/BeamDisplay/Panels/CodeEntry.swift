@@ -29,6 +29,9 @@ struct CodeEntry: Hashable {
         return isComplete ? digits : nil
     }
 
+    /// Enter takes the offer; with a digit typed it may have been meant for those.
+    var takesOffer: Bool { prompt.takesOffer && takesDigits && digits.isEmpty }
+
     mutating func deleteLast() {
         if takesDigits { _ = digits.popLast() }
     }

@@ -1,6 +1,6 @@
 import BeamMedia
 
-/// Six digit boxes in the middle of the window, with the prompt above and an error message below.
+/// Six digit boxes in the middle of the window, with the prompt above, and an error message and an offer below.
 enum CodeEntryPanel {
     /// Over a picture it is drawn on a panel, otherwise on the background below the emblem.
     static func layer(_ entry: CodeEntry, canvas: PixelSize, scale: Double, isOverPicture: Bool) -> Layer {
@@ -12,9 +12,6 @@ enum CodeEntryPanel {
             column.add(
                 TextBlock(prompt.headline, .headline, scale: scale, maxWidth: width, maxLines: 2, alignment: .centre),
                 gap: 0, Theme.text)
-            column.add(
-                TextBlock(prompt.detail, .detail, scale: scale, maxWidth: width, maxLines: 3, alignment: .centre),
-                gap: 8 * scale, Theme.muted)
             let boxes = DigitBoxes(entry, scale: min(scale, measure.width / DigitBoxes.width))
             column.add(width: boxes.width, height: boxes.height, gap: 24 * scale, draw: boxes.draw)
             // An empty line reserves the space, so that nothing moves when an error appears.
@@ -22,6 +19,11 @@ enum CodeEntryPanel {
                 TextBlock(
                     prompt.problem ?? " ", .detail, scale: scale, maxWidth: width, maxLines: 2, alignment: .centre),
                 gap: 16 * scale, Theme.warning)
+            if let offer = prompt.offer {
+                column.add(
+                    TextBlock(offer, .detail, scale: scale, maxWidth: width, maxLines: 4, alignment: .centre),
+                    gap: 16 * scale, prompt.takesOffer ? Theme.text : Theme.muted)
+            }
             return column
         }
     }

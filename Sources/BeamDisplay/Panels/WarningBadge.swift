@@ -88,7 +88,7 @@ enum WarningPanel {
     private static func panel(_ size: PixelSize, _ scale: Double, _ draw: (Pen, _ height: Double) -> Void) -> Bitmap {
         Bitmap(size) { pen in
             let (width, height) = (Double(size.width), Double(size.height))
-            pen.fill(x: 0, y: 0, width: width, height: height, radius: 10 * scale, Theme.panel.opacity(0.88))
+            pen.fill(x: 0, y: 0, width: width, height: height, radius: 10 * scale, Theme.panel)
             pen.frame(
                 x: 0, y: 0, width: width, height: height, radius: 10 * scale, line: max(1, 1.5 * scale),
                 Theme.warning.opacity(0.8))

@@ -8,6 +8,7 @@ import CSDL2
         case taken
         /// The code is complete: these six digits.
         case complete(String)
+        case offerTaken
         case givenUp
     }
 
@@ -25,6 +26,7 @@ import CSDL2
         case SDLK_BACKSPACE:
             entry.deleteLast()
             return .taken
+        case SDLK_RETURN, SDLK_KP_ENTER: return entry.takesOffer && !isRepeated ? .offerTaken : .taken
         case SDLK_ESCAPE: return isRepeated ? .taken : .givenUp
         default: break
         }

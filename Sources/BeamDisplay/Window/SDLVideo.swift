@@ -1,4 +1,5 @@
 import BeamMedia
+import CErrorStream
 import CSDL2
 import Glibc
 
@@ -6,43 +7,81 @@ import Glibc
 @MainActor final class SDLVideo {
     /// `x11`, `wayland`, `kmsdrm`, …
     let driver: String
-    /// Set when the display server has gone. SDL must not be shut down then, because Xlib would end the process.
-    var isLost = false {
-        didSet { Self.isUnusable = isLost }
-    }
-    /// After a loss SDL can't be shut down, so it can't be started again either.
-    private static var isUnusable = false
 
     /// Opens `display`, or the environment's if nil.
     init(display: String?) throws(DisplayError) {
-        guard !Self.isUnusable else {
-            throw .noDisplay(name: display ?? Self.environment("DISPLAY"), reason: "the one in use before went away")
-        }
-        Self.setHints(isX11Wanted: display != nil)
-        Self.prepareEnvironment(display: display)
+        Self.setHints()
+        try Self.prepareEnvironment(display: display)
         SDL_SetMainReady()
-        guard SDL_InitSubSystem(UInt32(SDL_INIT_VIDEO)) == 0 else {
-            throw .noDisplay(
-                name: Self.environment("DISPLAY") ?? Self.environment("WAYLAND_DISPLAY"), reason: Self.error)
+        guard Self.start(Self.drivers(display: display)) else {
+            let name = Self.environment("DISPLAY") ?? Self.environment("WAYLAND_DISPLAY")
+            throw .noDisplay(name: name, reason: Self.error)
         }
         driver = SDL_GetCurrentVideoDriver().map { String(cString: $0) } ?? ""
+        // SDL's own handler ends the program, for example because a window manager has gone at the wrong moment.
+        XSetErrorHandler { _, _ in 0 }
         // Keys are commands here. With text input on, an input method would intercept them.
         SDL_StopTextInput()
     }
 
-    /// Sets the variables that SDL reads from the environment. Must be called while no other thread may read it.
-    static func prepareEnvironment(display: String?) {
+    /// Starts the first driver that works. Nil: those of SDL_VIDEODRIVER.
+    private static func start(_ drivers: [String]?) -> Bool {
+        guard let drivers else {
+            SDL_ResetHint(SDL_HINT_VIDEODRIVER)
+            return SDL_InitSubSystem(UInt32(SDL_INIT_VIDEO)) == 0
+        }
+        return drivers.contains { driver in
+            SDL_SetHint(SDL_HINT_VIDEODRIVER, driver)
+            return SDL_InitSubSystem(UInt32(SDL_INIT_VIDEO)) == 0
+        }
+    }
+
+    /// The video drivers that can show something to a person. Without such a list SDL would end up with one that draws
+    /// into memory only. Nil: the person has chosen with SDL_VIDEODRIVER.
+    private static func drivers(display: String?) -> [String]? {
+        guard environment("SDL_VIDEODRIVER") == nil else { return nil }
+        if display != nil { return ["x11"] }
+        var drivers: [String] = []
+        if environment("DISPLAY") != nil { drivers.append("x11") }
+        if hasWaylandSocket { drivers.append("wayland") }
+        // The console of a machine without a desktop.
+        if drivers.isEmpty, access("/dev/dri/card0", R_OK | W_OK) == 0 { drivers.append("kmsdrm") }
+        return drivers
+    }
+
+    /// Whether a compositor's socket is where libwayland looks for it. (A compositor may also pass an open connection.)
+    private static var hasWaylandSocket: Bool {
+        if environment("WAYLAND_SOCKET") != nil { return true }
+        let name = environment("WAYLAND_DISPLAY") ?? "wayland-0"
+        if name.hasPrefix("/") { return access(name, F_OK) == 0 }
+        return environment("XDG_RUNTIME_DIR").map { access("\($0)/\(name)", F_OK) == 0 } ?? false
+    }
+
+    /// Sets the variables that SDL reads from the environment, and finds out whether there is a display, before anything
+    /// else begins. Must be called while no other thread may read the environment or write messages.
+    static func prepareEnvironment(display: String?) throws(DisplayError) {
         if let display, environment("DISPLAY") != display { setenv("DISPLAY", display, 1) }
         // Xlib's input method would parse the system's compose table, which takes 9 ms. Six digits need no compose
         // sequences.
         setenv("XCOMPOSEFILE", "/dev/null", 0)
         // Without a session bus, libdbus would start one by running a program.
         setenv("DBUS_SESSION_BUS_ADDRESS", "unix:runtime=yes", 0)
+        guard let drivers = drivers(display: display) else { return }
+        guard !drivers.isEmpty else {
+            // Wayland's display may be named, but not be there.
+            throw .noDisplay(name: environment("WAYLAND_DISPLAY"), reason: "no compositor answers there")
+        }
+        guard drivers == ["x11"], let name = environment("DISPLAY") else { return }
+        // libxcb writes the server's reason for a refusal to standard error, as it came.
+        let stream = beam_error_stream_pause()
+        defer { beam_error_stream_resume(stream) }
+        guard let connection = XOpenDisplay(nil) else {
+            throw .noDisplay(name: name, reason: "no X server answers there, or it refuses this program")
+        }
+        XCloseDisplay(connection)
     }
 
-    isolated deinit {
-        if !isLost { SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO)) }
-    }
+    isolated deinit { SDL_QuitSubSystem(UInt32(SDL_INIT_VIDEO)) }
 
     /// SDL's last error message.
     static var error: String {
@@ -70,7 +109,7 @@ import Glibc
         return PixelRect(x: Int(rect.x), y: Int(rect.y), width: Int(rect.w), height: Int(rect.h))
     }
 
-    private static func setHints(isX11Wanted: Bool) {
+    private static func setHints() {
         // Ctrl-C is handled by the program.
         SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1")
         SDL_SetHint(SDL_HINT_APP_NAME, "BeamRoom")
@@ -82,7 +121,5 @@ import Glibc
         SDL_SetHint(SDL_HINT_VIDEO_X11_NET_WM_BYPASS_COMPOSITOR, "0")
         SDL_SetHint(SDL_HINT_VIDEO_MINIMIZE_ON_FOCUS_LOSS, "0")
         SDL_SetHint(SDL_HINT_MOUSE_FOCUS_CLICKTHROUGH, "1")
-        // A given X display implies X11, but SDL_VIDEODRIVER in the environment has precedence.
-        if isX11Wanted { SDL_SetHint(SDL_HINT_VIDEODRIVER, "x11") } else { SDL_ResetHint(SDL_HINT_VIDEODRIVER) }
     }
 }

@@ -22,9 +22,7 @@ import CSDL2
         SDL_SetWindowMinimumSize(raw, Int32(Self.minimumSize.width), Int32(Self.minimumSize.height))
     }
 
-    isolated deinit {
-        if !video.isLost { SDL_DestroyWindow(raw) }
-    }
+    isolated deinit { SDL_DestroyWindow(raw) }
 
     /// The inner size in the display's units, which are pixels on X11.
     var size: PixelSize {
@@ -60,14 +58,6 @@ import CSDL2
     var pixelRatio: Double {
         let units = size.width
         return units > 0 ? Double(pixelSize.width) / Double(units) : 1
-    }
-
-    /// Text scale relative to 96 dpi, in steps of 1/4, 1…3.
-    var textScale: Double {
-        var dpi: Float = 0
-        let isKnown = SDL_GetDisplayDPI(displayIndex, &dpi, nil, nil) == 0
-        let density = isKnown ? (Double(dpi) / 96 * 4).rounded() / 4 : 1
-        return min(max(density, pixelRatio, 1), 3)
     }
 
     func has(_ flag: SDL_WindowFlags) -> Bool { SDL_GetWindowFlags(raw) & flag.rawValue != 0 }

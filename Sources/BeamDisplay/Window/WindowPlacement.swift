@@ -21,9 +21,28 @@ import CSDL2
         fitted = window.size
     }
 
-    /// The window's size before the first picture.
-    static func initialSize(_ video: SDLVideo) -> PixelSize {
-        limited(PixelSize(width: 960, height: 540), by: video.usableBounds(0).size)
+    /// The window's size before the first picture, in the display's units at scale 1.
+    static func initialSize(_ video: SDLVideo) -> PixelSize { limited(initial, by: video.usableBounds(0).size) }
+
+    private static let initial = PixelSize(width: 960, height: 540)
+
+    /// Makes the window that nobody has seen yet as large as the display's scale asks for, in the middle of the work area.
+    func setInitialSize(scale: Double) {
+        let screen = window.video.usableBounds(window.displayIndex)
+        let factor = scale / window.pixelRatio
+        let wanted = PixelSize(
+            width: Int((Double(Self.initial.width) * factor).rounded()),
+            height: Int((Double(Self.initial.height) * factor).rounded()))
+        let size = Self.limited(wanted, by: screen.size)
+        // SDL centres a window on the whole display, panels and docks included.
+        let (x, y) = window.position
+        let isInside = screen.contains(PixelRect(x: x, y: y, width: size.width, height: size.height))
+        guard size != fitted || !isInside else { return }
+        fitted = size
+        window.place(
+            PixelRect(
+                x: screen.x + (screen.width - size.width) / 2, y: screen.y + (screen.height - size.height) / 2,
+                width: size.width, height: size.height))
     }
 
     /// Covers the whole display, or restores the window's rectangle.
@@ -49,17 +68,24 @@ import CSDL2
     /// Fits the window to the picture's size, at most 90 % of the screen, unless a person has resized it. In fullscreen
     /// this sets the size to return to.
     ///
-    /// A reduced version of the same picture, sent during congestion, doesn't shrink the window.
-    func fit(to picture: PixelSize) {
+    /// One pixel of the picture becomes one of the display, or a square of them, as far as `scale` asks for that and the
+    /// screen has room: so the picture stays sharp. A reduced version of the same picture, sent during congestion,
+    /// doesn't shrink the window.
+    func fit(to picture: PixelSize, scale: Double) {
         guard !isReduced(picture) else { return }
         fittedPicture = picture
         guard isFullscreen || (window.size == fitted && !window.has(SDL_WINDOW_MAXIMIZED)) else { return }
         let screen = window.video.usableBounds(window.displayIndex)
         let ratio = window.pixelRatio
-        let wanted = PixelSize(
-            width: Int((Double(picture.width) / ratio).rounded()),
-            height: Int((Double(picture.height) / ratio).rounded()))
-        let size = Self.limited(wanted, by: screen.size)
+        func wanted(_ times: Int) -> PixelSize {
+            PixelSize(
+                width: Int((Double(picture.width * times) / ratio).rounded()),
+                height: Int((Double(picture.height * times) / ratio).rounded()))
+        }
+        let times = (1...Int(DisplayScale.clamped(scale))).last { times in
+            Self.limited(wanted(times), by: screen.size) == wanted(times)
+        }
+        let size = Self.limited(wanted(times ?? 1), by: screen.size)
         // Keep the centre as far as the screen allows. Where the window manager will put the window after fullscreen is
         // unknown, so use the middle of the screen then.
         let (x, y) = window.position

@@ -83,6 +83,10 @@ public enum HostEvent: Sendable, Equatable {
     /// Accepting has paused, because the system is out of descriptors or memory (`reason`: the system's words). At most
     /// one such event in 10 s.
     case acceptingPaused(reason: String)
+    /// The listening socket was lost (`reason`: the system's words), and is opened again as soon as possible. At most
+    /// one such event until `listeningAgain`.
+    case listeningFailed(reason: String)
+    case listeningAgain
     /// The stream to a viewer has started, or moved to a new address.
     case mediaStarted(session: String, to: NetworkAddress)
     /// The stream to a viewer has stopped, because its hellos ceased or sending failed. Its next hello restarts it.

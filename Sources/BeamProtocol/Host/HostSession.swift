@@ -78,6 +78,10 @@ public struct HostSession: Sendable {
         case mediaPort(UInt16)
         /// Whether the screen is being shared; no at first. No frame is sent until it is.
         case broadcast(Bool)
+        /// Whether what is shared can be seen: no while its window is hidden. Yes at first.
+        case sourceVisible(Bool)
+        /// What viewers are told at the end, without a full stop.
+        case farewell(String)
         /// The system refused to send to this address (port unreachable, no route).
         case sendFailed(NetworkAddress)
         /// Announce the end, and close all connections.
@@ -159,6 +163,8 @@ public struct HostSession: Sendable {
         case .decision(let id, let accept): lobby.decided(id, accept: accept, now: now)
         case .mediaPort(let port): lobby.mediaPortChanged(port)
         case .broadcast(let isOn): broadcastChanged(isOn, now: now)
+        case .sourceVisible(let isVisible): lobby.sourceVisibilityChanged(isVisible)
+        case .farewell(let reason): lobby.farewell = reason
         case .sendFailed(let address): sendFailed(address, now: now)
         case .shutdown: return shutdown(now: now)
         }

@@ -4,6 +4,10 @@ public struct HostCode: Sendable {
     public private(set) var current: PairingCode?
     /// A new code follows when this one has been used.
     private let isRenewed: Bool
+    /// A code has let in a viewer, or was replaced.
+    private(set) var hasBeenReplaced = false
+    /// The code was used, and no other has followed.
+    var wasUsed: Bool { current == nil && hasBeenReplaced }
 
     private init(_ code: PairingCode?, isRenewed: Bool) {
         current = code
@@ -25,7 +29,11 @@ public struct HostCode: Sendable {
     /// The code was used.
     mutating func used(random: inout some RandomNumberGenerator) {
         current = isRenewed ? .random(using: &random) : nil
+        hasBeenReplaced = true
     }
 
-    mutating func replace(_ code: PairingCode) { current = code }
+    mutating func replace(_ code: PairingCode) {
+        current = code
+        hasBeenReplaced = true
+    }
 }

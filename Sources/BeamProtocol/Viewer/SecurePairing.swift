@@ -23,6 +23,8 @@ struct SecurePairing: Sendable {
         case compare(SecureMessage, PairingCode)
         /// The host wants its code, and none was given.
         case needCode
+        /// A code was given, and the host takes none.
+        case noCodeTaken
         case wrongCode
         /// Too many wrong codes: the host takes none for this long.
         case wait(milliseconds: UInt32)
@@ -30,6 +32,8 @@ struct SecurePairing: Sendable {
         case paired(isRemembered: Bool)
         case joined(SecureMessage.Session)
         case refused(SecureMessage.Refusal, String)
+        /// The host has ended its share, with this reason.
+        case hostEnded(String)
         /// The host broke the protocol, or couldn't prove that it knows the code.
         case violated(String)
     }
@@ -41,18 +45,36 @@ struct SecurePairing: Sendable {
     /// The person gave a code at some time: pair by the code or not at all, so that the host proves that it knows it.
     private let wantsCode: Bool
     private let isKnown: Bool
+    /// A person here chooses between typing the code and asking the person at the host, and hasn't yet.
+    private let letsPersonChoose: Bool
     private(set) var hostName = ""
+    /// How the host takes new viewers.
+    private(set) var methods: SecureMessage.Welcome.Methods = []
     private var state: State
 
     /// `wantsCode`: a code was given at some time. `code` is nil if it was used up or was wrong.
-    init(own: DeviceKey, name: String, host: DeviceKey, isKnown: Bool, code: PairingCode?, wantsCode: Bool) {
+    init(
+        own: DeviceKey, name: String, host: DeviceKey, isKnown: Bool, code: PairingCode?, wantsCode: Bool,
+        letsPersonChoose: Bool = false
+    ) {
         self.own = own
         ownName = name
         self.host = host
         self.isKnown = isKnown
         self.code = code
         self.wantsCode = wantsCode
+        self.letsPersonChoose = letsPersonChoose
         state = .greeting(hasJoined: isKnown)
+    }
+
+    /// The host's person is asked, and there are no digits yet.
+    var isAskingPerson: Bool {
+        if case .committed = state { true } else { false }
+    }
+
+    /// Both sides show digits.
+    var isComparing: Bool {
+        if case .comparing = state { true } else { false }
     }
 
     /// The first messages of the connection.
@@ -66,10 +88,11 @@ struct SecurePairing: Sendable {
         switch (state, message) {
         case (_, .refused(let refusal, let reason)):
             return refusal == .wrongCode ? .wrongCode : .refused(refusal, reason)
-        case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .mediaPort), (_, .mediaKey):
+        case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .sourceVisible), (_, .mediaPort),
+            (_, .mediaKey):
             return .none
         case (_, .bye(let reason)):
-            return .violated(reason)
+            return .hostEnded(reason)
         case (.greeting(let hasJoined), .welcome(let welcome)):
             return welcomed(welcome, hasJoined: hasJoined, random: &random)
         case (.joining, .session(let session)), (.greeting(true), .session(let session)):
@@ -113,6 +136,7 @@ struct SecurePairing: Sendable {
     ) -> Action {
         guard welcome.version >= SecureMessage.Hello.version else { return .violated("it is too old") }
         hostName = welcome.name
+        methods = welcome.methods
         if hasJoined, welcome.isTrusted {
             state = .joining(mayBePaired: false)
             return .none
@@ -121,13 +145,8 @@ struct SecurePairing: Sendable {
             viewer: own, host: host, nonce: welcome.nonce, viewerName: ownName, hostName: welcome.name)
         if wantsCode {
             // An impostor would offer another method, which proves nothing.
-            guard welcome.methods.contains(.code) else {
-                return .refused(
-                    .notTrusted,
-                    "it takes no code at the moment, so it can't prove who it is. Leave the code out to be let in without one"
-                )
-            }
-        } else if welcome.methods.contains(.compare) {
+            guard welcome.methods.contains(.code) else { return .noCodeTaken }
+        } else if welcome.methods.contains(.compare), !(letsPersonChoose && welcome.methods.contains(.code)) {
             let comparison = ComparisonViewer(context: context, random: &random)
             state = .committed(comparison)
             return .requestComparison(.compareCommit(comparison.commitment))
@@ -135,7 +154,7 @@ struct SecurePairing: Sendable {
             state = .joining(mayBePaired: false)
             return hasJoined ? .none : .send(.join)
         } else if !welcome.methods.contains(.code) {
-            return .refused(.notTrusted, "it lets nobody new in")
+            return .refused(.notTrusted, "")
         }
         guard let code else { return .needCode }
         do {

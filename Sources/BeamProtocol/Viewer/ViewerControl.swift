@@ -23,6 +23,8 @@ struct ViewerControl: Sendable {
         case sendHeartbeat
         /// An admitted connection has ended.
         case lost(reason: String)
+        /// The host has ended its share, with this reason.
+        case hostEnded(String)
         case retry(after: Duration, reason: String)
     }
 
@@ -141,9 +143,32 @@ struct ViewerControl: Sendable {
         }
     }
 
+    /// The person has typed the code, or wants the person at the host to be asked.
     mutating func codeTyped(now: MediaTime) -> [Action] {
         guard case .needsCode = state else { return [] }
+        guard notBefore <= now else {
+            state = .waiting(until: notBefore)
+            return []
+        }
         return connect(now: now)
+    }
+
+    /// The person has typed the code while the person at the host is asked: connects again, with the code.
+    mutating func startOver(now: MediaTime) -> [Action] {
+        guard case .deciding = state else { return [] }
+        return [.close] + connect(now: now)
+    }
+
+    /// The host has said that it ends. It is tried again and again, because it may come back.
+    mutating func hostEnded(_ reason: String, now: MediaTime) -> [Action] {
+        switch state {
+        case .paired:
+            lostAt = now
+            wait(now + ViewerTiming.reconnection, isFixed: false)
+        case .deciding: wait(now + scheduledPause(), isFixed: leastPause > .zero)
+        case .idle, .connecting, .waiting, .needsCode, .ended: return []
+        }
+        return [.close, .hostEnded(reason)]
     }
 
     /// The host has said how long to wait.
@@ -224,16 +249,19 @@ struct ViewerControl: Sendable {
         case .deciding:
             let pause = scheduledPause()
             wait(now + pause, isFixed: leastPause > .zero)
-            return [.close, .retry(after: pause, reason: "nobody has decided in time")]
+            return [.close, .retry(after: pause, reason: Self.undecided)]
         case .paired(let since, _, let lastLine):
             if lastLine + ViewerTiming.controlTimeout <= now {
                 let seconds = Int(clamping: ViewerTiming.controlTimeout.inSeconds)
-                return [.close] + lose(since: since, reason: "it has said nothing for \(seconds) s", now: now)
+                return [.close] + lose(since: since, reason: "nothing came from it for \(seconds) s", now: now)
             }
             state = .paired(since: since, nextHeartbeat: now + ViewerTiming.heartbeatInterval, lastLine: lastLine)
             return [.sendHeartbeat]
         }
     }
+
+    /// The reason of a retry: the host hasn't decided in time.
+    static let undecided = "nobody there has answered in time"
 
     // MARK: Steps
 

@@ -2,15 +2,18 @@
 public enum ViewerEvent: Sendable, Equatable {
     /// A connection attempt begins; counted from 1 since the last session.
     case connecting(attempt: Int)
-    /// The host's person is asked whether to compare digits. There are none yet.
-    case waitingForPerson(host: String)
+    /// The host's person is asked whether to compare digits. There are none yet. `takesCode`: the host's code can still
+    /// be typed here.
+    case waitingForPerson(host: String, takesCode: Bool)
     /// The host's person sees these digits, too, and decides.
     case waitingForDecision(code: PairingCode)
-    /// The host shows a code that has to be typed here: pass it in `ViewerSession.Input.code`. `wasWrong`: the code
-    /// given before was wrong.
-    case codeNeeded(host: String, wasWrong: Bool)
+    /// The host shows a code that has to be typed here: pass it in `ViewerSession.Input.code`. If the question says so,
+    /// the person at the host can be asked instead (`.askPerson`).
+    case codeNeeded(CodeQuestion)
     /// The host was paired. Store its key if it `isToBeRemembered`.
     case hostPaired(DeviceKey, name: String, isToBeRemembered: Bool)
+    /// The host has this name: the one that it is remembered by, otherwise the one that it claims.
+    case hostNamed(String)
     /// A known host now calls itself `name`. It keeps the name that it is remembered by, `known`.
     case hostCallsItself(_ name: String, known: String)
     /// This host has admitted the viewer, which confirms who is at the address.
@@ -18,12 +21,20 @@ public enum ViewerEvent: Sendable, Equatable {
     /// Admitted. `deviceName` is nil if the host gives none; `isNewSession` is false when an earlier session continues.
     /// Without encryption (version 1) everybody on the network can see the picture.
     case paired(session: String, deviceName: String?, isNewSession: Bool, isEncrypted: Bool)
-    /// The host refused. The session has ended and isn't retried.
-    case refused(reason: String)
+    /// The host refused, or this viewer did. The session has ended and isn't retried.
+    case refused(ViewerRefusal)
+    /// Another host than the expected one has answered. The expected one is waited for.
+    case mistrusted(ViewerRefusal)
     /// The attempt has failed; the next one follows after this pause.
     case retrying(after: Duration, reason: String)
+    /// The host has ended its share. It is watched again when it is back. `says`: its reason, not cleaned; nil: it has
+    /// just ended.
+    case hostEnded(says: String?)
     /// Whether the host is sharing has changed.
     case broadcast(Bool)
+    /// Whether what the host shares can be seen there has changed: no while its window is minimised. The last picture
+    /// stays.
+    case sourceVisible(Bool)
     /// The picture has stood still for this long, although the host shows newer ones or isn't heard. Repeated while it
     /// lasts.
     case stalled(Duration, StallCause)

@@ -35,7 +35,7 @@ extension ViewerSession {
         switch message {
         case .reply(let reply):
             guard reply.isAccepted else {
-                return refusedUnencrypted(PeerText.reason(reply.message ?? ""), now: now)
+                return refusedUnencrypted(.other(says: reply.message ?? ""), now: now)
             }
             accepted(reply, now: now)
         case .mediaPort(let port):

@@ -10,13 +10,18 @@ extension ViewerSession {
         hostKey = host
         messages = MessageRate()
         if let conflict = trust.conflict(with: host) { return mistrust(conflict, now: now) }
-        guard isKnown || trust.pairs else {
-            return mistrust("it isn't one that was paired with this machine before", now: now)
+        if let expected = watchedKey, expected != host {
+            // An address may belong to another machine now, or somebody is in between.
+            let names = [book.name(of: expected)].compactMap { $0 }
+            return mistrust(
+                .otherKey(ViewerRefusal.OtherKey(key: host, expected: names, place: .here)), now: now)
         }
+        guard isKnown || trust.pairs else { return mistrust(.notPaired, now: now) }
         hostName = book.name(of: host) ?? ""
         dialog = .pairing(
             SecurePairing(
-                own: trust.own, name: trust.name, host: host, isKnown: isKnown, code: code, wantsCode: wantsCode))
+                own: trust.own, name: trust.name, host: host, isKnown: isKnown, code: code, wantsCode: wantsCode,
+                letsPersonChoose: configuration.asksForCode && !wantsComparison))
         perform(control.connected(isAnswered: true, now: now), now: now)
     }
 
@@ -52,7 +57,10 @@ extension ViewerSession {
         guard !pairing.hostName.isEmpty else { return }
         let claimed = PeerText.name(pairing.hostName)
         let known = book.name(of: pairing.host)
-        hostName = known ?? claimed
+        let name = known ?? claimed
+        if name != hostName || !isHostNamed { emit(.hostNamed(name)) }
+        isHostNamed = true
+        hostName = name
         guard let known, !DeviceNames.isVariant(known, of: claimed, pairing.host), claimed != lastNewName,
             newNames < Self.mostNewNames
         else { return }
@@ -75,15 +83,20 @@ extension ViewerSession {
             guard configuration.trust.pairs else { return refuseForgotten(now: now) }
             send(message)
             control.personAsked(now: now)
-            emit(.waitingForPerson(host: hostName))
+            let takesCode = configuration.asksForCode && pairing.methods.contains(.code)
+            isPersonAsked = takesCode
+            offersComparison = true
+            emit(.waitingForPerson(host: hostName, takesCode: takesCode))
         case .compare(let message, let digits):
             send(message)
             control.comparisonStarted()
             emit(.waitingForDecision(code: digits))
         case .needCode:
-            askForCode(wasWrong: false, now: now)
+            askForCode(nil, now: now)
         case .wrongCode:
-            askForCode(wasWrong: true, now: now)
+            askForCode(.wrong, now: now)
+        case .noCodeTaken:
+            refuse(.noCodeTaken, now: now)
         case .wait(let milliseconds):
             let pause = min(max(.milliseconds(Int64(milliseconds) + 50), Self.shortestCodeWait), Self.longestCodeWait)
             perform(
@@ -95,6 +108,7 @@ extension ViewerSession {
             // A code is valid for one pairing.
             code = nil
             isCodeSpent = false
+            isPersonAsked = false
             emit(
                 .hostPaired(
                     pairing.host, name: name,
@@ -102,11 +116,16 @@ extension ViewerSession {
             send(.join)
         case .joined(let session):
             joined(session, now: now)
+            if book.trusts(pairing.host) { watchedKey = pairing.host }
             emit(.hostReached(pairing.host))
-        case .refused(.busy, let reason), .refused(.unanswered, let reason):
-            perform(control.violated(reason: PeerText.reason(reason), now: now), now: now)
-        case .refused(_, let reason):
-            refuse(PeerText.reason(reason), now: now)
+        case .hostEnded(let reason):
+            perform(control.hostEnded(reason, now: now), now: now)
+        case .refused(.unanswered, _):
+            perform(control.violated(reason: ViewerControl.undecided, now: now), now: now)
+        case .refused(.busy, let says):
+            perform(control.violated(reason: PeerText.reason(says), now: now), now: now)
+        case .refused(let refusal, let says):
+            refuse(ViewerRefusal(refusal, says: says), now: now)
         case .violated(let reason):
             perform(control.violated(reason: PeerText.sentence(reason), now: now), now: now)
         }
@@ -118,7 +137,7 @@ extension ViewerSession {
     private static let longestCodeWait = Duration.seconds(600)
 
     private mutating func refuseForgotten(now: MediaTime) {
-        refuse("it doesn't know this viewer any more. Pair again with `beamroom watch`", now: now)
+        refuse(.unknownThere, now: now)
     }
 
     private mutating func joined(_ joined: SecureMessage.Session, now: MediaTime) {
@@ -159,11 +178,25 @@ extension ViewerSession {
             send(.mediaKeyReady(key.number))
         case .mediaPort(let port): mediaPortNamed(port, now: now)
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
+        case .sourceVisible(let isVisible): sourceVisibilityNamed(isVisible, now: now)
         case .ping(let value): send(.pong(value, clock: now.microseconds))
         case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
-        case .refused(_, let reason): refuse(PeerText.reason(reason), now: now)
-        case .bye(let reason): perform(control.violated(reason: PeerText.reason(reason), now: now), now: now)
+        case .refused(let refusal, let says): refuse(ViewerRefusal(refusal, says: says), now: now)
+        case .bye(let reason): perform(control.hostEnded(reason, now: now), now: now)
         default: break
         }
+    }
+}
+
+extension ViewerRefusal {
+    /// What a host's refusal means; `says` are its words.
+    init(_ refusal: SecureMessage.Refusal, says: String) {
+        self =
+            switch refusal {
+            case .declined: .declined
+            case .notTrusted: .notTrusted(says: says)
+            case .usedCode: .usedCode
+            case .other, .wrongCode, .busy, .unanswered, .forgotten: .other(says: says)
+            }
     }
 }

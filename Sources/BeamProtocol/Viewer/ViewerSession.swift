@@ -70,6 +70,8 @@ public struct ViewerSession: Sendable {
         case controlClosed(reason: String, ControlFailure = .network)
         /// The person has typed the host's code.
         case code(PairingCode)
+        /// The person wants the person at the host to be asked, in answer to `ViewerEvent.codeNeeded`.
+        case askPerson
         /// The hosts in the store have changed. Hosts that are missing were forgotten.
         case remembered([DeviceKey: String])
         /// Discovery has found the host: connect now.
@@ -169,6 +171,12 @@ public struct ViewerSession: Sendable {
     /// The code's confirmation tag was sent and no answer has arrived. Whoever is there may have tested one guess with
     /// it, so the code isn't sent again without the person.
     var isCodeSpent = false
+    /// The person here has chosen to ask the person at the host.
+    var wantsComparison = false
+    /// The person at the host was asked on the present connection, or the last one.
+    var isPersonAsked = false
+    /// The host offered to compare digits when the code was needed last.
+    var offersComparison = false
     var outputs = OutputQueue<Output>()
     private var deadlines = Deadlines<Purpose>()
     var control = ViewerControl()
@@ -176,12 +184,14 @@ public struct ViewerSession: Sendable {
     /// Version 1 is tried only because the host spoke it when it was met before.
     var isByMemory: Bool
     /// The reason for which such a host refused version 1: it may speak version 2 by now.
-    private var refusedByMemory: String?
+    private var refusedByMemory: ViewerRefusal?
     /// The host has spoken version 2 in this run: no fallback to version 1 any more.
     private var isSecureHost = false
     var dialog = Dialog.none
     /// The host's name for display: the remembered one, else the one it claims.
     var hostName = ""
+    /// The name was reported.
+    var isHostNamed = false
     /// The last changed name of a known host that was reported.
     var lastNewName: String?
     var newNames = 0
@@ -189,9 +199,14 @@ public struct ViewerSession: Sendable {
     var book: TrustBook
     /// The key of the host on the present or last version 2 connection.
     var hostKey: DeviceKey?
+    /// The key of the paired host that was watched in this run: no other one is watched in its place.
+    var watchedKey: DeviceKey?
     var membership: Membership?
     /// Rate limits on what the host announces: sharing for the person, the port for the media socket.
     var sharing = Announcement<Bool>()
+    var visibility = Announcement<Bool>()
+    /// As passed on last in this session.
+    var isSourceVisible = true
     var port = Announcement<UInt16>()
     var media = MediaLiveness()
     /// Rate limit of the present control connection.
@@ -258,13 +273,11 @@ public struct ViewerSession: Sendable {
             controlSecured(host, now: now)
         case .controlMessage(let bytes): controlMessage(bytes, now: now)
         case .controlClosed(let reason, let failure): controlClosed(reason: reason, failure, now: now)
-        case .code(let typed):
-            code = typed
-            wantsCode = true
-            perform(control.codeTyped(now: now), now: now)
+        case .code(let typed): take(typed, now: now)
+        case .askPerson: askPerson(now: now)
         case .remembered(let hosts):
             let forgotten = book.update(hosts)
-            if let hostKey, forgotten.contains(hostKey) { refuse("it was forgotten here", now: now) }
+            if let hostKey, forgotten.contains(hostKey) { refuse(.forgottenHere, now: now) }
         case .hostAppeared: perform(control.hostAppeared(now: now), now: now)
         case .mediaOpened(let port): perform(media.opened(localPort: port, now: now), now: now)
         case .mediaFailed(_, let hasNoAddress):
@@ -307,29 +320,39 @@ public struct ViewerSession: Sendable {
     // MARK: Control
 
     private mutating func controlClosed(reason: String, _ failure: ControlFailure, now: MediaTime) {
+        let isOver = if case .version1 = dialog { membership?.isBroadcasting == false } else { false }
         dialog = .none
+        // A version 1 host says that it stops sharing, and hangs up.
+        if isOver, control.isPaired { return perform(control.hostEnded("", now: now), now: now) }
         switch failure {
         case .notSecure where refusedByMemory != nil:
-            refuse(refusedByMemory ?? reason, now: now)
+            refuse(refusedByMemory ?? .other(says: reason), now: now)
         case .notSecure
         where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil
             && configuration.announcedVersion != 2:
             version = .version1
             perform(control.fallBack(now: now), now: now)
         case .notSecure where configuration.announcedVersion == 1 && configuration.trust.required != nil:
-            mistrust(
-                "it was paired before, and encrypts; what answers under its name now doesn't, and is somebody else",
-                now: now)
+            mistrust(.unencryptedImpostor, now: now)
         case .notSecure where configuration.announcedVersion == 1:
-            refuse(
-                "it doesn't encrypt what it shows. --allow-unencrypted watches it anyway: others on the network can see it, too",
-                now: now)
+            refuse(.notEncrypted, now: now)
         case .refusedCertificate:
-            mistrust(reason, now: now)
+            mistrust(.unproven(reason: reason), now: now)
+        case .notSecure where mayBeOlder:
+            perform(control.closed(reason: reason + Self.olderHint, now: now), now: now)
         case .network, .notSecure:
             perform(control.closed(reason: reason, now: now), now: now)
         }
     }
+
+    /// The host may speak version 1 only: nothing has shown yet that it speaks version 2.
+    private var mayBeOlder: Bool {
+        !configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil
+            && configuration.announcedVersion != 2
+    }
+
+    private static let olderHint =
+        "; if it is an older app, on an iPhone for example, it can be watched with --allow-unencrypted only"
 
     /// The host has admitted this viewer, to a new session or to the one that it was in.
     mutating func enter(
@@ -350,6 +373,8 @@ public struct ViewerSession: Sendable {
         } else if isNews || named != nil {
             membership = Membership(id: named, sealing: sealing)
             sharing.forget()
+            visibility.forget()
+            isSourceVisible = true
             port.forget()
             reassembler.reset(canAsk: isEncrypted)
             playout.removeAll()
@@ -375,9 +400,20 @@ public struct ViewerSession: Sendable {
         if let isOn = sharing.received(isOn, now: now) { emit(.broadcast(isOn)) }
     }
 
+    mutating func sourceVisibilityNamed(_ isVisible: Bool, now: MediaTime) {
+        if let isVisible = visibility.received(isVisible, now: now) { passOn(isSourceVisible: isVisible) }
+    }
+
+    private mutating func passOn(isSourceVisible isVisible: Bool) {
+        guard isVisible != isSourceVisible else { return }
+        isSourceVisible = isVisible
+        emit(.sourceVisible(isVisible))
+    }
+
     /// Passes on rate-limited announcements that are due.
     private mutating func announcementsDue(now: MediaTime) {
         if let isOn = sharing.deadlineReached(now: now) { emit(.broadcast(isOn)) }
+        if let isVisible = visibility.deadlineReached(now: now) { passOn(isSourceVisible: isVisible) }
         if let named = port.deadlineReached(now: now) {
             perform(media.start(port: named, isNewSession: false, now: now), now: now)
         }
@@ -389,10 +425,10 @@ public struct ViewerSession: Sendable {
     }
 
     /// The host has refused version 1. If that was tried only because the host spoke it before, version 2 is tried.
-    mutating func refusedUnencrypted(_ reason: String, now: MediaTime) {
-        guard isByMemory, !isSecureHost else { return refuse(reason, now: now) }
+    mutating func refusedUnencrypted(_ refusal: ViewerRefusal, now: MediaTime) {
+        guard isByMemory, !isSecureHost else { return refuse(refusal, now: now) }
         isByMemory = false
-        refusedByMemory = reason
+        refusedByMemory = refusal
         version = .version2
         perform(control.restart(now: now), now: now)
     }
@@ -403,6 +439,7 @@ public struct ViewerSession: Sendable {
         for action in actions {
             switch action {
             case .connect(let attempt):
+                isPersonAsked = false
                 emit(.connecting(attempt: attempt))
                 outputs.append(.connectControl(version))
             case .close:
@@ -416,28 +453,26 @@ public struct ViewerSession: Sendable {
                 emit(.controlLost(reason: reason))
                 // Whether the host is sharing is unknown now, so silence counts as a stall.
                 media.broadcast(nil, now: now)
+            case .hostEnded(let reason):
+                emit(.hostEnded(says: ["", SecureMessage.hostEnded].contains(reason) ? nil : reason))
+                // The next host shows another code, and its person hasn't been asked.
+                if isCodeSpent { code = nil }
+                isCodeSpent = false
+                wantsComparison = false
+                // Silence is expected from here on, and the host comes back with a new session.
+                perform(media.stop(), now: now)
+                membership = nil
             case .retry(let pause, let reason):
                 if isCodeSpent {
-                    askForCode(wasWrong: true, now: now)
+                    askForCode(.unchecked, now: now)
+                } else if isPersonAsked, configuration.asksForCode {
+                    // Not again without the person here.
+                    askForCode(reason == ViewerControl.undecided ? .unanswered : .other(reason), now: now)
                 } else {
                     emit(.retrying(after: pause, reason: reason))
                 }
             }
         }
-    }
-
-    /// The code is missing, wrong or used up: the person has to type one, if there is a person.
-    mutating func askForCode(wasWrong: Bool, now: MediaTime) {
-        code = nil
-        isCodeSpent = false
-        guard configuration.asksForCode else {
-            return refuse(
-                (wasWrong ? "that wasn't its code" : "it wants its code")
-                    + ". It shows six digits; give them with --code",
-                now: now)
-        }
-        perform(control.needsCode(), now: now)
-        emit(.codeNeeded(host: hostName, wasWrong: wasWrong))
     }
 
     private mutating func sendHandshake() {
@@ -473,19 +508,6 @@ public struct ViewerSession: Sendable {
         }
     }
 
-    /// The host refused, or must not be watched. There is no retry.
-    mutating func refuse(_ reason: String, now: MediaTime) {
-        emit(.refused(reason: reason))
-        end(now: now)
-    }
-
-    /// Another host answers than the expected one. A person is told, and decides. Without a person (`--auto`) the
-    /// viewer keeps waiting for the right host; otherwise anyone could end that by answering once in its place.
-    mutating func mistrust(_ reason: String, now: MediaTime) {
-        guard !configuration.trust.pairs else { return refuse(reason, now: now) }
-        perform(control.foundWrongHost(reason: reason, now: now), now: now)
-    }
-
     mutating func end(now: MediaTime) {
         if case .version2 = dialog, control.isPaired { send(.bye("The viewer has ended")) }
         perform(media.stop(), now: now)
@@ -511,7 +533,8 @@ public struct ViewerSession: Sendable {
         arm(.reassembly, reassembler.deadline)
         arm(.feedback, feedbackDeadline(now: now))
         arm(.playout, playout.deadline)
-        let announcements = min(sharing.deadline ?? .distantFuture, port.deadline ?? .distantFuture)
+        let announcements = min(
+            sharing.deadline ?? .distantFuture, visibility.deadline ?? .distantFuture, port.deadline ?? .distantFuture)
         arm(.announcements, announcements < .distantFuture ? announcements : nil)
     }
 }

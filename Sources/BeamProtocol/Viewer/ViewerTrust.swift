@@ -34,28 +34,21 @@ public struct ViewerTrust: Sendable {
         self.remembersNewHosts = remembersNewHosts
     }
 
-    /// Why the host with this key isn't the chosen one, and what to do, as part of a sentence for the person; nil if it
-    /// may be.
-    func conflict(with host: DeviceKey) -> String? {
+    /// Why the host with this key isn't the chosen one; nil if it may be.
+    func conflict(with host: DeviceKey) -> ViewerRefusal? {
         if let required, !required.contains(host) { return conflictWithRequired(host) }
         guard required == nil, let chosenName, let known = known[host].map({ PeerText.name($0) }),
             !DeviceNames.isVariant(known, of: Self.withoutNumber(chosenName), host),
             !DeviceNames.isVariant(known, of: chosenName, host)
         else { return nil }
-        let name = PeerText.name(chosenName)
-        return "“\(name)” is the host that this machine knows as “\(known)”. If it was renamed, say so: "
-            + "`beamroom devices rename \"\(known)\" \"\(name)\"`; until then watch it as “\(known)”"
+        return .renamed(name: PeerText.name(chosenName), known: known)
     }
 
-    private func conflictWithRequired(_ host: DeviceKey) -> String {
-        guard let chosenAddress else {
-            return "it shows another key (\(host)) than the one that was paired under this name. If it was set up "
-                + "anew, `beamroom devices forget` it here and pair again; if not, somebody may stand in between"
-        }
-        let names = (required ?? []).compactMap { known[$0] }.map { "“\(PeerText.name($0))”" }.sorted()
-        return "it shows another key (\(host)) than \(names.joined(separator: " or ")), which was at \(chosenAddress) "
-            + "the last time. If another machine has that address now, say so with --new-host; if not, somebody may "
-            + "stand in between"
+    private func conflictWithRequired(_ host: DeviceKey) -> ViewerRefusal {
+        let expected = (required ?? []).compactMap { known[$0] }.map { PeerText.name($0) }.sorted()
+        return .otherKey(
+            ViewerRefusal.OtherKey(
+                key: host, expected: expected, place: chosenAddress.map { .address($0) } ?? .name))
     }
 
     /// Discovery appends ` #2` to a name that is taken.

@@ -21,6 +21,7 @@ extension SecureMessage {
         case mediaKeyReady = 0x21
         case mediaPort = 0x22
         case broadcast = 0x23
+        case sourceVisible = 0x24
 
         case ping = 0x30
         case pong = 0x31

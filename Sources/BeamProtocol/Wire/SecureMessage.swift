@@ -67,6 +67,8 @@ enum SecureMessage: Hashable, Sendable {
         case unanswered = 5
         /// The viewer was forgotten by `devices forget`.
         case forgotten = 6
+        /// The code was used, and there is no new one. Hosts before 2026-11-23 say `notTrusted`.
+        case usedCode = 7
     }
 
     case hello(Hello)
@@ -90,6 +92,8 @@ enum SecureMessage: Hashable, Sendable {
     case mediaKeyReady(UInt16)
     case mediaPort(UInt16)
     case broadcast(Bool)
+    /// Whether what the host shares can be seen there: no while the window is minimised. Viewers keep the last picture.
+    case sourceVisible(Bool)
     case ping(UInt64)
     /// The ping's own value, and the host's monotonic clock in µs.
     case pong(UInt64, clock: UInt64)
@@ -114,6 +118,9 @@ enum SecureMessageError: Error, Hashable, CustomStringConvertible {
 }
 
 extension SecureMessage {
+    /// A host's reason for `bye` if there is no other.
+    static let hostEnded = "The host has ended"
+
     /// The longest name or reason in bytes of UTF-8.
     static let longestText = 255
     /// The lengths of fields in bytes.
@@ -173,6 +180,9 @@ extension SecureMessage {
         case .broadcast(let isOn):
             writer.kind(.broadcast)
             writer.bool(isOn)
+        case .sourceVisible(let isVisible):
+            writer.kind(.sourceVisible)
+            writer.bool(isVisible)
         case .ping(let value):
             writer.kind(.ping)
             writer.integer(value)
@@ -241,6 +251,7 @@ extension SecureMessage {
         case .mediaKeyReady: self = .mediaKeyReady(try reader.integer())
         case .mediaPort: self = .mediaPort(try reader.port())
         case .broadcast: self = .broadcast(try reader.bool())
+        case .sourceVisible: self = .sourceVisible(try reader.bool())
         case .ping: self = .ping(try reader.integer())
         case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
         case .refused:

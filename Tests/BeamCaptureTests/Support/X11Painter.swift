@@ -94,6 +94,20 @@ final class X11Painter {
         synchronise()
     }
 
+    func reparent(_ window: xcb_window_t, into parent: xcb_window_t) {
+        xcb_reparent_window(raw, window, parent, 0, 0)
+        synchronise()
+    }
+
+    /// Sets `_NET_WM_STATE`, as window managers do.
+    func setState(_ names: [String], of window: xcb_window_t) {
+        let atoms = names.map { atom($0) }
+        xcb_change_property(
+            raw, UInt8(XCB_PROP_MODE_REPLACE.rawValue), window, atom("_NET_WM_STATE"), XCB_ATOM_ATOM.rawValue, 32,
+            UInt32(atoms.count), atoms)
+        synchronise()
+    }
+
     /// Warps the pointer, as programs do.
     func warpPointer(to x: Int, _ y: Int) {
         xcb_warp_pointer(raw, 0, root, 0, 0, 0, 0, Int16(x), Int16(y))

@@ -18,6 +18,7 @@ final class X11Recording: @unchecked Sendable {
     private let condition = NSCondition()
     private var delivered: [Shot] = []
     private var held: [Picture] = []
+    private var reported: [Bool] = []
     private var holdsPictures: Bool
     private var hasEnded = false
     private var failure: CaptureError?
@@ -29,6 +30,7 @@ final class X11Recording: @unchecked Sendable {
         self.source = source
         self.holdsPictures = holdsPictures
         source.setActive(isActive)
+        source.onVisibility { [self] in note(isVisible: $0) }
         thread = StageThread("test-capture") { [self] in
             var failure: CaptureError?
             do throws(CaptureError) {
@@ -61,6 +63,25 @@ final class X11Recording: @unchecked Sendable {
             delivered.append(shot)
             if holdsPictures { held.append(picture) }
             condition.broadcast()
+        }
+    }
+
+    private func note(isVisible: Bool) {
+        condition.withLock {
+            reported.append(isVisible)
+            condition.broadcast()
+        }
+    }
+
+    /// What was reported: false: the window is hidden, true: it is shown again.
+    var visibility: [Bool] { condition.withLock { reported } }
+
+    /// Waits until exactly this has been reported, at most 20 s.
+    func wait(forVisibility visibility: [Bool]) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: 20)
+        return condition.withLock {
+            while reported != visibility, !hasEnded, condition.wait(until: deadline) {}
+            return reported == visibility
         }
     }
 

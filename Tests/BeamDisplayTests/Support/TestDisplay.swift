@@ -77,6 +77,52 @@ import Foundation
         XFlush(connection)
     }
 
+    /// Opens a window without a frame over all others, by default as large as the screen.
+    func cover(_ rect: PixelRect? = nil) -> Window {
+        let rect = rect ?? PixelRect(x: 0, y: 0, width: size.width, height: size.height)
+        let window = XCreateSimpleWindow(
+            connection, XDefaultRootWindow(connection), Int32(rect.x), Int32(rect.y), UInt32(rect.width),
+            UInt32(rect.height), 0, 0, 0xff_ffff)
+        XMapRaised(connection, window)
+        XSync(connection, 0)
+        return window
+    }
+
+    func uncover(_ window: Window) {
+        XDestroyWindow(connection, window)
+        XSync(connection, 0)
+    }
+
+    /// Sets the server's resources, as `xrdb` does; nil: there are none.
+    func setResources(_ text: String?) {
+        let (root, property) = (XDefaultRootWindow(connection), Atom(XA_RESOURCE_MANAGER))
+        if let text {
+            XChangeProperty(
+                connection, root, property, Atom(XA_STRING), 8, PropModeReplace, Array(text.utf8),
+                Int32(text.utf8.count))
+        } else {
+            XDeleteProperty(connection, root, property)
+        }
+        XSync(connection, 0)
+    }
+
+    /// Sets the part of the screen without panels and docks, as window managers do; nil: nobody says.
+    func setWorkArea(_ rect: PixelRect?) {
+        let (root, property) = (XDefaultRootWindow(connection), XInternAtom(connection, "_NET_WORKAREA", 0))
+        if let rect {
+            // Xlib takes 32 bits as a `long`.
+            let values = [rect.x, rect.y, rect.width, rect.height]
+            values.withUnsafeBytes { bytes in
+                _ = XChangeProperty(
+                    connection, root, property, Atom(XA_CARDINAL), 32, PropModeReplace,
+                    bytes.bindMemory(to: UInt8.self).baseAddress, 4)
+            }
+        } else {
+            XDeleteProperty(connection, root, property)
+        }
+        XSync(connection, 0)
+    }
+
     private func visibleWindows() -> [(window: Window, attributes: XWindowAttributes)] {
         var (root, parent) = (Window(0), Window(0))
         var children: UnsafeMutablePointer<Window>?

@@ -220,7 +220,7 @@ struct AdmissionTests {
         host.introduce(21, from: address(21))
         #expect(host.takeEvents().contains(.askWithdrawn(ConnectionID(0))))
         #expect(host.isClosed(0))
-        #expect(host.take(0) == [#"{"ok":false,"message":"Others ask, too"}"#])
+        #expect(host.take(0) == [#"{"ok":false,"message":"Other viewers ask, too"}"#])
     }
 
     // MARK: Messages

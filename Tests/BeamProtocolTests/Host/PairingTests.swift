@@ -92,6 +92,28 @@ struct PairingTests {
         #expect(host.takeEvents() == [asks(2)])
     }
 
+    @Test func aViewerThatIsAwayKeepsNobodyWaiting() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.introduce(2, from: .v4(1))
+        #expect(host.takeEvents() == [asks(1), asks(2, from: .v4(1))])
+        // It goes while another one waits.
+        host.handle(.connectionClosed(ConnectionID(1)))
+        #expect(host.takeEvents() == [.askWithdrawn(ConnectionID(1))])
+        // It comes back: it is asked about again, after the other one.
+        host.introduce(3)
+        #expect(host.takeEvents() == [asks(3)])
+        host.handle(.connectionClosed(ConnectionID(3)))
+        host.handle(.decision(ConnectionID(2), accept: true))
+        #expect(host.take(2).count == 3)
+        _ = host.takeEvents()
+        // It is away, and another one comes.
+        host.introduce(4)
+        host.handle(.connectionClosed(ConnectionID(4)))
+        host.introduce(5, from: .v4(2))
+        #expect(host.takeEvents() == [asks(4), .askWithdrawn(ConnectionID(4)), asks(5, from: .v4(2))])
+    }
+
     @Test func anotherCodeFromTheSameMachineReplacesTheQuestion() {
         var host = HostBench(.ask)
         host.introduce(1)
@@ -121,7 +143,7 @@ struct PairingTests {
         var host = HostBench(.ask)
         for id: UInt64 in 0..<12 { host.introduce(id, from: .v4(UInt32(id))) }
         #expect(host.takeEvents().count { if case .viewerAsks = $0 { true } else { false } } == 8)
-        #expect(host.take(11) == [#"{"ok":false,"message":"Too many requests"}"#])
+        #expect(host.take(11) == [#"{"ok":false,"message":"Too many viewers ask at the moment"}"#])
         #expect(host.isClosed(11))
         host.handle(.decision(ConnectionID(0), accept: false))
         host.introduce(20, from: .v4(100))

@@ -57,7 +57,7 @@ struct SecureSessionTests {
         var simulation = Simulation.securePair(
             trust: Self.host(), viewer: .secure(knows: false, code: "000000", asksForCode: true))
         simulation.drive(for: .seconds(1))
-        #expect(simulation.viewer.events.last?.event == .codeNeeded(host: "BeamRoom", wasWrong: true))
+        #expect(simulation.viewer.events.last?.event == .codeNeeded(CodeQuestion(host: "BeamRoom", problem: .wrong)))
         #expect(
             simulation.hostEvents.contains {
                 $0.event == .wrongCode(from: Visitor(address: .v4(0x0A00_0002), name: "viewer"), pause: nil)
@@ -75,7 +75,7 @@ struct SecureSessionTests {
         var simulation = Simulation.securePair(
             trust: Self.host(), viewer: .secure(knows: false, asksForCode: true))
         simulation.drive(for: .seconds(1))
-        #expect(simulation.viewer.events.last?.event == .codeNeeded(host: "BeamRoom", wasWrong: false))
+        #expect(simulation.viewer.events.last?.event == .codeNeeded(CodeQuestion(host: "BeamRoom")))
         for guess in 0..<6 {
             simulation.handleAtViewer(0, .code(PairingCode("00000\(guess)")!))
             simulation.drive(for: .milliseconds(50))
@@ -94,7 +94,7 @@ struct SecureSessionTests {
         simulation.drive(for: .seconds(20))
         let id = try #require(Self.comparisonAsked(simulation))
         #expect(Self.shownDigits(simulation).isEmpty, "no digits before the person has agreed")
-        #expect(simulation.viewer.events.contains { $0.event == .waitingForPerson(host: "BeamRoom") })
+        #expect(simulation.viewer.events.contains { $0.event == .waitingForPerson(host: "BeamRoom", takesCode: false) })
         simulation.handleAtHost(.decision(id, accept: true))
         simulation.drive(for: .seconds(20))
         let digits = simulation.hostEvents.compactMap { entry -> PairingCode? in
@@ -122,7 +122,7 @@ struct SecureSessionTests {
         }
         simulation.handleAtHost(.decision(id, accept: false))
         simulation.drive(for: .seconds(30))
-        #expect(simulation.viewer.events.last?.event == .refused(reason: "it says “Declined”"))
+        #expect(simulation.viewer.events.last?.event == .refused(.declined))
         #expect(simulation.bursts.isEmpty)
         let failed = simulation.hostEvents.count { if case .comparisonFailed = $0.event { true } else { false } }
         #expect(failed == (hasCompared ? 1 : 0))
@@ -182,7 +182,7 @@ struct SecureSessionTests {
         simulation.drive(for: .seconds(1))
         #expect(
             simulation.viewer.events.last?.event
-                == .refused(reason: "it says “Only viewers that were paired before are let in”"))
+                == .refused(.notTrusted(says: "Only viewers that were paired before are let in")))
     }
 
     @Test func pairingOnceIsNotRememberedButOutlivesAConnection() {
@@ -206,11 +206,9 @@ struct SecureSessionTests {
         var simulation = Simulation.securePair(viewer: configuration)
         simulation.hostKey = .made(9)
         simulation.drive(for: .seconds(1))
-        guard case .refused(let reason) = simulation.viewer.events.last?.event else {
-            Issue.record("it went on: \(simulation.viewer.events)")
-            return
-        }
-        #expect(reason.contains("another key"))
+        let key = DeviceKey.made(9)
+        let expected = ViewerRefusal.OtherKey(key: key, expected: ["BeamRoom"], place: .name)
+        #expect(simulation.viewer.events.last?.event == .refused(.otherKey(expected)))
         #expect(simulation.hostEvents.allSatisfy { if case .viewerPaired = $0.event { false } else { true } })
     }
 
@@ -237,7 +235,7 @@ struct SecureSessionTests {
         simulation.handleAtHost(.remembered([.viewer: "one"]))
         simulation.drive(for: .seconds(5))
         #expect(
-            simulation.viewers[1].events.last?.event == .refused(reason: "it says “This viewer was forgotten here”"))
+            simulation.viewers[1].events.last?.event == .refused(.other(says: "This viewer was forgotten here")))
         #expect(simulation.viewers[1].decoder.decoded - before[1] <= 1)
         // The other viewer isn't disturbed.
         #expect(simulation.viewers[0].decoder.decoded - before[0] > 140)
@@ -256,7 +254,7 @@ struct SecureSessionTests {
         #expect(!simulation.viewer.events.contains { if case .refused = $0.event { true } else { false } })
         simulation.handleAtViewer(0, .remembered([.made(3): "another"]))
         simulation.drive(for: .milliseconds(100))
-        #expect(simulation.viewer.events.last?.event == .refused(reason: "it was forgotten here"))
+        #expect(simulation.viewer.events.last?.event == .refused(.forgottenHere))
         #expect(simulation.host?.statistics.viewers == 0)
     }
 
@@ -415,7 +413,7 @@ struct SecureSessionTests {
         viewer.hear(#"{"ok":false,"message":"--allow-unencrypted"}"#)
         #expect(viewer.take().suffix(2) == ["0.0: connecting(attempt: 1)", "0.0: connect securely"])
         viewer.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
-        #expect(viewer.events.last == .refused(reason: PeerText.reason("--allow-unencrypted")))
+        #expect(viewer.events.last == .refused(.other(says: "--allow-unencrypted")))
 
         lax.announcedVersion = 2
         var announced = ViewerBench(lax)
@@ -440,7 +438,7 @@ struct SecureSessionTests {
         viewer.say(.codeShare(guess.share))
         #expect(viewer.takeMessages().contains { if case .codeConfirm = $0 { true } else { false } })
         viewer.handle(.controlClosed(reason: "reset"))
-        #expect(viewer.events.last == .codeNeeded(host: "false host", wasWrong: true))
+        #expect(viewer.events.last == .codeNeeded(CodeQuestion(host: "false host", problem: .unchecked)))
         viewer.advance(by: .seconds(60))
         #expect(!viewer.take().contains { $0.hasPrefix("6") || $0.hasPrefix("3") })
     }

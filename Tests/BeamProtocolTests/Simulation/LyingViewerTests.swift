@@ -104,7 +104,7 @@ struct LyingViewerTests {
             if case .viewerLeft(_, _, let reason) = entry.event { reason } else { nil }
         }
         let told = simulation.viewers[1].events.compactMap { entry -> String? in
-            if case .refused(let reason) = entry.event { reason } else { nil }
+            if case .refused(let refusal) = entry.event { refusal.reason } else { nil }
         }
         let reason: String? =
             switch lie {

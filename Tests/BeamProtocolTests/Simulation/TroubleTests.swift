@@ -101,7 +101,7 @@ struct TroubleTests {
     @Test func aRefusedViewerGivesUpAndGetsNoFrames() {
         var simulation = Simulation.pair(acceptance: .none)
         simulation.drive(for: .seconds(60))
-        #expect(simulation.times { $0 == .refused(reason: "it says “Declined”") }.count == 1)
+        #expect(simulation.times { $0 == .refused(.other(says: "Declined")) }.count == 1)
         #expect(simulation.viewer.events.count == 3)
         #expect(simulation.bursts.isEmpty)
         #expect(simulation.viewer.deadline == .distantFuture)

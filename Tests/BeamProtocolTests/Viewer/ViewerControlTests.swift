@@ -89,7 +89,10 @@ struct ViewerControlTests {
         viewer.handle(.controlConnected)
         _ = viewer.take()
         viewer.hear(#"{"ok":false,"message":"Declined"}"#, #"{"ok":true,"sessionID":"S1","udpPort":5}"#)
-        #expect(viewer.take() == [#"0.0: refused(reason: "it says “Declined”")"#, "0.0: close control"])
+        #expect(
+            viewer.take() == [
+                #"0.0: refused(BeamProtocol.ViewerRefusal.other(says: "Declined"))"#, "0.0: close control",
+            ])
         #expect(viewer.deadline == .distantFuture)
         viewer.handle(.controlClosed(reason: "gone"))
         viewer.handle(.hostAppeared)
@@ -120,7 +123,7 @@ struct ViewerControlTests {
         viewer.advance(to: .at(21.3))
         #expect(
             viewer.take().filter { !$0.contains("hb") } == [
-                "21.0: close control", #"21.0: controlLost(reason: "it has said nothing for 15 s")"#,
+                "21.0: close control", #"21.0: controlLost(reason: "nothing came from it for 15 s")"#,
                 "21.3: connecting(attempt: 1)", "21.3: connect",
             ])
     }

@@ -9,6 +9,9 @@ final class ChildProcess: Sendable {
         case pipe
         /// A terminal; `type` writes into it. Its standard error is the terminal, too.
         case terminal
+        /// The same, and it is the terminal of a new session that the child leads, as for a shell in a window. `hangUp`
+        /// closes the window.
+        case session
         /// `socket`, which is its standard output, too.
         case socket
     }
@@ -22,6 +25,8 @@ final class ChildProcess: Sendable {
         /// To a terminal that was stopped, as by Ctrl-S.
         case stuckTerminal
         case file(String)
+        /// To a pipe whose reader has gone.
+        case brokenPipe
         case closed
     }
 
@@ -58,7 +63,7 @@ final class ChildProcess: Sendable {
     /// The threads that read and wait hold this value only, so that releasing the process ends it.
     let state = Monitor(State())
 
-    private let input: Int32
+    private let input: Monitor<Int32>
     /// Our ends of outputs that nobody reads.
     private let unread: [Int32]
     /// With `.socket`: the other end of its standard input and output.
@@ -79,10 +84,10 @@ final class ChildProcess: Sendable {
         }
         ends.closeTheirs()
         self.pid = pid
-        input = ends.input.take()
+        input = Monitor(ends.input.take())
         unread = ends.unread.map { $0.take() }
         socket = kind == .socket ? Socket(taking: ends.output.take()) : nil
-        let state = state
+        let (state, input) = (state, input)
         if kind == .socket || ends.output.number < 0 {
             state.withLock { $0.openStreams -= 1 }
         } else {
@@ -95,7 +100,9 @@ final class ChildProcess: Sendable {
         if ends.errors.number < 0 {
             state.withLock { $0.openStreams -= 1 }
         } else {
-            Self.read(ends.errors.take()) { line in
+            // After `hangUp` nothing may keep the terminal open.
+            let isOpen: (@Sendable () -> Bool)? = if kind == .session { { input.current >= 0 } } else { nil }
+            Self.read(ends.errors.take(), while: isOpen) { line in
                 state.withLock { $0.errors.append(line) }
             } atEnd: {
                 state.withLock { $0.openStreams -= 1 }
@@ -106,13 +113,31 @@ final class ChildProcess: Sendable {
 
     deinit {
         end()
-        for end in [input] + unread where end >= 0 { close(end) }
+        hangUp()
+        for end in unread where end >= 0 { close(end) }
+    }
+
+    /// Closes our end of its standard input; with `.session` all of the terminal, as if its window was closed.
+    func hangUp() {
+        input.withLock { input in
+            if input >= 0 { close(input) }
+            input = -1
+        }
     }
 
     /// Types a line on its standard input, which must be a pipe or a terminal.
-    func type(_ line: String) {
-        let bytes = Array((line + "\n").utf8)
-        _ = write(input, bytes, bytes.count)
+    func type(_ line: String) { send(line + "\n") }
+
+    /// Types keys, without Enter.
+    func send(_ keys: String) {
+        let bytes = Array(keys.utf8)
+        input.withLock { _ = write($0, bytes, bytes.count) }
+    }
+
+    /// The settings of its terminal, which must be its standard input.
+    var terminalSettings: termios? {
+        var settings = termios()
+        return input.withLock { tcgetattr($0, &settings) } == 0 ? settings : nil
     }
 
     /// All of its standard error.
@@ -208,6 +233,8 @@ extension ChildProcess {
         var theirs: (Descriptor?, Descriptor, Descriptor)
         /// Our ends of outputs that nobody reads.
         var unread: [Descriptor] = []
+        /// The path of the terminal that the child opens as its session's.
+        var sessionTerminal: String?
 
         init(_ kind: Input, _ output: Outlet, _ errors: Outlet) throws {
             try self.init(kind)
@@ -225,6 +252,7 @@ extension ChildProcess {
             switch outlet {
             case .read: return nil
             case .closed: return (nil, Descriptor())
+            case .brokenPipe: return (nil, try pipe().write)
             case .file(let path):
                 let file = Descriptor(open(path, O_WRONLY))
                 guard file.number >= 0 else { throw HarnessError.system("opening \(path)") }
@@ -250,16 +278,21 @@ extension ChildProcess {
         private init(_ kind: Input) throws {
             let toRead = kind == .pipe ? try Self.pipe() : nil
             let toWrite = kind == .socket ? try Self.socketPair() : try Self.pipe()
-            let toComplain = kind == .terminal ? try Self.terminal() : try Self.pipe()
+            let hasTerminal = kind == .terminal || kind == .session
+            let toComplain = hasTerminal ? try Self.terminal() : try Self.pipe()
             output = toWrite.read
             errors = toComplain.read
             theirs = (toRead?.read, toWrite.write, toComplain.write)
             switch kind {
             case .none: break
             case .pipe: input = toRead?.write ?? Descriptor()
-            case .terminal:
+            case .terminal, .session:
                 input = Descriptor(dup(toComplain.read.number))
                 theirs.0 = toComplain.write
+                if kind == .session {
+                    sessionTerminal = try FileManager.default.destinationOfSymbolicLink(
+                        atPath: "/proc/self/fd/\(toComplain.write.number)")
+                }
             case .socket: theirs.0 = toWrite.write
             }
         }
@@ -309,7 +342,10 @@ extension ChildProcess {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        if let input = ends.theirs.0 {
+        if let terminal = ends.sessionTerminal {
+            // The first terminal that the leader of a session opens becomes the session's.
+            posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0)
+        } else if let input = ends.theirs.0 {
             posix_spawn_file_actions_adddup2(&actions, input.number, 0)
         } else {
             posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
@@ -332,8 +368,10 @@ extension ChildProcess {
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setsigdefault(&attributes, &all)
         posix_spawnattr_setpgroup(&attributes, 0)
+        // POSIX_SPAWN_SETSID is a GNU extension, which Swift can't import. A new session has a new process group.
+        let group = ends.sessionTerminal == nil ? Int32(POSIX_SPAWN_SETPGROUP) : 0x80
         posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+            &attributes, Int16(group | Int32(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)))
 
         var pid: pid_t = 0
         let command = arguments[0]
@@ -355,12 +393,17 @@ extension ChildProcess {
     }
 
     private static func read(
-        _ descriptor: Int32, line: @escaping @Sendable (String) -> Void, atEnd: @escaping @Sendable () -> Void
+        _ descriptor: Int32, while isWanted: (@Sendable () -> Bool)? = nil,
+        line: @escaping @Sendable (String) -> Void, atEnd: @escaping @Sendable () -> Void
     ) {
         Thread.detachNewThread {
             var lines = LineSplitter()
             var buffer = [UInt8](repeating: 0, count: 65536)
-            while true {
+            while isWanted?() ?? true {
+                if isWanted != nil {
+                    var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                    guard poll(&wait, 1, 50) != 0 else { continue }
+                }
                 let count = Glibc.read(descriptor, &buffer, buffer.count)
                 if count < 0 && errno == EINTR { continue }
                 if count <= 0 { break }

@@ -11,10 +11,11 @@ final class XServer: Sendable {
     let width: Int
     let height: Int
 
-    init(width: Int, height: Int) throws {
+    init(width: Int, height: Int, _ arguments: [String] = []) throws {
         // Once it accepts connections, the server writes the number of the free display that it found.
         let process = try ChildProcess(
-            "Xvfb", ["-displayfd", "1", "-screen", "0", "\(width)x\(height)x24", "-nolisten", "tcp", "-noreset"])
+            "Xvfb",
+            ["-displayfd", "1", "-screen", "0", "\(width)x\(height)x24", "-nolisten", "tcp", "-noreset"] + arguments)
         let line = process.state.wait(timeout: 30) { state in
             state.output.first ?? (state.ending == nil ? nil : "")
         }

@@ -50,9 +50,7 @@ import CSDL2
         waitsForVerticalBlank = chooseSwapInterval(sync)
     }
 
-    isolated deinit {
-        if !window.video.isLost { SDL_GL_DeleteContext(raw) }
-    }
+    isolated deinit { SDL_GL_DeleteContext(raw) }
 
     /// Presents what was drawn.
     func swap() {

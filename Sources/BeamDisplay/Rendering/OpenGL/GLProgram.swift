@@ -38,9 +38,7 @@ import CSDL2
         }
     }
 
-    isolated deinit {
-        if !context.window.video.isLost { context.gl.deleteProgram(raw) }
-    }
+    isolated deinit { context.gl.deleteProgram(raw) }
 
     func use() { context.gl.useProgram(raw) }
 

@@ -39,7 +39,6 @@ import CSDL2
     }
 
     isolated deinit {
-        guard !context.window.video.isLost else { return }
         var name = raw
         context.gl.deleteTextures(1, &name)
     }

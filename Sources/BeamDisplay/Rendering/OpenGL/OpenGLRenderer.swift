@@ -54,7 +54,6 @@ import Shaders
     }
 
     isolated deinit {
-        guard !context.window.video.isLost else { return }
         var name = framebuffer
         gl.deleteFramebuffers(1, &name)
     }

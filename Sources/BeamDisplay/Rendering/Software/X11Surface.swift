@@ -40,9 +40,7 @@ import Synchronization
         guard canvas() != nil else { return nil }
     }
 
-    isolated deinit {
-        if !window.video.isLost { XFreeGC(display, context) }
-    }
+    isolated deinit { XFreeGC(display, context) }
 
     func canvas() -> (canvas: PixelCanvas, isNew: Bool)? {
         let size = window.pixelSize
@@ -51,7 +49,7 @@ import Synchronization
         if isNew {
             // Free the old one first, so that there are never two at a time.
             image = nil
-            image = SharedImage(display, visual, depth: depth, size: size, video: window.video)
+            image = SharedImage(display, visual, depth: depth, size: size)
         }
         return image.map { ($0.canvas, isNew) }
     }
@@ -80,15 +78,11 @@ import Synchronization
     let size: PixelSize
     let canvas: PixelCanvas
     private let display: OpaquePointer
-    private let video: SDLVideo
     /// At a fixed address, because the image keeps a pointer to it.
     private let segment: UnsafeMutablePointer<XShmSegmentInfo>
 
     /// Nil if the server can't attach our memory (another machine or user), or there is no shared memory left.
-    init?(
-        _ display: OpaquePointer, _ visual: UnsafeMutablePointer<Visual>, depth: UInt32, size: PixelSize,
-        video: SDLVideo
-    ) {
+    init?(_ display: OpaquePointer, _ visual: UnsafeMutablePointer<Visual>, depth: UInt32, size: PixelSize) {
         let segment = UnsafeMutablePointer<XShmSegmentInfo>.allocate(capacity: 1)
         segment.initialize(to: XShmSegmentInfo())
         guard
@@ -109,13 +103,12 @@ import Synchronization
         self.raw = raw
         self.size = size
         self.display = display
-        self.video = video
         self.segment = segment
         canvas = PixelCanvas(base: memory, stride: Int(raw.pointee.bytes_per_line), size: size)
     }
 
     isolated deinit {
-        if !video.isLost { XShmDetach(display, segment) }
+        XShmDetach(display, segment)
         shmdt(segment.pointee.shmaddr)
         raw.pointee.data = nil
         _ = raw.pointee.f.destroy_image(raw)

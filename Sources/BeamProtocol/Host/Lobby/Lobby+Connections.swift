@@ -14,7 +14,7 @@ extension Lobby {
             refused(address, reason: reason, now: now)
         case .admit(let evicted):
             if let evicted {
-                refuseConnection(evicted, reason: "it waited, and others came", now: now)
+                refuseConnection(evicted, reason: "it hadn't said who it is, and others came", now: now)
             }
             connections[id] = HostConnection(from: address)
             deadlines.set(.unadmitted(id), at: now + HostLimits.admissionTimeout)
@@ -78,7 +78,7 @@ extension Lobby {
         deadlines.cancel(.unadmitted(id))
         deadlines.cancel(.heartbeat(id))
         if connection.isAsking {
-            if let void = questions.connectionEnded(id, now: now) { emit(.askWithdrawn(void)) }
+            for void in questions.connectionEnded(id, now: now) { emit(.askWithdrawn(void)) }
             armQuestions()
         }
         return connection
@@ -95,7 +95,8 @@ extension Lobby {
         let reason =
             connection.isAsking ? "nobody answered within \(seconds) s" : "it didn't ask to watch within \(seconds) s"
         if connection.isAsking, case .version2 = connection.dialog {
-            send(.refused(.unanswered, reason), to: id)
+            return refuseViewer(
+                id, .unanswered, reason: "Nobody at the host answered within \(seconds) s", isAnswer: true, now: now)
         }
         refuseConnection(id, reason: reason, now: now)
     }
@@ -109,10 +110,10 @@ extension Lobby {
         switch questions.arrive(id, from: connection.address, code: code, now: now) {
         case .accept: accepted(id, code: code, now: now)
         case .decline: declined(id, now: now)
-        case .busy: refuseViewer(id, .busy, reason: "Too many requests", now: now)
+        case .busy: refuseViewer(id, .busy, reason: "Too many viewers ask at the moment", now: now)
         case .ask(let withdrawn, let evicted):
             for question in withdrawn { emit(.askWithdrawn(question)) }
-            if let evicted { refuseViewer(evicted, .busy, reason: "Others ask, too", now: now) }
+            if let evicted { refuseViewer(evicted, .busy, reason: "Other viewers ask, too", now: now) }
             markAsking(id, now: now)
             emit(code.map { .viewerAsks(id, code: $0, from: visitor(id)) } ?? .comparisonAsked(id, from: visitor(id)))
         case .wait(let previous):

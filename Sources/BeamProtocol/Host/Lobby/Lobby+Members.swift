@@ -126,6 +126,15 @@ extension Lobby {
         announce(.broadcast(isOn), .broadcast(isOn))
     }
 
+    /// Version 1 has no message for it.
+    mutating func sourceVisibilityChanged(_ isVisible: Bool) {
+        guard isVisible != isSourceVisible else { return }
+        isSourceVisible = isVisible
+        for member in members where member.peer.isSecure {
+            if let control = member.control { send(SecureMessage.sourceVisible(isVisible), to: control) }
+        }
+    }
+
     /// Sends to every viewer with a control connection, in its own version.
     mutating func announce(_ line: ControlMessage, _ message: SecureMessage) {
         for member in members {

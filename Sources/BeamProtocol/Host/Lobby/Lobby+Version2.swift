@@ -63,11 +63,7 @@ extension Lobby {
         let isTrusted = book.trusts(dialog.device)
         let methods = methods(for: dialog.device)
         if !isTrusted, methods.isEmpty {
-            return refuseViewer(
-                id, .notTrusted,
-                reason: trust.takesNewViewers
-                    ? "Nobody is there to let new viewers in" : "Only viewers that were paired before are let in",
-                now: now)
+            return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         send(
             .welcome(
@@ -75,12 +71,24 @@ extension Lobby {
             to: id)
     }
 
+    /// Why no new viewer is let in at present.
+    private var closedRefusal: SecureMessage.Refusal {
+        trust.takesNewViewers && code.wasUsed ? .usedCode : .notTrusted
+    }
+
+    private var closedReason: String {
+        if !trust.takesNewViewers { return "Only viewers that were paired before are let in" }
+        return code.wasUsed ? Self.usedText : "Nobody is there to let new viewers in"
+    }
+
+    private static let usedText = "The code was used: it lets in one viewer. A new one has to be set at the host"
+
     // MARK: A typed code
 
     private mutating func beginCode(_ share: [UInt8], on id: ConnectionID, now: MediaTime) {
         guard case .version2(var dialog) = connections[id]?.dialog else { return }
         guard trust.takesNewViewers, let current = code.current else {
-            return refuseViewer(id, .notTrusted, reason: "This host takes no code at the moment", now: now)
+            return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         if case .wait(let pause) = codeGuard.begin(now: now) {
             send(.codeWait(UInt32(clamping: pause.inNanoseconds / 1_000_000)), to: id)
@@ -113,13 +121,22 @@ extension Lobby {
     mutating func withdrawProofs(but id: ConnectionID?, now: MediaTime) {
         for (other, connection) in connections where other != id {
             guard case .version2(let dialog) = connection.dialog, dialog.isProvingCode else { continue }
-            refuseViewer(other, .wrongCode, reason: "The code has just changed", now: now)
+            refuseViewer(
+                other, .wrongCode,
+                reason: id == nil
+                    ? "The code has just changed. Type the new one" : "That code has just let in somebody else",
+                now: now)
         }
     }
 
     private mutating func codeWrong(_ id: ConnectionID, now: MediaTime) {
         emit(.wrongCode(from: visitor(id), pause: codeGuard.pause(now: now)))
-        refuseViewer(id, .wrongCode, reason: "That isn't the code", now: now)
+        // Which code was typed isn't known: nothing of it is sent.
+        refuseViewer(
+            id, .wrongCode,
+            reason: code.hasBeenReplaced
+                ? "That isn't the code. A code lets in one viewer: type the one that the host shows now"
+                : "That isn't the code", now: now)
     }
 
     // MARK: Compared digits
@@ -127,7 +144,7 @@ extension Lobby {
     private mutating func requestComparison(_ id: ConnectionID, now: MediaTime) {
         guard case .version2(let dialog) = connections[id]?.dialog else { return }
         guard methods(for: dialog.device).contains(.compare) else {
-            return refuseViewer(id, .notTrusted, reason: "Nobody is there to let new viewers in", now: now)
+            return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         ask(id, code: nil, now: now)
     }
@@ -231,6 +248,8 @@ extension Lobby {
                     viewerKey: access.viewerKey, mediaKey: access.mediaKey)),
             to: control)
         if let next = access.nextMediaKey { send(.mediaKey(next), to: control) }
+        // In a session that continues, it may have changed meanwhile.
+        if !isSourceVisible || isResumed { send(.sourceVisible(isSourceVisible), to: control) }
         emit(
             .viewerPaired(
                 session: members[index].session.description, from: visitor(index), isResumed: isResumed))

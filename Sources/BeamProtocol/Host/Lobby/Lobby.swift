@@ -55,6 +55,9 @@ struct Lobby: Sendable {
     /// Announced to the viewers.
     var mediaPort: UInt16?
     var isBroadcasting = false
+    var isSourceVisible = true
+    /// What the viewers are told at the end.
+    var farewell = SecureMessage.hostEnded
 
     init(configuration: HostSession.Configuration, random: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
@@ -86,8 +89,11 @@ struct Lobby: Sendable {
 
     /// Tells all viewers, and closes all connections.
     mutating func shutdown() {
-        announce(.broadcast(false), .bye("The host has ended"))
-        for id in connections.keys.sorted(by: { $0.value < $1.value }) { outputs.append(.close(id)) }
+        announce(.broadcast(false), .bye(farewell))
+        for (id, connection) in connections.sorted(by: { $0.key.value < $1.key.value }) {
+            if case .version2 = connection.dialog, connection.isUnadmitted { send(.bye(farewell), to: id) }
+            outputs.append(.close(id))
+        }
         connections = [:]
         ledger.removeAll()
         members = []

@@ -2,10 +2,12 @@ import BeamMedia
 
 /// The questions that the person at the host hasn't answered, and recent answers.
 ///
+/// A version 2 question belongs to its connection and ends with it. It has two steps: whether to compare digits, then
+/// whether both screens show the same digits.
+///
 /// A version 1 question belongs to a viewer's address and code, not to a connection: a viewer that gives up after a few
-/// seconds and reconnects isn't asked about twice, and an answer given in between still counts. A version 2 question
-/// belongs to its connection and ends with it. It has two steps: whether to compare digits, then whether both screens
-/// show the same digits.
+/// seconds and reconnects isn't asked about twice, and an answer given in between still counts. But it keeps nobody
+/// waiting: it ends as soon as its viewer is away while another one asks.
 struct PairingQuestions: Sendable {
     private struct Question: Sendable {
         /// The question's ID for the person: the connection that caused it.
@@ -90,8 +92,8 @@ struct PairingQuestions: Sendable {
         guard recent.count(where: { $0.prefix == prefix }) < HostLimits.questionsPerPrefix + 1,
             recent.count < HostLimits.questions * 4
         else { return .busy }
-        // The same machine shows another code now, so questions about its earlier one are void.
-        var withdrawn = questions.filter { $0.address == address && $0.connection == nil }.map(\.id)
+        // A viewer that is away keeps no other waiting.
+        var withdrawn = questions.filter { $0.connection == nil }.map(\.id)
         questions.removeAll { withdrawn.contains($0.id) }
         let own = questions.count { $0.prefix == prefix }
         let isNew = !history.contains { $0.prefix == prefix }
@@ -156,13 +158,13 @@ struct PairingQuestions: Sendable {
         questions[index].comparing = .shown
     }
 
-    /// A connection has ended. Returns the question that is void because of it.
-    mutating func connectionEnded(_ connection: ConnectionID, now: MediaTime) -> ConnectionID? {
-        guard let index = questions.firstIndex(where: { $0.connection == connection }) else { return nil }
-        guard questions[index].code != nil else { return questions.remove(at: index).id }
+    /// A connection has ended. Returns the questions that are void because of it.
+    mutating func connectionEnded(_ connection: ConnectionID, now: MediaTime) -> [ConnectionID] {
+        guard let index = questions.firstIndex(where: { $0.connection == connection }) else { return [] }
+        guard questions[index].code != nil, questions.count == 1 else { return [questions.remove(at: index).id] }
         questions[index].connection = nil
         questions[index].goneAt = now
-        return nil
+        return []
     }
 
     /// Drops and returns the questions whose viewers haven't reconnected.

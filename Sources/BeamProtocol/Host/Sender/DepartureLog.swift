@@ -11,25 +11,48 @@ struct DepartureLog: Sendable {
         var departures = 512
     }
 
+    /// 40 bytes: each viewer has 256 of them.
     struct Frame: Sendable {
         let number: SequenceNumber
-        let partCount: Int
+        private let parts: Int32
+        private let bytes: Int32
+        private var sentParts: Int16 = 0
         /// The length of its datagrams.
         let size: DatagramSize
-        /// Bytes of all its parts on the wire.
-        let length: Int
         let firstSent: MediaTime
         fileprivate(set) var lastSent: MediaTime
-        /// When its last parity was sent.
-        fileprivate(set) var paritySent: MediaTime?
+        private var parityTime = MediaTime.distantFuture
+
+        fileprivate init(
+            _ number: SequenceNumber, partCount: Int, length: Int, size: DatagramSize, sent: MediaTime
+        ) {
+            self.number = number
+            self.size = size
+            parts = Int32(clamping: partCount)
+            bytes = Int32(clamping: length)
+            firstSent = sent
+            lastSent = sent
+        }
+
+        var partCount: Int { Int(parts) }
+        /// Bytes of all its parts on the wire.
+        var length: Int { Int(bytes) }
         /// Parts sent so far.
-        fileprivate(set) var sent = 0
+        fileprivate(set) var sent: Int {
+            get { Int(sentParts) }
+            set { sentParts = Int16(clamping: newValue) }
+        }
+        /// When its last parity was sent; nil if none was.
+        fileprivate(set) var paritySent: MediaTime? {
+            get { parityTime == .distantFuture ? nil : parityTime }
+            set { parityTime = newValue ?? .distantFuture }
+        }
     }
 
-    /// A burst of one frame's parts, which ends before part `end`.
+    /// A burst of one frame's parts, which ends before part `end`. 16 bytes: each viewer has 512 of them.
     private struct Departure: Sendable {
         var frame: SequenceNumber
-        var end: Int
+        var end: Int32
         var time: MediaTime
     }
 
@@ -42,7 +65,12 @@ struct DepartureLog: Sendable {
     /// Frames before this one aren't retransmitted.
     private var resendableFrom: SequenceNumber?
 
-    init(_ limits: Limits = Limits()) { self.limits = limits }
+    init(_ limits: Limits = Limits()) {
+        self.limits = limits
+        // Arrays that grow by themselves end up larger, and leave their smaller predecessors' memory scattered.
+        frames.reserveCapacity(limits.frames)
+        departures.reserveCapacity(limits.departures)
+    }
 
     /// The newest frame of which a part was sent.
     var newest: SequenceNumber? { frames.last?.number }
@@ -69,9 +97,7 @@ struct DepartureLog: Sendable {
         // The number goes backwards: the layer was restarted, or the viewer was behind by half the range of numbers.
         if let newest, number.distance(from: newest) <= 0 { removeAll() }
         if frames.count == limits.frames { frames.removeFirst(limits.frames / 4) }
-        frames.append(
-            Frame(
-                number: number, partCount: partCount, size: size, length: length, firstSent: now, lastSent: now))
+        frames.append(Frame(number, partCount: partCount, length: length, size: size, sent: now))
         if isKeyframe { newestKeyframe = number }
     }
 
@@ -80,7 +106,7 @@ struct DepartureLog: Sendable {
         guard let index = frames.indices.last else { return }
         frames[index].sent = end
         frames[index].lastSent = now
-        let departure = Departure(frame: frames[index].number, end: end, time: now)
+        let departure = Departure(frame: frames[index].number, end: Int32(clamping: end), time: now)
         if departures.count < limits.departures {
             departures.append(departure)
         } else {
@@ -118,13 +144,13 @@ struct DepartureLog: Sendable {
             // From the newest backwards: the ring's newest entry is the one before `nextDeparture`.
             let departure = departures[(nextDeparture + departures.count - 1 - back) % departures.count]
             if departure.frame == frame {
-                guard departure.end > part else { break }
+                guard Int(departure.end) > part else { break }
                 found = departure
             } else if departure.frame.distance(from: frame) < 0 {
                 break
             }
         }
-        return found.map { ($0.time, $0.end) }
+        return found.map { ($0.time, Int($0.end)) }
     }
 
     /// How many of the frame's parts had been sent for the first time by `time`.
@@ -132,7 +158,7 @@ struct DepartureLog: Sendable {
         guard frame.lastSent > time else { return frame.sent }
         var count = 0
         for departure in departures where departure.frame == frame.number && departure.time <= time {
-            count = max(count, departure.end)
+            count = max(count, Int(departure.end))
         }
         return count
     }

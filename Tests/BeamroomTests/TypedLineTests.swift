@@ -1,0 +1,77 @@
+import Testing
+
+@testable import beamroom
+
+struct TypedLineTests {
+    /// The texts after each change, and the finished lines.
+    private func type(_ keys: String, into line: inout TypedLine) -> [String] {
+        var finished: [String] = []
+        for byte in keys.utf8 {
+            if case .finished(let text) = line.take(byte) { finished.append(text) }
+        }
+        return finished
+    }
+
+    @Test(arguments: [
+        ("y\n", "y"), ("no\u{7F}\u{7F}yes\r", "yes"), ("abc\u{15}d\n", "d"), ("\u{7F}\u{8}x\n", "x"),
+        ("a\u{1B}[Db\u{1B}[1;5Cc\u{1B}OAd\n", "abcd"), ("a\u{4}b\tc\n", "abc"), ("aä€\u{7F}\u{7F}\n", "a"), ("\n", ""),
+        ("482 913\n", "482 913"),
+    ])
+    func keysMakeALine(keys: String, line: String) {
+        var typed = TypedLine()
+        #expect(type(keys, into: &typed) == [line])
+        #expect(typed.text == "")
+    }
+
+    @Test func aLineIsLimited() {
+        var typed = TypedLine()
+        let lines = type(String(repeating: "a", count: 100_000) + "\nb\n", into: &typed)
+        #expect(lines.count == 2 && lines[0].count == 256 && lines[1] == "b")
+    }
+
+    @Test func onlyVisibleChangesAreReported() {
+        var typed = TypedLine()
+        #expect(typed.take(0x7F) == .none)
+        #expect(typed.take(UInt8(ascii: "y")) == .edited)
+        #expect(typed.take(0x1B) == .none)
+        #expect(typed.text == "y")
+    }
+}
+
+struct CommandSuggestionTests {
+    @Test(arguments: [
+        (["wathc"], "`beamroom watch`"), (["Share"], "`beamroom share`"), (["host"], "`beamroom hosts`"),
+        (["devices", "froget"], "`beamroom devices forget`"), (["mesure", "--window"], "`beamroom measure`"),
+    ])
+    func aNearCommandIsSuggested(arguments: [String], command: String) throws {
+        let words = try #require(CommandSuggestion.error(for: arguments))
+        #expect(words.contains("Did you mean \(command)?"), "\(words)")
+    }
+
+    @Test func otherWordsGetTheListAndCommandsNothing() throws {
+        let words = try #require(CommandSuggestion.error(for: ["frobnicate\u{1B}[2J"]))
+        #expect(words.contains("share, watch, hosts") && !words.contains("\u{1B}"))
+        for arguments in [[], ["--help"], ["help", "watch"], ["watch", "wathc"], ["devices"], ["devices", "list"]] {
+            #expect(CommandSuggestion.error(for: arguments) == nil, "\(arguments)")
+        }
+    }
+
+    @Test func distances() {
+        #expect(CommandSuggestion.distance("watch", "watch") == 0)
+        #expect(CommandSuggestion.distance("wathc", "watch") == 1)
+        #expect(CommandSuggestion.distance("", "watch") == 5)
+        #expect(CommandSuggestion.distance("whatch", "watch") == 1)
+    }
+}
+
+struct WordsTests {
+    @Test func counts() {
+        #expect(Words.count(1, "frame") == "1 frame" && Words.count(0, "frame") == "0 frames")
+        #expect(Words.count(2, "frame was", "frames were") == "2 frames were")
+    }
+
+    @Test func namesInCommandsAreHarmless() {
+        #expect(Words.shellWord("$(reboot) `x`") == "'$(reboot) `x`'")
+        #expect(Words.shellWord("Ann's desk") == "'Ann'\\''s desk'")
+    }
+}
