@@ -5,6 +5,7 @@ struct MediaLiveness: Sendable {
     /// An open socket, which sends hellos.
     struct Open: Sendable {
         var localPort: UInt16
+        var lastHello: MediaTime
         var nextHello: MediaTime
         /// When the socket was opened, or its newest datagram arrived.
         var lastArrival: MediaTime
@@ -148,7 +149,7 @@ struct MediaLiveness: Sendable {
         guard case .opening(let port, _) = state else { return [] }
         state = .open(
             port: port,
-            Open(localPort: localPort, nextHello: now, lastArrival: now, hasData: false))
+            Open(localPort: localPort, lastHello: now, nextHello: now, lastArrival: now, hasData: false))
         return sendHello(now: now) + [.announce(localPort: localPort)]
     }
 
@@ -186,7 +187,9 @@ struct MediaLiveness: Sendable {
         open.lastArrival = now
         open.hasData = true
         // Answered: it needn't be repeated.
-        if let unansweredSince { open.nextHello = max(now, unansweredSince + ViewerTiming.helloInterval) }
+        if unansweredSince != nil {
+            open.nextHello = max(open.nextHello, open.lastHello + ViewerTiming.helloInterval)
+        }
         state = .open(port: port, open)
         lastData = now
         switch arrival {
@@ -271,6 +274,7 @@ struct MediaLiveness: Sendable {
 
     private mutating func sendHello(now: MediaTime) -> [Action] {
         guard case .open(let port, var open) = state else { return [] }
+        open.lastHello = now
         open.nextHello = now + helloPause(hasData: open.hasData, now: now)
         if unansweredSince == nil { unansweredSince = now }
         state = .open(port: port, open)
