@@ -107,7 +107,7 @@ struct ViewerStatus: Sendable {
             phase = .retrying(reason: reason)
         case .broadcast(let isOn):
             if !isOn { phase = .notSharing } else if case .notSharing = phase { phase = .waitingForPicture }
-        case .stalled(let duration):
+        case .stalled(let duration, _):
             if case .notSharing = phase { break }
             phase = .stalled(seconds: Int(clamping: duration.inSeconds))
         case .mediaReconnecting:

@@ -115,8 +115,8 @@ final class WatchReporter: Sendable {
         case .broadcast(let isOn):
             console.say(isOn ? "The host is sharing." : "The host has stopped sharing. Waiting for it to start again.")
             events.write("broadcast", ["on": .bool(isOn)])
-        case .stalled(let duration):
-            events.write("stall", ["seconds": .rounded(duration.inSeconds)])
+        case .stalled(let duration, let cause):
+            events.write("stall", ["seconds": .rounded(duration.inSeconds), "cause": .string(cause.word)])
         case .mediaReconnecting:
             console.say("The stream has stopped. Reconnecting.")
             events.write("reconnect", ["what": .string("media")])

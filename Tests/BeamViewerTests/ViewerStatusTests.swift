@@ -37,7 +37,7 @@ struct ViewerStatusTests {
     @Test func aStallIsShownUntilThePictureReturns() {
         var status = ViewerStatus(connectingTo: "desk")
         status.pictureArrived()
-        status.handle(.stalled(.seconds(3)))
+        status.handle(.stalled(.seconds(3), .nothingArrives))
         #expect(status.words?.headline == "No picture for 3 s")
         status.handle(.mediaReconnecting)
         #expect(status.words?.headline == "Reconnecting to desk…")
@@ -49,7 +49,7 @@ struct ViewerStatusTests {
         var status = ViewerStatus(connectingTo: "desk")
         status.pictureArrived()
         status.handle(.broadcast(false))
-        status.handle(.stalled(.seconds(1)))
+        status.handle(.stalled(.seconds(1), .loss))
         status.handle(.mediaReconnecting)
         #expect(status.words?.headline == "desk isn't sharing")
         status.handle(.broadcast(true))

@@ -24,16 +24,36 @@ public enum ViewerEvent: Sendable, Equatable {
     case retrying(after: Duration, reason: String)
     /// Whether the host is sharing has changed.
     case broadcast(Bool)
-    /// No datagram for this long, though the host sends something at least every two seconds. Repeated while it lasts.
-    case stalled(Duration)
+    /// The picture has stood still for this long, although the host shows newer ones or isn't heard. Repeated while it
+    /// lasts.
+    case stalled(Duration, StallCause)
     /// The media socket is replaced because it has been silent.
     case mediaReconnecting
-    /// Data has arrived after a stall or a replaced socket.
+    /// The picture goes on after a stall, or data arrives by a replaced socket.
     case mediaResumed
     /// The control connection has ended and is being reconnected. Media continues.
     case controlLost(reason: String)
     /// The control connection is back, in the same session.
     case controlRestored
+}
+
+/// Why the picture stands still.
+public enum StallCause: Sendable, Hashable {
+    /// No datagram arrives.
+    case nothingArrives
+    /// Datagrams arrive, and many are lost.
+    case loss
+    /// Little is lost, but too little arrives for a picture: the path is too slow, or the host is.
+    case tooSlow
+
+    /// As events for programs name it.
+    public var word: String {
+        switch self {
+        case .nothingArrives: "nothing-arrives"
+        case .loss: "loss"
+        case .tooSlow: "too-slow"
+        }
+    }
 }
 
 /// Totals since the viewer started.

@@ -61,6 +61,7 @@ extension Feedback {
         case missing = 2
         case totals = 3
         case arrivals = 4
+        case probes = 5
     }
 }
 
@@ -71,5 +72,6 @@ extension StreamState {
         case rates = 2
         case reportRequest = 3
         case challenge = 4
+        case probe = 5
     }
 }

@@ -39,6 +39,7 @@ struct MediaLivenessTests {
     }
 
     @Test func afterDataASilentSocketIsReplacedAfterFourSeconds() throws {
+        let cause = String(reflecting: StallCause.nothingArrives)
         var viewer = ViewerBench()
         viewer.pair()
         advance(&viewer, to: 2)
@@ -48,8 +49,8 @@ struct MediaLivenessTests {
         advance(&viewer, to: 6.5)
         #expect(
             viewer.take().filter { !$0.contains("BRHI") && isMedia($0) } == [
-                "4.5: stalled(2.5 seconds)", "5.5: stalled(3.5 seconds)", "6.0: mediaReconnecting", "6.0: close media",
-                "6.5: stalled(4.5 seconds)", "6.5: open media 52346",
+                "4.5: stalled(2.5 seconds, \(cause))", "5.5: stalled(3.5 seconds, \(cause))", "6.0: mediaReconnecting",
+                "6.0: close media", "6.5: stalled(4.5 seconds, \(cause))", "6.5: open media 52346",
             ])
         viewer.handle(.mediaOpened(localPort: 40001))
         _ = viewer.take()

@@ -14,6 +14,8 @@ struct DepartureLog: Sendable {
     struct Frame: Sendable {
         let number: SequenceNumber
         let partCount: Int
+        /// The length of its datagrams.
+        let size: DatagramSize
         /// Bytes of all its parts on the wire.
         let length: Int
         let firstSent: MediaTime
@@ -60,11 +62,16 @@ struct DepartureLog: Sendable {
     mutating func forgetAll() { resendableFrom = newest?.next }
 
     /// The frame's first parts are being sent.
-    mutating func began(_ number: SequenceNumber, isKeyframe: Bool, partCount: Int, length: Int, now: MediaTime) {
+    mutating func began(
+        _ number: SequenceNumber, isKeyframe: Bool, partCount: Int, length: Int, size: DatagramSize = .full,
+        now: MediaTime
+    ) {
         // The number goes backwards: the layer was restarted, or the viewer was behind by half the range of numbers.
         if let newest, number.distance(from: newest) <= 0 { removeAll() }
         if frames.count == limits.frames { frames.removeFirst(limits.frames / 4) }
-        frames.append(Frame(number: number, partCount: partCount, length: length, firstSent: now, lastSent: now))
+        frames.append(
+            Frame(
+                number: number, partCount: partCount, size: size, length: length, firstSent: now, lastSent: now))
         if isKeyframe { newestKeyframe = number }
     }
 
