@@ -125,6 +125,12 @@ final class ControlDialer {
         channel.writeAndFlush(channel.allocator.buffer(bytes: bytes), promise: nil)
     }
 
+    /// Gives up the connection, which can't be used any more.
+    func drop(_ reason: String) {
+        guard chosen != nil else { return }
+        later { $0.end(reason, .network) }
+    }
+
     private func begin() {
         let attempt = Attempt(endpoints[begun % endpoints.count])
         begun += 1

@@ -3,6 +3,7 @@ import BeamIdentity
 import BeamMedia
 import BeamProtocol
 import CBeamSockets
+import Glibc
 import NIOCore
 import NIOPosix
 
@@ -22,6 +23,10 @@ final class ViewerDriver {
     /// Made with the first media socket, and reused for later ones.
     private var receiver: DatagramReceiver?
     private var mediaGeneration: UInt64 = 0
+    /// The media socket's local IP address.
+    private var mediaSource: String?
+    /// Errors of sending from an address, or by an interface, that is gone.
+    private static let missingAddress: Set<CInt> = [EINVAL, EADDRNOTAVAIL, ENETUNREACH, ENETDOWN, ENODEV]
     private let source: String?
     private let usesSystemTimes: Bool
     /// The open media socket, if the system's times of arrival are used.
@@ -49,7 +54,9 @@ final class ViewerDriver {
                 onBytes: { [unowned self] in self.handle(.controlBytes($0)) },
                 onSecured: { [unowned self] host, channel in
                     self.hostAddress = channel.remoteAddress
-                    self.handle(.controlSecured(host))
+                    let peer = self.media?.remoteAddress?.ipAddress
+                    let hasMoved = peer != nil && peer != channel.remoteAddress?.ipAddress
+                    self.handle(.controlSecured(host, hasMoved: hasMoved))
                 },
                 onMessage: { [unowned self] in self.handle(.controlMessage($0)) },
                 onEnd: { [unowned self] reason, failure in
@@ -108,6 +115,7 @@ final class ViewerDriver {
     private func mediaOpened(_ channel: any Channel, generation: UInt64) {
         guard generation == mediaGeneration else { return channel.close(promise: nil) }
         media = channel
+        mediaSource = channel.localAddress?.ipAddress
         receiver = receiver ?? DatagramReceiver()
         SocketOptions.enlargeBuffers(of: channel)
         if usesSystemTimes {
@@ -120,14 +128,14 @@ final class ViewerDriver {
         handle(.mediaOpened(localPort: UInt16(clamping: channel.localAddress?.port ?? 0)))
     }
 
-    fileprivate func mediaFailed(_ error: any Error, generation: UInt64) {
+    fileprivate func mediaFailed(_ error: any Error, generation: UInt64, hasNoAddress: Bool = false) {
         guard generation == mediaGeneration else { return }
         // Later: sending may fail at once, and the session can't take an event while it is being polled.
         let bound = NIOLoopBound(self, eventLoop: loop)
         let reason = networkReason(error)
         loop.execute {
             guard generation == bound.value.mediaGeneration else { return }
-            bound.value.handle(.mediaFailed(reason: reason))
+            bound.value.handle(.mediaFailed(reason: reason, hasNoAddress: hasNoAddress))
         }
     }
 
@@ -148,7 +156,25 @@ final class ViewerDriver {
 
     private func sendMedia(_ bytes: [UInt8]) {
         guard let media else { return }
-        media.writeAndFlush(media.allocator.buffer(bytes: bytes), promise: nil)
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let generation = mediaGeneration
+        media.writeAndFlush(media.allocator.buffer(bytes: bytes)).whenFailure { error in
+            bound.value.sendFailed(error, generation: generation)
+        }
+    }
+
+    /// A datagram couldn't be sent. Most errors pass, or concern the datagram before; but if this machine's address or
+    /// interface is gone, neither this socket nor the control connection can be used any more.
+    private func sendFailed(_ error: any Error, generation: UInt64) {
+        guard generation == mediaGeneration, let media else { return }
+        let code = (error as? IOError)?.errnoCode
+        let hasNoAddress = code.map { Self.missingAddress.contains($0) } ?? false
+        // SwiftNIO closes the socket after some errors.
+        guard hasNoAddress || !media.isActive else { return }
+        mediaFailed(error, generation: generation, hasNoAddress: true)
+        if hasNoAddress, mediaSource != nil, mediaSource == dialer?.localAddress?.ipAddress {
+            dialer?.drop("this machine's address has changed")
+        }
     }
 
     /// Takes the first datagram of a burst, or several that the system has merged (UDP_GRO).

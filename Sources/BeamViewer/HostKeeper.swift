@@ -57,6 +57,15 @@ struct HostKeeper: Sendable {
         if !isTaken { onWarning("The host at \(address) can't be remembered: the store is busy.") }
     }
 
+    /// Whether the host at the address that the person gave spoke version 1 last.
+    func isPlain(_ choice: HostFinder.Choice) -> Bool { choice.address.map { store.isPlainHost($0) } ?? false }
+
+    /// Remembers, on the keeper's thread, whether the host at this address speaks version 1. If that fails, the next
+    /// connection takes longer.
+    func note(_ address: String, isPlain: Bool) {
+        _ = keeper.perform { try? $0.notePlainHost(address, isPlain: isPlain) }
+    }
+
     /// Calls `onChange` with the remembered hosts whenever any program changes them.
     ///
     /// While the store can't be read, known hosts stay known: a person is here to read the warning, and a forgotten

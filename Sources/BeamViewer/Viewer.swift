@@ -97,6 +97,7 @@ public final class Viewer: Sendable {
         let keeper = self.keeper
         let trust = options.trust
         let buffer = options.buffer
+        let wasPlain = trust.allowsUnencrypted && keeper.isPlain(finder.choice)
         shared.setAnnouncer { onNotice(.status($0)) }
         let handlers = ViewerClient.Handlers(
             onEvent: { event in
@@ -110,6 +111,11 @@ public final class Viewer: Sendable {
                 }
                 if case .hostReached(let host) = event, let address = finder.choice.address {
                     keeper.note(address, of: host) { onNotice(.warning($0)) }
+                }
+                if case .paired(_, _, true, let isEncrypted) = event, wasPlain || !isEncrypted,
+                    let address = finder.choice.address
+                {
+                    keeper.note(address, isPlain: !isEncrypted)
                 }
                 onNotice(.session(event))
             },
@@ -125,7 +131,7 @@ public final class Viewer: Sendable {
             let configuration = ViewerSession.Configuration(
                 trust: keeper.trust(trust, identity: identity, choice: finder.choice), code: trust.code,
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
-                announcedVersion: finder.announcedVersion, buffer: buffer)
+                announcedVersion: finder.announcedVersion, wasUnencrypted: wasPlain, buffer: buffer)
             return ViewerClient(identity: identity, session: configuration, handlers: handlers)
         }
         finder.start()

@@ -20,6 +20,20 @@ struct DeviceStoreTests {
         #expect(mode(scratch.state) == nil)
     }
 
+    @Test func `Addresses of version 1 hosts are kept, the newest 64, and removed`() throws {
+        #expect(!store.isPlainHost("192.0.2.1:52345"))
+        #expect(mode(scratch.state) == nil, "reading creates nothing")
+        for number in 0..<70 { try store.notePlainHost("192.0.2.\(number):52345", isPlain: true) }
+        #expect(!store.isPlainHost("192.0.2.5:52345"))
+        #expect(store.isPlainHost("192.0.2.6:52345"))
+        #expect(!store.isPlainHost("192.0.2.6"))
+        try store.notePlainHost("192.0.2.6:52345", isPlain: false)
+        #expect(!store.isPlainHost("192.0.2.6:52345"))
+        #expect(store.isPlainHost("192.0.2.69:52345"))
+        try store.notePlainHost("a\n192.0.2.6:52345", isPlain: true)
+        #expect(!store.isPlainHost("192.0.2.6:52345"))
+    }
+
     @Test func `Devices are read back unchanged, sorted by name`() throws {
         let devices = [
             makeDevice("Attic", makeKey(3), [.host, .viewer]), makeDevice("Studio", makeKey(1), [.viewer]),

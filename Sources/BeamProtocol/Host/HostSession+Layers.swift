@@ -174,6 +174,8 @@ extension HostSession {
         case .evict(let reason): evict(index, reason: reason)
         case .tail: sendTailProbe(to: index)
         case .needsKeyframe: requestKeyframe(for: index, now: now)
+        case .probeLengths(let probes):
+            for probe in probes { sendProbe(probe, to: index, now: now) }
         }
     }
 
@@ -219,9 +221,8 @@ extension HostSession {
         }
         let position = stream.layers[layer].joinPosition(
             within: isFirst ? AddressValidation.lifetime : SimulcastLayer.joinTime,
-            keyNumber: senders.all[index].mediaKey,
-            now: now)
-        if let position { return senders.all[index].begin(at: position) }
+            keyNumber: senders.all[index].mediaKey, size: senders.all[index].datagramSize, now: now)
+        if let position, position >= senders.all[index].freshFrom { return senders.all[index].begin(at: position) }
         senders.all[index].waitForKeyframe(now: now)
         requestKeyframe(layer: layer, isShared: isShared(index), now: now)
     }

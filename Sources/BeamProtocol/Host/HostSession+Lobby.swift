@@ -54,7 +54,8 @@ extension HostSession {
         // A viewer that is back keeps what it said first: its layer depends on it.
         guard senders.all[index].delivery == nil else { return }
         senders.all[index].delivery = Delivery(
-            decodesFullChroma: member.decodesFullChroma, limit: configuration.bitRate)
+            decodesFullChroma: member.decodesFullChroma, canProbe: member.acknowledgesProbes,
+            limit: configuration.bitRate)
         let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma
         senders.all[index].start(in: needsReduced ? SimulcastLayer.reduced : SimulcastLayer.full)
         guard let hysteresis = layerHistory.first(where: { $0.device == member.peer.device })?.hysteresis else {

@@ -192,6 +192,10 @@ extension HostSession {
             guard isOfLayer, senders.all[index].layer == layer else { break }
             perform(senders.all[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
         }
+        let end = stream.layers[senders.all[index].layer].end
+        if senders.all[index].heard(probes: feedback.probes, end: end, now: now) {
+            requestKeyframe(for: index, now: now)
+        }
         guard let lost = feedback.keyframeAfter, senders.all[index].layer == layer else { return }
         if case .evict(let reason) = senders.all[index].rateLimits.keyframeRequested(now: now) {
             return evict(index, reason: reason)
@@ -221,6 +225,7 @@ extension HostSession {
         guard senders.all[index].isOutdated(now: now) else { return }
         senders.all[index].abandon()
         senders.all[index].delivery?.layerChanged()
+        senders.all[index].delivery?.mtu.forgetUnproved()
         if stream.isOn { join(index, now: now) }
     }
 
@@ -244,10 +249,23 @@ extension HostSession {
         if seal(state) { transmitState(to: address) }
     }
 
-    /// Seals the state into `sealedState`; false if the key is used up.
-    private mutating func seal(_ state: StreamState) -> Bool {
+    /// Sends a probe of the path's MTU: a state datagram of just that length.
+    mutating func sendProbe(_ probe: PathMTU.Probe, to index: Int, now: MediaTime) {
+        guard let address = senders.all[index].destination.address else { return }
+        let state = StreamState(
+            layer: UInt8(senders.all[index].layer), newest: senders.all[index].delivery?.log.newest,
+            probe: probe.number)
+        if seal(state, length: probe.size.length) { transmitState(to: address) }
+    }
+
+    /// Seals the state into `sealedState`, in at least `length` bytes; false if the key is used up.
+    private mutating func seal(_ state: StreamState, length: Int = 0) -> Bool {
         do {
-            try stream.sealer.seal(.state, in: &sealedState) { state.append(to: &$0) }
+            try stream.sealer.seal(.state, in: &sealedState) {
+                let start = $0.count
+                state.append(to: &$0)
+                SealedItems.pad(&$0, to: start + length - SealedHeader.overhead)
+            }
             return true
         } catch {
             return false

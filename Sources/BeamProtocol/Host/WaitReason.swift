@@ -22,6 +22,8 @@ public enum SenderWaitReason: Hashable, Sendable {
     case path
     /// The next probe of a silent path.
     case probe
+    /// The next probe of the path's MTU.
+    case mtu
     /// The end of an address validation.
     case addressValidation
     /// The timeout for the viewer's hellos.

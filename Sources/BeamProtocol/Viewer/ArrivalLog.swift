@@ -47,6 +47,9 @@ struct ArrivalLog: Sendable {
     private var entries: [Entry] = []
     private var expected: UInt32 = 0
     private var missed: UInt32 = 0
+    /// The totals a second ago and two, for the share of recent losses.
+    private var marks: [(expected: UInt32, missed: UInt32)] = [(0, 0), (0, 0)]
+    private var markedAt: MediaTime?
     private var reports = 0
     private var lastRecovery: Feedback.Recovery?
     private var lastMiss: MediaTime?
@@ -72,6 +75,7 @@ struct ArrivalLog: Sendable {
     }
 
     private mutating func arrived(_ frame: SequenceNumber, part: UInt16, wasMissed: Bool, now: MediaTime) {
+        mark(now: now)
         if wasMissed { missed &-= 1 } else { expected &+= 1 }
         if lastArrival.map({ now - $0 > Self.idleTime }) ?? false { reports = 0 }
         lastArrival = now
@@ -102,8 +106,23 @@ struct ArrivalLog: Sendable {
 
     private mutating func missed(_ count: Int, now: MediaTime) {
         lastMiss = now
+        mark(now: now)
         missed &+= UInt32(truncatingIfNeeded: count)
         expected &+= UInt32(truncatingIfNeeded: count)
+    }
+
+    private mutating func mark(now: MediaTime) {
+        guard let markedAt else { return self.markedAt = now }
+        guard now - markedAt >= .seconds(1) else { return }
+        marks = [(expected, missed), marks[0]]
+        self.markedAt = now
+    }
+
+    /// The share of parts that were missed within the last second or two; nil if none was expected.
+    var recentLoss: Double? {
+        let expected = Int(Int32(bitPattern: expected &- marks[1].expected))
+        let missed = Int(Int32(bitPattern: missed &- marks[1].missed))
+        return expected > 0 ? min(1, Double(max(0, missed)) / Double(expected)) : nil
     }
 
     /// The report, if one is due.

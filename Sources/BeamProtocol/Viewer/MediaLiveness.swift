@@ -5,6 +5,7 @@ struct MediaLiveness: Sendable {
     /// An open socket, which sends hellos.
     struct Open: Sendable {
         var localPort: UInt16
+        var lastHello: MediaTime
         var nextHello: MediaTime
         /// When the socket was opened, or its newest datagram arrived.
         var lastArrival: MediaTime
@@ -32,6 +33,10 @@ struct MediaLiveness: Sendable {
         case hello
         /// Tell the host the local port (version 1).
         case announce(localPort: UInt16)
+        /// Test the control connection (version 2).
+        case testControl
+        /// The picture has stood still for `time`; `isSilent`: nothing arrives.
+        case stalled(time: Duration, isSilent: Bool)
         case tell(ViewerEvent)
     }
 
@@ -40,11 +45,21 @@ struct MediaLiveness: Sendable {
     var isAnswered = false
     /// The host has said that it isn't sharing, so silence is expected.
     private var isPaused = false
-    /// A `stalled` event was emitted, and no data has arrived since.
+    /// A stall was reported, and the picture hasn't gone on since.
     private var isStalled = false
     private var isReconnecting = false
     private var lastData: MediaTime?
-    private var nextStallReport: MediaTime?
+    /// Parts of frames have come lately, and the host hasn't paused, so more is expected soon.
+    private var isMoving = false
+    private var lastMedia: MediaTime?
+    /// When the first hello was sent since the last datagram.
+    private var unansweredSince: MediaTime?
+    private var hasTestedControl = false
+    /// Since when the host has frames that are newer than the last one that was complete; nil while it has none.
+    private var behindSince: MediaTime?
+    private var frames: UInt64 = 0
+    private var lastFrame: MediaTime?
+    private var lastStallReport: MediaTime?
 
     /// The open socket's local port.
     var localPort: UInt16? {
@@ -59,10 +74,41 @@ struct MediaLiveness: Sendable {
             case .closed: nil
             case .opening(_, let giveUp): giveUp
             case .pausing(_, let until): until
-            case .open(_, let open): isPaused ? open.nextHello : min(open.nextHello, open.replacement)
+            case .open(_, let open): isPaused ? open.nextHello : min(helloDue(open), open.replacement)
             }
-        guard !isPaused, let report = nextStallReport else { return socket }
-        return socket.map { min($0, report) } ?? report
+        var next = socket ?? .distantFuture
+        if let report = stallReportDue { next = min(next, report) }
+        if let test = controlTestDue { next = min(next, test) }
+        return next < .distantFuture ? next : nil
+    }
+
+    /// After silence within a moving picture, a hello asks at once whether the host is still heard.
+    private func helloDue(_ open: Open) -> MediaTime {
+        guard isAnswered, isMoving, unansweredSince == nil, let lastData else { return open.nextHello }
+        return min(open.nextHello, lastData + ViewerTiming.suspiciousSilence)
+    }
+
+    /// Since when nothing arrives although something should; nil if that isn't known (version 2).
+    private var silentSince: MediaTime? {
+        guard !isPaused, isAnswered else { return nil }
+        return isMoving ? lastData : unansweredSince
+    }
+
+    private var controlTestDue: MediaTime? {
+        hasTestedControl ? nil : silentSince.map { $0 + ViewerTiming.controlTest }
+    }
+
+    private var stallReportDue: MediaTime? {
+        guard !isPaused else { return nil }
+        var due: MediaTime?
+        if isAnswered {
+            let since = min(silentSince ?? .distantFuture, behindSince ?? .distantFuture)
+            if since < .distantFuture { due = since + ViewerTiming.stallTimeout }
+        } else {
+            due = lastData.map { $0 + ViewerTiming.plainStallTimeout }
+        }
+        guard let due else { return nil }
+        return max(due, lastStallReport.map { $0 + ViewerTiming.stallReportInterval } ?? due)
     }
 
     // MARK: What happens
@@ -75,31 +121,49 @@ struct MediaLiveness: Sendable {
         default:
             break
         }
-        if isNewSession { lastData = nil }
-        nextStallReport = nil
+        if isNewSession { forgetPicture() }
         return open(port, now: now)
+    }
+
+    /// The host has another address: the socket is replaced at once.
+    mutating func hostMoved(now: MediaTime) -> [Action] {
+        switch state {
+        case .closed: return []
+        case .pausing(let port, _): return open(port, now: now)
+        case .opening(let port, _), .open(let port, _): return [.close] + open(port, now: now)
+        }
+    }
+
+    private mutating func forgetPicture() {
+        lastData = nil
+        lastMedia = nil
+        isMoving = false
+        unansweredSince = nil
+        hasTestedControl = false
+        behindSince = nil
+        lastFrame = nil
+        lastStallReport = nil
     }
 
     mutating func opened(localPort: UInt16, now: MediaTime) -> [Action] {
         guard case .opening(let port, _) = state else { return [] }
         state = .open(
             port: port,
-            Open(localPort: localPort, nextHello: now + helloPause(hasData: false), lastArrival: now, hasData: false))
-        return [.hello, .announce(localPort: localPort)]
+            Open(localPort: localPort, lastHello: now, nextHello: now, lastArrival: now, hasData: false))
+        return sendHello(now: now) + [.announce(localPort: localPort)]
     }
 
     /// Sends a hello now: the host knows this viewer by another key.
-    mutating func helloNow(now: MediaTime) -> [Action] {
-        guard case .open(let port, var open) = state else { return [] }
-        open.nextHello = now + helloPause(hasData: open.hasData)
-        state = .open(port: port, open)
-        return [.hello]
-    }
+    mutating func helloNow(now: MediaTime) -> [Action] { sendHello(now: now) }
 
-    mutating func failed(now: MediaTime) -> [Action] {
+    /// The socket couldn't be opened, or has reported an error. `hasNoAddress`: this machine's address or interface is
+    /// gone, so nothing can be sent by this socket any more.
+    mutating func failed(hasNoAddress: Bool = false, now: MediaTime) -> [Action] {
         switch state {
         case .closed, .pausing:
             return []
+        case .opening(let port, _) where hasNoAddress, .open(let port, _) where hasNoAddress:
+            return replace(port, after: ViewerTiming.reopeningDelayWithoutAddress, now: now)
         case .open(_, let open) where open.hasData && now - open.lastArrival < ViewerTiming.recentData:
             return []
         case .opening(let port, _), .open(let port, _):
@@ -107,17 +171,56 @@ struct MediaLiveness: Sendable {
         }
     }
 
+    /// What a datagram says of the frames that follow it.
+    enum Arrival: Hashable, Sendable {
+        /// It is of a frame.
+        case media
+        /// The host has answered a hello, or probes the path.
+        case answer
+        /// The host has sent its last frame for now.
+        case pause
+    }
+
     /// An authentic (version 2) or well-formed (version 1) datagram has arrived.
-    mutating func datagram(now: MediaTime) -> Action? {
+    mutating func datagram(_ arrival: Arrival = .media, now: MediaTime) -> Action? {
         guard case .open(let port, var open) = state else { return nil }
         open.lastArrival = now
         open.hasData = true
+        // Answered: it needn't be repeated.
+        if unansweredSince != nil {
+            open.nextHello = max(open.nextHello, open.lastHello + ViewerTiming.helloInterval)
+        }
         state = .open(port: port, open)
         lastData = now
-        nextStallReport = now + ViewerTiming.stallTimeout
-        guard isStalled || isReconnecting else { return nil }
+        switch arrival {
+        case .media: lastMedia = now
+        case .answer: break
+        case .pause: lastMedia = nil
+        }
+        isMoving = lastMedia.map { now - $0 < ViewerTiming.suspiciousSilence } ?? false
+        unansweredSince = nil
+        hasTestedControl = false
+        if !isStalled || !isAnswered { lastStallReport = nil }
+        return resumed(hasPicture: !isAnswered || behindSince == nil)
+    }
+
+    /// What is known of the host's frames. `complete`: how many have been completed; `isBehind`: there are newer ones.
+    mutating func pictures(complete: UInt64, isBehind: Bool, now: MediaTime) -> Action? {
+        let isNew = complete != frames
+        if isNew {
+            frames = complete
+            lastFrame = now
+            behindSince = nil
+        }
+        if !isBehind { behindSince = nil } else if behindSince == nil { behindSince = now }
+        return isNew ? resumed(hasPicture: true) : nil
+    }
+
+    private mutating func resumed(hasPicture: Bool) -> Action? {
+        guard isStalled || isReconnecting, hasPicture || !isStalled else { return nil }
         isStalled = false
         isReconnecting = false
+        lastStallReport = nil
         return .tell(.mediaResumed)
     }
 
@@ -127,7 +230,9 @@ struct MediaLiveness: Sendable {
         isPaused = isOn == false
         guard wasPaused, !isPaused else { return }
         // The pause doesn't count as silence.
-        if lastData != nil { nextStallReport = now + ViewerTiming.stallTimeout }
+        if lastData != nil { lastData = now }
+        if unansweredSince != nil { unansweredSince = now }
+        if behindSince != nil { behindSince = now }
         if case .open(let port, var open) = state {
             open.lastArrival = now
             state = .open(port: port, open)
@@ -147,7 +252,7 @@ struct MediaLiveness: Sendable {
     }
 
     mutating func deadlineReached(now: MediaTime) -> [Action] {
-        var actions = stallReport(now: now)
+        var actions = testControl(now: now) + stallReport(now: now)
         switch state {
         case .closed:
             break
@@ -155,13 +260,11 @@ struct MediaLiveness: Sendable {
             if giveUp <= now { actions += replace(port, after: ViewerTiming.reopeningDelay, now: now) }
         case .pausing(let port, let until):
             if until <= now { actions += open(port, now: now) }
-        case .open(let port, var open):
+        case .open(let port, let open):
             if !isPaused, open.replacement <= now {
                 actions += replace(port, after: ViewerTiming.reopeningDelay, now: now)
-            } else if open.nextHello <= now {
-                open.nextHello = now + helloPause(hasData: open.hasData)
-                state = .open(port: port, open)
-                actions.append(.hello)
+            } else if helloDue(open) <= now {
+                actions += sendHello(now: now)
             }
         }
         return actions
@@ -169,8 +272,20 @@ struct MediaLiveness: Sendable {
 
     // MARK: Steps
 
-    private func helloPause(hasData: Bool) -> Duration {
-        isAnswered && !hasData ? ViewerTiming.unansweredHelloInterval : ViewerTiming.helloInterval
+    private mutating func sendHello(now: MediaTime) -> [Action] {
+        guard case .open(let port, var open) = state else { return [] }
+        open.lastHello = now
+        open.nextHello = now + helloPause(hasData: open.hasData, now: now)
+        if unansweredSince == nil { unansweredSince = now }
+        state = .open(port: port, open)
+        return [.hello]
+    }
+
+    private func helloPause(hasData: Bool, now: MediaTime) -> Duration {
+        guard isAnswered, !isPaused else { return ViewerTiming.helloInterval }
+        let time = unansweredSince.map { now - $0 } ?? .zero
+        if !hasData, time < ViewerTiming.firstHellos { return ViewerTiming.firstHelloInterval }
+        return time < ViewerTiming.longUnanswered ? ViewerTiming.unansweredHelloInterval : ViewerTiming.helloInterval
     }
 
     private mutating func open(_ port: UInt16, now: MediaTime) -> [Action] {
@@ -186,9 +301,19 @@ struct MediaLiveness: Sendable {
     }
 
     private mutating func stallReport(now: MediaTime) -> [Action] {
-        guard !isPaused, let lastData, let due = nextStallReport, due <= now else { return [] }
+        guard let due = stallReportDue, due <= now else { return [] }
         isStalled = true
-        nextStallReport = now + ViewerTiming.stallReportInterval
-        return [.tell(.stalled(now - lastData, .nothingArrives))]
+        lastStallReport = now
+        guard isAnswered else { return [.stalled(time: lastData.map { now - $0 } ?? .zero, isSilent: true)] }
+        let isSilent = silentSince.map { $0 + ViewerTiming.stallTimeout <= now } ?? false
+        let since = [lastFrame, behindSince, silentSince].compactMap { $0 }.min() ?? now
+        return [.stalled(time: now - since, isSilent: isSilent)]
+    }
+
+    /// Once for each silence.
+    private mutating func testControl(now: MediaTime) -> [Action] {
+        guard let due = controlTestDue, due <= now else { return [] }
+        hasTestedControl = true
+        return [.testControl]
     }
 }

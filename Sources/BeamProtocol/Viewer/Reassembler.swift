@@ -89,8 +89,23 @@ struct Reassembler: Sendable {
         } else {
             next = frames.reduce(next) { min($0, end(of: $1)) }
         }
-        if let announcedFrame { next = min(next, announcedFrame.since + timeout) }
+        if let announcedFrame { next = min(next, announcedFrame.since + announcementTimeout) }
         return next < .distantFuture ? next : nil
+    }
+
+    /// How long nothing may arrive of a frame that the host says it has sent. Of the first one of all, nothing is worth
+    /// recovering.
+    private var announcementTimeout: Duration {
+        if case .unknown = position { min(timeout, ViewerTiming.firstFrameTimeout) } else { timeout }
+    }
+
+    /// The host has newer frames than the last one that was complete.
+    var isBehind: Bool {
+        switch position {
+        case .unknown: announcedFrame != nil
+        case .searching: true
+        case .following(let next): newestKnown.map { $0.distance(from: next) >= 0 } ?? false
+        }
     }
 
     /// When to give up a frame. Where parts can be requested, it isn't late as long as parts of it keep arriving.
@@ -406,7 +421,7 @@ struct Reassembler: Sendable {
     /// Gives up the frames that are too late, and those before them.
     mutating func expire(now: MediaTime) {
         while let index = indexOfLate(now: now) { giveUp(index) }
-        guard let (number, since) = announcedFrame, since + timeout <= now else { return }
+        guard let (number, since) = announcedFrame, since + announcementTimeout <= now else { return }
         announcedFrame = nil
         guard let next = position.number else {
             position = .searching(from: number.next)

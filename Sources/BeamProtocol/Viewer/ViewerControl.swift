@@ -39,6 +39,12 @@ struct ViewerControl: Sendable {
     private var notBefore = MediaTime.distantPast
     /// Consecutive connections that ended within `stableControl` of admission.
     private var shortLived = 0
+    /// The host answers the handshake at once (version 2).
+    private var isAnswered = false
+    /// The next ping while a version 2 host hasn't answered, and how many more follow.
+    private var nudge: (next: MediaTime, left: Int)?
+    /// When the last admitted connection ended.
+    private var lostAt: MediaTime?
 
     var isPaired: Bool {
         if case .paired = state { true } else { false }
@@ -55,7 +61,8 @@ struct ViewerControl: Sendable {
     var deadline: MediaTime? {
         switch state {
         case .idle, .needsCode, .ended: nil
-        case .connecting(let time), .deciding(let time), .waiting(let time): time
+        case .connecting(let time), .waiting(let time): time
+        case .deciding(let time): nudge.map { min($0.next, time) } ?? time
         case .paired(_, let nextHeartbeat, let lastLine): min(nextHeartbeat, lastLine + ViewerTiming.controlTimeout)
         }
     }
@@ -67,8 +74,12 @@ struct ViewerControl: Sendable {
         return connect(now: now)
     }
 
-    mutating func connected(now: MediaTime) -> [Action] {
+    /// `isAnswered`: the host answers the handshake at once (version 2). Until it does, it is sent pings: TCP resends
+    /// what was lost as soon as something later has arrived, and otherwise only after its timer.
+    mutating func connected(isAnswered: Bool = false, now: MediaTime) -> [Action] {
         guard case .connecting = state else { return [] }
+        self.isAnswered = isAnswered
+        nudge = isAnswered ? (next: now + ViewerTiming.nudgeInterval, left: ViewerTiming.nudges) : nil
         state = .deciding(giveUp: now + ViewerTiming.decisionTimeout)
         return [.sendHandshake]
     }
@@ -91,6 +102,7 @@ struct ViewerControl: Sendable {
 
     /// A line or message has arrived; its content doesn't matter here.
     mutating func lineArrived(now: MediaTime) {
+        nudge = nil
         guard case .paired(let since, let nextHeartbeat, _) = state else { return }
         state = .paired(since: since, nextHeartbeat: nextHeartbeat, lastLine: now)
     }
@@ -150,7 +162,9 @@ struct ViewerControl: Sendable {
     /// The host has said that it ends. It is tried again and again, because it may come back.
     mutating func hostEnded(_ reason: String, now: MediaTime) -> [Action] {
         switch state {
-        case .paired: wait(now + ViewerTiming.reconnection, isFixed: false)
+        case .paired:
+            lostAt = now
+            wait(now + ViewerTiming.reconnection, isFixed: false)
         case .deciding: wait(now + scheduledPause(), isFixed: leastPause > .zero)
         case .idle, .connecting, .waiting, .needsCode, .ended: return []
         }
@@ -186,6 +200,19 @@ struct ViewerControl: Sendable {
         return connect(now: now)
     }
 
+    /// Connects again at once, in another version.
+    mutating func restart(now: MediaTime) -> [Action] {
+        guard case .deciding = state else { return [] }
+        attempts -= 1
+        return [.close] + connect(now: now)
+    }
+
+    /// Nothing is heard of the host, neither here nor from its stream: it may be reached at another address.
+    mutating func unheard(since: MediaTime, now: MediaTime) -> [Action] {
+        guard case .paired(let begin, _, let lastLine) = state, lastLine < since else { return [] }
+        return [.close] + lose(since: begin, reason: "nothing arrives from it", now: now)
+    }
+
     /// The host broke the protocol.
     mutating func violated(reason: String, now: MediaTime) -> [Action] {
         switch state {
@@ -212,6 +239,13 @@ struct ViewerControl: Sendable {
             return connect(now: now)
         case .connecting:
             return [.close] + retry(reason: "it doesn't answer", now: now)
+        case .deciding(let giveUp) where giveUp > now:
+            guard let left = nudge?.left, left > 1 else {
+                nudge = nil
+                return [.sendHeartbeat]
+            }
+            nudge = (next: now + ViewerTiming.nudgeInterval, left: left - 1)
+            return [.sendHeartbeat]
         case .deciding:
             let pause = scheduledPause()
             wait(now + pause, isFixed: leastPause > .zero)
@@ -238,12 +272,17 @@ struct ViewerControl: Sendable {
     }
 
     private mutating func retry(reason: String, now: MediaTime) -> [Action] {
-        let pause = wasPaired ? max(leastPause, ViewerTiming.reconnection) : scheduledPause()
+        let isRecent = isAnswered && lostAt.map { now - $0 < ViewerTiming.quickReconnectionTime } ?? false
+        let reconnection =
+            isRecent && shortLived <= ViewerTiming.quickReconnections
+            ? ViewerTiming.quickReconnection : ViewerTiming.reconnection
+        let pause = wasPaired ? max(leastPause, reconnection) : scheduledPause()
         wait(now + pause, isFixed: leastPause > .zero)
         return [.retry(after: pause, reason: reason)]
     }
 
     private mutating func lose(since: MediaTime, reason: String, now: MediaTime) -> [Action] {
+        lostAt = now
         shortLived = now - since < ViewerTiming.stableControl ? shortLived + 1 : 0
         // A host that admits this viewer and drops it each time is retried more and more slowly.
         let tries = shortLived - ViewerTiming.quickReconnections

@@ -5,14 +5,17 @@ extension ViewerSession {
     /// Handles a datagram from the media socket.
     public mutating func handleDatagram(_ bytes: UnsafeRawBufferPointer, now: MediaTime) {
         guard media.isOpen else { return }
+        arrival = .media
         let isOfTheHost: Bool
         if isSealed {
             isOfTheHost = sealedDatagram(bytes, now: now)
         } else {
             isOfTheHost = reassembler.insert(bytes, now: now)
         }
-        if isOfTheHost, let action = media.datagram(now: now) { perform([action], now: now) }
         deliver(now: now)
+        // After it was taken, so that a stall ends with a picture.
+        notePictures(now: now)
+        if isOfTheHost, let action = media.datagram(arrival, now: now) { perform([action], now: now) }
         updateKeyframeRequest(now: now)
         armDeadlines(now: now)
     }
@@ -40,6 +43,8 @@ extension ViewerSession {
                     return false
                 }
                 take(state, now: now)
+                // Only the tail probe says nothing but the newest frame.
+                arrival = state.rates == nil && state.probe == nil ? .pause : .answer
                 return true
             }
             if kind == .parity { return parity(part, wireLength: bytes.count, now: now) }
@@ -67,6 +72,41 @@ extension ViewerSession {
         }
         rates = state.rates ?? rates
         if state.wantsReport { arrivals.reportNow(now: now) }
+        if let probe = state.probe, probes.count < Self.mostProbes { probes.append(probe) }
+    }
+
+    /// Probes that wait to be acknowledged; a host sends three at a time.
+    private static let mostProbes = 16
+
+    /// Notices when the picture stands still, or goes on.
+    mutating func notePictures(now: MediaTime) {
+        let complete = reassembler.statistics.frames
+        if let action = media.pictures(complete: complete, isBehind: reassembler.isBehind, now: now) {
+            perform([action], now: now)
+        }
+    }
+
+    /// The picture stands still. If nothing arrives, not even on the control connection, that is made anew.
+    mutating func stalled(_ time: Duration, isSilent: Bool, now: MediaTime) {
+        emit(.stalled(time, isSilent ? .nothingArrives : stallCause))
+        guard isSilent, let tested = controlTested else { return }
+        controlTested = nil
+        perform(control.unheard(since: tested, now: now), now: now)
+    }
+
+    /// From this share of losses on, they are the cause of a stall: a picture is hardly delayed by less.
+    private static let lossOfStall = 0.2
+
+    private var stallCause: StallCause {
+        // Frames are known of which nothing at all has arrived.
+        guard isSealed, let loss = arrivals.recentLoss else { return .loss }
+        return loss >= Self.lossOfStall ? .loss : .tooSlow
+    }
+
+    mutating func testControl(now: MediaTime) {
+        guard case .version2 = dialog, control.isPaired else { return }
+        controlTested = now
+        ping(now: now)
     }
 
     // MARK: Frames
@@ -96,6 +136,7 @@ extension ViewerSession {
 
     mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
         guard isSealed, media.isOpen else { return nil }
+        if !probes.isEmpty { return now }
         // Read with each datagram: nothing is allocated.
         var next = keyframeRequest.deadline ?? .distantFuture
         if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
@@ -106,6 +147,10 @@ extension ViewerSession {
     /// Sends requests and the arrival report.
     mutating func giveFeedback(now: MediaTime) {
         guard isSealed, media.isOpen else { return }
+        while !probes.isEmpty {
+            send(Feedback(probes: Array(probes.prefix(Feedback.mostProbes))))
+            probes.removeFirst(min(probes.count, Feedback.mostProbes))
+        }
         var missing = reassembler.takeRequests(now: now)[...]
         updateKeyframeRequest(now: now)
         var feedback = Feedback(layer: reassembler.layer ?? 0)
@@ -113,17 +158,25 @@ extension ViewerSession {
         reassembler.moveArrivalEvents(to: &arrivals)
         feedback.report = arrivals.take(now: now)
         repeat {
-            feedback.missing = Array(missing.prefix(Self.framesInFeedback))
-            missing = missing.dropFirst(Self.framesInFeedback)
-            if !feedback.isEmpty, let sealed = try? membership?.sealing?.hellos.seal(.feedback, feedback.plaintext) {
-                outputs.append(.sendMedia(sealed))
+            var length = feedback.encodedLength
+            while let next = missing.first, length == 0 || length + next.encodedLength <= Self.longestFeedback {
+                feedback.missing.append(next)
+                length += next.encodedLength
+                missing.removeFirst()
             }
+            send(feedback)
             feedback = Feedback(layer: feedback.layer)
         } while !missing.isEmpty
     }
 
-    /// Frames with gaps in one datagram: with 48 ranges each, this many fit beside a report.
-    private static let framesInFeedback = 3
+    private mutating func send(_ feedback: Feedback) {
+        if !feedback.isEmpty, let sealed = try? membership?.sealing?.hellos.seal(.feedback, feedback.plaintext) {
+            outputs.append(.sendMedia(sealed))
+        }
+    }
+
+    /// The longest plaintext of feedback in bytes: what fits into a datagram that passes where the host's shortest do.
+    private static let longestFeedback = MediaLimits.feedbackLength - SealedHeader.overhead
 
     /// The host has challenged the address that our hellos come from. Answered at once, and with every hello for a
     /// while, because an answer may be lost.

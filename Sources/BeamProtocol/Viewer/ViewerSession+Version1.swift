@@ -35,7 +35,7 @@ extension ViewerSession {
         switch message {
         case .reply(let reply):
             guard reply.isAccepted else {
-                return refuse(.other(says: reply.message ?? ""), now: now)
+                return refusedUnencrypted(.other(says: reply.message ?? ""), now: now)
             }
             accepted(reply, now: now)
         case .mediaPort(let port):
@@ -54,6 +54,7 @@ extension ViewerSession {
 
     private mutating func accepted(_ reply: ControlMessage.Reply, now: MediaTime) {
         guard case .version1(let reading) = dialog else { return }
+        isByMemory = false
         let isNews = control.accepted(now: now)
         enter(
             session: reply.session, host: reply.deviceName.map { PeerText.name($0) },

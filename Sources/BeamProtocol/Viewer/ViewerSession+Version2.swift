@@ -22,7 +22,7 @@ extension ViewerSession {
             SecurePairing(
                 own: trust.own, name: trust.name, host: host, isKnown: isKnown, code: code, wantsCode: wantsCode,
                 letsPersonChoose: configuration.asksForCode && !wantsComparison))
-        perform(control.connected(now: now), now: now)
+        perform(control.connected(isAnswered: true, now: now), now: now)
     }
 
     mutating func controlMessage(_ bytes: [UInt8], now: MediaTime) {

@@ -16,6 +16,9 @@ public struct ViewerSession: Sendable {
         public var allowsUnencrypted: Bool
         /// The protocol version from discovery; nil: unknown.
         public var announcedVersion: Int?
+        /// The host at this address spoke version 1 last. If version 1 may be used, it is tried first, unless version 2
+        /// is announced.
+        public var wasUnencrypted: Bool
         /// The decoder takes 4:4:4.
         public var decodesFullChroma: Bool
         /// The playout delay; nil: adaptive.
@@ -23,13 +26,15 @@ public struct ViewerSession: Sendable {
 
         public init(
             trust: ViewerTrust, code: PairingCode? = nil, asksForCode: Bool = false, allowsUnencrypted: Bool = false,
-            announcedVersion: Int? = nil, decodesFullChroma: Bool = true, buffer: Duration? = nil
+            announcedVersion: Int? = nil, wasUnencrypted: Bool = false, decodesFullChroma: Bool = true,
+            buffer: Duration? = nil
         ) {
             self.trust = trust
             self.code = code
             self.asksForCode = asksForCode
             self.allowsUnencrypted = allowsUnencrypted
             self.announcedVersion = announcedVersion
+            self.wasUnencrypted = wasUnencrypted
             self.decodesFullChroma = decodesFullChroma
             self.buffer = buffer
         }
@@ -56,8 +61,9 @@ public struct ViewerSession: Sendable {
         case controlConnected
         /// Bytes received on it, split anywhere.
         case controlBytes([UInt8])
-        /// The version 2 connection requested by `.connectControl` is established; its peer holds this key.
-        case controlSecured(DeviceKey)
+        /// The version 2 connection requested by `.connectControl` is established; its peer holds this key. `hasMoved`:
+        /// its address isn't the one that the media socket is connected to.
+        case controlSecured(DeviceKey, hasMoved: Bool = false)
         /// A message received on it, without its length prefix.
         case controlMessage([UInt8])
         /// The connection couldn't be established, or has ended; `reason` is for a person.
@@ -72,8 +78,9 @@ public struct ViewerSession: Sendable {
         case hostAppeared
         /// The socket requested by `.openMedia` is bound to this local port.
         case mediaOpened(localPort: UInt16)
-        /// The socket couldn't be opened, or reported an error. It is retried.
-        case mediaFailed(reason: String)
+        /// The socket couldn't be opened, or reported an error. It is retried. `hasNoAddress`: this machine's address or
+        /// interface is gone, so that nothing can be sent.
+        case mediaFailed(reason: String, hasNoAddress: Bool = false)
         /// The decoder couldn't use a delivered frame, and needs a keyframe.
         case decoderFailed
         case shutdown
@@ -174,6 +181,10 @@ public struct ViewerSession: Sendable {
     private var deadlines = Deadlines<Purpose>()
     var control = ViewerControl()
     private var version: Version
+    /// Version 1 is tried only because the host spoke it when it was met before.
+    var isByMemory: Bool
+    /// The reason for which such a host refused version 1: it may speak version 2 by now.
+    private var refusedByMemory: ViewerRefusal?
     /// The host has spoken version 2 in this run: no fallback to version 1 any more.
     private var isSecureHost = false
     var dialog = Dialog.none
@@ -209,6 +220,14 @@ public struct ViewerSession: Sendable {
     var rates: StreamState.Rates?
     var clock = HostClock()
     var clockError: Duration?
+    /// What the datagram being handled says of the following ones.
+    var arrival = MediaLiveness.Arrival.media
+    /// The numbers of probes of the path's MTU that wait to be acknowledged.
+    var probes: [UInt16] = []
+    /// When the control connection was tested because nothing arrives.
+    var controlTested: MediaTime?
+    /// The host's address isn't the one that the media socket is connected to.
+    var hasHostMoved = false
     /// The last datagram's plaintext; its memory is reused.
     var opened: [UInt8] = []
 
@@ -222,7 +241,9 @@ public struct ViewerSession: Sendable {
         wantsCode = configuration.code != nil
         shownCode = configuration.code ?? .random(using: &random)
         let mayFallBack = configuration.allowsUnencrypted && configuration.trust.required == nil
-        version = mayFallBack && configuration.announcedVersion == 1 ? .version1 : .version2
+        let wasPlain = configuration.announcedVersion == nil && configuration.wasUnencrypted
+        version = mayFallBack && (configuration.announcedVersion == 1 || wasPlain) ? .version1 : .version2
+        isByMemory = version == .version1 && wasPlain
         self.random = random
         deadlines.set(.control, at: MediaTime(nanoseconds: .min))
     }
@@ -247,7 +268,9 @@ public struct ViewerSession: Sendable {
             dialog = .version1(LineReading())
             perform(control.connected(now: now), now: now)
         case .controlBytes(let bytes): controlBytes(bytes, now: now)
-        case .controlSecured(let host): controlSecured(host, now: now)
+        case .controlSecured(let host, let hasMoved):
+            hasHostMoved = hasMoved
+            controlSecured(host, now: now)
         case .controlMessage(let bytes): controlMessage(bytes, now: now)
         case .controlClosed(let reason, let failure): controlClosed(reason: reason, failure, now: now)
         case .code(let typed): take(typed, now: now)
@@ -257,7 +280,8 @@ public struct ViewerSession: Sendable {
             if let hostKey, forgotten.contains(hostKey) { refuse(.forgottenHere, now: now) }
         case .hostAppeared: perform(control.hostAppeared(now: now), now: now)
         case .mediaOpened(let port): perform(media.opened(localPort: port, now: now), now: now)
-        case .mediaFailed: perform(media.failed(now: now), now: now)
+        case .mediaFailed(_, let hasNoAddress):
+            perform(media.failed(hasNoAddress: hasNoAddress, now: now), now: now)
         case .decoderFailed: reassembler.decoderFailed()
         case .shutdown: end(now: now)
         }
@@ -301,6 +325,8 @@ public struct ViewerSession: Sendable {
         // A version 1 host says that it stops sharing, and hangs up.
         if isOver, control.isPaired { return perform(control.hostEnded("", now: now), now: now) }
         switch failure {
+        case .notSecure where refusedByMemory != nil:
+            refuse(refusedByMemory ?? .other(says: reason), now: now)
         case .notSecure
         where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil
             && configuration.announcedVersion != 2:
@@ -336,6 +362,8 @@ public struct ViewerSession: Sendable {
         media.isAnswered = isEncrypted
         if let named, named == membership?.id {
             membership?.sealing = sealing
+            if hasHostMoved { perform(media.hostMoved(now: now), now: now) }
+            hasHostMoved = false
             if isNews {
                 emit(.paired(session: named, deviceName: host, isNewSession: false, isEncrypted: isEncrypted))
                 emit(.controlRestored)
@@ -391,7 +419,19 @@ public struct ViewerSession: Sendable {
         }
     }
 
-    mutating func secured() { isSecureHost = true }
+    mutating func secured() {
+        isSecureHost = true
+        refusedByMemory = nil
+    }
+
+    /// The host has refused version 1. If that was tried only because the host spoke it before, version 2 is tried.
+    mutating func refusedUnencrypted(_ refusal: ViewerRefusal, now: MediaTime) {
+        guard isByMemory, !isSecureHost else { return refuse(refusal, now: now) }
+        isByMemory = false
+        refusedByMemory = refusal
+        version = .version2
+        perform(control.restart(now: now), now: now)
+    }
 
     // MARK: What the state machines decide
 
@@ -441,7 +481,8 @@ public struct ViewerSession: Sendable {
             send(.handshake(ControlMessage.Handshake(code: shownCode)))
             emit(.waitingForDecision(code: shownCode))
         case .pairing(let pairing):
-            let features: SecureMessage.Hello.Features = configuration.decodesFullChroma ? .fullChroma : []
+            let features: SecureMessage.Hello.Features =
+                configuration.decodesFullChroma ? [.fullChroma, .probes] : .probes
             for message in pairing.opening(instance: configuration.trust.instance, features: features) {
                 send(message)
             }
@@ -460,6 +501,8 @@ public struct ViewerSession: Sendable {
             case .hello: sayHello(now: now)
             case .announce(let port):
                 if case .version1 = dialog, control.isPaired { send(.mediaSource(port)) }
+            case .testControl: testControl(now: now)
+            case .stalled(let time, let isSilent): stalled(time, isSilent: isSilent, now: now)
             case .tell(let event): emit(event)
             }
         }
@@ -481,6 +524,7 @@ public struct ViewerSession: Sendable {
 
     mutating func armDeadlines(now: MediaTime) {
         reassembler.moveArrivalEvents(to: &arrivals)
+        notePictures(now: now)
         func arm(_ purpose: Purpose, _ time: MediaTime?) {
             if let time { deadlines.set(purpose, at: time) } else { deadlines.cancel(purpose) }
         }

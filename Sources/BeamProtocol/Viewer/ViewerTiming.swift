@@ -4,6 +4,9 @@ enum ViewerTiming {
     static let retrySchedule: [Duration] = [1, 2, 3, 5, 8, 10].map { .seconds($0) }
     /// For the host's answer to the hello or handshake.
     static let decisionTimeout = Duration.seconds(8)
+    /// Between pings to a version 2 host that hasn't answered the hello, and how many there are.
+    static let nudgeInterval = Duration.milliseconds(100)
+    static let nudges = 20
     /// For the decision of a version 2 host's person, who has up to two minutes.
     static let pairingTimeout = Duration.seconds(125)
     /// From an interrupted comparison to the next attempt: more than twice the two seconds that a host allows a viewer
@@ -16,7 +19,10 @@ enum ViewerTiming {
     /// A connection that lasted this long is reconnected at once. Of shorter ones, this many in a row are.
     static let stableControl = Duration.seconds(5)
     static let quickReconnections = 3
-    /// Before an attempt to reconnect that follows a failed one.
+    /// Before an attempt to reconnect that follows a failed one: in version 2 for some time after the loss, in which a
+    /// restarted host comes back, and otherwise.
+    static let quickReconnection = Duration.milliseconds(250)
+    static let quickReconnectionTime = Duration.seconds(60)
     static let reconnection = Duration.seconds(1)
     /// Before the next attempt when another host answered in place of a known one.
     static let wrongHostRetry = Duration.seconds(10)
@@ -29,8 +35,15 @@ enum ViewerTiming {
 
     /// Time between hellos.
     static let helloInterval = Duration.seconds(1)
-    /// Time between version 2 hellos until the first datagram: longer than a round trip on any local network.
+    /// Time between version 2 hellos while they aren't answered: at first, because a burst of losses swallows several;
+    /// then, longer than a round trip on any local network; after `longUnanswered`, as usual.
+    static let firstHelloInterval = Duration.milliseconds(50)
+    static let firstHellos = Duration.seconds(1)
     static let unansweredHelloInterval = Duration.milliseconds(150)
+    static let longUnanswered = Duration.seconds(5)
+    /// Version 2: silence after parts of frames, after which a hello asks whether the host is still heard. A host says
+    /// 40 and 160 ms after its last frame which one that was.
+    static let suspiciousSilence = Duration.milliseconds(300)
     /// How long hellos carry a challenge's token, and the least interval between two answers to challenges.
     static let challengeLifetime = Duration.seconds(3)
     static let challengeAnswerInterval = Duration.milliseconds(5)
@@ -40,11 +53,20 @@ enum ViewerTiming {
     /// Before the new media socket is opened: after silence, and after an error of the system.
     static let reopeningDelay = Duration.milliseconds(500)
     static let reopeningDelayAfterFailure = Duration.seconds(1)
+    /// The same if this machine's address or interface is gone: another one may come at any time.
+    static let reopeningDelayWithoutAddress = Duration.milliseconds(200)
     /// An error of the socket is ignored if data arrived within this time.
     static let recentData = Duration.seconds(1)
-    /// Silence after which a stall is reported. On a still screen a host sends a keyframe every two seconds (version
-    /// 1), or answers a hello every second (version 2).
-    static let stallTimeout = Duration.milliseconds(2500)
+    /// Version 1: silence after which a stall is reported. On a still screen a host sends a keyframe every two seconds.
+    static let plainStallTimeout = Duration.milliseconds(2500)
+    /// Version 2: a stall is reported after this long without a new picture although there is one, or without an answer
+    /// to hellos.
+    static let stallTimeout = Duration.seconds(1)
+    /// Version 2: if nothing has arrived for this long, the control connection is tested by a ping; if that isn't
+    /// answered until the stall is reported, the connection is made anew, perhaps to another address.
+    static let controlTest = Duration.milliseconds(500)
+    /// A keyframe is requested again if nothing of the first one has arrived for this long.
+    static let firstFrameTimeout = Duration.milliseconds(200)
     /// Time between reports of a stall.
     static let stallReportInterval = Duration.seconds(1)
 }

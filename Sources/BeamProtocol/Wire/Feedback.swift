@@ -10,6 +10,9 @@ struct Feedback: Hashable, Sendable {
         var frame: SequenceNumber
         /// Empty: all parts.
         var parts: [Range<Int>] = []
+
+        /// In bytes, with the item's head.
+        var encodedLength: Int { 7 + 4 * min(parts.count, Self.mostRanges) }
     }
 
     /// How a frame has arrived so far. Only first transmissions count.
@@ -58,15 +61,35 @@ struct Feedback: Hashable, Sendable {
     var keyframeAfter: SequenceNumber?
     var missing: [Missing] = []
     var report: Report?
+    /// The numbers of probes that have arrived.
+    var probes: [UInt16] = []
+    /// The most probes acknowledged in one datagram.
+    static let mostProbes = 8
 
-    init(layer: UInt8 = 0, keyframeAfter: SequenceNumber? = nil, missing: [Missing] = [], report: Report? = nil) {
+    init(
+        layer: UInt8 = 0, keyframeAfter: SequenceNumber? = nil, missing: [Missing] = [], report: Report? = nil,
+        probes: [UInt16] = []
+    ) {
         self.layer = layer
         self.keyframeAfter = keyframeAfter
         self.missing = missing
         self.report = report
+        self.probes = probes
     }
 
-    var isEmpty: Bool { keyframeAfter == nil && missing.isEmpty && report == nil }
+    var isEmpty: Bool { keyframeAfter == nil && missing.isEmpty && report == nil && probes.isEmpty }
+
+    /// The length of `plaintext` in bytes.
+    var encodedLength: Int {
+        var length = keyframeAfter == nil ? 0 : 7
+        length += missing.reduce(0) { $0 + $1.encodedLength }
+        if !probes.isEmpty { length += 2 + 2 * min(probes.count, Self.mostProbes) }
+        guard let report else { return length }
+        let arrivals = min(report.arrivals.count, Report.mostArrivals)
+        let perItem = SealedItems.longestValue / Arrival.length
+        return length + (report.recovery == nil ? 19 : 25) + arrivals * Arrival.length
+            + (arrivals + perItem - 1) / perItem * 2
+    }
 
     /// Reads what is valid; invalid items are left out.
     init(_ plaintext: UnsafeRawBufferPointer) {
@@ -111,6 +134,10 @@ struct Feedback: Hashable, Sendable {
                 }
             case .arrivals:
                 while arrivals.count < Report.mostArrivals, let arrival = Arrival(&fields) { arrivals.append(arrival) }
+            case .probes:
+                while feedback.probes.count < Self.mostProbes, let number: UInt16 = fields.integer() {
+                    feedback.probes.append(number)
+                }
             }
         }
         if feedback.report == nil { swap(&arrivals, &memory) } else { feedback.report?.arrivals = arrivals }
@@ -133,6 +160,11 @@ struct Feedback: Hashable, Sendable {
                     $0.append(bigEndian: UInt16(clamping: range.lowerBound))
                     $0.append(bigEndian: UInt16(clamping: range.count))
                 }
+            }
+        }
+        if !probes.isEmpty {
+            SealedItems.append(Item.probes, to: &bytes) {
+                for number in probes.prefix(Self.mostProbes) { $0.append(bigEndian: number) }
             }
         }
         guard let report else { return bytes }
@@ -194,16 +226,19 @@ struct StreamState: Hashable, Sendable {
     var wantsReport = false
     /// A token that the viewer returns in a hello from the address where this arrived.
     var challenge: UInt64?
+    /// The number of a probe, which the viewer acknowledges.
+    var probe: UInt16?
 
     init(
         layer: UInt8 = 0, newest: SequenceNumber?, rates: Rates? = nil, wantsReport: Bool = false,
-        challenge: UInt64? = nil
+        challenge: UInt64? = nil, probe: UInt16? = nil
     ) {
         self.layer = layer
         self.newest = newest
         self.rates = rates
         self.wantsReport = wantsReport
         self.challenge = challenge
+        self.probe = probe
     }
 
     /// Reads what is valid; invalid items are left out.
@@ -222,6 +257,8 @@ struct StreamState: Hashable, Sendable {
                 state.wantsReport = true
             case .challenge:
                 state.challenge = fields.integer() ?? state.challenge
+            case .probe:
+                state.probe = fields.integer() ?? state.probe
             }
         }
         self = state
@@ -250,5 +287,6 @@ struct StreamState: Hashable, Sendable {
         }
         if wantsReport { SealedItems.append(Item.reportRequest, to: &bytes) { _ in } }
         if let challenge { SealedItems.append(Item.challenge, to: &bytes) { $0.append(bigEndian: challenge) } }
+        if let probe { SealedItems.append(Item.probe, to: &bytes) { $0.append(bigEndian: probe) } }
     }
 }

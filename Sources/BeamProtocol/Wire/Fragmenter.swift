@@ -39,10 +39,10 @@ enum Fragmenter {
     /// Writes the frame's version 2 datagrams, sealed in place, as above. The capture time of a repeated frame is
     /// written as 0, and so are unknown stages. `isAfterDisposable`: nothing refers to the frame before this one.
     static func write(
-        _ frame: EncodedFrame, sequence: SequenceNumber, isAfterDisposable: Bool = false,
+        _ frame: EncodedFrame, sequence: SequenceNumber, size: DatagramSize = .full, isAfterDisposable: Bool = false,
         sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
-        let cutter = try FrameCutter(frame, as: .version2, isAfterDisposable: isAfterDisposable)
+        let cutter = try FrameCutter(frame, as: .version2, size: size, isAfterDisposable: isAfterDisposable)
         return try write(cutter, sequence: sequence, to: &memory) { datagram throws(SealingError) in
             try sealer.seal(.media, in: datagram)
         }
@@ -58,7 +58,7 @@ enum Fragmenter {
         var failure: SealingError?
         memory.withUnsafeMutableBytes { output in
             for part in 0..<cutter.partCount {
-                let start = part * MediaLimits.datagramLength
+                let start = part * cutter.size.length
                 let datagram = UnsafeMutableRawBufferPointer(
                     rebasing: output[start..<start + cutter.length(ofPart: part)])
                 cutter.write(part: part, sequence: sequence, to: datagram)
@@ -74,14 +74,14 @@ enum Fragmenter {
         return total
     }
 
-    /// Writes parts of a version 2 frame for retransmission, sealed afresh, one datagram in each
-    /// `MediaLimits.datagramLength` bytes of `memory`. Returns the length in bytes.
+    /// Writes parts of a version 2 frame for retransmission, sealed afresh, one datagram in each `size.length` bytes of
+    /// `memory`. `size` is what the frame was cut to before. Returns the length in bytes.
     static func writeAgain(
-        _ parts: some Collection<Int>, of frame: EncodedFrame, sequence: SequenceNumber,
+        _ parts: some Collection<Int>, of frame: EncodedFrame, sequence: SequenceNumber, size: DatagramSize = .full,
         isAfterDisposable: Bool = false, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
-        let cutter = try FrameCutter(frame, as: .version2, isAfterDisposable: isAfterDisposable)
-        memory.grow(to: parts.count * MediaLimits.datagramLength)
+        let cutter = try FrameCutter(frame, as: .version2, size: size, isAfterDisposable: isAfterDisposable)
+        memory.grow(to: parts.count * size.length)
         var failure: SealingError?
         var end = 0
         memory.withUnsafeMutableBytes { output in
@@ -96,7 +96,7 @@ enum Fragmenter {
                     failure = error
                     return
                 }
-                start += MediaLimits.datagramLength
+                start += size.length
             }
         }
         if let failure { throw .sealing(failure) }

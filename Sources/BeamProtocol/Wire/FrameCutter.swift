@@ -5,21 +5,27 @@ struct FrameCutter {
     /// The fields that all the frame's datagrams share.
     let header: MediaHeader.Frame
     let form: MediaForm
+    /// The length of its datagrams but the last.
+    let size: DatagramSize
     /// A keyframe's parameter-set block, which precedes the AVCC bytes in part 0; else empty.
     let config: [UInt8]
     private let unit: AccessUnit
 
     /// `isAfterDisposable`: the frame before this one is disposable. Version 1 can't say either.
-    init(_ frame: EncodedFrame, as form: MediaForm, isAfterDisposable: Bool = false) throws(FragmentationError) {
+    init(
+        _ frame: EncodedFrame, as form: MediaForm, size: DatagramSize = .full, isAfterDisposable: Bool = false
+    ) throws(FragmentationError) {
         let unit = frame.unit
-        config = try Self.config(of: unit, form: form)
-        var header = try Self.header(of: frame, configLength: config.count, form: form)
+        let payload = form.payloadLength(in: size)
+        config = try Self.config(of: unit, payloadLength: payload)
+        var header = try Self.header(of: frame, configLength: config.count, form: form, payloadLength: payload)
         if form == .version2 {
             if unit.isDisposable, !unit.isKeyframe { header.temporalFlags.insert(.disposable) }
             if isAfterDisposable { header.temporalFlags.insert(.afterDisposable) }
         }
         self.header = header
         self.form = form
+        self.size = size
         self.unit = unit
     }
 
@@ -33,8 +39,7 @@ struct FrameCutter {
 
     /// The length of one datagram in bytes: all but the last are full.
     func length(ofPart part: Int) -> Int {
-        part < partCount - 1
-            ? MediaLimits.datagramLength : contentLength - part * form.payloadLength + form.overhead
+        part < partCount - 1 ? size.length : contentLength - part * form.payloadLength(in: size) + form.overhead
     }
 
     /// Writes one datagram, but for its seal, into memory of exactly its length.
@@ -47,7 +52,7 @@ struct FrameCutter {
         header.write(to: UnsafeMutableRawBufferPointer(rebasing: datagram[form.prefixLength...]), as: form)
         var room = UnsafeMutableRawBufferPointer(
             rebasing: datagram[(form.prefixLength + form.headerLength)...].dropLast(form.suffixLength))
-        var start = part * form.payloadLength - config.count
+        var start = part * form.payloadLength(in: size) - config.count
         if part == 0 {
             room.copyBytes(from: config)
             room = UnsafeMutableRawBufferPointer(rebasing: room[config.count...])
@@ -60,7 +65,7 @@ struct FrameCutter {
     }
 
     /// Writes the frame's parity as sealed datagrams at the start of `memory`, and returns their length in bytes.
-    /// `share`: parity rows for each part (`ParityLayout.rowCount`).
+    /// `share`: parity rows for each part (`ParityLayout.rowCount`). Only frames in full datagrams have parity.
     func writeParity(
         share: Double, sequence: SequenceNumber, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
     ) throws(FragmentationError) -> Int {
@@ -85,7 +90,7 @@ struct FrameCutter {
     }
 
     private static func header(
-        of frame: EncodedFrame, configLength: Int, form: MediaForm
+        of frame: EncodedFrame, configLength: Int, form: MediaForm, payloadLength: Int
     ) throws(FragmentationError) -> MediaHeader.Frame {
         let unit = frame.unit
         guard let width = UInt16(exactly: unit.size.width), let height = UInt16(exactly: unit.size.height),
@@ -97,8 +102,8 @@ struct FrameCutter {
         guard isWellFormed else { throw .malformedFrame }
         let content = configLength + unit.range.count
         guard content <= MediaLimits.frameLength else { throw .frameTooLong(content) }
-        // At most 8 MiB in parts of 1144 bytes: fewer than 2¹³ parts.
-        let count = (content + form.payloadLength - 1) / form.payloadLength
+        // At most 8 MiB in parts of 492 bytes: fewer than 2¹⁵ parts.
+        let count = (content + payloadLength - 1) / payloadLength
         return MediaHeader.Frame(
             partCount: UInt16(count), flags: unit.isKeyframe ? [.keyframe, .parameterSets] : [], width: width,
             height: height, captureTime: form == .version2 && !frame.isRepeated ? frame.captureTime : nil,
@@ -106,12 +111,12 @@ struct FrameCutter {
             layer: form == .version2 ? UInt8(truncatingIfNeeded: frame.layer) : 0)
     }
 
-    private static func config(of unit: AccessUnit, form: MediaForm) throws(FragmentationError) -> [UInt8] {
+    private static func config(of unit: AccessUnit, payloadLength: Int) throws(FragmentationError) -> [UInt8] {
         guard unit.isKeyframe else { return [] }
         guard let sets = unit.parameterSets, let block = ParameterSetBlock.encode(sets) else {
             throw .parameterSetsMissing
         }
-        guard block.count <= form.payloadLength else { throw .parameterSetsTooLong(block.count) }
+        guard block.count <= payloadLength else { throw .parameterSetsTooLong(block.count) }
         return block
     }
 }

@@ -221,7 +221,7 @@ struct MediaDatagram {
 
         let frame = header.frame
         guard header.part < frame.partCount else { throw .part(header.part, of: frame.partCount) }
-        guard Int(frame.partCount) <= form.partLimit else { throw .tooManyParts(frame.partCount) }
+        guard Int(frame.partCount) <= form.longestPartCount else { throw .tooManyParts(frame.partCount) }
         guard frame.width > 0, frame.height > 0 else { throw .size(width: frame.width, height: frame.height) }
         let hasConfig = header.configLength > 0
         let mayHaveConfig = frame.isStart && header.part == 0

@@ -21,8 +21,18 @@ enum MediaForm: Hashable, Sendable, CaseIterable {
     var overhead: Int { prefixLength + headerLength + suffixLength }
 
     /// Content bytes of a full datagram of 1200: 1180 or 1144.
-    var payloadLength: Int { MediaLimits.datagramLength - overhead }
+    var payloadLength: Int { payloadLength(in: .full) }
+
+    /// Content bytes of a datagram of that length.
+    func payloadLength(in size: DatagramSize) -> Int { size.length - overhead }
 
     /// Parts of the largest frame.
     var partLimit: Int { (MediaLimits.frameLength + payloadLength - 1) / payloadLength }
+
+    /// The same in the shortest datagrams that a host cuts frames to.
+    var longestPartCount: Int {
+        guard self == .version2 else { return partLimit }
+        let length = payloadLength(in: .small)
+        return (MediaLimits.frameLength + length - 1) / length
+    }
 }

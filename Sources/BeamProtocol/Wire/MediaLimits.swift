@@ -4,7 +4,9 @@ import BeamMedia
 enum MediaLimits {
     /// The longest datagram that is sent, headers and tag included, in bytes. With UDP's and IPv6's headers it stays
     /// below 1280 bytes, IPv6's least MTU, so it isn't fragmented.
-    static let datagramLength = 1200
+    static let datagramLength = DatagramSize.full.length
+    /// The longest feedback datagram that a viewer sends, so that it passes wherever the shortest of the host's do.
+    static let feedbackLength = DatagramSize.small.length
     /// The longest datagram that is read, in bytes: the payload of an Ethernet frame, because other hosts may cut
     /// larger parts.
     static let receivedDatagramLength = 1500

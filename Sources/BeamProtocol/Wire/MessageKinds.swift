@@ -62,6 +62,7 @@ extension Feedback {
         case missing = 2
         case totals = 3
         case arrivals = 4
+        case probes = 5
     }
 }
 
@@ -72,5 +73,6 @@ extension StreamState {
         case rates = 2
         case reportRequest = 3
         case challenge = 4
+        case probe = 5
     }
 }

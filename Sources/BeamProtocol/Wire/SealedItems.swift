@@ -21,6 +21,19 @@ enum SealedItems {
         }
     }
 
+    /// Pads to `length` bytes with items of kind 0, which no reader knows. (A single byte of padding is an item cut
+    /// short.)
+    static func pad(_ bytes: inout [UInt8], to length: Int) {
+        while bytes.count < length {
+            let rest = length - bytes.count
+            bytes.append(0)
+            guard rest >= 2 else { return }
+            let value = min(rest - 2, longestValue)
+            bytes.append(UInt8(value))
+            bytes.append(contentsOf: repeatElement(0, count: value))
+        }
+    }
+
     /// Appends an item. `write` appends its value, at most `longestValue` bytes.
     static func append(
         _ kind: some RawRepresentable<UInt8>, to bytes: inout [UInt8], _ write: (inout [UInt8]) -> Void

@@ -13,6 +13,8 @@ enum SecureMessage: Hashable, Sendable {
             var rawValue: UInt32
             /// It decodes 4:4:4 (H.264's High 4:4:4 Predictive profile).
             static let fullChroma = Features(rawValue: 1 << 0)
+            /// It acknowledges probes of the path's MTU, and takes frames that are cut to shorter datagrams.
+            static let probes = Features(rawValue: 1 << 1)
         }
 
         var version = Self.version

@@ -96,7 +96,7 @@ struct SealedMediaTests {
     @Test(arguments: [
         (offset: 4, value: [0, 1], MediaDatagramError.part(1, of: 1)),
         (6, [0, 0], .part(0, of: 0)),
-        (6, [0x1C, 0xA6], .tooManyParts(7334)),
+        (6, [0x42, 0x9C], .tooManyParts(17052)),
         (8, [1], .parameterSets),  // a keyframe without the flag for sets
         (8, [2], .parameterSets),  // sets without a keyframe
         (8, [0], .parameterSets),  // a block without flags

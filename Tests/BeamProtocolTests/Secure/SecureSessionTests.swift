@@ -400,6 +400,30 @@ struct SecureSessionTests {
         #expect(!known.take().contains { $0.hasSuffix(" connect") })
     }
 
+    @Test func aHostThatSpokeVersion1BeforeIsNotAskedForTLSFirst() {
+        var lax = ViewerSession.Configuration.secure(knows: false)
+        lax.wasUnencrypted = true
+        var strict = ViewerBench(lax)
+        #expect(strict.take() == ["0.0: connecting(attempt: 1)", "0.0: connect securely"], "it isn't allowed")
+        lax.allowsUnencrypted = true
+        var viewer = ViewerBench(lax)
+        #expect(viewer.take() == ["0.0: connecting(attempt: 1)", "0.0: connect"])
+        // It may have learnt version 2 since: its refusal counts only if it hasn't.
+        viewer.handle(.controlConnected)
+        viewer.hear(#"{"ok":false,"message":"--allow-unencrypted"}"#)
+        #expect(viewer.take().suffix(2) == ["0.0: connecting(attempt: 1)", "0.0: connect securely"])
+        viewer.handle(.controlClosed(reason: "it doesn't speak TLS", .notSecure))
+        #expect(viewer.events.last == .refused(.other(says: "--allow-unencrypted")))
+
+        lax.announcedVersion = 2
+        var announced = ViewerBench(lax)
+        #expect(announced.take() == ["0.0: connecting(attempt: 1)", "0.0: connect securely"])
+        lax.announcedVersion = nil
+        lax.trust.required = [.host]
+        var paired = ViewerBench(lax)
+        #expect(paired.take() == ["0.0: connecting(attempt: 1)", "0.0: connect securely"])
+    }
+
     @Test func aCodeThatAHostMayHaveSeenIsNotRetried() throws {
         var viewer = ViewerBench(.secure(knows: false, code: "482913", asksForCode: true))
         viewer.handle(.controlSecured(.host))

@@ -17,6 +17,8 @@ struct LinkConditions {
     var bitsPerSecond: Double?
     var queueBytes = 256_000
     var isMuted = false
+    /// Longer IPv4 packets are dropped without a word.
+    var mtu = 1500
 }
 
 /// One direction of a network, repeatable by its seed.
@@ -33,6 +35,7 @@ struct Link {
 
     /// The arrival times of a datagram: none, one or two.
     mutating func arrivals(of length: Int, now: MediaTime) -> [MediaTime] {
+        if length + 28 > conditions.mtu { return lose() }
         if random.chance(isInBurst ? conditions.burstEnds : conditions.burstBegins) { isInBurst.toggle() }
         var leaves = now
         if let rate = conditions.bitsPerSecond {

@@ -226,6 +226,7 @@ extension Lobby {
             return
         }
         members[index].decodesFullChroma = dialog.features.contains(.fullChroma)
+        members[index].acknowledgesProbes = dialog.features.contains(.probes)
         attach(index, to: id, now: now)
         outputs.append(.admitted(members[index].id, isResumed: known != nil))
     }

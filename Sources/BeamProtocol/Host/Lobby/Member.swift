@@ -42,6 +42,8 @@ struct Member: Sendable {
     var controlLost: MediaTime?
     /// Version 2: it may be sent 4:4:4 pictures.
     var decodesFullChroma = false
+    /// Version 2: it acknowledges probes of the path's MTU.
+    var acknowledgesProbes = false
 
     /// For finding the viewer that has been without a connection for longest.
     var disconnectedSince: MediaTime { controlLost ?? admitted }

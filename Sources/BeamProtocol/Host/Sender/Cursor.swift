@@ -10,6 +10,8 @@ struct Cursor: Hashable, Sendable {
     /// A frame that is partly sent.
     struct Current: Hashable, Sendable {
         var position: Int
+        /// The length of its datagrams, which a frame keeps.
+        var size = DatagramSize.full
         /// Bytes sent of its parts, and of its parity.
         var sent = 0
         var paritySent = 0

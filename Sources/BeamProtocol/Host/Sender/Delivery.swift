@@ -8,6 +8,8 @@ struct Delivery: Sendable {
     var retransmissions = RetransmissionQueue()
     var log = DepartureLog()
     var parity = ParityPlan()
+    /// The length of the datagrams that the path carries.
+    var mtu: PathMTU
     /// Paces retransmissions to the bandwidth estimate.
     private var resendBucket: TokenBucket
     private var resendRate = 0
@@ -29,8 +31,10 @@ struct Delivery: Sendable {
     private static let resendBursts = 2...16
     private static let resendBurstTime = 0.01
 
-    init(decodesFullChroma: Bool, limit: Int) {
+    /// `canProbe`: the viewer acknowledges probes of the path's MTU.
+    init(decodesFullChroma: Bool, canProbe: Bool = false, limit: Int) {
         self.decodesFullChroma = decodesFullChroma
+        mtu = PathMTU(canProbe: canProbe)
         // Half as much again for parity and retransmissions.
         path = PathControl(limit: limit + limit / 2)
         resendBucket = TokenBucket(
@@ -43,6 +47,16 @@ struct Delivery: Sendable {
         log.removeAll()
         reported.removeAll(keepingCapacity: true)
         path.layerChanged()
+    }
+
+    /// The path carries shorter datagrams only, so what was lost tells nothing of its rate: forgets what was derived from
+    /// it.
+    mutating func lengthChanged() {
+        path = PathControl(limit: path.limit)
+        parity = ParityPlan()
+        lastTotals = nil
+        silentSince = nil
+        layerChanged()
     }
 
     /// Datagrams were sent to the viewer: parts of a frame, parity, or retransmissions.
@@ -132,7 +146,11 @@ struct Delivery: Sendable {
             if newest.map({ $0.sent <= departure.time }) ?? true {
                 newest = (departure.time, .microseconds(Int64(arrival.lastAge)))
                 self.report.bytesBehindNewest =
-                    max(0, departure.parts - 1 - Int(arrival.highest)) * MediaLimits.datagramLength
+                    max(0, departure.parts - 1 - Int(arrival.highest)) * frame.size.length
+            }
+            // All parts but the last are full.
+            if parts > 1 || Int(arrival.highest) < frame.partCount - 1 {
+                mtu.proved(frame.size, sent: departure.time, now: now)
             }
         }
         count(report)
@@ -142,7 +160,12 @@ struct Delivery: Sendable {
                 recovery.part == Feedback.Recovery.parity
                 ? log.frame(recovery.frame)?.paritySent
                 : retransmissions.departure(of: Int(recovery.part), of: recovery.frame)
-            if let departure { path.heard(sentBefore: departure, now: now) }
+            if let departure {
+                path.heard(sentBefore: departure, now: now)
+                if let frame = log.frame(recovery.frame), Int(recovery.part) != frame.partCount - 1 {
+                    mtu.proved(frame.size, sent: departure, now: now)
+                }
+            }
         }
         guard let newest else { return }
         self.report.newestSent = newest.sent

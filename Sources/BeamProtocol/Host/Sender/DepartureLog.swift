@@ -16,13 +16,18 @@ struct DepartureLog: Sendable {
         let number: SequenceNumber
         private let parts: Int32
         private let bytes: Int32
-        private var sentParts: Int32 = 0
+        private var sentParts: Int16 = 0
+        /// The length of its datagrams.
+        let size: DatagramSize
         let firstSent: MediaTime
         fileprivate(set) var lastSent: MediaTime
         private var parityTime = MediaTime.distantFuture
 
-        fileprivate init(_ number: SequenceNumber, partCount: Int, length: Int, sent: MediaTime) {
+        fileprivate init(
+            _ number: SequenceNumber, partCount: Int, length: Int, size: DatagramSize, sent: MediaTime
+        ) {
             self.number = number
+            self.size = size
             parts = Int32(clamping: partCount)
             bytes = Int32(clamping: length)
             firstSent = sent
@@ -35,7 +40,7 @@ struct DepartureLog: Sendable {
         /// Parts sent so far.
         fileprivate(set) var sent: Int {
             get { Int(sentParts) }
-            set { sentParts = Int32(clamping: newValue) }
+            set { sentParts = Int16(clamping: newValue) }
         }
         /// When its last parity was sent; nil if none was.
         fileprivate(set) var paritySent: MediaTime? {
@@ -85,11 +90,14 @@ struct DepartureLog: Sendable {
     mutating func forgetAll() { resendableFrom = newest?.next }
 
     /// The frame's first parts are being sent.
-    mutating func began(_ number: SequenceNumber, isKeyframe: Bool, partCount: Int, length: Int, now: MediaTime) {
+    mutating func began(
+        _ number: SequenceNumber, isKeyframe: Bool, partCount: Int, length: Int, size: DatagramSize = .full,
+        now: MediaTime
+    ) {
         // The number goes backwards: the layer was restarted, or the viewer was behind by half the range of numbers.
         if let newest, number.distance(from: newest) <= 0 { removeAll() }
         if frames.count == limits.frames { frames.removeFirst(limits.frames / 4) }
-        frames.append(Frame(number, partCount: partCount, length: length, sent: now))
+        frames.append(Frame(number, partCount: partCount, length: length, size: size, sent: now))
         if isKeyframe { newestKeyframe = number }
     }
 

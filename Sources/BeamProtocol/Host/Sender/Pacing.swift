@@ -37,12 +37,12 @@ public struct Pacing: Sendable, Hashable {
     /// fewer than 64 datagrams.
     private static let longestBurst = 65_507 / MediaLimits.datagramLength
 
-    /// The length of the next burst in bytes when the bucket holds `tokens` bytes: at least one datagram, and otherwise
-    /// no more than fits into the bucket.
-    func burstBytes(holding tokens: Int) -> Int {
-        let waitedFor = min(burstDatagrams, bucketBytes / MediaLimits.datagramLength)
-        let datagrams = min(max(waitedFor, tokens / MediaLimits.datagramLength), Self.longestBurst)
-        return max(1, datagrams) * MediaLimits.datagramLength
+    /// The length of the next burst in bytes, in datagrams of that length, when the bucket holds `tokens` bytes: at least
+    /// one datagram, and otherwise no more than fits into the bucket.
+    func burstBytes(holding tokens: Int, in size: DatagramSize = .full) -> Int {
+        let waitedFor = min(burstDatagrams, bucketBytes / size.length)
+        let datagrams = min(max(waitedFor, tokens / size.length), Self.longestBurst)
+        return max(1, datagrams) * size.length
     }
 }
 

@@ -41,7 +41,10 @@ extension Sender {
         let sent = 0..<(delivery?.log.partsSent(of: frame, by: now - roundTrip * 3 / 4) ?? 0)
         let parts = (missing.parts.isEmpty ? [sent] : missing.parts.map { $0.clamped(to: sent) }).filter { !$0.isEmpty }
         let count = parts.reduce(0) { $0 + $1.count }
-        if case .evict(let reason) = rateLimits.partsRequested(count, now: now) { return .evict(reason: reason) }
+        let loss = delivery?.path.loss ?? 0
+        if case .evict(let reason) = rateLimits.partsRequested(count, loss: loss, now: now) {
+            return .evict(reason: reason)
+        }
         // Parts that the viewer misses are no longer in flight.
         if let last = parts.map(\.upperBound).max(), last > 0,
             let departure = delivery?.log.departure(of: missing.frame, part: last - 1)
@@ -71,6 +74,27 @@ extension Sender {
     func isOutdated(now: MediaTime) -> Bool {
         let silence = delivery?.silentSince.map { now - $0 } ?? .zero
         return silence > Self.longestSilence || !cursor.isStreaming
+    }
+
+    // MARK: The path's MTU
+
+    /// The viewer was heard, and has acknowledged these probes. True if only shorter datagrams reach it, so that all
+    /// that is in flight is lost: it needs a keyframe. `end`: the position of the layer's next frame.
+    mutating func heard(probes: [UInt16], end: Int, now: MediaTime) -> Bool {
+        guard delivery != nil else { return false }
+        let roundTrip = roundTrip
+        var isShorter = false
+        for probe in probes {
+            if delivery?.mtu.acknowledged(probe, roundTrip: roundTrip, now: now) == true { isShorter = true }
+        }
+        guard isShorter else {
+            delivery?.mtu.heard(roundTrip: roundTrip, now: now)
+            return false
+        }
+        abandon()
+        freshFrom = end
+        delivery?.lengthChanged()
+        return true
     }
 
     // MARK: Contribution to the layer

@@ -45,6 +45,10 @@ struct Sender: Sendable {
     private var keyframeRetry: MediaTime?
     /// The position of the frame begun last.
     private(set) var lastBegun: Int?
+    /// Frames before this position were sent in another length, in which parts of them may have arrived. They aren't begun
+    /// again: their parts would contradict those.
+    var freshFrom = 0
+    private var lastSize = DatagramSize.full
 
     init(_ id: ViewerID, session: SessionID, form: MediaForm, layer: Int, limits: Pacing, now: MediaTime) {
         self.id = id
@@ -64,7 +68,9 @@ struct Sender: Sendable {
     var hasAnswered: Bool { delivery?.path.hasAnswered ?? true }
     /// The stream goes to the viewer, and its path isn't silent.
     var isReachable: Bool { destination.isSet && !isSilent }
-    var parityShare: Double { delivery?.parity.share ?? 0 }
+    var parityShare: Double { datagramSize == .full ? delivery?.parity.share ?? 0 : 0 }
+    /// The length of the datagrams that frames are cut to for it from now on.
+    var datagramSize: DatagramSize { delivery?.mtu.size ?? .full }
 
     // MARK: Frames
 
@@ -95,9 +101,11 @@ struct Sender: Sendable {
     /// Bytes that wait to be sent to the viewer.
     func backlog(_ layer: SimulcastLayer) -> Int {
         var bytes = 0
-        if let current = cursor.current, layer.contains(current.position), let cut = layer[current.position].cut(form) {
+        if let current = cursor.current, layer.contains(current.position),
+            let cut = layer[current.position].cut(form, current.size)
+        {
             bytes += max(0, cut.length - current.sent)
-            bytes += max(0, parityLength(of: layer[current.position]) - current.paritySent)
+            bytes += max(0, parityLength(of: layer[current.position], current.size) - current.paritySent)
         }
         if case .frame(let position) = cursor.next { bytes += layer.bytes(from: position) }
         return bytes
@@ -139,7 +147,7 @@ struct Sender: Sendable {
                 return .none
             }
             do throws(FragmentationError) {
-                try layer.cut(current.position, as: form, parityShare: parityShare, sealedBy: sealer)
+                try layer.cut(current.position, as: form, current.size, parityShare: parityShare, sealedBy: sealer)
             } catch {
                 cursor = Cursor()
                 return .unsendable(position: current.position)
@@ -162,7 +170,7 @@ struct Sender: Sendable {
                 cursor.next = .frame(position: position + 1)
                 continue
             }
-            return Cursor.Current(position: position)
+            return Cursor.Current(position: position, size: datagramSize)
         }
         return nil
     }
@@ -186,15 +194,15 @@ struct Sender: Sendable {
         _ current: Cursor.Current, of layer: inout SimulcastLayer, to address: NetworkAddress, now: MediaTime
     ) -> Step? {
         let position = current.position
-        guard let cut = layer[position].cut(form) else { return nil }
+        guard let cut = layer[position].cut(form, current.size) else { return nil }
+        let unit = cut.size.length
         followPath(now: now)
         let limit = min(
-            pace.burstBytes(holding: bucket.level(now: now)),
-            max(1, windowSpace / MediaLimits.datagramLength) * MediaLimits.datagramLength)
+            pace.burstBytes(holding: bucket.level(now: now), in: cut.size), max(1, windowSpace / unit) * unit)
         let isParity = current.sent >= cut.length
         let (start, end) =
             isParity
-            ? (current.paritySent, parityLength(of: layer[position])) : (current.sent, cut.length)
+            ? (current.paritySent, parityLength(of: layer[position], cut.size)) : (current.sent, cut.length)
         // The parity needed may have become less than was sent already.
         guard start < end else { return nil }
         let range = start..<min(start + limit, end)
@@ -204,60 +212,66 @@ struct Sender: Sendable {
         }
         let begins = cursor.current == nil
         if begins { begin(layer[position], at: position, cut, now: now) }
-        note(range, isParity: isParity, now: now)
+        note(range, of: cut, isParity: isParity, now: now)
         if isParity {
             cursor.current?.paritySent = range.upperBound
-            layer.parityDatagrams += UInt64(Self.datagrams(range.count))
+            layer.parityDatagrams += UInt64(Self.datagrams(range.count, unit))
         } else {
             cursor.current?.sent = range.upperBound
         }
         let isOver =
-            isParity ? range.upperBound >= end : range.upperBound >= end && parityLength(of: layer[position]) == 0
+            range.upperBound >= end && (isParity || parityLength(of: layer[position], cut.size) == 0)
         if isOver { cursor.current = nil }
         let memory = isParity ? layer[position].parity?.memory ?? [] : cut.memory
         let burst = MediaBurst(
-            bytes: memory, range: range, segmentSize: MediaLimits.datagramLength, address: address)
+            bytes: memory, range: range, segmentSize: unit, address: address)
         return .send(burst, begins: begins)
     }
 
-    /// The length in bytes of the parity that this viewer's path needs, at most what was made for the frame.
-    private func parityLength(of frame: LayerFrame) -> Int {
-        guard parityShare > 0, let parity = frame.parity, let cut = frame.sealed else { return 0 }
+    /// The length in bytes of the parity that this viewer's path needs, at most what was made for the frame. There is
+    /// none for shorter datagrams: it is as long as full ones.
+    private func parityLength(of frame: LayerFrame, _ size: DatagramSize) -> Int {
+        guard parityShare > 0, size == .full, let parity = frame.parity, let cut = frame.sealed else { return 0 }
         let wanted = ParityLayout(partCount: cut.datagramCount).parityCount(forShare: parityShare)
         return min(parity.length, wanted * MediaLimits.datagramLength)
     }
 
     private mutating func begin(_ frame: LayerFrame, at position: Int, _ cut: LayerFrame.Cut, now: MediaTime) {
-        cursor = Cursor(current: Cursor.Current(position: position), next: .frame(position: position + 1))
+        cursor = Cursor(
+            current: Cursor.Current(position: position, size: cut.size), next: .frame(position: position + 1))
         lastBegun = position
+        if cut.size != lastSize { (lastSize, freshFrom) = (cut.size, max(freshFrom, position)) }
         keyframeRetry = nil
         tail.frameSent(now: now)
         totals.frames += 1
         if frame.unit.isKeyframe { totals.keyframes += 1 }
         guard let number = frame.number else { return }
         delivery?.log.began(
-            number, isKeyframe: frame.unit.isKeyframe, partCount: cut.datagramCount, length: cut.length, now: now)
+            number, isKeyframe: frame.unit.isKeyframe, partCount: cut.datagramCount, length: cut.length,
+            size: cut.size, now: now)
     }
 
-    private mutating func note(_ range: Range<Int>, isParity: Bool, now: MediaTime) {
+    private mutating func note(_ range: Range<Int>, of cut: LayerFrame.Cut, isParity: Bool, now: MediaTime) {
+        let unit = cut.size.length
         if isParity {
             delivery?.log.sentParity(now: now)
         } else {
-            delivery?.log.sent(upTo: Self.datagrams(range.upperBound), now: now)
-            rateLimits.partsSent(Self.datagrams(range.count), now: now)
+            delivery?.log.sent(upTo: Self.datagrams(range.upperBound, unit), now: now)
+            rateLimits.partsSent(Self.datagrams(range.count, unit), now: now)
         }
-        sent(range.count, now: now)
+        sent(range.count, unit, now: now)
     }
 
-    private static func datagrams(_ bytes: Int) -> Int {
-        (bytes + MediaLimits.datagramLength - 1) / MediaLimits.datagramLength
-    }
+    /// How many datagrams of `unit` bytes, the last of which may be shorter, make up so many bytes.
+    private static func datagrams(_ bytes: Int, _ unit: Int) -> Int { (bytes + unit - 1) / unit }
 
-    /// Counts what is being sent.
-    private mutating func sent(_ bytes: Int, now: MediaTime) {
+    /// Counts what is being sent, in datagrams of `unit` bytes.
+    private mutating func sent(_ bytes: Int, _ unit: Int, now: MediaTime) {
         delivery?.sent(bytes: bytes, now: now)
+        // The last one may be a frame's last part, which is shorter.
+        delivery?.mtu.sent(bytes / unit, now: now)
         totals.bytes += UInt64(bytes)
-        totals.datagrams += UInt64(Self.datagrams(bytes))
+        totals.datagrams += UInt64(Self.datagrams(bytes, unit))
     }
 
     /// Adapts the pacing to the path.
@@ -285,17 +299,18 @@ struct Sender: Sendable {
             retransmissionAt = due
             return nil
         }
-        guard let length = takeRetransmission(layer, sealer: sealer, memory: &memory, now: now) else { return nil }
-        totals.retransmissions += UInt64(Self.datagrams(length))
-        sent(length, now: now)
+        guard let (length, size) = takeRetransmission(layer, sealer: sealer, memory: &memory, now: now) else {
+            return nil
+        }
+        totals.retransmissions += UInt64(Self.datagrams(length, size.length))
+        sent(length, size.length, now: now)
         bucket.charge(length, now: now)
-        return MediaBurst(
-            bytes: memory, range: 0..<length, segmentSize: MediaLimits.datagramLength, address: address)
+        return MediaBurst(bytes: memory, range: 0..<length, segmentSize: size.length, address: address)
     }
 
     private mutating func takeRetransmission(
         _ layer: SimulcastLayer, sealer: DatagramSealer, memory: inout [UInt8], now: MediaTime
-    ) -> Int? {
+    ) -> (length: Int, size: DatagramSize)? {
         while let due = delivery?.retransmissions.due, due <= now {
             let limit = delivery?.resendBurst ?? 1
             let count = delivery?.retransmissions.nextCount(limit: limit, now: now) ?? 0
@@ -308,9 +323,9 @@ struct Sender: Sendable {
             guard let next = delivery?.retransmissions.next(duplicating: duplicating, limit: limit, now: now) else {
                 return nil
             }
-            if let length = layer.sent.write(next.parts, of: next.frame, sealedBy: sealer, to: &memory), length > 0 {
-                return length
-            }
+            let size = delivery?.log.frame(next.frame)?.size ?? .full
+            let length = layer.sent.write(next.parts, of: next.frame, size: size, sealedBy: sealer, to: &memory)
+            if let length, length > 0 { return (length, size) }
             // The frame is no longer kept.
             delivery?.returnResend(cost)
         }
@@ -346,6 +361,7 @@ struct Sender: Sendable {
     mutating func move(to layer: Int, now: MediaTime) {
         self.layer = layer
         since = now
+        freshFrom = 0
         interrupt()
         delivery?.layerChanged()
         if layer == SimulcastLayer.reduced { hysteresis.left(now: now) } else { hysteresis.cameBack(now: now) }
@@ -390,6 +406,8 @@ struct Sender: Sendable {
         case tail
         /// Repeat the keyframe request.
         case needsKeyframe
+        /// Send these probes of the path's MTU.
+        case probeLengths([PathMTU.Probe])
     }
 
     /// The next deadline, and what it is for.
@@ -406,6 +424,7 @@ struct Sender: Sendable {
             consider(tail.deadline, .tail)
             if !cursor.isStreaming, !isSilent { consider(keyframeRetry, .keyframe) }
             if isSilent { consider(nextProbe, .probe) } else { consider(delivery?.path.deadline, .path) }
+            consider(delivery?.mtu.deadline, .mtu)
         }
         return next
     }
@@ -418,6 +437,12 @@ struct Sender: Sendable {
         }
         guard let target = destination.target else { return .none }
         if target.lastHello + HostLimits.streamTimeout <= now { return .stopped }
+        // Also on a silent path: it may be silent because long datagrams don't pass.
+        if let deadline = delivery?.mtu.deadline, deadline <= now {
+            let roundTrip = roundTrip
+            let probes = delivery?.mtu.takeProbes(roundTrip: roundTrip, now: now) ?? []
+            if !probes.isEmpty { return .probeLengths(probes) }
+        }
         if isSilent {
             guard let nextProbe, nextProbe <= now else { return .none }
             if let since = delivery?.silentSince, now - since > ViewerRateLimits.longestSilence {
@@ -436,6 +461,9 @@ struct Sender: Sendable {
         }
         return .none
     }
+
+    /// Before it is known, longer than on most networks.
+    var roundTrip: Duration { delivery?.path.roundTrip ?? .milliseconds(100) }
 
     /// The path has become silent: from now on only probes are sent.
     mutating func fellSilent(now: MediaTime) {

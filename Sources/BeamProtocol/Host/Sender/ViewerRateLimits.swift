@@ -30,8 +30,12 @@ struct ViewerRateLimits: Sendable {
     /// ms until a keyframe comes.
     private static let keyframeRequests = 300
     private static let keyframeRequestRate = 20
-    /// The most parts requested in relation to those sent. At 50 % loss, with each duplicate lost as well, it is 2.
-    private static let mostRequestedRatio = 3
+    /// The most parts requested in relation to those sent, without loss. A part is lost and requested again 1 / (1 - loss)
+    /// times on average, so the ratio grows with the loss that the viewer reports. A viewer that exaggerates it gets
+    /// less: retransmissions are paced to its path's rate, which follows its reports.
+    private static let mostRequestedRatio = 3.0
+    /// The loss up to which the ratio grows: of a path that loses more, too little arrives to judge.
+    private static let mostLoss = 0.97
     /// Fewer requested parts than this aren't judged.
     private static let fewRequested = 20_000
     private static let requestedMemory = Duration.seconds(10)
@@ -81,11 +85,12 @@ struct ViewerRateLimits: Sendable {
         sent += count
     }
 
-    /// Counts parts requested again.
-    mutating func partsRequested(_ count: Int, now: MediaTime) -> Verdict {
+    /// Counts parts requested again. `loss`: the share of losses that the viewer has reported lately.
+    mutating func partsRequested(_ count: Int, loss: Double = 0, now: MediaTime) -> Verdict {
         begin(now)
         requested += min(count, Self.fewRequested)
-        guard requested > Self.fewRequested, requested > sent * Self.mostRequestedRatio else { return .accept }
+        let ratio = Self.mostRequestedRatio / (1 - min(max(0, loss), Self.mostLoss))
+        guard requested > Self.fewRequested, Double(requested) > Double(sent) * ratio else { return .accept }
         return .evict(reason: "it asked for everything again")
     }
 

@@ -4,13 +4,16 @@ import BeamMedia
 ///
 /// It is cut into datagrams and sealed once, when the first sender reaches it, whatever the number of viewers.
 struct LayerFrame: Sendable {
-    /// The frame's datagrams in one form: `memory[..<length]`, one after another, each `MediaLimits.datagramLength`
-    /// bytes long except the last.
+    /// The frame's datagrams in one form: `memory[..<length]`, one after another, each `size.length` bytes long except
+    /// the last.
     struct Cut: Sendable {
         var memory: [UInt8] = []
         var length = 0
+        var size = DatagramSize.full
+        /// Version 2: the number of the key that they are sealed with.
+        var keyNumber: UInt16?
 
-        var datagramCount: Int { (length + MediaLimits.datagramLength - 1) / MediaLimits.datagramLength }
+        var datagramCount: Int { (length + size.length - 1) / size.length }
     }
 
     let encoded: EncodedFrame
@@ -24,9 +27,10 @@ struct LayerFrame: Sendable {
     var isAfterDisposable = false
     /// Version 1, in the clear.
     var plain: Cut?
-    /// Version 2, sealed with the key number `keyNumber`.
+    /// Version 2, sealed: in full datagrams, and in shorter ones for viewers whose path carries no longer ones.
     var sealed: Cut?
-    var keyNumber: UInt16?
+    var sealedMedium: Cut?
+    var sealedSmall: Cut?
     /// Version 2's parity, and the share that it was made for, if a sender needed some when the frame was cut.
     var parity: Cut?
     var parityShare = 0.0
@@ -39,10 +43,22 @@ struct LayerFrame: Sendable {
 
     var unit: AccessUnit { encoded.unit }
 
-    func cut(_ form: MediaForm) -> Cut? {
-        switch form {
-        case .version1: plain
-        case .version2: sealed
+    /// Version 1 has one size only.
+    func cut(_ form: MediaForm, _ size: DatagramSize = .full) -> Cut? {
+        switch (form, size) {
+        case (.version1, _): plain
+        case (.version2, .full): sealed
+        case (.version2, .medium): sealedMedium
+        case (.version2, .small): sealedSmall
+        }
+    }
+
+    mutating func keep(_ cut: Cut, _ form: MediaForm) {
+        switch (form, cut.size) {
+        case (.version1, _): plain = cut
+        case (.version2, .full): sealed = cut
+        case (.version2, .medium): sealedMedium = cut
+        case (.version2, .small): sealedSmall = cut
         }
     }
 

@@ -50,14 +50,15 @@ struct SentFrames: Sendable {
 
     private func entry(_ number: SequenceNumber) -> Entry? { entries.last { $0.number == number } }
 
-    /// Seals parts of a frame again and writes them to the start of `memory`. Returns their length in bytes; nil if the
-    /// frame is too old.
+    /// Seals parts of a frame that was cut to datagrams of that length again, and writes them to the start of `memory`.
+    /// Returns their length in bytes; nil if the frame is too old.
     func write(
-        _ parts: [Int], of number: SequenceNumber, sealedBy sealer: DatagramSealer, to memory: inout [UInt8]
+        _ parts: [Int], of number: SequenceNumber, size: DatagramSize, sealedBy sealer: DatagramSealer,
+        to memory: inout [UInt8]
     ) -> Int? {
         guard let entry = entry(number) else { return nil }
         return try? Fragmenter.writeAgain(
-            parts, of: entry.frame, sequence: number, isAfterDisposable: entry.isAfterDisposable, sealedBy: sealer,
-            to: &memory)
+            parts, of: entry.frame, sequence: number, size: size, isAfterDisposable: entry.isAfterDisposable,
+            sealedBy: sealer, to: &memory)
     }
 }

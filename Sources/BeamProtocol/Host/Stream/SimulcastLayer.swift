@@ -81,39 +81,44 @@ struct SimulcastLayer: Sendable {
 
     /// The position of a keyframe with which a viewer can begin at once: the newest one, if it is not older than
     /// `time`, if everything since then is kept, and if nothing of that was sealed with another key than `keyNumber`.
-    func joinPosition(within time: Duration, keyNumber: UInt16?, now: MediaTime) -> Int? {
+    func joinPosition(
+        within time: Duration, keyNumber: UInt16?, size: DatagramSize = .full, now: MediaTime
+    ) -> Int? {
         guard let position = keyframePosition, contains(position) else { return nil }
         let frame = frames[position - start]
         guard now - frame.pushed <= time, bytes(from: position) <= Self.joinBytes else { return nil }
         let kept = frames[(position - start)...]
         let isOpenable = kept.allSatisfy {
-            !$0.isUnsendable && (keyNumber == nil || $0.keyNumber == nil || $0.keyNumber == keyNumber)
+            let sealedWith = $0.cut(.version2, size)?.keyNumber
+            return !$0.isUnsendable && (keyNumber == nil || sealedWith == nil || sealedWith == keyNumber)
         }
         return isOpenable ? position : nil
     }
 
     // MARK: Cutting
 
-    /// Cuts the frame in that form, unless that is done. Earlier frames get their numbers first.
+    /// Cuts the frame in that form and to datagrams of that length, unless that is done. Earlier frames get their
+    /// numbers first.
     mutating func cut(
-        _ position: Int, as form: MediaForm, parityShare: Double, sealedBy sealer: DatagramSealer
+        _ position: Int, as form: MediaForm, _ size: DatagramSize, parityShare: Double, sealedBy sealer: DatagramSealer
     ) throws(FragmentationError) {
         let index = position - start
-        guard frames[index].cut(form) == nil else { return }
+        guard frames[index].cut(form, size) == nil else { return }
         let number = assignNumber(index)
         var memory = freeBuffers.popLast() ?? []
         do throws(FragmentationError) {
             switch form {
             case .version1:
                 let length = try Fragmenter.write(frames[index].encoded, sequence: number, to: &memory)
-                frames[index].plain = LayerFrame.Cut(memory: memory, length: length)
+                frames[index].keep(LayerFrame.Cut(memory: memory, length: length), form)
             case .version2:
                 let length = try Fragmenter.write(
-                    frames[index].encoded, sequence: number, isAfterDisposable: frames[index].isAfterDisposable,
-                    sealedBy: sealer, to: &memory)
-                frames[index].sealed = LayerFrame.Cut(memory: memory, length: length)
-                frames[index].keyNumber = sealer.keyNumber
-                try addParity(index, number, share: parityShare, sealedBy: sealer)
+                    frames[index].encoded, sequence: number, size: size,
+                    isAfterDisposable: frames[index].isAfterDisposable, sealedBy: sealer, to: &memory)
+                frames[index].keep(
+                    LayerFrame.Cut(memory: memory, length: length, size: size, keyNumber: sealer.keyNumber), form)
+                if size == .full { try addParity(index, number, share: parityShare, sealedBy: sealer) }
+                guard sent[number] == nil else { return }
                 sent.add(
                     frames[index].encoded, number: number, isAfterDisposable: frames[index].isAfterDisposable,
                     pushed: frames[index].pushed)
@@ -226,8 +231,11 @@ struct SimulcastLayer: Sendable {
     private mutating func recycle(_ index: Int) {
         keep(frames[index].plain)
         keep(frames[index].sealed)
+        keep(frames[index].sealedMedium)
+        keep(frames[index].sealedSmall)
         keep(frames[index].parity)
         (frames[index].plain, frames[index].sealed, frames[index].parity) = (nil, nil, nil)
+        (frames[index].sealedMedium, frames[index].sealedSmall) = (nil, nil)
     }
 
     private mutating func keep(_ cut: LayerFrame.Cut?) {
