@@ -207,7 +207,7 @@ struct SecureSessionTests {
         simulation.hostKey = .made(9)
         simulation.drive(for: .seconds(1))
         let key = DeviceKey.made(9)
-        let expected = ViewerRefusal.OtherKey(key: key, expected: ["BeamRoom"], place: .name)
+        let expected = ViewerRefusal.OtherKey(key: key, expected: ["host"], place: .name)
         #expect(simulation.viewer.events.last?.event == .refused(.otherKey(expected)))
         #expect(simulation.hostEvents.allSatisfy { if case .viewerPaired = $0.event { false } else { true } })
     }
