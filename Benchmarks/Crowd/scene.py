@@ -56,7 +56,7 @@ class Place:
     def source(self, size):
         """The content to share."""
         if self.options.content != "noise":
-            return ["--source", "pattern", "--content", self.options.content, "--size", size]
+            return ["--source", "pattern", "--content", self.options.content, "--size", size, "--max-fps", "30"]
         file = self.directory / f"noise-{size}.y4m"
         if not file.exists():
             width, height = size.split("x")
@@ -82,7 +82,7 @@ class Scene:
         self.place, self.bind = place, bind
         self.stack = contextlib.ExitStack()
         self.port = next(place.ports)
-        self.words = [place.program, "share", *place.source(size), "--max-fps", "30", "-b", bit_rate, "--trusted-only",
+        self.words = [place.program, "share", *place.source(size), "-b", bit_rate, "--trusted-only",
                       "--no-discovery", "--json", "--name", "desk", "--port", str(self.port), "--media-port",
                       str(next(place.ports)), "--time-limit", "300",
                       *([] if bind is None else ["--bind", bind]), *shlex.split(place.options.host_options)]

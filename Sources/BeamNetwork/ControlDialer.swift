@@ -280,8 +280,9 @@ final class ControlDialer {
         guard open.contains(where: { $0 === attempt }) else { return }
         let failure = failure(of: secure, reason)
         open.removeAll { $0 === attempt }
-        // Another attempt may still be secured, unless this one has shown that none can be.
-        if !open.isEmpty, failure == .network || secure.stall != nil && !mayFallBack { return }
+        // Another attempt may still be secured, unless this one has shown that the host doesn't speak TLS: it has received
+        // everything, and answered nothing.
+        if !open.isEmpty, failure == .network { return }
         end(reason, failure)
     }
 

@@ -30,7 +30,7 @@ final class X11Recording: @unchecked Sendable {
         self.source = source
         self.holdsPictures = holdsPictures
         source.setActive(isActive)
-        source.onVisibility { [self] in note(isVisible: $0) }
+        source.onVisibility { [weak self] in self?.note(isVisible: $0) }
         thread = StageThread("test-capture") { [self] in
             var failure: CaptureError?
             do throws(CaptureError) {

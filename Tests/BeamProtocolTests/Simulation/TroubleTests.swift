@@ -83,7 +83,7 @@ struct TroubleTests {
         simulation.handleAtHost(.shutdown)
         simulation.drive(for: .seconds(1))
         #expect(simulation.times { $0 == .broadcast(false) }.count == 1)
-        #expect(simulation.times { $0 == .hostEnded }.count == 1)
+        #expect(simulation.times { if case .hostEnded = $0 { true } else { false } }.count == 1)
         #expect(simulation.times { if case .controlLost = $0 { true } else { false } }.isEmpty)
     }
 
