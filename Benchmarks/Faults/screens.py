@@ -132,6 +132,14 @@ class WindowClosed(Fault):
         time.sleep(3)
 
 
+def watch_by_name(place):
+    """A host that is announced, and a viewer that finds it by its name."""
+    place.network = Announced(place)
+    place.share(announced=True, environment=place.network.bus(0))
+    place.watch(target="desk", environment=place.network.bus(1))
+    place.wait_for_pictures(30)
+
+
 class AvahiRestarted(Fault):
     """avahi-daemon is restarted at both ends; then another viewer comes by name."""
 
@@ -139,10 +147,7 @@ class AvahiRestarted(Fault):
     stands_at_most = 1.0
 
     def play(self, place, row):
-        place.network = Announced(place)
-        place.share(announced=True, environment=place.network.bus(0))
-        place.watch(target="desk", environment=place.network.bus(1))
-        place.wait_for_pictures(30)
+        watch_by_name(place)
         row.begin()
         self.restart(place)
         row.over()
@@ -177,10 +182,7 @@ class HostAddressChanged(Fault):
     right_within = 10.0
 
     def play(self, place, row):
-        place.network = Announced(place)
-        place.share(announced=True, environment=place.network.bus(0))
-        place.watch(target="desk", environment=place.network.bus(1))
-        place.wait_for_pictures(30)
+        watch_by_name(place)
         row.begin()
         for words in (["add", "10.77.0.99/24", "dev", "lan0"], ["del", "10.77.0.1/24", "dev", "lan0"],
                       ["replace", "10.77.0.99/24", "dev", "lan0"]):
