@@ -42,10 +42,17 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
                 if isClosed { return nil }
                 condition.wait()
             }
-            let value = values.removeFirst()
-            weight -= weigh(value)
-            return value
+            return removeFirst()
         }
+    }
+
+    /// Takes a value if there is one, without waiting.
+    public func takeIfPresent() -> Value? { condition.withLock { values.isEmpty ? nil : removeFirst() } }
+
+    private func removeFirst() -> Value {
+        let value = values.removeFirst()
+        weight -= weigh(value)
+        return value
     }
 
     /// Discards all queued values. Returns their number.

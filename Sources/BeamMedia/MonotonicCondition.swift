@@ -1,3 +1,4 @@
+// For pthread's condition variables: the standard library has none.
 import Glibc
 
 /// A mutex with a condition variable that uses the monotonic clock, so that setting the system's date doesn't affect

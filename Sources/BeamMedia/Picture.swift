@@ -96,6 +96,14 @@ public final class PixelBuffer: @unchecked Sendable {
     }
 
     deinit { release() }
+
+    /// The length of all planes without their rows' padding, in bytes.
+    public var byteCount: Int {
+        planes.indices.reduce(0) { sum, index in
+            let (rowBytes, rows) = format.plane(index, of: size)
+            return sum + rowBytes * rows
+        }
+    }
 }
 
 /// A picture with its metadata.

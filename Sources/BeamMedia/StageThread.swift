@@ -18,6 +18,9 @@ public final class StageThread: Sendable {
 
     /// Waits until the body has returned. Must not be called on the thread itself.
     public func join() { completion.wait() }
+
+    /// Waits like `join`, at most until `time`. False if the body is still running then.
+    public func join(until time: MediaTime) -> Bool { completion.wait(until: time) }
 }
 
 /// A one-time event that can be waited for.
@@ -36,6 +39,15 @@ private final class Completion: @unchecked Sendable {
     func wait() {
         condition.withLock {
             while !isDone { condition.wait() }
+        }
+    }
+
+    func wait(until time: MediaTime) -> Bool {
+        condition.withLock {
+            while !isDone {
+                guard condition.wait(until: time) else { break }
+            }
+            return isDone
         }
     }
 }

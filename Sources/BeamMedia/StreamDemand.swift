@@ -13,14 +13,20 @@ public struct StreamDemand: Sendable, Hashable {
     /// Every other frame is to be disposable (`AccessUnit.isDisposable`), so that half of the frames can be skipped for
     /// a slow viewer. Costs bits and encoding time. An encoder that can't do it goes on without.
     public var wantsTemporalLayers: Bool
+    /// The share of the width and height at full quality that is enough for everybody, in eighths, 1 to `wholeSize`.
+    public var eighths: Int
+
+    public static let wholeSize = 8
 
     public init(
-        isWatched: Bool = false, bitRate: Int? = nil, isHeld: Bool = false, wantsTemporalLayers: Bool = false
+        isWatched: Bool = false, bitRate: Int? = nil, isHeld: Bool = false, wantsTemporalLayers: Bool = false,
+        eighths: Int = wholeSize
     ) {
         self.isWatched = isWatched
         self.bitRate = bitRate
         self.isHeld = isHeld
         self.wantsTemporalLayers = wantsTemporalLayers
+        self.eighths = eighths
     }
 
     /// The demand of two consumers of one encoder: both get the same frames, so the lower rate counts, and a hold of
@@ -31,6 +37,7 @@ public struct StreamDemand: Sendable, Hashable {
         var both = self
         both.bitRate = [bitRate, other.bitRate].compactMap { $0 }.min()
         both.isHeld = isHeld || other.isHeld
+        both.eighths = max(eighths, other.eighths)
         return both
     }
 }

@@ -9,6 +9,7 @@
     F(int, av_new_packet, (AVPacket *pkt, int size), (pkt, size)) \
     F(AVPacket *, av_packet_alloc, (void), ()) \
     F(void, av_packet_free, (AVPacket **pkt), (pkt)) \
+    F(void, av_packet_move_ref, (AVPacket *dst, AVPacket *src), (dst, src)) \
     F(void, av_packet_unref, (AVPacket *pkt), (pkt)) \
     F(AVCodecContext *, avcodec_alloc_context3, (const AVCodec *codec), (codec)) \
     F(enum AVPixelFormat, avcodec_default_get_format, (struct AVCodecContext *s, const enum AVPixelFormat * \

@@ -17,3 +17,4 @@ const char *beam_load_libavformat(void);
 const char *beam_load_libswscale(void);
 const char *beam_load_libx264(void);
 const char *beam_load_libyuv(void);
+const char *beam_load_libsystemd(void);
