@@ -41,46 +41,46 @@ public enum CodecError: Error, Equatable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .unknownEncoder(let name, let working):
-            "There is no video encoder \"\(name)\" on this machine. \(Self.offer(working))"
+            "There is no video encoder “\(name)” on this machine. \(Self.offer(working))"
         case .notAnH264Encoder(let name, let working):
-            "The encoder \"\(name)\" does not make H.264 video of the kind that viewers take. \(Self.offer(working))"
+            "The encoder “\(name)” doesn't make H.264 video of the kind that viewers take. \(Self.offer(working))"
         case .noFullColour(let name):
-            "The encoder \"\(name)\" can't code full colour (4:4:4). Take --video-encoder libx264, or leave --chroma 444 out."
+            "The encoder “\(name)” can't code full colour (4:4:4). Use --video-encoder libx264, or leave --chroma 444 out."
         case .encoderDoesNotStart(let name, let size, let reason, let working):
-            "The video encoder \"\(name)\" does not start for \(size): \(reason). "
+            "The video encoder “\(name)” doesn't start for \(size): \(reason). "
                 + Self.offer(working.filter { $0 != name })
         case .unsupportedSize(let size):
-            "A picture of \(size) cannot be coded: each side has to be between 1 and 8192 pixels. "
+            "A picture of \(size) can't be coded: each side has to be between 1 and 8192 pixels. "
                 + "Choose a smaller part of the screen, or scale it down with --max-size."
         case .unexpectedPicture(let what):
-            "A picture of an unexpected kind came: \(what)."
+            "The encoder got a picture of the wrong kind: \(what)."
         case .encodingFailed(let reason):
-            "The video encoder failed: \(reason). Another one can be named with --video-encoder."
+            "The video encoder has failed: \(reason). Name another one with --video-encoder."
         case .conversionFailed(let reason):
-            "The picture could not be converted: \(reason)."
+            "The picture can't be converted: \(reason)."
         case .decoderDoesNotStart(let reason):
-            "The H.264 decoder does not start: \(reason). Check the installation of libavcodec."
+            "The H.264 decoder doesn't start: \(reason). Check the installation of libavcodec."
         case .unknownDecoder(let name, let working):
-            "There is no video decoder \"\(name)\". Take auto, software, vaapi or vaapi:DEVICE. "
+            "There is no video decoder “\(name)”. Use auto, software, vaapi or vaapi:DEVICE. "
                 + Self.offerDecoders(working)
         case .hardwareDecoderDoesNotStart(let reason, let working):
-            "The hardware decoder does not start: \(reason). \(Self.offerDecoders(working))"
+            "The hardware decoder doesn't start: \(reason). \(Self.offerDecoders(working))"
         case .damagedFrame(let reason):
             "A frame is damaged: \(reason)."
         case .keyframeNeeded:
-            "The picture cannot be built before the next keyframe."
+            "The picture can't be decoded before the next keyframe."
         case .unsupportedStream(let reason):
-            "The video stream cannot be shown: \(reason)."
+            "The video stream can't be shown: \(reason)."
         case .streamBeyondBounds(let reason):
             "The video stream isn't decoded: \(reason)."
         case .unknownFileEnding(let path, let known):
-            "\"\(path)\" must end in \(known.joined(separator: " or ")), which says what kind of file to write."
+            "“\(path)” must end in \(known.joined(separator: " or ")), which says what kind of file to write."
         case .fileExists(let path):
-            "\"\(path)\" exists already and is left as it is. Choose another name, or remove it first."
+            "“\(path)” exists already and is left as it is. Choose another name, or remove it first."
         case .cannotCreateFile(let path, let reason):
-            "\"\(path)\" can't be created: \(reason). Choose another place."
+            "“\(path)” can't be created: \(reason). Choose another place."
         case .cannotWriteFile(let path, let reason):
-            "\"\(path)\" can't be continued: \(reason). What was written before is kept."
+            "“\(path)” can't be continued: \(reason). What was written before is kept."
         }
     }
 

@@ -3,7 +3,7 @@ import BeamMedia
 import CAVCodec
 import Glibc
 
-/// One file with one H.264 stream, written by libavformat through a file descriptor that this object owns.
+/// One file with one H.264 stream, and perhaps a track of captions, written by libavformat through a file descriptor that this object owns.
 final class ContainerFile {
     /// The containers, by file ending.
     enum Kind: String, CaseIterable {
@@ -13,8 +13,12 @@ final class ContainerFile {
         var format: String { self == .mkv ? "matroska" : "mp4" }
 
         /// Write to the file at least every half second, however far apart keyframes are.
-        var options: Options {
+        ///
+        /// Each caption has an entry in Matroska's index, which no reserved space is large enough for. It is written at the
+        /// end then.
+        func options(hasCaptions: Bool) -> Options {
             switch self {
+            case .mkv where hasCaptions: Options(["cluster_time_limit": "500"])
             case .mkv: Options(["cluster_time_limit": "500", "reserve_index_space": "16384"])
             case .mp4:
                 Options(["movflags": "+empty_moov+default_base_moof+frag_keyframe", "frag_duration": "500000"])
@@ -28,14 +32,20 @@ final class ContainerFile {
     private let start: MediaTime
     private let output: FileOutput
     private let packet: PacketHandle
+    /// The last picture, in MP4 with captions, until its duration is known: a caption may begin a fragment, and libavformat
+    /// lets the next picture begin where the last one in the fragment before ended.
+    private let lastPicture: PacketHandle?
     private var context: UnsafeMutablePointer<AVFormatContext>
     /// In the container's time base.
     private var lastTimestamp: Int64 = -1
+    /// Nil: captions aren't recorded.
+    private var captions: CaptionTrack?
     private var isOpen = true
 
     /// Writes the file's header. The object owns `descriptor` from here on, even if this throws.
     init(
-        descriptor: CInt, path: String, kind: Kind, sets: ParameterSets, size: PixelSize, start: MediaTime
+        descriptor: CInt, path: String, kind: Kind, sets: ParameterSets, size: PixelSize, start: MediaTime,
+        hasCaptions: Bool
     ) throws(CodecError) {
         _ = LibAV.quietened
         let output = FileOutput(descriptor)
@@ -48,10 +58,12 @@ final class ContainerFile {
             let io = output.makeContext()
         else {
             avformat_free_context(made)
-            throw .cannotWriteFile(path: path, reason: "libavformat cannot write \(kind.format), or memory is short")
+            throw .cannotWriteFile(
+                path: path, reason: "libavformat can't write \(kind.format), or there is not enough memory")
         }
         self.context = context
         self.packet = packet
+        lastPicture = hasCaptions && kind == .mp4 ? PacketHandle() : nil
         self.output = output
         self.path = path
         self.sets = sets
@@ -61,8 +73,15 @@ final class ContainerFile {
         context.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS | AVFMT_FLAG_CUSTOM_IO
         stream.pointee.time_base = AVRational(num: 1, den: 90_000)
         try Self.describe(stream.pointee.codecpar, record: record, size: size, path: path)
-        var options = kind.options
+        if hasCaptions {
+            guard let track = avformat_new_stream(context, nil), CaptionTrack.describe(track, kind: kind, size: size)
+            else { throw .cannotWriteFile(path: path, reason: "there is not enough memory") }
+        }
+        var options = kind.options(hasCaptions: hasCaptions)
         try check(avformat_write_header(context, &options.dictionary))
+        if hasCaptions, let track = context.pointee.streams[CaptionTrack.index] {
+            captions = CaptionTrack(kind, timeBase: track.pointee.time_base)
+        }
     }
 
     deinit { avformat_free_context(context) }
@@ -111,12 +130,54 @@ final class ContainerFile {
         packet.pointer.pointee.pts = lastTimestamp
         packet.pointer.pointee.dts = lastTimestamp
         packet.pointer.pointee.flags = unit.isKeyframe ? AV_PKT_FLAG_KEY : 0
-        try check(av_write_frame(context, packet.pointer))
+        if let lastPicture {
+            try writeLastPicture(until: lastTimestamp)
+            av_packet_move_ref(lastPicture.pointer, packet.pointer)
+            // Both tracks have one time base.
+            try write(captions?.takeEnded(at: lastTimestamp) ?? [])
+        } else {
+            try check(av_write_frame(context, packet.pointer))
+        }
+    }
+
+    private func writeLastPicture(until end: Int64) throws(CodecError) {
+        guard let last = lastPicture?.pointer, last.pointee.data != nil else { return }
+        last.pointee.duration = max(1, end - last.pointee.dts)
+        defer { av_packet_unref(last) }
+        try check(av_write_frame(context, last))
+    }
+
+    /// Adds a caption, if the file has a track for them and it isn't over. No picture waits for the next caption: packets
+    /// of the two tracks are written in the order in which they come. In MP4 a caption waits until its end is known.
+    func write(_ caption: TimedCaption) throws(CodecError) {
+        guard isOpen else { return }
+        let timeBase = context.pointee.streams[0]?.pointee.time_base ?? AVRational(num: 1, den: 90_000)
+        let lastPicture = av_rescale_q(max(0, lastTimestamp), timeBase, AVRational(num: 1, den: 1_000_000_000))
+        try write(captions?.add(caption, start: start, lastPicture: lastPicture) ?? [])
+    }
+
+    private func write(_ samples: [CaptionTrack.Sample]) throws(CodecError) {
+        for sample in samples {
+            av_packet_unref(packet.pointer)
+            guard av_new_packet(packet.pointer, CInt(sample.payload.count)) >= 0,
+                let data = packet.pointer.pointee.data
+            else { throw .cannotWriteFile(path: path, reason: "there is not enough memory") }
+            data.update(from: sample.payload, count: sample.payload.count)
+            packet.pointer.pointee.stream_index = CInt(CaptionTrack.index)
+            packet.pointer.pointee.pts = sample.start
+            packet.pointer.pointee.dts = sample.start
+            packet.pointer.pointee.duration = sample.length
+            packet.pointer.pointee.flags = AV_PKT_FLAG_KEY
+            try check(av_write_frame(context, packet.pointer))
+        }
     }
 
     func finish() throws(CodecError) {
         guard isOpen else { return }
         isOpen = false
+        // The last picture is shown for 1/30 s, as there is no next one.
+        try writeLastPicture(until: lastTimestamp + 3000)
+        try write(captions?.takeEnded(at: nil) ?? [])
         try check(av_write_trailer(context))
         if let io = context.pointee.pb { avio_flush(io) }
         try check(0)

@@ -104,7 +104,7 @@ final class EncoderDevice {
         var result = av_hwframe_get_buffer(frames, uploaded.pointer, 0)
         if result >= 0 { result = av_hwframe_transfer_data(uploaded.pointer, frame.pointer, 0) }
         guard result >= 0 else {
-            throw .encodingFailed(reason: "a picture could not be handed to the device (\(LibAV.message(result)))")
+            throw .encodingFailed(reason: "a picture can't be handed to the device (\(LibAV.message(result)))")
         }
     }
 }

@@ -45,7 +45,7 @@ final class HardwareDecoder: FrameDecoder {
     init(_ device: HardwareDevice) throws(HardwareDevice.Failure) {
         guard let opened = try? OpenedDecoder(threads: 1, device: device), let decoded = FrameHandle(),
             let download = PictureDownload()
-        else { throw HardwareDevice.Failure(reason: "libavcodec does not decode on \(device.path)") }
+        else { throw HardwareDevice.Failure(reason: "libavcodec doesn't decode on \(device.path)") }
         name = Self.name(path: device.path)
         self.device = device
         self.opened = opened
@@ -59,7 +59,7 @@ final class HardwareDecoder: FrameDecoder {
         // Frees the picture's surface on the device once it has been copied.
         defer { av_frame_unref(decoded.pointer) }
         guard AVPixelFormat(decoded.pointer.pointee.format) == AV_PIX_FMT_VAAPI else {
-            throw .deviceFailed(reason: "\(device.path) does not decode this kind of H.264")
+            throw .deviceFailed(reason: "\(device.path) doesn't decode this kind of H.264")
         }
         try download.fetch(decoded, into: frame)
         return true
@@ -100,7 +100,7 @@ final class PictureDownload {
     func fetch(_ surface: FrameHandle, into frame: FrameHandle) throws(FrameDecoderError) {
         let fields = surface.pointer.pointee
         guard fields.crop_left == 0, fields.crop_top == 0 else {
-            throw .deviceFailed(reason: "it cannot cut pictures at the left or the top")
+            throw .deviceFailed(reason: "it can't cut pictures at the left or the top")
         }
         let size = PixelSize(width: Int(fields.width), height: Int(fields.height))
         guard LibAV.isSupported(size) else { throw .damaged(reason: "its size is \(size)") }
@@ -113,7 +113,7 @@ final class PictureDownload {
         defer { av_frame_unref(staging.pointer) }
         let result = Self.transfer(surface, into: staging)
         guard result >= 0 else {
-            throw .deviceFailed(reason: "a picture could not be fetched from it (\(LibAV.message(result)))")
+            throw .deviceFailed(reason: "a picture can't be fetched from it (\(LibAV.message(result)))")
         }
         PixelConversion.separateChroma(chroma.planes[0], into: buffer)
         guard frame.lend(buffer, format: AV_PIX_FMT_YUV420P, size: size) else {

@@ -22,7 +22,7 @@ final class HardwareDevice {
         let result = av_hwdevice_ctx_create(&device, AV_HWDEVICE_TYPE_VAAPI, path, options.dictionary, 0)
         guard result >= 0, let device else {
             throw Failure(
-                reason: "\(path) does not open for VA-API (\(LibAV.message(result))): its driver may be missing")
+                reason: "\(path) doesn't open for VA-API (\(LibAV.message(result))): its driver may be missing")
         }
         self.path = path
         reference = device
@@ -56,7 +56,7 @@ final class HardwareDevice {
         guard status.st_mode & S_IFMT == S_IFCHR else { throw Failure(reason: "\(path) is not a device") }
         guard access(path, R_OK | W_OK) == 0 else {
             throw Failure(
-                reason: "\(path) may not be opened (\(words(errno))); on most systems the group \"render\" may")
+                reason: "\(path) may not be opened (\(words(errno))); members of the group “render” usually may")
         }
     }
 

@@ -49,7 +49,7 @@ enum OutputFile {
         // Without O_NONBLOCK, opening a pipe without a reader would block.
         let existing = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
         guard existing >= 0 else {
-            let reason = errno == ENXIO ? "nobody reads this pipe. Start its reader first" : systemMessage(errno)
+            let reason = errno == ENXIO ? "no program reads this pipe. Start one first" : systemMessage(errno)
             throw .cannotCreateFile(path: path, reason: reason)
         }
         _ = fcntl(existing, F_SETFL, fcntl(existing, F_GETFL) & ~O_NONBLOCK)
@@ -84,6 +84,9 @@ enum OutputFile {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG && status.st_mode & S_IFMT != S_IFDIR
     }
+
+    /// Why a file was given up whose disk or reader has stopped.
+    static let takesNothing = "its disk, or the program that reads it, takes nothing any more"
 
     /// The system's description of an `errno`, as part of a sentence.
     static func systemMessage(_ code: CInt) -> String {

@@ -61,7 +61,7 @@ public final class PictureConverter {
         source = source ?? FrameHandle()
         target = target ?? FrameHandle()
         guard let scaler, let source, let target else {
-            throw .conversionFailed(reason: "\(picture.format) of \(picture.size) does not scale to \(size)")
+            throw .conversionFailed(reason: "\(picture.format) of \(picture.size) can't be scaled to \(size)")
         }
         let (buffer, _) = writableBuffer(size)
         keptFormat = nil

@@ -78,12 +78,13 @@ public struct StreamBounds: Sendable, Hashable {
         guard Int(set.references) <= most, Int(set.buffered ?? 0) <= max(most, Self.leastReferences) else {
             throw .streamBeyondBounds(
                 reason:
-                    "it wants \(max(set.references, set.buffered ?? 0)) pictures of \(size) kept for reference, and "
-                    + "\(most) are the most here")
+                    "it needs \(max(set.references, set.buffered ?? 0)) reference pictures of \(size), more than the "
+                    + "\(most) that fit here")
         }
         // A screen is sent live, so its pictures aren't reordered much.
         guard set.reordered ?? 0 <= Self.leastReferences else {
-            throw .streamBeyondBounds(reason: "it holds \(set.reordered ?? 0) pictures back")
+            throw .streamBeyondBounds(
+                reason: "it reorders \(set.reordered ?? 0) pictures, more than the \(Self.leastReferences) allowed")
         }
     }
 

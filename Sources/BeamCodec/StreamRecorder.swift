@@ -7,8 +7,16 @@ import Glibc
 ///
 /// A recording starts with the first keyframe. New parameter sets for the same size are written into the stream. For
 /// another size the file ends and the recording continues in `NAME-2.mkv`, then `NAME-3.mkv`. Used by one thread.
+///
+/// Captions, if they are wanted, are a subtitle track beside the video: SubRip in Matroska, 3GPP Timed Text (`tx3g`) in MP4.
 public final class StreamRecorder {
+    /// More captions than these aren't shown at once.
+    private static let mostShown = 8
+
     private let path: String
+    private let hasCaptions: Bool
+    /// The last captions, which the next file may begin with.
+    private var shown: [TimedCaption] = []
     private let container: ContainerFile.Kind
     private var file: ContainerFile?
     /// The descriptor of the first file, which is created at once, until the stream starts.
@@ -18,16 +26,17 @@ public final class StreamRecorder {
     /// The path of the file being written.
     public private(set) var currentPath: String
 
-    /// Creates the first file, which must not exist.
+    /// Creates the first file, which must not exist. With `captions`, files have a subtitle track.
     ///
     /// - Throws: `unknownFileEnding`, `fileExists` or `cannotCreateFile`.
-    public init(path: String) throws(CodecError) {
+    public init(path: String, captions: Bool = false) throws(CodecError) {
         guard let container = ContainerFile.Kind(rawValue: OutputFile.ending(path)) else {
             throw .unknownFileEnding(path: path, known: ContainerFile.Kind.allCases.map { ".\($0.rawValue)" })
         }
         // Load the library now, not in the middle of the recording.
         if let reason = LibAV.formatProblem { throw .cannotCreateFile(path: path, reason: reason) }
         self.path = path
+        hasCaptions = captions
         self.container = container
         currentPath = path
         reserved = try OutputFile.create(path)
@@ -53,9 +62,32 @@ public final class StreamRecorder {
                 currentPath = next
                 reserved = try OutputFile.create(currentPath)
             }
-            if file == nil { file = try start(unit, sets, at: time) }
+            if file == nil {
+                let started = try start(unit, sets, at: time)
+                file = started
+                try started.write(unit, at: time)
+                for caption in shown { try started.write(caption) }
+                return
+            }
         }
         try file?.write(unit, at: time)
+    }
+
+    /// Adds a caption of one or several lines to the subtitle track, to be shown from `time`, on the clock of the access
+    /// units and not after the present, for `duration`. Does nothing without a subtitle track.
+    ///
+    /// Captions may overlap in Matroska; in MP4 the next one ends the one before, and up to three that begin within 0.1 s are
+    /// shown together. Those that begin earlier than the one before begin with it. One that isn't over is shown at the
+    /// beginning of the recording, and of its next file; one that was over 10 s before the last picture is left out. In MP4
+    /// a caption is written when its end is known; a crash loses the one that is shown.
+    ///
+    /// - Throws: `cannotWriteFile`.
+    public func addCaption(_ text: String, at time: MediaTime, for duration: Duration) throws(CodecError) {
+        guard hasCaptions, !isFinished else { return }
+        let caption = TimedCaption(text: text, time: time, duration: duration)
+        if shown.count == Self.mostShown { shown.removeFirst() }
+        shown.append(caption)
+        try file?.write(caption)
     }
 
     /// Completes the file. Nothing can be written afterwards.
@@ -86,6 +118,7 @@ public final class StreamRecorder {
         }
         reserved = nil
         return try ContainerFile(
-            descriptor: descriptor, path: currentPath, kind: container, sets: sets, size: unit.size, start: time)
+            descriptor: descriptor, path: currentPath, kind: container, sets: sets, size: unit.size, start: time,
+            hasCaptions: hasCaptions)
     }
 }

@@ -20,7 +20,11 @@ public final class Y4MWriter {
     private let path: String
     private let frameRate: Double
     private let pool = PixelBufferPool(limit: 1)
-    private var file: UnsafeMutablePointer<FILE>?
+    /// -1 once it is closed.
+    private var file: CInt
+    /// Bytes that aren't written yet. No `FILE`: the program's exit would wait for one that a thread is blocked in.
+    private var pending: [UInt8] = []
+    private static let mostPending = 1 << 20
     private var header: Header?
     private var part = 1
     /// The path of the file being written.
@@ -37,9 +41,10 @@ public final class Y4MWriter {
         self.frameRate = frameRate.isFinite && frameRate > 0 ? frameRate : 30
         currentPath = path
         file = try Self.open(path)
+        pending.reserveCapacity(Self.mostPending)
     }
 
-    deinit { if file != nil { discard() } }
+    deinit { discard() }
 
     /// Appends `picture`.
     ///
@@ -64,37 +69,38 @@ public final class Y4MWriter {
         }
     }
 
-    /// Flushes and closes the file. Nothing can be written afterwards. Without a picture the empty file is removed.
+    /// Writes what is pending, and closes the file. Nothing can be written afterwards. Without a picture the empty file
+    /// is removed.
     ///
     /// - Throws: `cannotWriteFile`.
     public func finish() throws(CodecError) {
-        guard let file else { return }
+        guard file >= 0 else { return }
         guard header != nil else { return discard() }
-        self.file = nil
-        guard fclose(file) == 0 else {
-            throw .cannotWriteFile(path: currentPath, reason: OutputFile.systemMessage(errno))
+        defer { file = -1 }
+        do throws(CodecError) {
+            try writePending()
+        } catch {
+            close(file)
+            throw error
         }
+        guard close(file) == 0 else { throw failure(errno) }
     }
 
+    /// Closes a file that isn't complete.
     private func discard() {
-        guard let file else { return }
-        self.file = nil
-        let copy = dup(fileno(file))
-        fclose(file)
-        guard copy >= 0 else { return }
+        guard file >= 0 else { return }
         // Standard output belongs to whoever started the program.
-        if path == "-" { close(copy) } else { OutputFile.discard(copy, currentPath) }
+        if path == "-" { close(file) } else { OutputFile.discard(file, currentPath) }
+        file = -1
     }
 
-    private static func open(_ path: String) throws(CodecError) -> UnsafeMutablePointer<FILE> {
-        let descriptor = path == "-" ? dup(STDOUT_FILENO) : try OutputFile.create(path)
-        guard descriptor >= 0, let file = fdopen(descriptor, "w") else {
-            let reason = OutputFile.systemMessage(errno)
-            if descriptor >= 0 { close(descriptor) }
-            throw .cannotCreateFile(path: path, reason: reason)
+    private static func open(_ path: String) throws(CodecError) -> CInt {
+        guard path == "-" else { return try OutputFile.create(path) }
+        let descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw .cannotCreateFile(path: "standard output", reason: OutputFile.systemMessage(errno))
         }
-        setvbuf(file, nil, Int32(_IOFBF), 1 << 20)
-        return file
+        return descriptor
     }
 
     private func startNextPart() throws(CodecError) {
@@ -131,9 +137,39 @@ public final class Y4MWriter {
     }
 
     private func put(_ bytes: UnsafeRawPointer, _ count: Int) throws(CodecError) {
-        guard let file else { throw .cannotWriteFile(path: currentPath, reason: "it is closed already") }
-        guard fwrite(bytes, 1, count, file) == count else {
-            throw .cannotWriteFile(path: currentPath, reason: OutputFile.systemMessage(errno))
+        let bytes = UnsafeRawBufferPointer(start: bytes, count: count)
+        if pending.count + count > Self.mostPending { try writePending() }
+        guard count < Self.mostPending else { return try writeOut(bytes) }
+        pending.append(contentsOf: bytes)
+    }
+
+    private func writePending() throws(CodecError) {
+        defer { pending.removeAll(keepingCapacity: true) }
+        // Typed throws don't pass through `withUnsafeBytes`.
+        let result = pending.withUnsafeBytes { bytes in
+            Result { () throws(CodecError) in try writeOut(bytes) }
         }
+        try result.get()
+    }
+
+    private func writeOut(_ bytes: UnsafeRawBufferPointer) throws(CodecError) {
+        guard file >= 0 else { throw .cannotWriteFile(path: currentPath, reason: "it is closed already") }
+        var rest = bytes[...]
+        while let base = UnsafeRawBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty {
+            let written = Glibc.write(file, base, rest.count)
+            if written < 0, errno == EINTR { continue }
+            if written < 0, errno == EAGAIN {
+                // Another program that has this pipe open may have made it non-blocking.
+                var room = pollfd(fd: file, events: Int16(POLLOUT), revents: 0)
+                poll(&room, 1, -1)
+                continue
+            }
+            guard written >= 0 else { throw failure(errno) }
+            rest = rest.dropFirst(written)
+        }
+    }
+
+    private func failure(_ code: CInt) -> CodecError {
+        .cannotWriteFile(path: currentPath, reason: OutputFile.systemMessage(code))
     }
 }

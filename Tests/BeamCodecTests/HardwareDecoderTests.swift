@@ -231,7 +231,7 @@ import Testing
         for (path, reason) in [
             ("/dev/dri/renderD999", "there is no /dev/dri/renderD999"), (file, "\(file) is not a device"),
             (directory.path, "\(directory.path) is not a device"),
-            ("/dev/null", "/dev/null does not open for VA-API"),
+            ("/dev/null", "/dev/null doesn't open for VA-API"),
         ] {
             let error = try #require(throws: CodecError.self) { try VideoDecoder(choice: .vaapi(device: path)) }
             #expect(error.description.contains(reason), "\(error)")
@@ -279,7 +279,7 @@ import Testing
         for text in ["", "VAAPI", "vaapi:", "vaapi:renderD128", "nvdec", "software:", "vaapi /dev/dri/renderD128", ":"]
         {
             let error = try #require(throws: CodecError.self) { try DecoderChoice(parsing: text) }
-            #expect(error.description.contains("no video decoder \"\(text)\""))
+            #expect(error.description.contains("no video decoder “\(text)”"))
             #expect(error.description.contains("These work here: software"))
         }
     }

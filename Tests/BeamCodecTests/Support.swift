@@ -123,6 +123,17 @@ final class TemporaryDirectory {
     func file(_ name: String) -> String { "\(path)/\(name)" }
 }
 
+struct Hang: Error {}
+
+/// Waits until `isSo` holds; throws `Hang` after 60 s.
+func eventually(_ isSo: () throws -> Bool) async throws {
+    for _ in 0..<6000 {
+        if try isSo() { return }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+    throw Hang()
+}
+
 /// ffprobe, as an independent reader of recordings.
 enum Probe {
     static let path = ["/usr/bin/ffprobe", "/usr/local/bin/ffprobe"].first {
@@ -138,19 +149,38 @@ enum Probe {
 
     /// ffprobe's bare values: one line for each frame, packet or stream.
     static func run(_ file: String, _ arguments: String...) throws -> Result {
+        let ended = try Tool.run(
+            path ?? "/usr/bin/ffprobe", ["-v", "error", "-of", "csv=p=0"] + arguments + [file])
+        let lines = ended.output.split(separator: "\n").map {
+            $0.trimmingCharacters(in: CharacterSet(charactersIn: ", "))
+        }
+        return Result(lines: lines, errors: ended.errors)
+    }
+}
+
+/// Programs that we didn't write.
+enum Tool {
+    struct Ended {
+        var output: String
+        var errors: String
+        var status: Int32
+    }
+
+    /// Runs a program to its end.
+    static func run(_ path: String, _ arguments: [String]) throws -> Ended {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: path ?? "/usr/bin/ffprobe")
-        process.arguments = ["-v", "error", "-of", "csv=p=0"] + arguments + [file]
+        process.executableURL = URL(fileURLWithPath: path)
+        process.arguments = arguments
         let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
         process.standardError = errors
+        process.standardInput = FileHandle.nullDevice
         try process.run()
         // The errors are few and fit into the pipe, so the output can be read to its end first.
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         let complaints = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        let lines = text.split(separator: "\n").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: ", ")) }
-        return Result(lines: lines, errors: complaints)
+        return Ended(output: text, errors: complaints, status: process.terminationStatus)
     }
 }
 

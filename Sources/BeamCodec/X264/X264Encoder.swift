@@ -231,7 +231,7 @@ final class X264Encoder: EncoderBackend {
         guard let bytes = handle.encode(&input) else {
             // libx264's reference is unknown now.
             needsKeyframe = true
-            throw .encodingFailed(reason: "libx264 made no frame of the picture, perhaps for want of memory")
+            throw .encodingFailed(reason: "libx264 made no frame; perhaps there is not enough memory")
         }
         return bytes
     }
