@@ -19,6 +19,7 @@ uniform bool isRGB;
 uniform mat3 toRGB;  // samples and results in 0…1
 uniform vec3 toRGBOffset;
 uniform float brightness;
+uniform float saturation;  // 0: grey, 1: in full colour
 uniform ivec2 viewport;  // its lower left corner in the window
 uniform int viewportHeight;
 #endif
@@ -69,6 +70,7 @@ void main() {
     pixel.y = viewportHeight - 1 - pixel.y;
     vec3 ycbcr = resample(pixel.y, pixel.x);
     vec3 rgb = isRGB ? ycbcr : clamp(toRGB * ycbcr + toRGBOffset, 0.0, 1.0);
+    rgb = mix(vec3(dot(rgb, vec3(0.2126, 0.7152, 0.0722))), rgb, saturation);
     colour = vec4(rgb * brightness, 1.0);
 #endif
 }

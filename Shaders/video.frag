@@ -9,6 +9,7 @@ uniform bool isHalved;  // chroma has half the width and height, and sits in the
 uniform mat3 toRGB;        // samples and results in 0…1
 uniform vec3 toRGBOffset;
 uniform float brightness;
+uniform float saturation;  // 0: grey, 1: in full colour
 
 uniform ivec2 viewport;       // its lower left corner in the window
 uniform int viewportHeight;
@@ -48,14 +49,18 @@ vec2 interpolated(ivec2 pixel, float own) {
     return clamp(soft + slope * (own - around), 0.0, 1.0);
 }
 
+vec4 shaded(vec3 rgb) {
+    return vec4(mix(vec3(dot(rgb, vec3(0.2126, 0.7152, 0.0722))), rgb, saturation) * brightness, 1.0);
+}
+
 void main() {
     ivec2 pixel = ivec2(gl_FragCoord.xy) - viewport;
     pixel = ivec2(pixel.x, viewportHeight - 1 - pixel.y) / magnification;
     vec3 sampled = texelFetch(plane0, pixel, 0).rgb;
     if (isRGB) {
-        colour = vec4(sampled * brightness, 1.0);
+        colour = shaded(sampled);
         return;
     }
     vec3 ycbcr = vec3(sampled.r, isHalved ? interpolated(pixel, sampled.r) : chroma(pixel));
-    colour = vec4(clamp(toRGB * ycbcr + toRGBOffset, 0.0, 1.0) * brightness, 1.0);
+    colour = shaded(clamp(toRGB * ycbcr + toRGBOffset, 0.0, 1.0));
 }

@@ -56,6 +56,51 @@ public struct WindowWarning: Hashable, Sendable {
     }
 }
 
+/// A sentence at the window's edge: `desk's battery is at 14 %`.
+public struct WindowNotice: Hashable, Sendable {
+    /// At most five lines are shown, fewer in a low window.
+    public var text: String
+    /// Whether it is in the colour of warnings.
+    public var isWarning: Bool
+    /// How long it is shown; nil: until it is removed.
+    public var time: Duration?
+
+    public init(text: String, isWarning: Bool = false, time: Duration? = .seconds(6)) {
+        self.text = text
+        self.isWarning = isWarning
+        self.time = time
+    }
+}
+
+/// A caption or a note over the picture's lower edge.
+public struct WindowCaption: Hashable, Sendable {
+    public var text: String
+    /// Who said or wrote it, shown before the text; nil: not known.
+    public var name: String?
+    /// It may still change, and is drawn less bright.
+    public var isPartial: Bool
+    /// A person wrote it.
+    public var isNote: Bool
+
+    public init(text: String, name: String? = nil, isPartial: Bool = false, isNote: Bool = false) {
+        self.text = text
+        self.name = name
+        self.isPartial = isPartial
+        self.isNote = isNote
+    }
+}
+
+/// How much of the session the transcript has.
+public enum TranscriptHeading: Hashable, Sendable {
+    case nothingYet
+    /// This host's version has no captions and notes.
+    case notOffered
+    /// All of it, from the beginning.
+    case complete
+    /// What came before this time of the session is not there.
+    case since(Duration)
+}
+
 /// A host that can be chosen in the window's list.
 public struct PickerEntry: Hashable, Sendable {
     public var name: String

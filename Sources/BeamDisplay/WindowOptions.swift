@@ -31,10 +31,18 @@ public struct WindowOptions: Sendable {
     public var display: String?
     /// Whether the statistics are shown from the start.
     public var showsStatistics: Bool
+    /// Whether captions and notes are shown from the start.
+    public var showsCaptions: Bool
+    /// Whether notes can be written from the start. Only if so are dead keys and the Compose key prepared for on X11,
+    /// which takes about 9 ms when the window opens.
+    public var allowsNotes: Bool
+    /// How many sources the window is going to show; it sets the first size.
+    public var sources: Int
 
     public init(
         title: String = "BeamRoom", isFullscreen: Bool = false, renderer: RendererChoice = .automatic,
-        verticalSync: VerticalSync = .automatic, display: String? = nil, showsStatistics: Bool = false
+        verticalSync: VerticalSync = .automatic, display: String? = nil, showsStatistics: Bool = false,
+        showsCaptions: Bool = true, allowsNotes: Bool = false, sources: Int = 1
     ) {
         self.title = title
         self.isFullscreen = isFullscreen
@@ -42,6 +50,9 @@ public struct WindowOptions: Sendable {
         self.verticalSync = verticalSync
         self.display = display
         self.showsStatistics = showsStatistics
+        self.showsCaptions = showsCaptions
+        self.allowsNotes = allowsNotes
+        self.sources = sources
     }
 }
 
@@ -53,6 +64,13 @@ public enum WindowEvent: Hashable, Sendable {
     case wake
     /// The person toggled the statistics with `i`; the window has already done so.
     case statistics(isShown: Bool)
+    /// The person toggled the captions with `c`; the window has already done so.
+    case captions(isShown: Bool)
+    /// The person opened or closed the transcript; the window has already done so.
+    case transcript(isShown: Bool)
+    /// The person wrote this note: one line, not empty, at most 2,000 bytes of UTF-8, without control, bidirectional and
+    /// invisible characters. Its line is closed.
+    case noteWritten(String)
     /// The person chose the entry with this index in the list last given to `setPicker`.
     case chosen(Int)
     /// The person typed or pasted the six digits that `setCodeEntry` asked for.
@@ -61,6 +79,8 @@ public enum WindowEvent: Hashable, Sendable {
     case codeGivenUp
     /// The person has taken the offer of the code entry (`CodePrompt.offer`).
     case offerTaken
+    /// Another source is in focus, or the grid has come or gone (see `VideoWindow.focus`).
+    case focusChanged
     /// The window's inner size in pixels has changed.
     case resized(PixelSize)
     case fullscreen(Bool)

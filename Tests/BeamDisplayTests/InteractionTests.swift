@@ -64,6 +64,64 @@ extension WindowTests {
             }
         }
 
+        /// By places on the keyboard, as a person presses them who doesn't switch the layout for a command.
+        @Test(
+            .enabled(if: Tool.exists("setxkbmap"), "setxkbmap isn't installed"),
+            arguments: ["ru", "gr", "il", "ara", "us"])
+        func layoutsWithoutLatinLetters(layout: String) throws {
+            let display = try TestDisplay()
+            try display.xdotool("mousemove", "640", "360")
+            try Tool.run("setxkbmap", ["-layout", layout], display: display.name)
+            let window = try VideoWindow(
+                WindowOptions(renderer: .software, display: display.name, allowsNotes: true))
+            window.show(TestPictures.bars(PixelSize(width: 640, height: 360)))
+            WindowTests.settle(window)
+            func press(_ keycode: String, _ event: WindowEvent) throws {
+                try display.xdotool("key", keycode)
+                #expect(WindowTests.wait(window) { $0.contains(event) }, "\(layout): key \(keycode)")
+            }
+            try press("31", .statistics(isShown: true))
+            try press("54", .captions(isShown: false))
+            try press("28", .transcript(isShown: true))
+            try press("28", .transcript(isShown: false))
+            try press("41", .fullscreen(true))
+            try press("41", .fullscreen(false))
+            // In a note the same keys are letters of the layout.
+            let letters = ["ru": "йшс", "gr": ";ιψ", "us": "qic"]
+            let before = try #require(window.readBack())
+            try display.xdotool("key", "57")
+            #expect(WindowTests.wait(window) { _ in (window.readBack()?.differingPixels(from: before) ?? 0) > 500 })
+            try display.xdotool("key", "24", "31", "54", "Return")
+            var note: String?
+            let isWritten = WindowTests.wait(window) { events in
+                for case .noteWritten(let text) in events { note = text }
+                return note != nil
+            }
+            #expect(isWritten)
+            if let expected = letters[layout] { #expect(note == expected) }
+            try press("24", .quit)
+        }
+
+        /// Letters that a layout has elsewhere are there only.
+        @Test(.enabled(if: Tool.exists("setxkbmap"), "setxkbmap isn't installed"))
+        func dvorakKeepsItsPlaces() throws {
+            let display = try TestDisplay()
+            try display.xdotool("mousemove", "640", "360")
+            try Tool.run("setxkbmap", ["-layout", "us", "-variant", "dvorak"], display: display.name)
+            let window = try VideoWindow(WindowOptions(renderer: .software, display: display.name))
+            window.show(TestPictures.bars(PixelSize(width: 640, height: 360)))
+            WindowTests.settle(window)
+            // Q and I of a US keyboard are an apostrophe and C.
+            try display.xdotool("key", "24", "31")
+            var seen: [WindowEvent] = []
+            #expect(
+                WindowTests.wait(window) {
+                    seen += $0
+                    return seen.contains(.captions(isShown: false))
+                })
+            #expect(!seen.contains(.quit) && !seen.contains(.statistics(isShown: true)))
+        }
+
         @Test func thePointerHidesInFullscreen() throws {
             let window = try WindowTests.open(fullscreen: true)
             window.show(TestPictures.bars(PixelSize(width: 640, height: 360)))

@@ -18,12 +18,11 @@ import Testing
     ]
 
     /// Writes layers on grey to a file if `BEAMROOM_SCREENSHOTS` is set.
-    private func keep(_ layers: [Layer], _ canvas: PixelSize, as name: String) {
+    static func keep(_ layers: [Layer], _ canvas: PixelSize, as name: String) {
         let buffer = PixelBuffer(format: .bgrx, size: canvas)
         let target = PixelCanvas(base: buffer.planes[0].base, stride: buffer.planes[0].stride, size: canvas)
         target.fill(PixelRect(canvas), (90, 90, 90))
-        let scene = Scene(canvas: canvas, background: .black, picture: nil, dimming: 0, layers: layers)
-        Compositing.compose(scene, on: target)
+        Compositing.compose(layers, on: target)
         WindowTests.keep(buffer, as: name)
     }
 
@@ -42,7 +41,7 @@ import Testing
                         headline: "Type the six digits that “office-desk” shows", problem: problem, offer: Self.offer))
                 let layer = try #require(panels.layers(setting).first)
                 #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)")
-                keep([layer], canvas, as: "panel-\(canvas)-\(scale)-\(isOverPicture ? "over" : "bare")-code")
+                Self.keep([layer], canvas, as: "panel-\(canvas)-\(scale)-\(isOverPicture ? "over" : "bare")-code")
             }
             panels.codeEntry = nil
             panels.message = WindowMessage(
@@ -52,7 +51,7 @@ import Testing
             #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)")
             // The digits take much of the window, so that they can be read across a room.
             #expect(layer.rect.height * 10 > canvas.height * 4 || layer.rect.width * 10 > canvas.width * 8)
-            keep([layer], canvas, as: "panel-\(canvas)-\(scale)-\(isOverPicture ? "over" : "bare")")
+            Self.keep([layer], canvas, as: "panel-\(canvas)-\(scale)-\(isOverPicture ? "over" : "bare")")
         }
     }
 
@@ -77,7 +76,7 @@ import Testing
                 panels.showsStatistics = true
                 panels.message = WindowMessage(headline: "No picture for 3 s", detail: "Waiting for office-desk.")
                 let layers = panels.layers(setting)
-                keep(layers, canvas, as: "panel-\(canvas)-\(scale)-\(isFull ? "words" : short ?? "sign")")
+                Self.keep(layers, canvas, as: "panel-\(canvas)-\(scale)-\(isFull ? "words" : short ?? "sign")")
                 // In a window full of text there may be no room for it.
                 #expect(layers.count == 3 || canvas.width < 640)
                 guard layers.count == 3 else { continue }

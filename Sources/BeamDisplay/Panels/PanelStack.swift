@@ -3,20 +3,36 @@ import BeamMedia
 /// The panels in the window. Each one is redrawn only when its content or the window has changed.
 @MainActor final class PanelStack {
     var message: WindowMessage?
+    /// Shown while there is nothing else in the middle; nil: the picture isn't held.
+    var held: WindowMessage?
     /// Nil while there is no list to choose from.
     var picker: Picker?
     /// Nil while no code is asked for.
     var codeEntry: CodeEntry?
     /// Nil while there is no warning.
     var badge: WarningBadge?
+    var notice: Notice?
     var statistics: [String] = []
     var showsStatistics = false
+    /// As `CaptionPanel.prepared` makes them, oldest first.
+    var captions: [WindowCaption] = []
+    var showsCaptions = true
+    var transcript = TranscriptView()
+    var showsTranscript = false
+    /// What is being written, also while its line isn't shown.
+    var note = NoteEntry()
+    var showsNote = false
+    var allowsNotes = false
+    /// The name of the one of several sources that gets the note; nil: there is one source.
+    var noteRecipient: String?
 
     struct Setting: Hashable {
         var canvas: PixelSize
         /// Scale factor for the display's pixel density.
         var textScale: Double
         var isOverPicture: Bool
+        /// The picture of a grid that the captions belong to; nil: the window shows one picture.
+        var captionArea: PixelRect?
 
         /// The text scale, reduced in small windows.
         var scale: Double {
@@ -27,6 +43,13 @@ import BeamMedia
         var codeScale: Double {
             max(scale, min(Double(canvas.width) / 960, Double(canvas.height) / 540, 2.5))
         }
+
+        /// So do captions, and they leave more of a small window's picture free than panels do.
+        var captionScale: Double {
+            let size = captionArea?.size ?? canvas
+            let (width, height) = (Double(size.width), Double(size.height))
+            return max(0.5, min(textScale, width / 800, height / 450), min(width / 1280, height / 720, 2.5))
+        }
     }
 
     private enum Central: Hashable {
@@ -35,28 +58,66 @@ import BeamMedia
         case codeEntry(CodeEntry)
     }
 
-    /// Everything that determines the badge's appearance and position.
-    private struct BadgeSetting: Hashable {
-        var warning: WindowWarning
-        var isFull: Bool
+    /// Everything that determines a panel that makes room for others.
+    private struct Placed<Content: Hashable>: Hashable {
+        var content: Content
         var setting: Setting
+        var area: PixelRect
         var others: [PixelRect]
+        var edges: [PixelRect] = []
     }
 
-    private var drawnCentral: (what: Central, setting: Setting, layer: Layer)?
-    private var drawnStatistics: (lines: [String], setting: Setting, layer: Layer)?
-    private var drawnBadge: (setting: BadgeSetting, layer: Layer?)?
+    private struct BadgeContent: Hashable {
+        var warning: WindowWarning
+        var isFull: Bool
+    }
+
+    private struct NoteContent: Hashable {
+        var note: NoteEntry
+        var mayBeSent: Bool
+        var recipient: String?
+        var setting: Setting
+    }
+
+    private struct StatisticsContent: Hashable {
+        var lines: [String]
+        var setting: Setting
+        var central: PixelRect?
+    }
+
+    private var drawnCentral: (what: Central, setting: Setting, room: PixelSize, layer: Layer)?
+    private var drawnStatistics = LayerCache<StatisticsContent>()
+    private var drawnCaptions = LayerCache<Placed<[WindowCaption]>>()
+    private var drawnNotice = LayerCache<Placed<WindowNotice>>()
+    private var drawnBadge = LayerCache<Placed<BadgeContent>>()
+    private var drawnNote = LayerCache<NoteContent>()
     private var rows: [PickerPanel.Row] = []
+    /// Of the note's line, in the window's pixels; nil while it isn't shown.
+    private(set) var noteCursor: PixelRect?
+    /// In the window's pixels; nil while it isn't shown.
+    private(set) var transcriptRect: PixelRect?
 
     /// Whether the middle of the window shows text.
-    var hasWords: Bool { message != nil || picker != nil || codeEntry != nil }
+    var hasWords: Bool { message != nil || held != nil || picker != nil || codeEntry != nil }
 
     /// Ordered from back to front.
     func layers(_ setting: Setting) -> [Layer] {
         guard setting.canvas.area > 0 else { return [] }
-        let others = [statisticsLayer(setting), centralLayer(setting)].compactMap(\.self)
-        guard let badge = badgeLayer(setting, avoiding: others.map(\.rect)) else { return others }
-        return others + [badge]
+        // What the line for a note and the transcript leave to panels at the edges.
+        var area = PixelRect(setting.canvas)
+        let note = noteLayer(setting)
+        if let note { area.height = max(0, note.y) }
+        let transcript = transcriptLayer(setting, in: area)
+        if let transcript { area.width = transcript.x }
+        let central = centralLayer(setting, beside: transcript?.rect)
+        let statistics = statisticsLayer(setting, avoiding: central?.rect)
+        let middle = [statistics, central].compactMap { $0?.rect }
+        let captions = captionLayer(setting, in: area, avoiding: middle)
+        let notice = noticeLayer(setting, in: area, avoiding: middle, captions: captions?.rect)
+        let others = [statistics, captions, transcript, central, notice, note].compactMap(\.self)
+        let badge = badgeLayer(
+            setting, in: area, avoiding: others.map(\.rect), edges: [captions, notice].compactMap { $0?.rect })
+        return others + [badge].compactMap(\.self)
     }
 
     /// The index of the list entry at a position in the window, in pixels.
@@ -65,19 +126,26 @@ import BeamMedia
         return rows.first { $0.rect.contains(PixelRect(x: x, y: y, width: 1, height: 1)) }?.index
     }
 
-    private func centralLayer(_ setting: Setting) -> Layer? {
+    private func centralLayer(_ setting: Setting, beside transcript: PixelRect?) -> Layer? {
         picker?.scroll(toFit: PickerPanel.capacity(canvas: setting.canvas, scale: setting.scale))
         guard let wanted = central else {
             drawnCentral = nil
             rows = []
             return nil
         }
-        if let drawn = drawnCentral, drawn.what == wanted, drawn.setting == setting { return drawn.layer }
+        var setting = setting
+        // Over a transcript that covers all of the window, a message needs a panel's background, too.
+        if showsTranscript { setting.isOverPicture = true }
+        var room = setting.canvas
+        if let transcript, transcript.x > 0 { room.width = transcript.x }
+        if let drawn = drawnCentral, drawn.what == wanted, drawn.setting == setting, drawn.room == room {
+            return drawn.layer
+        }
         let layer: Layer
         switch wanted {
         case .message(let message):
             layer = MessagePanel.layer(
-                message, canvas: setting.canvas, scale: message.code == nil ? setting.scale : setting.codeScale,
+                message, canvas: room, scale: message.code == nil ? setting.scale : setting.codeScale,
                 isOverPicture: setting.isOverPicture)
             rows = []
         case .codeEntry(let entry):
@@ -88,42 +156,93 @@ import BeamMedia
             (layer, rows) = PickerPanel.layer(
                 picker, canvas: setting.canvas, scale: setting.scale, isOverPicture: setting.isOverPicture)
         }
-        drawnCentral = (wanted, setting, layer)
+        drawnCentral = (wanted, setting, room, layer)
         return layer
     }
 
     private var central: Central? {
         if let codeEntry { return .codeEntry(codeEntry) }
-        guard let picker else { return message.map { .message($0) } }
+        guard let picker else { return (message ?? held).map { .message($0) } }
         guard picker.entries.isEmpty else { return .picker(picker) }
         return .message(
             message
                 ?? WindowMessage(
                     headline: "Looking for hosts…",
-                    detail: "Start “beamroom share” on a computer, or BeamRoom on a phone, in the same network."))
+                    detail: "Run `beamroom share` on the machine that you want to watch."))
     }
 
-    private func badgeLayer(_ setting: Setting, avoiding others: [PixelRect]) -> Layer? {
-        guard let badge, setting.isOverPicture else {
-            drawnBadge = nil
-            return nil
+    private func statisticsLayer(_ setting: Setting, avoiding central: PixelRect?) -> Layer? {
+        let isShown = showsStatistics && !statistics.isEmpty
+        let content = StatisticsContent(lines: statistics, setting: setting, central: central)
+        return drawnStatistics.layer(isShown ? content : nil) {
+            StatisticsPanel.layer($0.lines, canvas: setting.canvas, scale: setting.scale, avoiding: central)
         }
-        let wanted = BadgeSetting(warning: badge.warning, isFull: badge.isFull, setting: setting, others: others)
-        if let drawn = drawnBadge, drawn.setting == wanted { return drawn.layer }
-        let layer = WarningPanel.layer(
-            badge.warning, isFull: badge.isFull, canvas: setting.canvas, scale: setting.scale, avoiding: others)
-        drawnBadge = (wanted, layer)
+    }
+
+    private func captionLayer(_ setting: Setting, in area: PixelRect, avoiding others: [PixelRect]) -> Layer? {
+        let area = setting.captionArea ?? area
+        let isShown = showsCaptions && !captions.isEmpty && setting.isOverPicture && !area.isEmpty
+        return drawnCaptions.layer(
+            isShown ? Placed(content: captions, setting: setting, area: area, others: others) : nil
+        ) {
+            CaptionPanel.layer($0.content, in: area, scale: setting.captionScale, avoiding: others)
+        }
+    }
+
+    private func noticeLayer(
+        _ setting: Setting, in area: PixelRect, avoiding others: [PixelRect], captions: PixelRect?
+    ) -> Layer? {
+        // While the transcript covers all of the window, it is shown over that.
+        let area = area.isEmpty ? PixelRect(setting.canvas) : area
+        let key = notice.flatMap { notice in
+            notice.isShown
+                ? Placed(
+                    content: notice.notice, setting: setting, area: area,
+                    others: others + [captions].compactMap(\.self), edges: [captions].compactMap(\.self)) : nil
+        }
+        return drawnNotice.layer(key) {
+            NoticePanel.layer(
+                $0.content, in: $0.area, scale: setting.scale, avoiding: $0.others, captions: captions)
+        }
+    }
+
+    private func badgeLayer(
+        _ setting: Setting, in area: PixelRect, avoiding others: [PixelRect], edges: [PixelRect]
+    ) -> Layer? {
+        guard let badge, setting.isOverPicture else { return drawnBadge.layer(nil) { _ in nil } }
+        let content = BadgeContent(warning: badge.warning, isFull: badge.isFull)
+        let wanted = Placed(content: content, setting: setting, area: area, others: others, edges: edges)
+        let fallback = others.filter { $0 != transcriptRect }
+        return drawnBadge.layer(wanted) { _ in
+            WarningPanel.layer(
+                badge.warning, isFull: badge.isFull, area: area, scale: setting.scale, avoiding: others, edges: edges)
+                // A warning isn't hidden by the transcript.
+                ?? WarningPanel.layer(
+                    badge.warning, isFull: false, area: PixelRect(setting.canvas), scale: setting.scale,
+                    avoiding: fallback, edges: [])
+        }
+    }
+
+    private func transcriptLayer(_ setting: Setting, in area: PixelRect) -> Layer? {
+        transcriptRect = nil
+        guard showsTranscript, !area.isEmpty else { return nil }
+        let layer = transcript.layer(in: area, scale: setting.scale)
+        transcriptRect = layer.rect
         return layer
     }
 
-    private func statisticsLayer(_ setting: Setting) -> Layer? {
-        guard showsStatistics, !statistics.isEmpty else {
-            drawnStatistics = nil
-            return nil
+    private func noteLayer(_ setting: Setting) -> Layer? {
+        guard showsNote else {
+            noteCursor = nil
+            return drawnNote.layer(nil) { _ in nil }
         }
-        if let drawn = drawnStatistics, drawn.lines == statistics, drawn.setting == setting { return drawn.layer }
-        let layer = StatisticsPanel.layer(statistics, canvas: setting.canvas, scale: setting.scale)
-        drawnStatistics = (statistics, setting, layer)
-        return layer
+        return drawnNote.layer(
+            NoteContent(note: note, mayBeSent: allowsNotes, recipient: noteRecipient, setting: setting)
+        ) {
+            let (layer, cursor) = NotePanel.layer(
+                $0.note, mayBeSent: $0.mayBeSent, recipient: $0.recipient, canvas: setting.canvas, scale: setting.scale)
+            noteCursor = cursor
+            return layer
+        }
     }
 }

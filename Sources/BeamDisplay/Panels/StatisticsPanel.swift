@@ -2,40 +2,56 @@ import BeamMedia
 
 /// Statistics in small text at the window's upper left.
 enum StatisticsPanel {
-    /// A tab in a line separates label and value; values are aligned in a column.
-    static func layer(_ lines: [String], canvas: PixelSize, scale: Double) -> Layer {
+    /// A tab in a line separates label and value; values are aligned in a column. Of the last lines, those are left out
+    /// that would be under `other`; nil if that is all of them.
+    static func layer(_ lines: [String], canvas: PixelSize, scale: Double, avoiding other: PixelRect?) -> Layer? {
         let margin = (12 * scale).rounded()
         let padding = (12 * scale).rounded()
         let gap = (16 * scale).rounded()
         let limit = max(1, Double(canvas.width) - 2 * (margin + padding))
-        let rows = lines.map { line -> (label: TextBlock, value: TextBlock?) in
-            let parts = line.split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            let label = TextBlock(parts[0], .statistics, scale: scale, maxWidth: limit)
-            return (
-                label,
-                parts.count > 1 ? TextBlock(parts[1], .statistics, scale: scale, maxWidth: limit) : nil
-            )
+        let parts = lines.map {
+            $0.split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         }
-        let column = rows.filter { $0.value != nil }.map(\.label.width).max().map { $0 + gap } ?? 0
+        let labels = parts.map { TextBlock($0[0], .statistics, scale: scale, maxWidth: limit) }
+        let column = zip(parts, labels).filter { $0.0.count > 1 }.map(\.1.width).max().map { $0 + gap } ?? 0
+        let room = max(1, limit - column)
+        var rows = zip(parts, labels).map { parts, label in
+            Row(
+                label: label,
+                value: parts.count > 1
+                    ? TextBlock(parts[1], .statistics, scale: scale, maxWidth: room, maxLines: 2) : nil)
+        }
         let inner = rows.map { row in row.value.map { column + $0.width } ?? row.label.width }.max() ?? 0
         let leading = (4 * scale).rounded()
-        let height = rows.reduce(0) { $0 + $1.label.height } + leading * Double(max(0, rows.count - 1))
-        let size = PixelSize(
-            width: min(canvas.width, Int((inner + 2 * padding).rounded(.up))),
-            height: min(canvas.height, Int((height + 2 * padding).rounded(.up))))
-
-        let bitmap = Bitmap(size) { pen in
+        func place() -> PixelRect {
+            let height = rows.reduce(0) { $0 + $1.height } + leading * Double(max(0, rows.count - 1))
+            let size = PixelSize(
+                width: min(canvas.width, Int((inner + 2 * padding).rounded(.up))),
+                height: min(canvas.height, Int((height + 2 * padding).rounded(.up))))
+            return PixelRect(
+                x: min(Int(margin), canvas.width - size.width), y: min(Int(margin), canvas.height - size.height),
+                width: size.width, height: size.height)
+        }
+        while let other, !rows.isEmpty, !place().intersection(other).isEmpty { rows.removeLast() }
+        guard !rows.isEmpty else { return nil }
+        let rect = place()
+        let bitmap = Bitmap(rect.size) { pen in
             pen.fill(
-                x: 0, y: 0, width: Double(size.width), height: Double(size.height), radius: 10 * scale, Theme.panel)
+                x: 0, y: 0, width: Double(rect.width), height: Double(rect.height), radius: 10 * scale, Theme.panel)
             var y = padding
             for row in rows {
                 pen.draw(row.label, x: padding, y: y, row.value == nil ? Theme.text : Theme.muted)
                 if let value = row.value { pen.draw(value, x: padding + column, y: y, Theme.text) }
-                y += row.label.height + leading
+                y += row.height + leading
             }
         }
-        return Layer(
-            bitmap: bitmap, x: min(Int(margin), canvas.width - size.width),
-            y: min(Int(margin), canvas.height - size.height))
+        return Layer(bitmap: bitmap, x: rect.x, y: rect.y)
+    }
+
+    private struct Row {
+        var label: TextBlock
+        var value: TextBlock?
+
+        var height: Double { max(label.height, value?.height ?? 0) }
     }
 }

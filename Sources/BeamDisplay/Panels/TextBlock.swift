@@ -36,6 +36,11 @@ final class TextBlock {
         pango_layout_set_font_description(layout, description)
         pango_font_description_free(description)
 
+        // A long word, perhaps an address, is broken without a hyphen that isn't its own.
+        let attributes: OpaquePointer = pango_attr_list_new()
+        pango_attr_list_insert(attributes, pango_attr_insert_hyphens_new(0))
+        pango_layout_set_attributes(layout, attributes)
+        pango_attr_list_unref(attributes)
         pango_layout_set_text(layout, text, -1)
         let limit = Int32(min(max(1, maxWidth), Self.maxLayoutWidth)) * PANGO_SCALE
         pango_layout_set_width(layout, limit)

@@ -15,14 +15,26 @@ enum Theme {
     static let warning = Colour(red: 0.98, green: 0.68, blue: 0.22)
     /// Opaque enough that `muted` text has a contrast of 4.5 (WCAG 2.1, 1.4.3) over a white picture.
     static let panel = Colour(red: 0.06, green: 0.07, blue: 0.10, alpha: 0.92)
+    /// Under captions: lets some of the picture through.
+    static let plate = Colour(red: 0.03, green: 0.04, blue: 0.06, alpha: 0.80)
+    /// Captions that may still change. Its contrast on `plate` is 4.5 over a white picture.
+    static let partial = Colour(red: 0.66, green: 0.69, blue: 0.74)
+    static let speaker = Colour(red: 0.98, green: 0.86, blue: 0.55)
+    /// `accent`, lighter, for text on `plate`.
+    static let accentOnPlate = Colour(red: 0.56, green: 0.76, blue: 1.0)
     static let tile = Colour(red: 1, green: 1, blue: 1, alpha: 0.07)
+    /// A tile of a grid without a picture.
+    static let card = Colour(red: 1, green: 1, blue: 1, alpha: 0.05)
+    /// The name of a tile that isn't in focus.
+    static let name = Colour(red: 0.80, green: 0.83, blue: 0.87)
     static let boxBorder = Colour(red: 1, green: 1, blue: 1, alpha: 0.28)
 
     /// Opacity of the black over the last picture under a message.
     static let dimming = 0.55
 
     enum Font {
-        case headline, detail, code, digit, row, rowDetail, small, statistics
+        case headline, detail, code, digit, row, rowDetail, small, statistics, caption, transcript, note, notice
+        case tileName, tileKey, tileState
 
         var size: Double {
             switch self {
@@ -34,6 +46,13 @@ enum Theme {
             case .rowDetail: 13
             case .small: 13
             case .statistics: 13
+            case .caption: 24
+            case .transcript: 15
+            case .note: 17
+            case .notice: 15
+            case .tileName: 14
+            case .tileKey: 13
+            case .tileState: 16
             }
         }
 

@@ -23,27 +23,34 @@ struct WarningBadge: Hashable {
 }
 
 enum WarningPanel {
-    /// The badge at a position that overlaps none of `others`: the full text at the lower or upper edge, or else the
-    /// icon in a corner. Nil if neither fits.
+    /// The badge in `area` at a position that overlaps none of `others`: the full text at the lower or upper edge, or
+    /// beside those of them that are at the `edges`, or else the icon in a corner. Nil if none fits.
     static func layer(
-        _ warning: WindowWarning, isFull: Bool, canvas: PixelSize, scale: Double, avoiding others: [PixelRect]
+        _ warning: WindowWarning, isFull: Bool, area: PixelRect, scale: Double, avoiding others: [PixelRect],
+        edges: [PixelRect]
     ) -> Layer? {
         let margin = Int((12 * scale).rounded())
         func isFree(_ layer: Layer) -> Bool { others.allSatisfy { $0.intersection(layer.rect).isEmpty } }
+        guard !area.isEmpty else { return nil }
         if isFull {
             // The full text is shown for seconds only and may grow with the window. The icon stays, so it stays small.
-            let large = max(scale, min(Double(canvas.width) / 1280, Double(canvas.height) / 720, 2))
-            let bitmap = words(warning.words, canvas: canvas, scale: large)
-            let x = (canvas.width - bitmap.size.width) / 2
-            for y in [max(0, canvas.height - bitmap.size.height - margin), margin] {
+            let large = max(scale, min(Double(area.width) / 1280, Double(area.height) / 720, 2))
+            let bitmap = words(warning.words, canvas: area.size, scale: large)
+            let x = area.x + (area.width - bitmap.size.width) / 2
+            let height = bitmap.size.height
+            let middle = area.y + area.height / 2
+            let beside = edges.map { $0.y > middle ? $0.y - margin - height : $0.maxY + margin }
+                .filter { $0 >= area.y && $0 + height <= area.maxY }
+            for y in [max(area.y, area.maxY - height - margin), area.y + margin] + beside {
                 let layer = Layer(bitmap: bitmap, x: x, y: y)
                 if isFree(layer) { return layer }
             }
         }
-        let bitmap = sign(warning.short, canvas: canvas, scale: scale)
-        let (right, bottom) = (canvas.width - bitmap.size.width - margin, canvas.height - bitmap.size.height - margin)
-        for (x, y) in [(right, bottom), (right, margin), (margin, bottom), (margin, margin)] {
-            let layer = Layer(bitmap: bitmap, x: max(0, x), y: max(0, y))
+        let bitmap = sign(warning.short, canvas: area.size, scale: scale)
+        let (left, top) = (area.x + margin, area.y + margin)
+        let (right, bottom) = (area.maxX - bitmap.size.width - margin, area.maxY - bitmap.size.height - margin)
+        for (x, y) in [(right, bottom), (right, top), (left, bottom), (left, top)] {
+            let layer = Layer(bitmap: bitmap, x: max(area.x, x), y: max(area.y, y))
             if isFree(layer) { return layer }
         }
         return nil

@@ -5,28 +5,36 @@ struct Scene {
     /// The window's inner size in pixels.
     var canvas: PixelSize
     var background: Background
-    /// The picture and its rectangle in the canvas.
-    var picture: (picture: Picture, viewport: PixelRect)?
-    /// How much the picture is darkened, from 0 (not at all) to 1 (black).
-    var dimming: Double
+    /// One, or those of a grid. They don't overlap.
+    var pictures: [ScenePicture]
     /// Text and panels.
     var layers: [Layer]
 
     enum Background: Hashable {
         /// Around a picture.
         case black
-        /// Behind text, if there is no picture.
+        /// Behind text, if there is no picture, and behind a grid.
         case plain
 
         /// Red, green and blue.
         var colour: (UInt8, UInt8, UInt8) { self == .black ? (0, 0, 0) : (0x14, 0x18, 0x1f) }
     }
+}
 
-    /// How the picture is scaled to its viewport.
-    var fit: Fit? {
-        guard let (picture, viewport) = picture else { return nil }
-        return Fit(picture: picture.size, viewport: viewport.size)
-    }
+/// A picture in a scene.
+struct ScenePicture {
+    /// The same in each scene for the pictures of one source.
+    var source: Int
+    var picture: Picture
+    /// Its rectangle in the canvas.
+    var viewport: PixelRect
+    /// How much it is darkened, from 0 (not at all) to 1 (black).
+    var dimming: Double
+    /// It is shown without its colours.
+    var isGrey: Bool
+
+    /// How it is scaled to its viewport.
+    var fit: Fit { Fit(picture: picture.size, viewport: viewport.size) }
 }
 
 /// A bitmap with its position in the canvas.
@@ -37,13 +45,28 @@ struct Layer {
     var y: Int
 
     var rect: PixelRect { PixelRect(x: x, y: y, width: bitmap.size.width, height: bitmap.size.height) }
+
+    /// Whether it is the same bitmap at the same place.
+    func isSame(as other: Layer) -> Bool { bitmap === other.bitmap && x == other.x && y == other.y }
 }
 
 /// What has to be redrawn.
 enum SceneChange {
     case everything
-    /// Only the picture is new; it differs from the last one in this region, in picture pixels.
-    case picture(DamageRegion)
+    /// These pictures, and no others, have changed. Layers may have come, gone or been replaced; nothing else has
+    /// changed.
+    case pictures([PictureChange])
+}
+
+/// A picture differs from its source's last one in this region, in picture pixels.
+struct PictureChange {
+    var source: Int
+    var damage: DamageRegion
+}
+
+extension [PictureChange] {
+    /// What has changed in the picture of `source`.
+    func damage(of source: Int) -> DamageRegion { first { $0.source == source }?.damage ?? DamageRegion() }
 }
 
 /// How a picture is scaled.

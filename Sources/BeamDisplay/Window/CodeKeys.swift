@@ -17,10 +17,9 @@ import CSDL2
 
     mutating func press(_ key: SDL_KeyboardEvent, into entry: inout CodeEntry) -> Outcome {
         isRepeated = key.repeat != 0
-        if Self.isPaste(key.keysym) {
-            guard !isRepeated, let clipboard = SDL_GetClipboardText() else { return .taken }
-            defer { SDL_free(clipboard) }
-            return entry.paste(String(cString: clipboard)).map { .complete($0) } ?? .taken
+        if Clipboard.isPaste(key.keysym) {
+            guard !isRepeated, let text = Clipboard.text else { return .taken }
+            return entry.paste(text).map { .complete($0) } ?? .taken
         }
         switch SDL_KeyCode(UInt32(bitPattern: key.keysym.sym)) {
         case SDLK_BACKSPACE:
@@ -47,16 +46,6 @@ import CSDL2
             if let complete = entry.type(character) { return .complete(complete) }
         }
         return .taken
-    }
-
-    private static func isPaste(_ key: SDL_Keysym) -> Bool {
-        func has(_ modifiers: SDL_Keymod...) -> Bool { modifiers.contains { UInt32(key.mod) & $0.rawValue != 0 } }
-        guard !has(KMOD_LALT, KMOD_GUI) else { return false }
-        if SDL_KeyCode(UInt32(bitPattern: key.sym)) == SDLK_INSERT { return has(KMOD_SHIFT) }
-        // In a layout without Latin letters: the key at V's position.
-        let isLatin = key.sym < 0x80
-        return has(KMOD_CTRL)
-            && (SDL_KeyCode(UInt32(bitPattern: key.sym)) == SDLK_v || (!isLatin && key.scancode == SDL_SCANCODE_V))
     }
 
     private static func keypadDigit(_ key: SDL_Keysym) -> Character? {

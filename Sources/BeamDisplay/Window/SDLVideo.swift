@@ -9,9 +9,11 @@ import Glibc
     let driver: String
 
     /// Opens `display`, or the environment's if nil.
-    init(display: String?) throws(DisplayError) {
+    ///
+    /// - Parameter composes: whether dead keys and the Compose key are used in text.
+    init(display: String?, composes: Bool) throws(DisplayError) {
         Self.setHints()
-        try Self.prepareEnvironment(display: display)
+        try Self.prepareEnvironment(display: display, composes: composes)
         SDL_SetMainReady()
         guard Self.start(Self.drivers(display: display)) else {
             let name = Self.environment("DISPLAY") ?? Self.environment("WAYLAND_DISPLAY")
@@ -57,16 +59,16 @@ import Glibc
         return environment("XDG_RUNTIME_DIR").map { access("\($0)/\(name)", F_OK) == 0 } ?? false
     }
 
-    /// A connection of our own tells when the server goes.
-    private static var hasWatch = false
+    /// The display to which a connection of our own is open, which tells when the server goes.
+    private static var watched: String?
 
     /// Sets the variables that SDL reads from the environment, and finds out whether there is a display, before anything
     /// else begins. Must be called while no other thread may read the environment or write messages.
-    static func prepareEnvironment(display: String?) throws(DisplayError) {
+    static func prepareEnvironment(display: String?, composes: Bool) throws(DisplayError) {
         if let display, environment("DISPLAY") != display { setenv("DISPLAY", display, 1) }
         // Xlib's input method would parse the system's compose table, which takes 9 ms. Six digits need no compose
         // sequences.
-        setenv("XCOMPOSEFILE", "/dev/null", 0)
+        if !composes { setenv("XCOMPOSEFILE", "/dev/null", 0) }
         // Without a session bus, libdbus would start one by running a program.
         setenv("DBUS_SESSION_BUS_ADDRESS", "unix:runtime=yes", 0)
         guard let drivers = drivers(display: display) else { return }
@@ -74,19 +76,15 @@ import Glibc
             // Wayland's display may be named, but not be there.
             throw .noDisplay(name: environment("WAYLAND_DISPLAY"), reason: "no compositor answers there")
         }
-        guard drivers == ["x11"], let name = environment("DISPLAY") else { return }
+        guard drivers == ["x11"], let name = environment("DISPLAY"), name != watched else { return }
         // libxcb writes the server's reason for a refusal to standard error, as it came.
         let stream = beam_error_stream_pause()
         defer { beam_error_stream_resume(stream) }
         guard let connection = XOpenDisplay(nil) else {
             throw .noDisplay(name: name, reason: "no X server answers there, or it refuses this program")
         }
-        guard !hasWatch else {
-            XCloseDisplay(connection)
-            return
-        }
         // Stays open: OpenGL's driver uses the display before a window exists whose connection could be watched.
-        hasWatch = true
+        watched = name
         DisplayLoss.watch(XConnectionNumber(connection))
     }
 
@@ -122,6 +120,8 @@ import Glibc
         // Ctrl-C is handled by the program.
         SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1")
         SDL_SetHint(SDL_HINT_APP_NAME, "BeamRoom")
+        // What an input method composes isn't cut to 31 bytes.
+        SDL_SetHint(SDL_HINT_IME_SUPPORT_EXTENDED_TEXT, "1")
         SDL_SetHint(SDL_HINT_SCREENSAVER_INHIBIT_ACTIVITY_NAME, "Showing a shared screen")
         SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1")
         // Otherwise SDL draws the window's surface through OpenGL, possibly in software.

@@ -25,14 +25,18 @@ import CSDL2
     static func initialSize(_ video: SDLVideo) -> PixelSize { limited(initial, by: video.usableBounds(0).size) }
 
     private static let initial = PixelSize(width: 960, height: 540)
+    private static let initialTile = PixelSize(width: 480, height: 270)
 
-    /// Makes the window that nobody has seen yet as large as the display's scale asks for, in the middle of the work area.
-    func setInitialSize(scale: Double) {
+    /// Makes the window that nobody has seen yet as large as the display's scale and the number of sources ask for, in
+    /// the middle of the work area.
+    func setInitialSize(scale: Double, sources: Int) {
         let screen = window.video.usableBounds(window.displayIndex)
         let factor = scale / window.pixelRatio
+        let initial =
+            sources > 1 ? GridLayout.windowSize(for: sources, each: Self.initialTile, scale: 1) : Self.initial
         let wanted = PixelSize(
-            width: Int((Double(Self.initial.width) * factor).rounded()),
-            height: Int((Double(Self.initial.height) * factor).rounded()))
+            width: Int((Double(initial.width) * factor).rounded()),
+            height: Int((Double(initial.height) * factor).rounded()))
         let size = Self.limited(wanted, by: screen.size)
         // SDL centres a window on the whole display, panels and docks included.
         let (x, y) = window.position

@@ -93,6 +93,23 @@ import Foundation
         XSync(connection, 0)
     }
 
+    /// Gives keys without a meaning these ones (X11/keysymdef.h), until the server ends.
+    func addKeys(_ symbols: [KeySym]) {
+        var (first, last) = (Int32(0), Int32(0))
+        XDisplayKeycodes(connection, &first, &last)
+        let free = (first...last).filter { code in
+            var count: Int32 = 0
+            guard let known = XGetKeyboardMapping(connection, KeyCode(code), 1, &count) else { return false }
+            defer { XFree(known) }
+            return (0..<Int(count)).allSatisfy { known[$0] == 0 }
+        }
+        for (code, symbol) in zip(free, symbols) {
+            var symbol = symbol
+            XChangeKeyboardMapping(connection, code, 1, &symbol, 1)
+        }
+        XSync(connection, 0)
+    }
+
     /// Sets the server's resources, as `xrdb` does; nil: there are none.
     func setResources(_ text: String?) {
         let (root, property) = (XDefaultRootWindow(connection), Atom(XA_RESOURCE_MANAGER))

@@ -7,7 +7,8 @@ import Shaders
 ///
 /// A picture's planes are uploaded to persistent textures, changed parts only. If picture pixels map to whole window
 /// pixels, one pass converts to RGB; for 4:2:0, a pass before it computes the slopes for luma-guided chroma
-/// (`PixelConversion`). Otherwise two passes scale.
+/// (`PixelConversion`). Otherwise two passes scale. Of a grid's pictures, those that haven't changed need the last pass
+/// only.
 @MainActor final class OpenGLRenderer: Renderer {
     let name: String
     private let context: GLContext
@@ -19,15 +20,9 @@ import Shaders
     private let down: GLProgram
     private let layering: GLProgram
 
-    private var planes: [GLTexture] = []
-    private var planesFormat: PixelFormat?
-    private var planesSize = PixelSize(width: 0, height: 0)
-    /// The intermediate result of scaling: as wide as the viewport, as high as the picture.
-    private let scaled: GLTexture
+    /// For each source in the last scene.
+    private var textures: [Int: PictureTextures] = [:]
     private let framebuffer: GLuint
-    /// As large as a chroma plane. Valid for the uploaded planes if `hasSlopes`.
-    private let slopes: GLTexture
-    private var hasSlopes = false
     private var layers: [ObjectIdentifier: (texture: GLTexture, bitmap: Bitmap)] = [:]
 
     init(_ context: GLContext) throws(DisplayError) {
@@ -41,8 +36,6 @@ import Shaders
         across = try GLProgram(context, fragment: Shaders.scale, vertex: Shaders.cover, definitions: ["ACROSS"])
         down = try GLProgram(context, fragment: Shaders.scale, vertex: Shaders.cover)
         layering = try GLProgram(context, fragment: Shaders.layer, vertex: Shaders.cover)
-        scaled = GLTexture(context, .rgba8)
-        slopes = GLTexture(context, .rgba8)
         var name: GLuint = 0
         context.gl.genFramebuffers(1, &name)
         framebuffer = name
@@ -59,7 +52,10 @@ import Shaders
     }
 
     func draw(_ scene: Scene, change: SceneChange) {
-        if let picture = scene.picture?.picture { upload(picture, change) }
+        for shown in scene.pictures { upload(shown, change) }
+        if textures.count > scene.pictures.count {
+            textures = textures.filter { source, _ in scene.pictures.contains { $0.source == source } }
+        }
         paint(scene)
         context.swap()
     }
@@ -89,60 +85,71 @@ import Shaders
         return buffer
     }
 
-    private func upload(_ picture: Picture, _ change: SceneChange) {
-        let buffer = picture.buffer
-        var rects = [PixelRect(buffer.size)]
-        if planesFormat != buffer.format || planesSize != buffer.size {
-            if planesFormat != buffer.format {
-                planes = buffer.planes.map { _ in GLTexture(context, buffer.format == .bgrx ? .bgra8 : .r8) }
-            }
-            planesFormat = buffer.format
-            planesSize = buffer.size
-            for (index, texture) in planes.enumerated() { texture.resize(buffer.planeSize(index)) }
-        } else if case .picture(let damage) = change {
-            rects = damage.clipped(to: PixelRect(buffer.size)).rects
-        }
-        if !rects.isEmpty { hasSlopes = false }
-        for rect in rects {
-            for (index, texture) in planes.enumerated() {
-                let plane = buffer.planes[index]
-                let part = index > 0 && buffer.format == .i420 ? rect.halved : rect
-                texture.upload(plane.base, stride: plane.stride, rect: part)
-            }
+    private func upload(_ shown: ScenePicture, _ change: SceneChange) {
+        let own = textures[shown.source] ?? PictureTextures(context)
+        textures[shown.source] = own
+        if case .pictures(let changes) = change {
+            own.upload(shown.picture.buffer, changes.damage(of: shown.source))
+        } else {
+            own.upload(shown.picture.buffer, DamageRegion(PixelRect(shown.picture.size)))
         }
     }
 
     private func paint(_ scene: Scene) {
-        if let picture = scene.picture?.picture, case .exact = scene.fit { findSlopes(picture) }
+        // Before anything is drawn into the window.
+        for shown in scene.pictures { prepare(shown) }
         gl.viewport(0, 0, GLsizei(scene.canvas.width), GLsizei(scene.canvas.height))
         let (red, green, blue) = scene.background.colour
         gl.clearColor(GLfloat(red) / 255, GLfloat(green) / 255, GLfloat(blue) / 255, 1)
         gl.clear(GLbitfield(GL_COLOR_BUFFER_BIT))
-        if let (picture, viewport) = scene.picture, let fit = scene.fit, !viewport.isEmpty {
-            if case .exact(let times) = fit {
-                use(exact, at: viewport, of: scene)
-                exact.set("magnification", times)
-                setSource(of: exact, picture)
-                slopes.bind(unit: 3)
-                exact.set("slopes", 3)
-                setColour(of: exact, picture, scene)
-                cover()
-            } else {
-                paintScaled(picture, viewport, scene)
-            }
-        }
+        for shown in scene.pictures { paint(shown, scene) }
         paintLayers(scene)
     }
 
-    /// Computes the slopes of the uploaded picture if they are needed and outdated.
-    private func findSlopes(_ picture: Picture) {
-        guard picture.format == .i420, !hasSlopes else { return }
-        hasSlopes = true
-        drawing(into: slopes, picture.buffer.planeSize(1))
-        guide.use()
-        setSource(of: guide, picture)
-        cover()
+    /// Does the first of two passes if it is needed and outdated: computes the slopes of the uploaded picture, or scales
+    /// it across.
+    private func prepare(_ shown: ScenePicture) {
+        let (picture, viewport) = (shown.picture, shown.viewport)
+        guard let own = textures[shown.source], !viewport.isEmpty else { return }
+        if case .exact = shown.fit {
+            guard picture.format == .i420, own.first != .slopes else { return }
+            own.first = .slopes
+            drawing(into: own.slopes, picture.buffer.planeSize(1))
+            guide.use()
+            setSource(of: guide, picture, own)
+            cover()
+        } else {
+            guard own.first != .scaled(width: viewport.width) else { return }
+            own.first = .scaled(width: viewport.width)
+            drawing(into: own.scaled, PixelSize(width: viewport.width, height: picture.size.height))
+            across.use()
+            across.set("ratio", Double(picture.size.width) / Double(viewport.width))
+            across.set("count", picture.size.width)
+            setSource(of: across, picture, own)
+            cover()
+        }
         gl.bindFramebuffer(GLenum(GL_FRAMEBUFFER), 0)
+    }
+
+    private func paint(_ shown: ScenePicture, _ scene: Scene) {
+        let (picture, viewport) = (shown.picture, shown.viewport)
+        guard let own = textures[shown.source], !viewport.isEmpty else { return }
+        if case .exact(let times) = shown.fit {
+            use(exact, at: viewport, of: scene)
+            exact.set("magnification", times)
+            setSource(of: exact, picture, own)
+            own.slopes.bind(unit: 3)
+            exact.set("slopes", 3)
+            setColour(of: exact, shown)
+        } else {
+            use(down, at: viewport, of: scene)
+            down.set("ratio", Double(picture.size.height) / Double(viewport.height))
+            down.set("count", picture.size.height)
+            own.scaled.bind(unit: 0)
+            down.set("scaled", 0)
+            setColour(of: down, shown)
+        }
+        cover()
     }
 
     /// Directs drawing to `texture`, resized to `size`.
@@ -152,24 +159,6 @@ import Shaders
         gl.framebufferTexture2D(
             GLenum(GL_FRAMEBUFFER), GLenum(GL_COLOR_ATTACHMENT0), GLenum(GL_TEXTURE_2D), texture.raw, 0)
         gl.viewport(0, 0, GLsizei(size.width), GLsizei(size.height))
-    }
-
-    private func paintScaled(_ picture: Picture, _ viewport: PixelRect, _ scene: Scene) {
-        drawing(into: scaled, PixelSize(width: viewport.width, height: picture.size.height))
-        across.use()
-        across.set("ratio", Double(picture.size.width) / Double(viewport.width))
-        across.set("count", picture.size.width)
-        setSource(of: across, picture)
-        cover()
-        gl.bindFramebuffer(GLenum(GL_FRAMEBUFFER), 0)
-
-        use(down, at: viewport, of: scene)
-        down.set("ratio", Double(picture.size.height) / Double(viewport.height))
-        down.set("count", picture.size.height)
-        scaled.bind(unit: 0)
-        down.set("scaled", 0)
-        setColour(of: down, picture, scene)
-        cover()
     }
 
     private func paintLayers(_ scene: Scene) {
@@ -203,8 +192,8 @@ import Shaders
         program.set("viewportHeight", rect.height)
     }
 
-    private func setSource(of program: GLProgram, _ picture: Picture) {
-        for (index, texture) in planes.enumerated() {
+    private func setSource(of program: GLProgram, _ picture: Picture, _ own: PictureTextures) {
+        for (index, texture) in own.planes.enumerated() {
             texture.bind(unit: index)
             program.set("plane\(index)", index)
         }
@@ -216,27 +205,12 @@ import Shaders
         program.set("chromaScale", step / Double(chroma.width), step / Double(chroma.height))
     }
 
-    private func setColour(of program: GLProgram, _ picture: Picture, _ scene: Scene) {
-        program.set("isRGB", picture.format == .bgrx)
-        program.set("brightness", 1 - scene.dimming)
-        program.set(ColourMatrix(picture.colour))
+    private func setColour(of program: GLProgram, _ shown: ScenePicture) {
+        program.set("isRGB", shown.picture.format == .bgrx)
+        program.set("brightness", 1 - shown.dimming)
+        program.set("saturation", shown.isGrey ? 0.0 : 1)
+        program.set(ColourMatrix(shown.picture.colour))
     }
 
     private func cover() { gl.drawArrays(GLenum(GL_TRIANGLES), 0, 3) }
-}
-
-extension PixelBuffer {
-    /// The size of plane `index` in samples.
-    func planeSize(_ index: Int) -> PixelSize {
-        guard format == .i420, index > 0 else { return size }
-        return PixelSize(width: (size.width + 1) / 2, height: (size.height + 1) / 2)
-    }
-}
-
-extension PixelRect {
-    /// The rectangle in a plane of half width and height, rounded outwards.
-    var halved: PixelRect {
-        let (left, top) = (x / 2, y / 2)
-        return PixelRect(x: left, y: top, width: (maxX + 1) / 2 - left, height: (maxY + 1) / 2 - top)
-    }
 }

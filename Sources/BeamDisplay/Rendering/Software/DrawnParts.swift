@@ -8,17 +8,14 @@ extension Fit {
         if case .exact = self { picture } else { viewport.size }
     }
 
-    /// What has to be redrawn for `damage`. Everything under a panel is included, because the panel is blended over it
-    /// again.
+    /// What has to be redrawn for `damage`, and under `rects` of the window, where panels have come, gone or changed.
     func parts(
-        of damage: DamageRegion, _ picture: PixelSize, under layers: [Layer], at viewport: PixelRect
+        of damage: DamageRegion, _ picture: PixelSize, under rects: [PixelRect], at viewport: PixelRect
     ) -> [PixelRect] {
         let bounds = PixelRect(extent(picture, viewport))
         var region = DamageRegion()
         for rect in damage.rects { region.insert(reach(of: rect, picture, viewport).intersection(bounds)) }
-        for layer in layers {
-            region.insert(layer.rect.covered(by: viewport, times: times).intersection(bounds))
-        }
+        for rect in rects { region.insert(rect.covered(by: viewport, times: times).intersection(bounds)) }
         if case .exact = self { return region.rects }
         return region.rects.joinedInRows
     }

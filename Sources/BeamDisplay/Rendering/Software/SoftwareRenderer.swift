@@ -7,9 +7,12 @@ import BeamPixels
 @MainActor final class SoftwareRenderer: Renderer {
     let name = "software"
     private let surface: any WindowSurface
-    private let scaler = PictureScaler()
+    /// For each source in the last scene.
+    private var scalers: [Int: PictureScaler] = [:]
     /// A few rows of converted pixels before magnification; grown as needed.
     private var strip: PixelBuffer?
+    /// What the window's memory shows over the picture.
+    private var drawnLayers: [Layer] = []
 
     init(_ window: WindowHandle) throws(DisplayError) {
         surface = X11Surface(window) ?? SDLSurface(window)
@@ -19,10 +22,8 @@ import BeamPixels
 
     func draw(_ scene: Scene, change: SceneChange) {
         guard let (canvas, isNew) = surface.canvas() else { return }
-        if case .picture(let damage) = change, !isNew, scene.dimming == 0, let (picture, viewport) = scene.picture,
-            let fit = scene.fit
-        {
-            redraw(picture, damage, at: viewport, fit, scene, on: canvas)
+        if case .pictures(let changes) = change, !isNew {
+            redraw(changes, scene, on: canvas)
         } else {
             drawEverything(scene, on: canvas)
             surface.put(PixelRect(canvas.size))
@@ -42,49 +43,59 @@ import BeamPixels
     }
 
     private func drawEverything(_ scene: Scene, on canvas: PixelCanvas) {
-        if let (picture, viewport) = scene.picture, let fit = scene.fit {
-            canvas.fill(around: viewport, scene.background.colour)
-            paint(picture, PixelRect(fit.extent(picture.size, viewport)), at: viewport, fit, on: canvas)
+        if scene.pictures.count == 1 {
+            canvas.fill(around: scene.pictures[0].viewport, scene.background.colour)
         } else {
             canvas.fill(PixelRect(canvas.size), scene.background.colour)
         }
-        Compositing.compose(scene, on: canvas)
+        scalers = scalers.filter { source, _ in scene.pictures.contains { $0.source == source } }
+        for shown in scene.pictures {
+            paint(shown, PixelRect(shown.fit.extent(shown.picture.size, shown.viewport)), shown.fit, on: canvas)
+        }
+        Compositing.compose(scene.layers, on: canvas)
+        drawnLayers = scene.layers
     }
 
-    /// Redraws what `damage` touches, then puts all of it at once, so that parts of two pictures are never visible
-    /// together. (Putting each band while the next is drawn would be 0.3 ms earlier, but tears.)
-    private func redraw(
-        _ picture: Picture, _ damage: DamageRegion, at viewport: PixelRect, _ fit: Fit, _ scene: Scene,
-        on canvas: PixelCanvas
-    ) {
-        let parts = fit.parts(of: damage, picture.size, under: scene.layers, at: viewport)
-        for part in parts { paint(picture, part, at: viewport, fit, on: canvas) }
-        var beside: [PixelRect] = []
-        for layer in scene.layers {
-            // The parts of a panel outside the picture are over the plain background.
-            beside += layer.rect.intersection(PixelRect(canvas.size)).outside(viewport)
+    /// Redraws what `changes` touch and what lies under panels that have changed, then puts all of it at once, so that
+    /// parts of two pictures are never visible together. (Putting each band while the next is drawn would be 0.3 ms
+    /// earlier, but tears.) A panel that hasn't changed is blended again only where the picture has: captions that stand
+    /// still cost nothing while something moves elsewhere.
+    private func redraw(_ changes: [PictureChange], _ scene: Scene, on canvas: PixelCanvas) {
+        let changed = drawnLayers.difference(from: scene.layers).map { $0.intersection(PixelRect(canvas.size)) }
+        var parts: [PixelRect] = []
+        var beside = changed
+        for shown in scene.pictures {
+            let (fit, viewport) = (shown.fit, shown.viewport)
+            let painted = fit.parts(
+                of: changes.damage(of: shown.source), shown.picture.size, under: changed, at: viewport)
+            for part in painted { paint(shown, part, fit, on: canvas) }
+            parts += painted.map { fit.place(of: $0, at: viewport) }
+            if !beside.isEmpty { beside = beside.flatMap { $0.outside(viewport) } }
         }
         canvas.fill(beside, scene.background.colour)
-        Compositing.compose(scene, on: canvas)
-        for part in parts { surface.put(fit.place(of: part, at: viewport)) }
-        for rect in beside { surface.put(rect) }
+        parts += beside
+        Compositing.compose(scene.layers, on: canvas, within: parts)
+        drawnLayers = scene.layers
+        for part in parts { surface.put(part) }
     }
 
-    /// Paints part `rect` (see `Fit.parts`) of `picture`, which fills `viewport`.
-    private func paint(
-        _ picture: Picture, _ rect: PixelRect, at viewport: PixelRect, _ fit: Fit, on canvas: PixelCanvas
-    ) {
+    /// Paints part `rect` (see `Fit.parts`) of a picture, which fills its viewport.
+    private func paint(_ shown: ScenePicture, _ rect: PixelRect, _ fit: Fit, on canvas: PixelCanvas) {
+        let (picture, viewport) = (shown.picture, shown.viewport)
         guard !viewport.isEmpty, !rect.isEmpty else { return }
         let target = canvas.address(viewport.x + rect.x, viewport.y + rect.y)
         switch fit {
         case .exact(1): convert(picture.buffer, picture.colour, rect, into: target, stride: canvas.stride)
         case .exact(let times): magnify(picture, rect, at: viewport, times, on: canvas)
         case .enlarged, .reduced:
+            let scaler = scalers[shown.source] ?? PictureScaler()
+            scalers[shown.source] = scaler
             guard
                 let scaled = scaler.scale(picture.buffer, to: viewport.size, fit: fit, rows: rect.y..<rect.maxY)
             else { return }
             convert(scaled, picture.colour, rect, into: target, stride: canvas.stride)
         }
+        canvas.shade(fit.place(of: rect, at: viewport), dimming: shown.dimming, isGrey: shown.isGrey)
     }
 
     private func convert(
@@ -129,6 +140,15 @@ import BeamPixels
                 }
             }
         }
+    }
+}
+
+extension [Layer] {
+    /// The rectangles of the layers that are in only one of two stacks. What is in both keeps its place in the order.
+    fileprivate func difference(from other: [Layer]) -> [PixelRect] {
+        let gone = filter { layer in !other.contains { $0.isSame(as: layer) } }
+        let new = other.filter { layer in !contains { $0.isSame(as: layer) } }
+        return (gone + new).map(\.rect)
     }
 }
 

@@ -1,0 +1,144 @@
+import BeamClock
+import BeamMedia
+import CSDL2
+
+/// What is shown beside the picture.
+extension VideoWindow {
+    /// Shows a message over the dimmed last picture, or on a plain background if there is none. Nil removes it.
+    public func setMessage(_ message: WindowMessage?) {
+        guard message != panels.message else { return }
+        panels.message = message
+        isStale = true
+        updateWatched()
+    }
+
+    /// Shows a list to choose from, instead of a message. An empty list shows that hosts are being searched. Nil
+    /// removes the list.
+    public func setPicker(_ entries: [PickerEntry]?) {
+        if let entries {
+            var picker = panels.picker ?? Picker()
+            picker.update(entries)
+            guard picker != panels.picker else { return }
+            panels.picker = picker
+        } else {
+            guard panels.picker != nil else { return }
+            panels.picker = nil
+        }
+        isStale = true
+        pointer.restart(mayHide: mayHidePointer)
+        updateWatched()
+    }
+
+    /// Asks for six digits, instead of a message or list; `.codeEntered` reports them. Nil removes the prompt.
+    ///
+    /// Typed digits stay when the prompt changes. Once all six are typed, input stops until this is called again: with
+    /// `isWaiting` the digits stay visible, otherwise they are cleared. Escape cancels at any time, also in fullscreen:
+    /// `.codeGivenUp`. Other keys keep their meaning.
+    public func setCodeEntry(_ prompt: CodePrompt?) {
+        var entry = panels.codeEntry
+        if let prompt {
+            if entry == nil { entry = CodeEntry(prompt) } else { entry?.ask(prompt) }
+        } else {
+            entry = nil
+        }
+        guard entry != panels.codeEntry else { return }
+        panels.codeEntry = entry
+        // The note is kept: `n` opens its line again.
+        if entry != nil { panels.showsNote = false }
+        updateTextInput()
+        isStale = true
+        pointer.restart(mayHide: mayHidePointer)
+        updateWatched()
+    }
+
+    /// Shows a warning about the picture at the window's edge, with an open padlock, without covering other text. Nil
+    /// removes it. It is visible only with a picture.
+    public func setWarning(_ warning: WindowWarning?) {
+        guard warning != panels.badge?.warning else { return }
+        panels.badge = warning.map { WarningBadge($0) }
+        if isWatched { changeBadge { $0.showInFull(now: .now) } }
+        areLayersStale = true
+    }
+
+    func changeBadge(_ change: (inout WarningBadge) -> Void) {
+        guard picture != nil, var badge = panels.badge else { return }
+        change(&badge)
+        if badge.isFull != panels.badge?.isFull { areLayersStale = true }
+        panels.badge = badge
+    }
+
+    /// The lines of the statistics; a tab separates label and value. Visible while `showsStatistics`.
+    public func setOverlay(_ lines: [String]?) {
+        guard (lines ?? []) != panels.statistics else { return }
+        panels.statistics = lines ?? []
+        if panels.showsStatistics { areLayersStale = true }
+    }
+
+    /// Shows captions and notes over the picture's lower edge, the newest last: as many of their last three lines as
+    /// there is room for. Texts of any length are taken; line feeds separate lines. Control characters, characters that
+    /// change the direction of writing, and invisible ones are not shown.
+    public func setCaptions(_ captions: [WindowCaption]) {
+        guard captions != givenCaptions else { return }
+        givenCaptions = captions
+        let captions = CaptionPanel.prepared(captions)
+        guard captions != panels.captions else { return }
+        panels.captions = captions
+        if panels.showsCaptions { areLayersStale = true }
+    }
+
+    /// Says in the transcript's head how much of the session it has. While it is `nothingYet`, no lines are expected.
+    public func setTranscript(heading: TranscriptHeading) {
+        let version = panels.transcript.transcript.version
+        panels.transcript.transcript.setHeading(heading)
+        if panels.showsTranscript, panels.transcript.transcript.version != version { areLayersStale = true }
+    }
+
+    /// Adds lines at the transcript's end. Costs little, however many there are: only visible lines are laid out.
+    ///
+    /// The window keeps 100,000 lines and 64 MiB; beyond that the oldest go, and the heading says from when it is. Of a
+    /// text, the first 2,048 bytes are shown, and that this isn't all. Texts may contain anything (see
+    /// `setCaptions`).
+    public func appendTranscript(_ lines: [TranscriptLine]) {
+        guard !lines.isEmpty else { return }
+        panels.transcript.transcript.append(lines)
+        if panels.showsTranscript { areLayersStale = true }
+    }
+
+    /// Removes all lines, for another session. The heading becomes `nothingYet`.
+    public func clearTranscript() {
+        panels.transcript.clear()
+        if panels.showsTranscript { areLayersStale = true }
+    }
+
+    /// Shows the last picture without colours and darkened, and a few words over it, until nil is given. Pictures that
+    /// come meanwhile are shown like that, too. A message, list or code entry takes the place of the words.
+    public func setHeld(_ reason: WindowMessage?) {
+        guard reason != panels.held else { return }
+        panels.held = reason
+        isStale = true
+        updateWatched()
+    }
+
+    /// Shows a sentence at the upper edge, where it covers no captions and no warning, and without darkening the picture;
+    /// it goes after its time. Nil removes it at once. The same notice again changes nothing: to show it again after its
+    /// time, remove it first.
+    public func setNotice(_ notice: WindowNotice?) {
+        guard notice != panels.notice?.notice else { return }
+        panels.notice = notice.map { Notice($0, now: .now) }
+        areLayersStale = true
+    }
+
+    /// Says for a moment what a key has done.
+    func tell(_ words: String) {
+        setNotice(nil)
+        setNotice(WindowNotice(text: words, time: .seconds(3)))
+    }
+
+    func hideNoticeIfDue() {
+        guard var notice = panels.notice else { return }
+        notice.hideIfDue(now: .now)
+        guard notice != panels.notice else { return }
+        panels.notice = notice
+        areLayersStale = true
+    }
+}

@@ -1,0 +1,197 @@
+import BeamMedia
+import CSDL2
+
+/// What a person does with keys and mouse, and what happens to the window.
+extension VideoWindow {
+    func handle(_ event: SDL_Event, _ events: inout [WindowEvent]) {
+        switch SDL_EventType(event.type) {
+        case SDL_QUIT: events.append(.quit)
+        case SDL_WINDOWEVENT:
+            switch SDL_WindowEventID(UInt32(event.window.event)) {
+            case SDL_WINDOWEVENT_SIZE_CHANGED:
+                isStale = true
+                scale = window.scale(x11)
+                layoutChanged()
+                events.append(.resized(window.pixelSize))
+            case SDL_WINDOWEVENT_DISPLAY_CHANGED: updateScale()
+            case SDL_WINDOWEVENT_EXPOSED, SDL_WINDOWEVENT_RESTORED, SDL_WINDOWEVENT_SHOWN: isStale = true
+            default: break
+            }
+        case SDL_SYSWMEVENT: if let message = event.syswm.msg { handle(message.pointee) }
+        case SDL_KEYDOWN: press(event.key, &events)
+        case SDL_KEYUP: codeKeys.release()
+        case SDL_TEXTINPUT:
+            if !changeNote({ NoteKeys.type(event.text, into: &$0) }) {
+                changeCode(&events) { codeKeys.type(event.text, into: &$0) }
+            }
+        case SDL_TEXTEDITING: changeNote { NoteKeys.compose(event.edit, into: &$0) }
+        case SDL_TEXTEDITING_EXT:
+            // It owns memory, also if there is no note any more.
+            var ignored = NoteEntry()
+            if !changeNote({ NoteKeys.compose(event.editExt, into: &$0) }) {
+                NoteKeys.compose(event.editExt, into: &ignored)
+            }
+        case SDL_MOUSEMOTION:
+            pointer.restart(mayHide: mayHidePointer)
+            changeBadge { $0.showInFull(now: .now) }
+            if let index = entry(event.motion.x, event.motion.y) { select(index) }
+        case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_LEFT):
+            if let index = entry(event.button.x, event.button.y) {
+                select(index)
+                events.append(.chosen(index))
+            } else if clickInGrid(event.button) {
+                break
+            } else if event.button.clicks == 2, !isTranscript(event.button.x, event.button.y) {
+                toggleFullscreen(&events)
+            }
+        case SDL_MOUSEWHEEL:
+            if let picker = panels.picker {
+                select(picker.selected - Int(event.wheel.y))
+            } else if panels.showsTranscript {
+                // Three lines a notch; touchpads send parts of one.
+                scroll(.lines(Double(-max(-20, min(20, event.wheel.preciseY))) * 3))
+            }
+        default: break
+        }
+    }
+
+    /// Handles what the X server has sent, which SDL passes on before it handles it itself.
+    private func handle(_ message: SDL_SysWMmsg) {
+        guard message.subsystem == SDL_SYSWM_X11 else { return }
+        switch x11?.handle(message.msg.x11.event) {
+        case .visibility: isStale = true
+        case .resources: updateScale()
+        case nil: break
+        }
+    }
+
+    private func updateScale() {
+        let scale = window.scale(x11)
+        if scale != self.scale {
+            isStale = true
+            layoutChanged()
+        }
+        self.scale = scale
+    }
+
+    private func press(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) {
+        if changeCode(&events, { codeKeys.press(key, into: &$0) }) { return }
+        if panels.showsNote, pressInNote(key, &events) { return }
+        // Ctrl-Q and the like belong to the desktop. Key repeats are ignored.
+        let others = UInt32(KMOD_CTRL.rawValue | KMOD_ALT.rawValue | KMOD_GUI.rawValue)
+        guard UInt32(key.keysym.mod) & others == 0 else { return }
+        let code = CommandKeys.code(key.keysym)
+        if panels.codeEntry == nil, let picker = panels.picker, pick(picker, code, &events) { return }
+        if pressInGrid(key) { return }
+        if panels.showsTranscript, let way = Self.scrolls[code] { return scroll(way) }
+        guard key.repeat == 0 else { return }
+        switch code {
+        case SDLK_q: events.append(.quit)
+        case SDLK_f, SDLK_F11: toggleFullscreen(&events)
+        case SDLK_t where panels.showsTranscript, SDLK_ESCAPE where panels.showsTranscript:
+            showsTranscript = false
+            events.append(.transcript(isShown: false))
+        // A list or a code entry comes first.
+        case SDLK_t where panels.picker == nil && panels.codeEntry == nil:
+            showsTranscript = true
+            events.append(.transcript(isShown: true))
+        case SDLK_c:
+            showsCaptions.toggle()
+            tell(showsCaptions ? "Captions are on" : "Captions are off: press c to show them")
+            events.append(.captions(isShown: showsCaptions))
+        case SDLK_n where panels.picker == nil && panels.codeEntry == nil: openNote()
+        case SDLK_ESCAPE where isFullscreen: toggleFullscreen(&events)
+        case SDLK_i:
+            showsStatistics.toggle()
+            events.append(.statistics(isShown: showsStatistics))
+        default: break
+        }
+    }
+
+    /// Returns whether the key belonged to the code entry.
+    @discardableResult private func changeCode(
+        _ events: inout [WindowEvent], _ change: (inout CodeEntry) -> CodeKeys.Outcome
+    ) -> Bool {
+        guard var entry = panels.codeEntry else { return false }
+        let outcome = change(&entry)
+        if entry != panels.codeEntry {
+            panels.codeEntry = entry
+            isStale = true
+        }
+        switch outcome {
+        case .ignored: return false
+        case .taken: break
+        case .complete(let code): events.append(.codeEntered(code))
+        case .offerTaken: events.append(.offerTaken)
+        case .givenUp: events.append(.codeGivenUp)
+        }
+        return true
+    }
+
+    private static let scrolls: [SDL_KeyCode: TranscriptView.Scroll] = [
+        SDLK_UP: .lines(-1), SDLK_DOWN: .lines(1), SDLK_PAGEUP: .pages(-1), SDLK_PAGEDOWN: .pages(1),
+        SDLK_HOME: .toBeginning, SDLK_END: .toEnd,
+    ]
+
+    private func scroll(_ way: TranscriptView.Scroll) {
+        panels.transcript.scroll(way)
+        areLayersStale = true
+    }
+
+    private func isTranscript(_ x: Int32, _ y: Int32) -> Bool {
+        let ratio = window.pixelRatio
+        let point = PixelRect(x: Int(Double(x) * ratio), y: Int(Double(y) * ratio), width: 1, height: 1)
+        return panels.transcriptRect?.contains(point) ?? false
+    }
+
+    /// Returns whether the key belonged to the list.
+    private func pick(_ picker: Picker, _ code: SDL_KeyCode, _ events: inout [WindowEvent]) -> Bool {
+        guard !picker.entries.isEmpty else { return false }
+        switch code {
+        case SDLK_UP: select(picker.selected - 1)
+        case SDLK_DOWN: select(picker.selected + 1)
+        case SDLK_PAGEUP: select(picker.selected - 5)
+        case SDLK_PAGEDOWN: select(picker.selected + 5)
+        case SDLK_HOME: select(0)
+        case SDLK_END: select(picker.entries.count - 1)
+        case SDLK_RETURN, SDLK_KP_ENTER, SDLK_SPACE: events.append(.chosen(picker.selected))
+        default:
+            let digits = [
+                SDLK_1: 1, SDLK_2: 2, SDLK_3: 3, SDLK_4: 4, SDLK_5: 5, SDLK_6: 6, SDLK_7: 7, SDLK_8: 8, SDLK_9: 9,
+            ]
+            guard let digit = digits[code] else { return false }
+            if let index = picker.entry(forDigit: digit) {
+                select(index)
+                events.append(.chosen(index))
+            }
+        }
+        return true
+    }
+
+    private func select(_ index: Int) {
+        guard var picker = panels.picker else { return }
+        picker.select(index)
+        guard picker != panels.picker else { return }
+        panels.picker = picker
+        isStale = true
+    }
+
+    /// The list entry at a pointer position in the display's units.
+    private func entry(_ x: Int32, _ y: Int32) -> Int? {
+        let ratio = window.pixelRatio
+        return panels.entry(x: Int(Double(x) * ratio), y: Int(Double(y) * ratio))
+    }
+
+    private func toggleFullscreen(_ events: inout [WindowEvent]) {
+        setFullscreen(!isFullscreen)
+        events.append(.fullscreen(isFullscreen))
+    }
+
+    func setFullscreen(_ wanted: Bool) {
+        placement.setFullscreen(wanted)
+        isStale = true
+        pointer.restart(mayHide: mayHidePointer)
+    }
+
+    var mayHidePointer: Bool { isFullscreen && panels.picker == nil && panels.codeEntry == nil }
+}
