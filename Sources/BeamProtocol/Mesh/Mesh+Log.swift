@@ -1,0 +1,310 @@
+import BeamMedia
+
+/// The log in a room of equals: each member sends its neighbours what they don't have, whoever has written it.
+extension Mesh {
+    // MARK: Entries that come
+
+    mutating func take(_ batch: RoomMessage.Batch, from index: Int, now: MediaTime) {
+        guard let membership else { return }
+        let (id, device) = (links[index].id, links[index].device)
+        let cost = batch.items.reduce(0) { $0 + $1.entry.cost }
+        let known = Self.known(batch, by: membership, configuration.signing)
+        var due = now
+        do throws(RoomLog.Rejection) {
+            if let known {
+                let count = log.end
+                let (authors, arrivals) = try log.take(
+                    known, age: age(now: now), isAuthor: { _ in true }, keeps: { _ in true })
+                note(authors, index)
+                // What it has written itself, and what nobody needs: the rest is others'.
+                let own = arrivals.count { $0.author.device == device }
+                let again = max(0, batch.items.count - (log.end - count))
+                due = charge(device, entries: own + again, bytes: own + again > 0 ? cost : 0, now: now)
+                forgetDropped()
+                tell(arrivals, now: now)
+            }
+        } catch .gap {
+            // One of the two has dropped what the other thinks it has: a new greeting tells what is there.
+            return close(id, .silent, now: now)
+        } catch {
+            return violated(index, "it sent \(error)", now: now)
+        }
+        guard let index = self.index(of: id) else { return }
+        guard links[index].entries.took(cost, heldUntil: due) else {
+            return violated(
+                index, "it sent more than \(RoomLimits.window) bytes without waiting for an answer", now: now)
+        }
+    }
+
+    /// The part of a batch whose authors have been members; nil if there is none. Who passes on what others wrote may know
+    /// of members that aren't known here.
+    private static func known(
+        _ batch: RoomMessage.Batch, by membership: Membership, _ signing: RoomSigning
+    ) -> RoomMessage.Batch? {
+        let isKnown = batch.sections.map { section in
+            signing.device(section.publicKey).map { membership.everybody[$0] != nil } ?? false
+        }
+        if !isKnown.contains(false) { return batch }
+        var places = [UInt8](repeating: 0, count: isKnown.count)
+        var next: UInt8 = 0
+        for (place, isKnown) in isKnown.enumerated() where isKnown {
+            places[place] = next
+            next += 1
+        }
+        guard next > 0 else { return nil }
+        return RoomMessage.Batch(
+            sections: zip(batch.sections, isKnown).filter(\.1).map(\.0),
+            items: batch.items.filter { isKnown[Int($0.section)] }.map {
+                RoomMessage.Batch.Item(section: places[Int($0.section)], entry: $0.entry)
+            })
+    }
+
+    /// The sender has what it sent.
+    private mutating func note(_ authors: [RoomAuthor], _ index: Int) {
+        for author in authors {
+            guard let place = log.index(of: author) else { continue }
+            let sent = links[index].entries.sent[author] ?? 0
+            links[index].entries.sent[author] = max(sent, log.authors[place].last)
+        }
+    }
+
+    private mutating func charge(_ device: DeviceKey, entries: Int, bytes: Int, now: MediaTime) -> MediaTime {
+        guard entries > 0 else { return now }
+        if rates.count >= RoomLimits.rememberedMembers { rates = rates.filter { !$0.value.isIdle(now: now) } }
+        return rates[device, default: AuthorRate()].add(entries: entries, bytes: bytes, now: now)
+    }
+
+    private mutating func forgetDropped() {
+        for author in log.takeDropped() {
+            for index in links.indices { links[index].entries.forget(author) }
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends what is due on a link. Returns when there is something to do for it again.
+    mutating func serve(_ index: Int, now: MediaTime) -> MediaTime {
+        var next = sendStatuses(index, now: now)
+        if let time = links[index].entries.patience {
+            guard time > now else {
+                violated(index, "it doesn't confirm what it is sent", now: now)
+                return .distantFuture
+            }
+            next = min(next, time)
+        }
+        while links[index].entries.cursor < log.end, let time = links[index].entries.batchTime(now: now) {
+            guard time <= now else {
+                next = min(next, time)
+                break
+            }
+            let found = log.batch(
+                from: links[index].entries.cursor, has: links[index].entries.sent, isFor: { _, _, _ in true })
+            links[index].entries.cursor = found.next
+            guard let outgoing = found.outgoing else { continue }
+            links[index].entries.sent(outgoing, now: now)
+            send(.room(.batch(outgoing.batch)), index, now: now)
+        }
+        if let time = links[index].entries.patience { next = min(next, time) }
+        if let time = links[index].entries.acknowledgementTime(now: now) {
+            if time <= now {
+                send(.room(.acknowledged(links[index].entries.acknowledge(now: now))), index, now: now)
+            } else {
+                next = min(next, time)
+            }
+        }
+        if let isSlowed = links[index].entries.slowedChange(now: now) {
+            send(.room(.slowed(isSlowed)), index, now: now)
+        }
+        if let end = links[index].entries.slowedEnd { next = min(next, end) }
+        return min(next, sendPartials(index, now: now))
+    }
+
+    // MARK: Writing
+
+    mutating func handle(_ input: RoomInput, now: MediaTime) {
+        switch input {
+        case .partial(let text, let speaker): speak(text, speaker: speaker, now: now)
+        case .caption(let text, let speaker): attempt(.caption(text: text, speaker: speaker), now: now)
+        case .note(let text): attempt(.note(text), now: now)
+        case .alert(let alert): attempt(.alert(alert), now: now)
+        case .message(let id, let json, let recipient): say(id, json, to: recipient, now: now)
+        }
+    }
+
+    private func failure(_ content: RoomContent) -> RoomFailure? {
+        if case .note(let text) = content, text.utf8.count > RoomLimits.note { return .tooLong(limit: RoomLimits.note) }
+        if case .note(let text) = content, ShownText.line(text).isEmpty { return .empty }
+        if content.body.count > RoomLimits.entryBody { return .tooLong(limit: RoomLimits.entryBody) }
+        return membership == nil || isEnded ? .nobody : isFull ? .full : nil
+    }
+
+    /// Nobody has taken what this device has written for so long that it waits for somebody.
+    private var isFull: Bool {
+        let up = links.filter(\.isUp)
+        guard !up.isEmpty, let place = log.index(of: own) else { return false }
+        let last = log.authors[place].last
+        return up.allSatisfy { last - min(last, $0.entries.sent[own] ?? 0) >= RoomLimits.unsentEntries }
+    }
+
+    private mutating func attempt(_ content: RoomContent, now: MediaTime) {
+        if let failure = failure(content) { return outputs.append(.event(.unwritten(content, reason: failure))) }
+        write(content, to: nil, now: now)
+    }
+
+    mutating func write(_ content: RoomContent, to recipient: DeviceKey?, now: MediaTime) {
+        let milliseconds = age(now: now).inMilliseconds64
+        let entry = RoomEntry(kind: content.kind, milliseconds: milliseconds, recipient: recipient, body: content.body)
+        guard log.append(entry, by: own, age: age(now: now)) != nil else {
+            return outputs.append(.event(.unwritten(content, reason: .full)))
+        }
+        forgetDropped()
+        if case .caption = content { partials.endOwn() }
+        outputs.append(.event(.lines([line(content, by: own, time: age(now: now), now: now)])))
+    }
+
+    /// A message between programs. One for a single member is sealed for it.
+    private mutating func say(_ id: String, _ json: [UInt8], to recipient: RoomInput.Recipient, now: MediaTime) {
+        let content = RoomContent.message(id: id, json: json)
+        if let failure = failure(content) { return outputs.append(.event(.undelivered(id: id, reason: failure))) }
+        var waiting: [DeviceKey: UInt64] = [:]
+        for person in present where person.device != own.device {
+            waiting[person.device] = statuses[person.device]?.run
+        }
+        let milliseconds = age(now: now).inMilliseconds64
+        var entry = RoomEntry(kind: .message, milliseconds: milliseconds, body: content.body)
+        if case .named(let name) = recipient {
+            guard let device = device(called: name), let run = waiting[device], let key = statuses[device]?.sealingKey
+            else { return outputs.append(.event(.undelivered(id: id, reason: .nobody))) }
+            waiting = [device: run]
+            guard let sealed = configuration.sealing.seal(content.body, key, own.device.bytes + device.bytes),
+                sealed.count <= RoomLimits.entryBody
+            else { return outputs.append(.event(.undelivered(id: id, reason: .tooLong(limit: RoomLimits.entryBody)))) }
+            entry = RoomEntry(kind: .sealed, milliseconds: milliseconds, recipient: device, body: sealed)
+        }
+        guard let number = log.append(entry, by: own, age: age(now: now)) else {
+            return outputs.append(.event(.undelivered(id: id, reason: .full)))
+        }
+        forgetDropped()
+        report(messages.add(id, number, waiting: waiting))
+    }
+
+    mutating func report(_ results: [MeshDeliveries.Result]) {
+        for result in results {
+            switch result {
+            case .delivered(let id, let count): outputs.append(.event(.delivered(id: id, count: count)))
+            case .undelivered(let id, let reason): outputs.append(.event(.undelivered(id: id, reason: reason)))
+            }
+        }
+    }
+
+    /// A member's status tells what it has.
+    mutating func confirm(_ status: MemberStatus, of device: DeviceKey) {
+        report(messages.confirmed(upTo: status.received[own] ?? 0, by: device, run: status.run))
+    }
+
+    // MARK: What has come
+
+    private mutating func tell(_ arrivals: [RoomLog.Arrival], now: MediaTime) {
+        var lines: [RoomLine] = []
+        for arrival in arrivals {
+            let isNew = arrival.number > history[arrival.author] ?? 0
+            guard let content = RoomContent(arrival.entry) ?? opened(arrival) else {
+                if arrival.entry.kind == RoomEntry.Kind.sealed.rawValue { noteMessage(arrival.author, now: now) }
+                continue
+            }
+            if case .member = content { continue }
+            if case .message(let id, let json) = content {
+                noteMessage(arrival.author, now: now)
+                let isForAll = arrival.entry.recipient == nil
+                guard isNew, arrival.author != own else { continue }
+                outputs.append(
+                    .event(
+                        .message(
+                            RoomIncomingMessage(
+                                from: arrival.author.device, name: name(of: arrival.author.device), id: id, json: json,
+                                isForAll: isForAll))))
+                continue
+            }
+            if case .caption = content, partials.ended(arrival.author, by: arrival.number) {
+                outputs.append(
+                    .event(.partial(author: arrival.author.device, name: name(of: arrival.author.device), nil)))
+            }
+            var line = line(content, by: arrival.author, time: min(arrival.entry.time, age(now: now)), now: now)
+            line.isHistory = !isNew
+            lines.append(line)
+        }
+        if !lines.isEmpty { outputs.append(.event(.lines(lines))) }
+    }
+
+    private func opened(_ arrival: RoomLog.Arrival) -> RoomContent? {
+        guard arrival.entry.kind == RoomEntry.Kind.sealed.rawValue, arrival.entry.recipient == own.device,
+            let body = configuration.sealing.open(
+                arrival.entry.body, arrival.author.device.bytes + own.device.bytes)
+        else { return nil }
+        return RoomContent(RoomEntry(kind: .message, milliseconds: arrival.entry.milliseconds, body: body))
+    }
+
+    /// The author waits to hear that its message has come.
+    private mutating func noteMessage(_ author: RoomAuthor, now: MediaTime) {
+        ownStatus.messageAuthors[author] = now
+        ownStatus.isDirty = true
+    }
+
+    private func line(_ content: RoomContent, by author: RoomAuthor, time: Duration, now: MediaTime) -> RoomLine {
+        RoomLine(
+            author: author.device, name: name(of: author.device), isOwn: author == own, isKeepers: false,
+            content: content, time: time, age: age(now: now) - time)
+    }
+
+    func name(of device: DeviceKey) -> String {
+        membership?.everybody[device] ?? (device == own.device ? configuration.name : String(device.hex.prefix(8)))
+    }
+
+    /// The member that is called so, or has this key in hexadecimal digits; nil: nobody is, or several are.
+    private func device(called name: String) -> DeviceKey? {
+        if let key = DeviceKey(hex: name) { return key }
+        let found = (membership?.people ?? []).filter {
+            $0.device != own.device && DeviceNames.areSame($0.name, name)
+        }
+        return found.count == 1 ? found[0].device : nil
+    }
+
+    // MARK: What is just being said
+
+    private mutating func speak(_ text: String, speaker: String?, now: MediaTime) {
+        guard membership != nil, partials.speak(text, speaker: speaker, by: own, log: log, configuration.signing) else {
+            return
+        }
+        let words = text.isEmpty ? nil : RoomPartial(text: text, speaker: speaker)
+        outputs.append(.event(.partial(author: own.device, name: name(of: own.device), words)))
+    }
+
+    mutating func take(_ partial: RoomMessage.Partial, from index: Int, now: MediaTime) {
+        guard let device = configuration.signing.device(partial.publicKey), membership?.belongs(device) == true else {
+            return
+        }
+        let author = RoomAuthor(device: device, run: partial.run)
+        guard author != own, partials.isNew(partial.counter, of: author) else { return }
+        guard partial.isSigned(room: log.room, configuration.signing) else {
+            return violated(index, "it passed on a caption whose signature is wrong", now: now)
+        }
+        links[index].entries.notePartial(of: author, counter: partial.counter)
+        if let silenced = partials.hold(partial, of: author)?.device {
+            outputs.append(.event(.partial(author: silenced, name: name(of: silenced), nil)))
+        }
+        // An entry that came meanwhile ends it.
+        guard log.last(of: author) <= partial.after else { return }
+        outputs.append(.event(.partial(author: device, name: name(of: device), RoomPartial(body: partial.body))))
+    }
+
+    /// Sends the newest partial captions that the peer doesn't have. Returns when the next one may be sent.
+    private mutating func sendPartials(_ index: Int, now: MediaTime) -> MediaTime {
+        let link = links[index]
+        guard let held = partials.next(for: link.entries, of: link.device, log: log) else { return .distantFuture }
+        let time = link.entries.partialTime(now: now)
+        guard time <= now else { return time }
+        links[index].entries.sentPartial(of: held.author, counter: held.message.counter, now: now)
+        send(.room(.partial(held.message)), index, now: now)
+        return links[index].entries.partialTime(now: now + .nanoseconds(1))
+    }
+}

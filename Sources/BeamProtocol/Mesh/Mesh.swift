@@ -1,0 +1,474 @@
+import BeamMedia
+
+/// A member of a room of equals, without I/O: whom it is linked to, who belongs to the room and is here, and the log that
+/// all of them write.
+///
+/// Each pair of members has one link (a version 2 control connection). What one of two doesn't have is sent by the other,
+/// whoever has written it: so everything reaches everybody who is linked to anybody. A room whose network splits goes on
+/// as two, and heals by the same exchange.
+///
+/// Call a method for each thing that happens, then `settle`, then `pollOutput` until it returns nil; call `settle` again at
+/// `deadline`.
+struct Mesh: Sendable {
+    struct Configuration: Sendable {
+        var own: DeviceKey
+        /// Shown beside what this device writes, if it founds the room; otherwise what it said when it was let in.
+        var name: String
+        var signing: RoomSigning
+        var sealing: MeshSealing
+        /// Where this device's control port can be reached.
+        var addresses: [NetworkAddress] = []
+    }
+
+    /// A connection to a member, or to somebody who may be one.
+    struct Link: Sendable {
+        let id: MeshLinkID
+        let device: DeviceKey
+        /// This device has dialled.
+        let isOutgoing: Bool
+        let opened: MediaTime
+        var lastHeard: MediaTime
+        var lastSent: MediaTime
+        /// This device has sent its greeting.
+        var hasGreeted = false
+        /// Entries in both directions; it is greeted when the peer's greeting has come.
+        var entries = RoomLink()
+        /// Of the peer's own log.
+        var run: UInt64 = 0
+        /// The newest status of each member that the peer has, or was sent.
+        var statuses: [DeviceKey: UInt64] = [:]
+        var nextStatuses = MediaTime.distantPast
+        /// Statements of it that didn't count.
+        var uselessStatements = 0
+        var isUp: Bool { hasGreeted && entries.isGreeted }
+    }
+
+    /// Trying to reach a member.
+    struct Dial: Sendable {
+        var failures = 0
+        var next: MediaTime
+        var isUnderWay = false
+    }
+
+    let configuration: Configuration
+    /// Nil before a room was founded or entered.
+    var membership: Membership?
+    var log: RoomLog
+    /// Of this device's log.
+    let own: RoomAuthor
+    var random: any RandomNumberGenerator & Sendable
+    /// When the room began, by this machine's clock.
+    private(set) var began = MediaTime.zero
+    var links: [Link] = []
+    var dials: [DeviceKey: Dial] = [:]
+    /// The newest of each member, and when it came.
+    var statuses: [DeviceKey: MemberStatus] = [:]
+    var statusTimes: [DeviceKey: MediaTime] = [:]
+    /// When somebody who is here will have been silent for too long; nil: nobody else is here.
+    var staleness: MediaTime?
+    var ownStatus = OwnStatus()
+    /// Who is here, this device included, in the order of stays; and the number of links to each.
+    var present: [Membership.Person] = []
+    var hops: [DeviceKey: Int] = [:]
+    var rates: [DeviceKey: AuthorRate] = [:]
+    var partials = RoomPartials()
+    /// What was written before this device came: its messages aren't for it.
+    var history: [RoomAuthor: UInt32] = [:]
+    var messages = MeshDeliveries()
+    var outputs = OutputQueue<Output>()
+    /// When to call `settle` at the latest.
+    private(set) var deadline = MediaTime.distantFuture
+    private(set) var isEnded = false
+    /// The peer through which this device enters, while it is in no room.
+    private var entrance: DeviceKey?
+    /// What was reported of the people last, and whether that may have changed.
+    private var reported: [MeshPerson] = []
+    private var mayHaveChanged = false
+
+    init(_ configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
+        var random = random
+        self.configuration = configuration
+        own = RoomAuthor(device: configuration.own, run: random.next())
+        self.random = random
+        log = RoomLog(room: [], signing: configuration.signing)
+    }
+
+    /// Since the room began.
+    func age(now: MediaTime) -> Duration { max(.zero, now - began) }
+
+    func index(of id: MeshLinkID) -> Int? { links.firstIndex { $0.id == id } }
+
+    mutating func pollOutput() -> Output? { outputs.popFirst() }
+
+    // MARK: A room begins
+
+    /// Makes a room. `name` is that of the room.
+    mutating func found(_ name: String, now: MediaTime) {
+        guard membership == nil else { return }
+        let nonce = (0..<MembershipStatement.nonceLength).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let room = MembershipStatement.room(founder: own.device, nonce: nonce)
+        began = now
+        var membership = Membership(room: room, signing: configuration.signing)
+        say(
+            .founded(nonce: nonce, room: PeerText.name(name), name: PeerText.name(configuration.name)), era: 0,
+            in: &membership, now: now)
+        begin(membership, now: now)
+    }
+
+    /// The room that `device` is in is to be entered; it has let this device in.
+    mutating func enter(through device: DeviceKey) { entrance = device }
+
+    /// A room that this device was in before, by what it has kept of it.
+    mutating func resume(room: [UInt8], statements: [MembershipStatement], age: Duration, now: MediaTime) {
+        guard self.membership == nil else { return }
+        var membership = Membership(room: room, signing: configuration.signing)
+        for statement in statements { _ = try? membership.add(statement) }
+        guard membership.belongs(own.device) else { return }
+        began = now - age
+        begin(membership, now: now)
+    }
+
+    private mutating func begin(_ membership: Membership, now: MediaTime) {
+        self.membership = membership
+        log = RoomLog(room: membership.room, signing: configuration.signing)
+        log.presentAuthors = [own]
+        outputs.append(.event(.entered(room: membership.roomName)))
+        membershipChanged(now: now)
+    }
+
+    // MARK: Who belongs to the room
+
+    /// This device has paired with somebody by code or comparison, and lets it in: vouches for it to everybody.
+    mutating func admit(publicKey: [UInt8], name: String, now: MediaTime) throws(MeshRefusal) {
+        guard let device = configuration.signing.device(publicKey), let membership, !isEnded else { throw .noRoom }
+        guard present.count < MeshLimits.members || present.contains(where: { $0.device == device }) else {
+            throw .full
+        }
+        guard !membership.belongs(device) else { return }
+        let content = MembershipStatement.Content.admitted(
+            publicKey: publicKey, name: PeerText.name(name), era: membership.nextEra(of: device))
+        guard speak(content, now: now) else { throw .tooManyChanges }
+        for index in links.indices where links[index].device == device { greet(index, now: now) }
+    }
+
+    /// Puts somebody out who came after this device. What it had said before still counts, unless `alsoThoseLetIn`.
+    mutating func putOut(_ device: DeviceKey, alsoThoseLetIn: Bool = false, now: MediaTime) throws(MeshRefusal) {
+        guard let membership, let person = membership.person(device), !isEnded else { throw .noRoom }
+        guard membership.mayPutOut(device, by: own.device) else { throw .wasHereBefore }
+        let kept = alsoThoseLetIn ? [] : membership.statements(of: device)
+        guard speak(.putOut(device, era: person.era, kept: kept), now: now) else { throw .tooManyChanges }
+    }
+
+    /// Adds a statement of this device, and tells everybody. False: there were too many.
+    private mutating func speak(_ content: MembershipStatement.Content, now: MediaTime) -> Bool {
+        guard var next = membership, let era = next.person(own.device)?.era else { return false }
+        guard let statement = say(content, era: era, in: &next, now: now) else { return false }
+        membership = next
+        spread([statement], butNotTo: nil, now: now)
+        membershipChanged(now: now)
+        return true
+    }
+
+    @discardableResult private func say(
+        _ content: MembershipStatement.Content, era: UInt8, in membership: inout Membership, now: MediaTime
+    ) -> MembershipStatement? {
+        let statement = MembershipStatement(
+            content, era: era, milliseconds: age(now: now).inMilliseconds64, room: membership.room,
+            signing: configuration.signing)
+        guard (try? membership.add(statement)) == true else { return nil }
+        return statement
+    }
+
+    private mutating func spread(_ statements: [MembershipStatement], butNotTo sender: MeshLinkID?, now: MediaTime) {
+        guard !statements.isEmpty else { return }
+        for index in links.indices where links[index].isUp && links[index].id != sender {
+            send(.mesh(.statements(statements)), index, now: now)
+        }
+    }
+
+    /// Takes what a peer says of the membership. False: it has lied, and its link is closed.
+    private mutating func take(_ statements: [MembershipStatement], from index: Int, now: MediaTime) -> Bool {
+        guard var next = membership else { return false }
+        var added: [MembershipStatement] = []
+        for statement in statements {
+            do throws(Membership.Rejection) {
+                if try next.add(statement) { added.append(statement) }
+            } catch {
+                links[index].uselessStatements += 1
+                let isTooMuch = links[index].uselessStatements > MeshLimits.uselessStatements
+                guard error == .signature || isTooMuch else { continue }
+                let what = isTooMuch ? "statements that don't count" : "a statement whose signature is wrong"
+                violated(index, "it passed on \(what)", now: now)
+                return false
+            }
+        }
+        guard !added.isEmpty else { return true }
+        let id = links[index].id
+        membership = next
+        spread(added, butNotTo: id, now: now)
+        membershipChanged(now: now)
+        return self.index(of: id) != nil
+    }
+
+    private mutating func membershipChanged(now: MediaTime) {
+        guard let membership else { return }
+        if let author = membership.putOut[own.device] {
+            outputs.append(.event(.putOut(by: membership.person(author)?.name ?? author.description)))
+            return end()
+        }
+        for device in statuses.keys where !membership.belongs(device) { statuses[device] = nil }
+        for link in links where link.isUp && !membership.belongs(link.device) {
+            close(link.id, .notAMember, now: now)
+        }
+        for device in dials.keys where !membership.belongs(device) { dials[device] = nil }
+        for person in membership.people where person.device != own.device && dials[person.device] == nil {
+            let isCaller = Self.dials(own.device, person.device)
+            dials[person.device] = Dial(next: isCaller ? now : now + MeshLimits.dialGrace)
+        }
+        ownStatus.isDirty = true
+        updatePresence(now: now)
+    }
+
+    // MARK: The end
+
+    /// The program ends: says so, and closes all links.
+    mutating func leave(now: MediaTime) {
+        guard !isEnded, !ownStatus.flags.contains(.isLeaving) else { return }
+        ownStatus.flags.insert(.isLeaving)
+        ownStatus.flags.remove(.isSharing)
+        for index in links.indices { links[index].entries.endPause() }
+        settle(now: now)
+        publish(now: now)
+        for index in links.indices where links[index].isUp {
+            links[index].nextStatuses = now
+            _ = sendStatuses(index, now: now)
+        }
+        end()
+    }
+
+    private mutating func end() {
+        isEnded = true
+        for link in links { outputs.append(.close(link.id, .left)) }
+        links = []
+        dials = [:]
+        deadline = .distantFuture
+    }
+
+    // MARK: Links
+
+    /// The member with the lower key dials.
+    static func dials(_ one: DeviceKey, _ other: DeviceKey) -> Bool {
+        one.bytes.lexicographicallyPrecedes(other.bytes)
+    }
+
+    /// A connection is secured; its peer has proved that it holds this key.
+    mutating func opened(_ id: MeshLinkID, device: DeviceKey, isOutgoing: Bool, now: MediaTime) {
+        guard !isEnded, device != own.device else { return outputs.append(.close(id, .notAMember)) }
+        dials[device]?.isUnderWay = false
+        let link = Link(
+            id: id, device: device, isOutgoing: isOutgoing, opened: now, lastHeard: now, lastSent: now)
+        if let other = links.first(where: { $0.device == device }) {
+            let isRight = isOutgoing == Self.dials(own.device, device)
+            let isOtherRight = other.isOutgoing == Self.dials(own.device, device)
+            // Two of the same kind: the one before is dead, or the peer would have kept it.
+            guard isRight || !isOtherRight else { return outputs.append(.close(id, .second)) }
+            close(other.id, .second, now: now)
+        }
+        links.append(link)
+        if membership?.belongs(device) == true, let index = index(of: id) { greet(index, now: now) }
+    }
+
+    mutating func closed(_ id: MeshLinkID, now: MediaTime) {
+        guard let index = index(of: id) else { return }
+        let link = links.remove(at: index)
+        schedule(link.device, now: now)
+        ownStatus.isDirty = true
+        updatePresence(now: now)
+    }
+
+    /// The member couldn't be reached.
+    mutating func dialFailed(_ device: DeviceKey, now: MediaTime) {
+        guard var dial = dials[device], dial.isUnderWay else { return }
+        dial.isUnderWay = false
+        let pauses = MeshLimits.redialPauses
+        dial.next = now + pauses[min(dial.failures, pauses.count - 1)]
+        dial.failures += 1
+        dials[device] = dial
+    }
+
+    /// The member is announced on the network, or has a new address: it is dialled soon.
+    mutating func appeared(_ device: DeviceKey, now: MediaTime) {
+        guard dials[device]?.isUnderWay == false else { return }
+        dials[device]?.failures = 0
+        schedule(device, now: now)
+    }
+
+    private mutating func schedule(_ device: DeviceKey, now: MediaTime) {
+        let isCaller = Self.dials(own.device, device)
+        dials[device]?.next = isCaller ? now : now + MeshLimits.dialGrace
+    }
+
+    mutating func close(_ id: MeshLinkID, _ reason: MeshRefusal, now: MediaTime) {
+        outputs.append(.close(id, reason))
+        closed(id, now: now)
+    }
+
+    mutating func violated(_ index: Int, _ what: String, now: MediaTime) {
+        let link = links[index]
+        outputs.append(.event(.violated(link.device, what: what)))
+        // Not again at once: what it does costs time.
+        dials[link.device]?.failures = MeshLimits.redialPauses.count
+        close(link.id, .violation(what), now: now)
+        dialLater(link.device, now: now)
+    }
+
+    private mutating func dialLater(_ device: DeviceKey, now: MediaTime) {
+        dials[device]?.next = now + (MeshLimits.redialPauses.last ?? .seconds(1))
+    }
+
+    mutating func send(_ message: SecureMessage, _ index: Int, now: MediaTime) {
+        links[index].lastSent = now
+        outputs.append(.send(links[index].id, message))
+    }
+
+    private mutating func greet(_ index: Int, now: MediaTime) {
+        guard let membership, !links[index].hasGreeted else { return }
+        links[index].hasGreeted = true
+        let greeting = MeshMessage.Greeting(
+            room: membership.room, age: age(now: now).inMilliseconds64, run: own.run,
+            completeSince: log.completeSince.inMilliseconds64, has: log.has, statements: membership.statements)
+        send(.mesh(.greeting(greeting)), index, now: now)
+        if links[index].isUp { cameUp(index, now: now) }
+    }
+
+    private mutating func cameUp(_ index: Int, now: MediaTime) {
+        dials[links[index].device]?.failures = 0
+        ownStatus.isDirty = true
+        updatePresence(now: now)
+    }
+
+    // MARK: Messages
+
+    mutating func received(_ message: SecureMessage, from id: MeshLinkID, now: MediaTime) {
+        guard let index = index(of: id) else { return }
+        links[index].lastHeard = now
+        switch message {
+        case .mesh(.greeting(let greeting)):
+            guard !links[index].entries.isGreeted else { return violated(index, "it greeted twice", now: now) }
+            greeted(greeting, index, now: now)
+        case .mesh(let message):
+            guard links[index].entries.isGreeted else { return violated(index, "it didn't greet first", now: now) }
+            switch message {
+            case .greeting, .alive: break
+            case .statements(let statements): _ = take(statements, from: index, now: now)
+            case .statuses(let statuses): take(statuses, from: index, now: now)
+            }
+        case .room(let message):
+            guard links[index].isUp else { return violated(index, "it didn't greet first", now: now) }
+            switch message {
+            case .batch(let batch): take(batch, from: index, now: now)
+            case .acknowledged(let count):
+                if links[index].entries.acknowledged(count, now: now) == nil {
+                    violated(index, "it acknowledged what wasn't sent", now: now)
+                }
+            case .partial(let partial): take(partial, from: index, now: now)
+            case .slowed(let isSlowed):
+                guard links[index].entries.isSlowedByPeer != isSlowed else { break }
+                links[index].entries.isSlowedByPeer = isSlowed
+                outputs.append(.event(.slowed(links.contains { $0.entries.isSlowedByPeer })))
+            case .greeting, .receipts: violated(index, "it takes this for a host's room", now: now)
+            }
+        default: break
+        }
+    }
+
+    private mutating func greeted(_ greeting: MeshMessage.Greeting, _ index: Int, now: MediaTime) {
+        let device = links[index].device
+        if membership == nil {
+            guard device == entrance else { return close(links[index].id, .notAMember, now: now) }
+            guard enterRoom(greeting, index, now: now) else { return }
+        } else {
+            guard greeting.room == membership?.room else { return close(links[index].id, .otherRoom, now: now) }
+            guard take(greeting.statements, from: index, now: now) else { return }
+        }
+        guard !isEnded, let index = links.firstIndex(where: { $0.device == device }) else { return }
+        guard membership?.belongs(device) == true else { return close(links[index].id, .notAMember, now: now) }
+        guard present.count < MeshLimits.members || present.contains(where: { $0.device == device }) else {
+            return close(links[index].id, .full, now: now)
+        }
+        links[index].run = greeting.run
+        links[index].entries.isGreeted = true
+        links[index].entries.cursor = log.start
+        links[index].entries.sent = greeting.has
+        log.presentAuthors.insert(RoomAuthor(device: device, run: greeting.run))
+        if links[index].hasGreeted { cameUp(index, now: now) } else { greet(index, now: now) }
+    }
+
+    /// 100 years.
+    private static let longestAge: UInt64 = 100 * 365 * 24 * 3600 * 1000
+
+    private mutating func enterRoom(_ greeting: MeshMessage.Greeting, _ index: Int, now: MediaTime) -> Bool {
+        var membership = Membership(room: greeting.room, signing: configuration.signing)
+        for statement in greeting.statements { _ = try? membership.add(statement) }
+        guard membership.belongs(own.device), membership.belongs(links[index].device) else {
+            violated(index, "its room doesn't know this device", now: now)
+            return false
+        }
+        began = now - .milliseconds(Int64(clamping: min(greeting.age, Self.longestAge)))
+        history = greeting.has
+        entrance = nil
+        begin(membership, now: now)
+        return true
+    }
+
+    // MARK: Time
+
+    /// Sends what is due, and notices who has fallen silent.
+    mutating func settle(now: MediaTime) {
+        guard !isEnded else { return }
+        for link in links where link.lastHeard + MeshLimits.silence <= now {
+            close(link.id, .silent, now: now)
+        }
+        for link in links where !link.isUp && link.opened + MeshLimits.greetingTimeout <= now {
+            close(link.id, .silent, now: now)
+        }
+        var next = MediaTime.distantFuture
+        for (device, dial) in dials where !links.contains(where: { $0.device == device }) {
+            if dial.isUnderWay {
+                if dial.next + MeshLimits.dialTimeout <= now { dialFailed(device, now: now) }
+            } else if dial.next <= now {
+                dials[device]?.isUnderWay = true
+                dials[device]?.next = now
+                outputs.append(.dial(device))
+            }
+            guard let dial = dials[device] else { continue }
+            next = min(next, dial.isUnderWay ? dial.next + MeshLimits.dialTimeout : dial.next)
+        }
+        if let time = staleness, time <= now { updatePresence(now: now) }
+        if membership != nil, ownStatus.due(now: now) <= now { publish(now: now) }
+        guard !isEnded else { return }
+        if membership != nil { next = min(next, ownStatus.due(now: now), staleness ?? .distantFuture) }
+        for id in links.map(\.id) {
+            guard let index = index(of: id) else { continue }
+            next = min(next, links[index].lastHeard + MeshLimits.silence)
+            guard links[index].isUp else {
+                next = min(next, links[index].opened + MeshLimits.greetingTimeout)
+                continue
+            }
+            next = min(next, serve(index, now: now))
+            // It may have been closed.
+            guard let index = self.index(of: id) else { continue }
+            if links[index].lastSent + MeshLimits.signOfLife <= now { send(.mesh(.alive), index, now: now) }
+            next = min(next, links[index].lastSent + MeshLimits.signOfLife)
+        }
+        if mayHaveChanged {
+            mayHaveChanged = false
+            let people = people
+            if people != reported { outputs.append(.event(.people(people))) }
+            reported = people
+        }
+        deadline = isEnded ? .distantFuture : next
+    }
+
+    mutating func peopleChanged() { mayHaveChanged = true }
+}

@@ -1,0 +1,42 @@
+import BeamMedia
+
+/// What a room of equals takes, whatever a member sends.
+public enum MeshLimits {
+    /// How many may be in a room at a time.
+    public static let members = 8
+    /// Statements about who belongs to the room, in all and of one member, and their bytes in all.
+    static let statements = 192
+    static let statementsPerAuthor = 64
+    static let statementBytes = 40 << 10
+    /// Statements that don't count, on one link: finding that out costs time. Honest members know of such for a moment.
+    static let uselessStatements = 256
+    /// The links that a member's status may name: members, and a few that are on their way out.
+    static let statusLinks = 16
+    /// The authors of messages whose newest number a status tells.
+    static let statusAuthors = 32
+    /// The addresses that a status tells.
+    static let statusAddresses = 8
+    /// Statuses in one message.
+    static let statusesPerMessage = 16
+    /// The least time between two changes of a member's status that are passed on.
+    static let statusPause = Duration.milliseconds(50)
+    /// A member tells its status again after this time at the latest. One that hasn't been heard for longer isn't here,
+    /// whoever still tells of a link to it.
+    static let statusRefresh = Duration.milliseconds(1500)
+    static let statusLifetime = Duration.seconds(5)
+    /// A link on which nothing has come for so long is lost. A sign of life is sent on a link that is quiet.
+    static let silence = Duration.seconds(3)
+    static let signOfLife = Duration.milliseconds(750)
+    /// From a link's beginning to the peer's greeting.
+    static let greetingTimeout = Duration.seconds(5)
+    /// Until somebody is dialled again, after the first failure, the second, …; the last one repeats. After half a minute
+    /// a member that doesn't answer is rather away than cut off.
+    static let redialPauses: [Duration] =
+        [.milliseconds(200), .milliseconds(500)] + [Duration](repeating: .seconds(1), count: 30) + [
+            .seconds(5), .seconds(15),
+        ]
+    /// A dial that the network hasn't answered by then has failed.
+    static let dialTimeout = Duration.seconds(6)
+    /// The member with the higher key waits so long for the other one to dial.
+    static let dialGrace = Duration.milliseconds(1500)
+}

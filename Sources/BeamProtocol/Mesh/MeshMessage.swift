@@ -1,0 +1,93 @@
+import BeamMedia
+
+/// What two members of a room of equals send each other, beside the log's batches, acknowledgements and partial captions
+/// (`RoomMessage`), which are the same as between a host and its viewers.
+enum MeshMessage: Hashable, Sendable {
+    /// The first message from either side, once it knows that the other one belongs to the room.
+    struct Greeting: Hashable, Sendable {
+        var room: [UInt8]
+        /// Milliseconds since the room began.
+        var age: UInt64
+        /// Of the sender's own log.
+        var run: UInt64
+        /// Entries before this time (milliseconds since the room began) were dropped; 0: none was.
+        var completeSince: UInt64
+        /// The newest entry of each author that the sender has.
+        var has: [RoomAuthor: UInt32]
+        /// Who belongs to the room, by what the sender knows.
+        var statements: [MembershipStatement]
+    }
+
+    case greeting(Greeting)
+    case statements([MembershipStatement])
+    case statuses([MemberStatus])
+    /// Nothing else was to be said.
+    case alive
+}
+
+extension MeshMessage {
+    var kind: SecureMessage.Kind {
+        switch self {
+        case .greeting: .meshGreeting
+        case .statements: .meshStatements
+        case .statuses: .meshStatuses
+        case .alive: .meshAlive
+        }
+    }
+
+    /// The fields' bytes, without the kind.
+    var fields: [UInt8] {
+        var bytes: [UInt8] = []
+        switch self {
+        case .greeting(let greeting):
+            bytes += greeting.room
+            bytes.append(bigEndian: greeting.age)
+            bytes.append(bigEndian: greeting.run)
+            bytes.append(bigEndian: greeting.completeSince)
+            bytes.append(greeting.has)
+            Self.write(greeting.statements, to: &bytes)
+        case .statements(let statements): Self.write(statements, to: &bytes)
+        case .statuses(let statuses):
+            bytes.append(UInt8(clamping: statuses.count))
+            for status in statuses { bytes += status.bytes }
+        case .alive: break
+        }
+        return bytes
+    }
+
+    private static func write(_ statements: [MembershipStatement], to bytes: inout [UInt8]) {
+        bytes.append(UInt8(clamping: statements.count))
+        for statement in statements { bytes += statement.bytes }
+    }
+
+    /// Reads the fields; nil for another kind.
+    init?(_ kind: SecureMessage.Kind, _ bytes: UnsafeRawBufferPointer) throws(SecureMessageError) {
+        var reader = RoomReader(bytes, kind: kind)
+        switch kind {
+        case .meshGreeting:
+            self = .greeting(
+                Greeting(
+                    room: try reader.raw(RoomMessage.idLength), age: try reader.integer(), run: try reader.integer(),
+                    completeSince: try reader.integer(), has: try reader.numbers(),
+                    statements: try reader.statements()))
+        case .meshStatements: self = .statements(try reader.statements())
+        case .meshStatuses:
+            let count: UInt8 = try reader.integer()
+            guard count <= MeshLimits.statusesPerMessage else { throw .value(kind: kind.rawValue, field: "count") }
+            var statuses: [MemberStatus] = []
+            for _ in 0..<count { statuses.append(try reader.read("status") { MemberStatus(&$0) }) }
+            self = .statuses(statuses)
+        case .meshAlive: self = .alive
+        default: return nil
+        }
+    }
+}
+
+extension RoomReader {
+    fileprivate mutating func statements() throws(SecureMessageError) -> [MembershipStatement] {
+        let count: UInt8 = try integer()
+        var statements: [MembershipStatement] = []
+        for _ in 0..<count { statements.append(try read("statement") { MembershipStatement(&$0) }) }
+        return statements
+    }
+}

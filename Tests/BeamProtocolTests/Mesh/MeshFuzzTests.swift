@@ -1,0 +1,184 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// A member of a room of equals whose peers, members among them, send authentic messages with any values, in any order.
+struct MeshFuzzTests {
+    @Test func anythingPasses() {
+        for seed in Fuzzing.seeds(150) {
+            var random = SeededGenerator(seed: seed)
+            var run = MeshFuzz(random.bytes(Int.random(in: 0...1500, using: &random)))
+            if let fault = run.toTheEnd() { Issue.record("seed \(seed): \(fault)") }
+        }
+    }
+
+    /// Some of the runs get entries and statuses into the room.
+    @Test func runsReachTheRoom() {
+        var (entries, statuses, statements) = (0, 0, 0)
+        for seed in 1...60 as ClosedRange<UInt64> {
+            var random = SeededGenerator(seed: seed)
+            var run = MeshFuzz(random.bytes(1500))
+            _ = run.toTheEnd()
+            entries += run.mesh.log.authors.contains { $0.author.device == .made(3) } ? 1 : 0
+            statuses += run.mesh.statuses[.made(3)] == nil ? 0 : 1
+            statements += (run.mesh.membership?.everybody.count ?? 0) > 3 ? 1 : 0
+        }
+        #expect(entries > 10 && statuses > 10 && statements > 10, "\(entries), \(statuses), \(statements) of 60")
+    }
+}
+
+/// One run of the fuzzer.
+private struct MeshFuzz {
+    var mesh: Mesh
+    private var input: FuzzInput
+    private var now = MediaTime(nanoseconds: 1_000_000_000)
+    private var link: UInt64 = 0
+    private var open: Set<UInt64> = []
+    private var outputs = 0
+    private let fuzz = RoomFuzz(number: 3, run: 5, isKeeper: true)
+    private var counter: UInt64 = 1
+
+    init(_ bytes: [UInt8]) {
+        input = FuzzInput(bytes)
+        let (signing, device) = RoomSigning.simulated(1)
+        mesh = Mesh(
+            Mesh.Configuration(own: device, name: "one", signing: signing, sealing: .simulated(1)),
+            random: SeededGenerator(seed: 1))
+        mesh.found("study", now: now)
+        for number in 2...3 as ClosedRange<UInt8> {
+            try? mesh.admit(publicKey: RoomSigning.simulated(number).signing.publicKey, name: "m\(number)", now: now)
+        }
+        connect(2)
+        connect(3)
+    }
+
+    private var room: [UInt8] { mesh.membership?.room ?? [] }
+
+    mutating func toTheEnd() -> String? {
+        while !input.isAtEnd {
+            step()
+            if let fault = settle() ?? fault() { return fault }
+        }
+        return nil
+    }
+
+    private mutating func connect(_ number: UInt8) {
+        link += 1
+        open.insert(link)
+        mesh.opened(MeshLinkID(link), device: .made(number), isOutgoing: input.chance(128), now: now)
+        if input.chance(230) { send(.mesh(.greeting(greeting()))) }
+    }
+
+    private mutating func send(_ message: SecureMessage) {
+        var bytes = message.bytes
+        if input.chance(8) { bytes[input.choice(bytes.count)] = input.byte() }
+        guard let message = try? SecureMessage(bytes) else { return }
+        let id = input.chance(220) ? link : UInt64(input.choice(Int(link) + 1))
+        mesh.received(message, from: MeshLinkID(id), now: now)
+    }
+
+    private mutating func step() {
+        switch input.choice(16) {
+        case 0...4: send(.room(fuzz.message(&input, room: room, log: mesh.log)))
+        case 5...6: send(.mesh(.statuses((0...input.choice(3)).map { _ in status() })))
+        case 7...8: send(.mesh(.statements((0...input.choice(3)).map { _ in statement() })))
+        case 9: send(.mesh(.alive))
+        case 10: connect(UInt8(1 + input.choice(6)))
+        case 11: mesh.closed(MeshLinkID(UInt64(input.choice(Int(link) + 1))), now: now)
+        case 12...13: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
+        case 14:
+            switch input.choice(5) {
+            case 0: mesh.dialFailed(.made(UInt8(1 + input.choice(6))), now: now)
+            case 1: mesh.appeared(.made(UInt8(1 + input.choice(6))), now: now)
+            case 2: try? mesh.putOut(.made(UInt8(1 + input.choice(6))), now: now)
+            case 3: mesh.setSharing(input.chance(128), isPaused: input.chance(128), now: now)
+            default:
+                let key = RoomSigning.simulated(UInt8(2 + input.choice(8))).signing.publicKey
+                try? mesh.admit(publicKey: key, name: "again", now: now)
+            }
+        default: mesh.handle(fuzz.writing(&input), now: now)
+        }
+    }
+
+    private mutating func settle() -> String? {
+        for _ in 0..<10_000 {
+            mesh.settle(now: now)
+            var isQuiet = true
+            while let output = mesh.pollOutput() {
+                isQuiet = false
+                if case .close(let id, _) = output { open.remove(id.value) }
+                if case .send(_, let message) = output, message.bytes.count > 96 << 10 {
+                    return "a message is too long"
+                }
+            }
+            if isQuiet, mesh.isEnded || mesh.deadline > now { return nil }
+        }
+        return "it never comes to rest"
+    }
+
+    // MARK: Values
+
+    private mutating func signing() -> RoomSigning {
+        RoomSigning.simulated(input.chance(160) ? 3 : UInt8(1 + input.choice(12))).signing
+    }
+
+    private mutating func greeting() -> MeshMessage.Greeting {
+        var has: [RoomAuthor: UInt32] = [:]
+        for log in mesh.log.authors.prefix(input.choice(4)) { has[log.author] = input.integer(near: log.last) }
+        var statements = mesh.membership?.statements ?? []
+        if input.chance(60) { statements.append(statement()) }
+        return MeshMessage.Greeting(
+            room: input.chance(8) ? input.filler(16) : room, age: input.integer(near: 1000), run: 5,
+            completeSince: input.integer(), has: has, statements: statements)
+    }
+
+    private mutating func statement() -> MembershipStatement {
+        let signing = signing()
+        let content: MembershipStatement.Content
+        switch input.choice(6) {
+        case 0:
+            content = .founded(nonce: input.filler(16), room: "study", name: "n\(input.byte())")
+        case 1:
+            let kept = (mesh.membership?.statements ?? []).prefix(input.choice(4)).map { $0.id(room: room) }
+            content = .putOut(.made(UInt8(1 + input.choice(12))), era: input.integer(near: 0), kept: kept)
+        default:
+            content = .admitted(
+                publicKey: RoomSigning.simulated(UInt8(1 + input.choice(200))).signing.publicKey,
+                name: "n\(input.byte())", era: input.integer(near: 0))
+        }
+        return MembershipStatement(
+            content, era: input.chance(200) ? 0 : input.byte(), milliseconds: input.integer(near: 1000), room: room,
+            signing: signing)
+    }
+
+    private mutating func status() -> MemberStatus {
+        counter &+= 1
+        return MemberStatus(
+            run: input.integer(near: 5), counter: input.chance(200) ? counter : input.integer(near: counter),
+            flags: .init(rawValue: input.chance(200) ? 0 : input.byte()),
+            sealingKey: input.filler(MemberStatus.sealingKeyLength),
+            addresses: (0..<input.choice(3)).map { _ in
+                NetworkAddress(ip: .v4(input.integer()), port: max(1, input.integer()))
+            },
+            links: (0..<input.choice(5)).map { .made(UInt8(1 + $0)) },
+            received: [mesh.own: input.integer(near: 3)], room: room, signing: signing())
+    }
+
+    /// What is wrong with the state; nil: nothing.
+    private func fault() -> String? {
+        guard let membership = mesh.membership else { return "it has left its room" }
+        if membership.statements.count > MeshLimits.statements { return "too many statements" }
+        if mesh.statuses.count > membership.people.count { return "statuses of nobody" }
+        if mesh.links.count > open.count { return "more links than connections" }
+        if Set(mesh.links.map(\.device)).count < mesh.links.count { return "two links to one member" }
+        if !mesh.isEnded, mesh.present.first(where: { $0.device == mesh.own.device }) == nil {
+            return "it isn't here itself"
+        }
+        if !mesh.isEnded, mesh.present.count > MeshLimits.members + 1 { return "too many are here" }
+        for link in mesh.links where link.isUp && !membership.belongs(link.device) { return "a link to nobody" }
+        if mesh.log.count > RoomLimits.entries { return "the log is too long" }
+        if mesh.rates.count > RoomLimits.rememberedMembers { return "too many rates" }
+        return nil
+    }
+}
