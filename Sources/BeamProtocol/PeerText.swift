@@ -1,3 +1,5 @@
+import BeamMedia
+
 /// Makes text from a peer safe to show to a person: in a terminal, a window, its title, a notification, a log.
 ///
 /// A peer chooses its name and its reasons, and could make them look like this program's own output: a question with
@@ -28,6 +30,9 @@ public enum PeerText {
     /// A reason or another sentence, at most `sentenceColumns` wide; it may be empty.
     public static func sentence(_ text: String) -> String { cut(cleaned(text), to: sentenceColumns) }
 
+    /// A note, whole: at most as many columns wide as a note may have bytes. It may be empty.
+    public static func note(_ text: String) -> String { cut(cleaned(text), to: RoomLimits.note) }
+
     /// A peer's reason, in quotation marks, which this program's own sentences don't have.
     public static func reason(_ text: String) -> String {
         let sentence = sentence(text)
@@ -37,21 +42,27 @@ public enum PeerText {
     /// Quoted for a shell, so that a command with a peer's name in it can be copied from a message as it is.
     public static func shellWord(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
 
+    /// The command that renames a device, for a message. A new name that was cut to length isn't one to be copied.
+    public static func renameCommand(_ known: String, to name: String) -> String {
+        "`beamroom devices rename \(shellWord(known)) \(isCut(name) ? "NAME" : shellWord(name))`"
+    }
+
+    /// Whether `name` has lost its end here.
+    public static func isCut(_ name: String) -> Bool { name.hasSuffix("…") }
+
     /// The text's width in columns of a terminal: two for East Asian wide characters and emoji, none for combining
     /// marks.
     public static func columns(_ text: String) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 
     // MARK: Cleaning
 
-    private enum Kind { case letter, mark, blank, nothing }
-
     private static func cleaned(_ text: String) -> String {
         var result = String.UnicodeScalarView()
         var marks = 0
         var isBlankDue = false
         for scalar in text.unicodeScalars {
-            switch kind(scalar) {
-            case .nothing: continue
+            switch ShownText.kind(scalar) {
+            case .nothing, .joiner: continue
             case .blank: isBlankDue = !result.isEmpty
             case .mark:
                 marks += 1
@@ -65,20 +76,6 @@ public enum PeerText {
             }
         }
         return String(result)
-    }
-
-    private static func kind(_ scalar: Unicode.Scalar) -> Kind {
-        let properties = scalar.properties
-        if properties.isDefaultIgnorableCodePoint { return .nothing }
-        switch properties.generalCategory {
-        // Line and paragraph separators count as blanks; so do line ends, which are control characters.
-        case .spaceSeparator, .lineSeparator, .paragraphSeparator: return .blank
-        case .control: return properties.isWhitespace ? .blank : .nothing
-        case .format, .surrogate, .privateUse, .unassigned: return .nothing
-        case .nonspacingMark, .enclosingMark: return .mark
-        // U+2800, the blank Braille pattern, is a letter by its category but invisible.
-        default: return scalar == "\u{2800}" ? .blank : .letter
-        }
     }
 
     /// Single quotation marks are kept, as they occur within words.

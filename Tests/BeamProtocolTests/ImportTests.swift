@@ -55,6 +55,26 @@ struct ImportTests {
         }
     }
 
+    /// Files with words need neither the protocol nor the codec.
+    @Test func theWordsImportNoOtherAdapter() throws {
+        for found in try imports(of: "BeamWords") {
+            switch found.module {
+            case "BeamMedia", "BeamClock", "Synchronization", "Foundation", "Glibc": break
+            default: Issue.record("\(found.file) imports \(found.module)")
+            }
+        }
+    }
+
+    /// The adapter to the desktop needs no other adapter, nor the protocol.
+    @Test func theDesktopImportsOnlyTheCoreAndDBus() throws {
+        for found in try imports(of: "BeamDesktop") {
+            switch found.module {
+            case "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries", "Synchronization", "Glibc": break
+            default: Issue.record("\(found.file) imports \(found.module)")
+            }
+        }
+    }
+
     /// A session gets the time as an argument, and never makes one up.
     @Test func sessionsPassOnTheTimeThatTheyGet() throws {
         for (file, text) in try texts(of: "BeamProtocol") {
@@ -65,7 +85,10 @@ struct ImportTests {
     /// `Int(_: Double)` traps on values that don't fit, and peers influence many values: `Int(clamping:)` replaces it.
     /// The text has no types: a `Double` is recognised by its literal, or by a declaration in these folders.
     @Test func doublesAreConvertedToIntegersByClamping() throws {
-        let targets = ["BeamMedia", "BeamProtocol", "BeamHost", "BeamViewer", "BeamNetwork"]
+        let targets = [
+            "BeamMedia", "BeamProtocol", "BeamHost", "BeamViewer", "BeamNetwork", "BeamWords",
+            "BeamDesktop",
+        ]
         let sources = try targets.flatMap { try texts(of: $0) }
         let declaration = /(?:var|let|func) (\w+)(?:: Double|[^\n]*?-> Double|(?:: \w+)? = -?\d+(?:\.\d|e))/
         // These names are also integers elsewhere.
@@ -120,7 +143,7 @@ struct ImportTests {
     /// date is the day on which a device was paired.
     @Test(arguments: [
         "BeamProtocol", "BeamMedia", "BeamClock", "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay",
-        "BeamNetwork", "BeamDiscovery",
+        "BeamNetwork", "BeamDiscovery", "BeamWords", "BeamDesktop",
     ])
     func noStageWaitsByTheWallClock(_ target: String) throws {
         let wallClock =

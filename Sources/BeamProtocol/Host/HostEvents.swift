@@ -71,6 +71,8 @@ public enum HostEvent: Sendable, Equatable {
     case codeChanged(PairingCode?)
     /// A wrong code was typed. `pause`: how long no code is accepted from anybody.
     case wrongCode(from: Visitor, pause: Duration?)
+    /// What was written in the room, here or elsewhere.
+    case room(RoomEvent)
     /// A viewer was admitted, or has reconnected.
     case viewerPaired(session: String, from: Visitor, isResumed: Bool)
     /// A viewer was refused; `reason` is what it was told.
@@ -99,6 +101,8 @@ public enum HostEvent: Sendable, Equatable {
     /// A viewer was moved to the reduced layer, because its path carries much less than the others', or back to the
     /// full one.
     case layerChanged(session: String, isReduced: Bool)
+    /// The same, because of the size in which the viewer shows the picture.
+    case layerFitted(session: String, isReduced: Bool)
     /// Frames were dropped before sending, because the paths carry less than the encoder makes.
     case framesDropped(Int)
 }

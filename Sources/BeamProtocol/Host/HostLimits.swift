@@ -42,9 +42,12 @@ enum HostLimits {
     static let questionHistory = Duration.seconds(600)
     /// After this long, a question may be withdrawn for one from a prefix that asks less.
     static let questionMinimumTime = Duration.seconds(20)
-    /// How long a version 1 question outlives its connection: longer than a viewer's longest pause between two
-    /// attempts.
+    /// A version 1 viewer waits 8 s for the answer and then tries again, after a pause of 10 s at most. So a question
+    /// outlives a connection that lasted about as long by more than this pause. If it was shorter, the viewer has hung up,
+    /// or its network was lost: the question ends unless the viewer is back soon, and is asked again if it is back later.
+    static let version1Patience = Duration.seconds(6)
     static let questionGracePeriod = Duration.seconds(15)
+    static let hangUpGracePeriod = Duration.seconds(3)
     /// How long an answer is kept for a version 1 viewer that wasn't connected when it was given, and how many are
     /// kept.
     static let answerLifetime = Duration.seconds(60)

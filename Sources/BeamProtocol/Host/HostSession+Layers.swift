@@ -165,7 +165,7 @@ extension HostSession {
             settleLobby(now: now)
         case .stopped:
             let seconds = Int(clamping: HostLimits.streamTimeout.inSeconds)
-            stopStream(index, reason: "it hasn't said hello for \(seconds) s")
+            stopStream(index, reason: "no hello has come from it by UDP for \(seconds) s")
         case .validationFailed: stopIdleLayers()
         case .fellSilent: fellSilent(index, now: now)
         case .probe:
@@ -174,6 +174,7 @@ extension HostSession {
         case .evict(let reason): evict(index, reason: reason)
         case .tail: sendTailProbe(to: index)
         case .needsKeyframe: requestKeyframe(for: index, now: now)
+        case .shownSize: shownSizeChanged(index, now: now)
         case .probeLengths(let probes):
             for probe in probes { sendProbe(probe, to: index, now: now) }
         }
@@ -196,7 +197,10 @@ extension HostSession {
 
     /// Evicts a viewer that has exceeded a limit no honest viewer reaches.
     mutating func evict(_ index: Int, reason: String) {
-        let id = senders.all[index].id
+        evict(senders.all[index].id, reason: reason)
+    }
+
+    mutating func evict(_ id: ViewerID, reason: String) {
         guard !pendingEvictions.contains(where: { $0.id == id }) else { return }
         pendingEvictions.append((id, reason))
     }
@@ -228,12 +232,13 @@ extension HostSession {
     }
 
     /// A viewer that had the stream needs a keyframe. While others in its layer watch, it has a budget of keyframes;
-    /// when that is used up, it moves to the reduced layer instead.
+    /// when that is used up, it moves to the reduced layer instead. One that is made anyway costs it nothing.
     mutating func requestKeyframe(for index: Int, now: MediaTime) {
         let isShared = isShared(index)
         senders.markReady(index)
         senders.all[index].waitForKeyframe(now: now)
-        if !isShared || senders.all[index].rateLimits.payKeyframe(now: now) {
+        let isDue = stream.layers[senders.all[index].layer].keyframes.isDue
+        if !isShared || isDue || senders.all[index].rateLimits.payKeyframe(now: now) {
             requestKeyframe(layer: senders.all[index].layer, isShared: isShared, now: now)
         } else if canMove(index) {
             move(index, to: SimulcastLayer.reduced, now: now)
@@ -351,6 +356,7 @@ extension HostSession {
     /// Moves the viewer to the layer that suits its bandwidth estimate.
     mutating func chooseLayer(_ index: Int, now: MediaTime) {
         guard let rates = pathRates(index), !senders.all[index].isSilent else { return }
+        if fitsShownSize(index, now: now) { return }
         if configuration.usesFullChroma, !rates.decodesFullChroma { return }
         if senders.all[index].layer == SimulcastLayer.full {
             // Only a path below the layer's rate is compared with the others', which takes a look at each of them.
@@ -366,7 +372,10 @@ extension HostSession {
             let peak = stream.layers[SimulcastLayer.full].use.peak(now: now)
             let isFast = other.rate.map { !rates.isBound || rates.rate > min($0, peak) * Self.returnShare } ?? true
             let mayReturn = senders.all[index].hysteresis.isFastEnough(isFast, now: now)
-            if mayReturn || other.isNone { move(index, to: SimulcastLayer.full, now: now) }
+            // Its return costs those who watch the full layer a keyframe.
+            if other.isNone || mayReturn && senders.all[index].rateLimits.payKeyframe(now: now) {
+                move(index, to: SimulcastLayer.full, now: now)
+            }
         }
     }
 
@@ -392,14 +401,18 @@ extension HostSession {
         return (best.map { Double($0) }, isNone)
     }
 
-    private mutating func move(_ index: Int, to layer: Int, now: MediaTime) {
+    mutating func move(_ index: Int, to layer: Int, isForSize: Bool = false, now: MediaTime) {
         isDirty[senders.all[index].layer] = true
         isDirty[layer] = true
-        senders.all[index].move(to: layer, now: now)
+        senders.all[index].move(to: layer, isForSize: isForSize, now: now)
         senders.markReady(index)
         remember(index)
         if stream.isOn, senders.all[index].destination.isSet { join(index, now: now) }
-        emit(.layerChanged(session: senders.all[index].session.description, isReduced: layer == SimulcastLayer.reduced))
+        let (session, isReduced) = (senders.all[index].session.description, layer == SimulcastLayer.reduced)
+        emit(
+            isForSize
+                ? .layerFitted(session: session, isReduced: isReduced)
+                : .layerChanged(session: session, isReduced: isReduced))
     }
 
     /// Keeps the hysteresis for when the device reconnects.
@@ -451,6 +464,7 @@ extension HostSession {
     mutating func broadcastChanged(_ isOn: Bool, now: MediaTime) {
         guard isOn != stream.isOn else { return }
         stream.isOn = isOn
+        room?.shareChanged(isOn, now: now)
         lobby.broadcastChanged(isOn)
         stream.stopLayers()
         for index in senders.all.indices {

@@ -10,15 +10,41 @@ extension HostSession {
             case .event(let event): outputs.append(.event(event))
             case .admitted(let id, let isResumed): admitted(id, isResumed: isResumed, now: now)
             case .left(let id, let wasSecure): left(id, wasSecure: wasSecure, now: now)
+            case .disconnected(let id): room?.disconnected(RoomMemberID(id))
+            case .room(let id, let message): room?.received(message, from: RoomMemberID(id), now: now)
             case .heard(let id):
                 if let index = senders.index(of: id) { senders.all[index].lastHeard = now }
             case .mediaSource(let id, let port): mediaSourceAnnounced(id, port: port, now: now)
+            case .shownSize(let id, let size): shownSizeNamed(size, by: id, now: now)
             case .mediaKeyReady(let id, let number):
                 guard let index = senders.index(of: id), number == stream.keys.next?.key.number else { break }
                 senders.all[index].mediaKey = number
                 checkMediaKey(now: now)
             }
         }
+        settleRoom(now: now)
+    }
+
+    /// Carries out what the room has decided.
+    mutating func settleRoom(now: MediaTime) {
+        room?.settle(now: now)
+        while let output = room?.pollOutput() {
+            switch output {
+            case .send(let id, let message): lobby.send(.room(message), to: ViewerID(value: id.value))
+            case .event(let event): emit(.room(event))
+            case .violation(let id, let reason): evict(ViewerID(value: id.value), reason: reason)
+            }
+        }
+        while let output = lobby.outputs.popFirst() {
+            if case .send(let id, let bytes) = output { outputs.append(.send(id, bytes)) }
+        }
+    }
+
+    private mutating func joinRoom(_ member: Member, now: MediaTime) {
+        guard member.takesPartInRoom, let device = member.peer.device else { return }
+        let name = lobby.book.name(of: device) ?? PeerText.name(member.peer.name ?? PeerText.unnamed)
+        room?.joined(RoomMemberID(member.id), device: device, name: name, now: now)
+        room?.connected(RoomMemberID(member.id), now: now)
     }
 
     private mutating func admitted(_ id: ViewerID, isResumed: Bool, now: MediaTime) {
@@ -48,6 +74,7 @@ extension HostSession {
             Lobby.MediaAccess(
                 viewerKey: key, mediaKey: stream.keys.current, nextMediaKey: stream.keys.next?.key),
             isResumed: isResumed)
+        joinRoom(member, now: now)
     }
 
     private mutating func prepareDelivery(to index: Int, _ member: Member) {
@@ -72,6 +99,7 @@ extension HostSession {
     }
 
     private mutating func left(_ id: ViewerID, wasSecure: Bool, now: MediaTime) {
+        room?.left(RoomMemberID(id), now: now)
         guard let index = senders.index(of: id) else { return }
         isDirty[senders.all[index].layer] = true
         senders.remove(index)

@@ -118,7 +118,9 @@ extension HostSession {
             // Counts against the viewer's keyframe budget, as hellos without validation would otherwise cause keyframes
             // without limit.
             let isShared = isWatched(layer)
-            if !isShared || senders.all[index].rateLimits.payKeyframe(now: now) {
+            if !isShared || stream.layers[layer].keyframes.isDue
+                || senders.all[index].rateLimits.payKeyframe(now: now)
+            {
                 requestKeyframe(layer: layer, isShared: isShared, now: now)
             }
         }

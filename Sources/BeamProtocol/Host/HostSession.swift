@@ -29,11 +29,13 @@ public struct HostSession: Sendable {
         public var usesFullChroma: Bool
         /// The most viewers at a time.
         public var mostViewers: Int
+        /// Captions, notes, alerts and messages; nil: none.
+        public var room: RoomOptions?
 
         public init(
             acceptance: Acceptance, deviceName: String? = nil, trust: HostTrust, allowsUnencrypted: Bool = false,
             pacing: Pacing = Pacing(), bitRate: Int = 20_000_000, usesFullChroma: Bool = false,
-            mostViewers: Int = defaultViewers
+            mostViewers: Int = defaultViewers, room: RoomOptions? = nil
         ) {
             self.acceptance = acceptance
             self.deviceName = deviceName
@@ -43,6 +45,7 @@ public struct HostSession: Sendable {
             self.bitRate = bitRate
             self.usesFullChroma = usesFullChroma
             self.mostViewers = mostViewers
+            self.room = room
         }
     }
 
@@ -80,6 +83,11 @@ public struct HostSession: Sendable {
         case broadcast(Bool)
         /// Whether what is shared can be seen: no while its window is hidden. Yes at first.
         case sourceVisible(Bool)
+        /// The size of the full layer's pictures at full quality, at first or anew. Until it is known, every viewer gets
+        /// that layer, however small it shows it.
+        case pictureSize(PixelSize)
+        /// What this machine writes to the room.
+        case room(RoomInput)
         /// What viewers are told at the end, without a full stop.
         case farewell(String)
         /// The system refused to send to this address (port unreachable, no route).
@@ -111,6 +119,10 @@ public struct HostSession: Sendable {
     var lobby: Lobby
     var stream: HostStream
     var senders = Senders()
+    /// Of the full layer, at full quality.
+    var pictureSize: PixelSize?
+    /// Captions, notes, alerts and messages; nil without `Configuration.room`.
+    var room: Room?
     /// Viewers to evict, and why. They are evicted after the present input is handled, because the list of senders
     /// mustn't change while it is iterated.
     var pendingEvictions: [(id: ViewerID, reason: String)] = []
@@ -140,6 +152,13 @@ public struct HostSession: Sendable {
         self.configuration = configuration
         lobby = Lobby(configuration: configuration, random: random)
         stream = HostStream(configuration.pacing, random: &lobby.random)
+        room = configuration.room.map {
+            Room(
+                Room.Configuration(
+                    role: .keeper, own: configuration.trust.own, name: $0.name, signing: $0.signing,
+                    takesNotes: $0.takesNotes),
+                random: lobby.random)
+        }
     }
 
     /// Handles an event. Events about connections and questions that no longer exist are ignored.
@@ -164,6 +183,8 @@ public struct HostSession: Sendable {
         case .mediaPort(let port): lobby.mediaPortChanged(port)
         case .broadcast(let isOn): broadcastChanged(isOn, now: now)
         case .sourceVisible(let isVisible): lobby.sourceVisibilityChanged(isVisible)
+        case .pictureSize(let size): pictureSizeChanged(size, now: now)
+        case .room(let input): room?.handle(input, now: now)
         case .farewell(let reason): lobby.farewell = reason
         case .sendFailed(let address): sendFailed(address, now: now)
         case .shutdown: return shutdown(now: now)
@@ -182,6 +203,8 @@ public struct HostSession: Sendable {
             } else if let purpose = lobby.deadlines.popDue(now) {
                 lobby.deadlineReached(purpose, now: now)
                 settleLobby(now: now)
+            } else if let deadline = room?.deadline, deadline <= now {
+                settleRoom(now: now)
             } else if let deadline = stream.deadline, deadline <= now {
                 streamDeadlineReached(now: now)
             } else if let index = senders.takeDue(now) {
@@ -195,7 +218,8 @@ public struct HostSession: Sendable {
     }
 
     private func wait() -> Output {
-        let (control, stream, sender) = (lobby.deadlines.next, stream.deadline ?? .distantFuture, senders.nextWake)
+        let control = min(lobby.deadlines.next, room?.deadline ?? .distantFuture)
+        let (stream, sender) = (stream.deadline ?? .distantFuture, senders.nextWake)
         let next = min(control, stream, sender)
         if next == .distantFuture { return .wait(until: next, for: nil) }
         if next == control { return .wait(until: next, for: .control) }
@@ -204,6 +228,9 @@ public struct HostSession: Sendable {
     }
 
     private mutating func shutdown(now: MediaTime) {
+        room?.handle(.alert(.leaving), now: now)
+        room?.sendLast(now: now)
+        settleRoom(now: now)
         stream.isOn = false
         lobby.shutdown()
         settleLobby(now: now)

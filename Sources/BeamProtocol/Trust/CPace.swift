@@ -14,11 +14,11 @@ enum PairingFailure: Error, Hashable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .share: "it sent a pairing share that can't be one"
+        case .share: "it sent an invalid pairing share"
         case .length(let what, let count): "it sent a \(what) of \(count) bytes"
         case .commitment: "what it revealed isn't what it had committed to"
-        case .digitCount(let count): "it wants \(count) digits compared, where six or nine are"
-        case .unavailable: "libsodium can't be used here"
+        case .digitCount(let count): "it wants to compare \(count) digits; only six or nine are allowed"
+        case .unavailable: "libsodium can't be used on this machine"
         }
     }
 }

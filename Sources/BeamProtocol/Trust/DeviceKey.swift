@@ -23,6 +23,9 @@ public struct DeviceKey: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// At once, instead of byte by byte.
+    public func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+
     /// 64 hexadecimal digits.
     public var hex: String { bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 

@@ -60,6 +60,14 @@ struct TrustBook: Sendable {
 /// Compares devices' names, and makes equal ones different. A device chooses the name that it claims; this machine
 /// chooses the one that it remembers it by.
 public enum DeviceNames {
+    /// The name before discovery has appended ` #2`, because it was taken.
+    public static func withoutNumber(_ name: String) -> String {
+        guard let mark = name.lastIndex(of: "#"), mark > name.startIndex,
+            name[mark...].dropFirst().allSatisfy(\.isNumber), name[name.index(before: mark)] == " "
+        else { return name }
+        return String(name[..<mark])
+    }
+
     /// Ignores case and invisible characters.
     public static func areSame(_ one: String, _ other: String) -> Bool {
         PeerText.name(one).lowercased() == PeerText.name(other).lowercased()

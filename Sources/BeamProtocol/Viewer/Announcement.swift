@@ -1,8 +1,9 @@
 import BeamMedia
 
-/// Limits how often a value that the host announces (whether it shares, its media port) is passed on. The first change
-/// is passed on at once. Later ones wait until `pause` has gone by, and only the newest of them is passed on. So a host
-/// that changes the value without end costs the person two lines a second, and the viewer two sockets.
+/// Limits how often a value that a peer announces (whether it shares, its media port, in which size it shows the picture)
+/// is passed on. The first change is passed on at once. Later ones wait until `pause` has gone by, and only the newest of
+/// them is passed on. So a host that changes the value without end costs the person two lines a second, and the viewer two
+/// sockets.
 struct Announcement<Value: Hashable & Sendable>: Sendable {
     private static var pause: Duration { .milliseconds(500) }
 
@@ -19,6 +20,8 @@ struct Announcement<Value: Hashable & Sendable>: Sendable {
             waiting = value
             return nil
         }
+        // One that still waits is older.
+        waiting = nil
         return passOn(value, now: now)
     }
 

@@ -5,6 +5,7 @@ struct MediaLiveness: Sendable {
     /// An open socket, which sends hellos.
     struct Open: Sendable {
         var localPort: UInt16
+        var opened: MediaTime
         var lastHello: MediaTime
         var nextHello: MediaTime
         /// When the socket was opened, or its newest datagram arrived.
@@ -149,7 +150,8 @@ struct MediaLiveness: Sendable {
         guard case .opening(let port, _) = state else { return [] }
         state = .open(
             port: port,
-            Open(localPort: localPort, lastHello: now, nextHello: now, lastArrival: now, hasData: false))
+            Open(
+                localPort: localPort, opened: now, lastHello: now, nextHello: now, lastArrival: now, hasData: false))
         return sendHello(now: now) + [.announce(localPort: localPort)]
     }
 
@@ -188,7 +190,11 @@ struct MediaLiveness: Sendable {
         open.hasData = true
         // Answered: it needn't be repeated.
         if unansweredSince != nil {
-            open.nextHello = max(open.nextHello, open.lastHello + ViewerTiming.helloInterval)
+            // If its first frames were lost, the host counts the path as silent until it hears this viewer again.
+            let isWaiting = arrival == .answer && lastFrame == nil && now - open.opened < ViewerTiming.firstFrameTime
+            open.nextHello = max(
+                open.nextHello,
+                open.lastHello + (isWaiting ? ViewerTiming.unansweredHelloInterval : ViewerTiming.helloInterval))
         }
         state = .open(port: port, open)
         lastData = now

@@ -50,6 +50,7 @@ struct SecurePairing: Sendable {
     private(set) var hostName = ""
     /// How the host takes new viewers.
     private(set) var methods: SecureMessage.Welcome.Methods = []
+    private(set) var features: SecureMessage.Welcome.Features = []
     private var state: State
 
     /// `wantsCode`: a code was given at some time. `code` is nil if it was used up or was wrong.
@@ -70,6 +71,11 @@ struct SecurePairing: Sendable {
     /// The host's person is asked, and there are no digits yet.
     var isAskingPerson: Bool {
         if case .committed = state { true } else { false }
+    }
+
+    /// The host owes its session, and nothing else.
+    var isJoining: Bool {
+        if case .joining(mayBePaired: false) = state { true } else { false }
     }
 
     /// Both sides show digits.
@@ -109,7 +115,7 @@ struct SecurePairing: Sendable {
             }
         case (.confirmingCode(let confirmed), .codeConfirm(let tag)):
             // The host's tag proves that it knows the code and has seen the same two keys.
-            guard confirmed.verify(tag) else { return .violated("it doesn't know its own code") }
+            guard confirmed.verify(tag) else { return .violated("it can't prove that it knows the code") }
             state = .joining(mayBePaired: true)
             return .none
         case (.joining(mayBePaired: true), .paired(let isRemembered)):
@@ -134,9 +140,12 @@ struct SecurePairing: Sendable {
     private mutating func welcomed(
         _ welcome: SecureMessage.Welcome, hasJoined: Bool, random: inout some RandomNumberGenerator
     ) -> Action {
-        guard welcome.version >= SecureMessage.Hello.version else { return .violated("it is too old") }
+        guard welcome.version >= SecureMessage.Hello.version else {
+            return .violated("its version of BeamRoom is too old")
+        }
         hostName = welcome.name
         methods = welcome.methods
+        features = welcome.features
         if hasJoined, welcome.isTrusted {
             state = .joining(mayBePaired: false)
             return .none

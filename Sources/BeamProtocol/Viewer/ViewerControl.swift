@@ -29,6 +29,10 @@ struct ViewerControl: Sendable {
     }
 
     private(set) var state = State.idle
+    /// Version 1 is spoken.
+    var isPlain = false
+    /// A known host is watched whenever it appears; nobody is asked anything.
+    var isAwaited = false
     private var attempts = 0
     /// Attempts since the last admission; each may have asked the host's person.
     private var unanswered = 0
@@ -41,8 +45,10 @@ struct ViewerControl: Sendable {
     private var shortLived = 0
     /// The host answers the handshake at once (version 2).
     private var isAnswered = false
-    /// The next ping while a version 2 host hasn't answered, and how many more follow.
+    /// The next ping while a version 2 host owes an answer that needs no person, and how many more follow.
     private var nudge: (next: MediaTime, left: Int)?
+    /// Connections in a row that were given up because such an answer didn't come.
+    private var restarts = 0
     /// When the last admitted connection ended.
     private var lostAt: MediaTime?
 
@@ -79,9 +85,16 @@ struct ViewerControl: Sendable {
     mutating func connected(isAnswered: Bool = false, now: MediaTime) -> [Action] {
         guard case .connecting = state else { return [] }
         self.isAnswered = isAnswered
-        nudge = isAnswered ? (next: now + ViewerTiming.nudgeInterval, left: ViewerTiming.nudges) : nil
+        if isAnswered { awaitAnswer(now: now) }
         state = .deciding(giveUp: now + ViewerTiming.decisionTimeout)
         return [.sendHandshake]
+    }
+
+    /// The host owes an answer that needs no person. If none comes in spite of pings, this connection is replaced by a new
+    /// one: TCP's timers double with each loss, so that an old connection may stand still for seconds where a new one
+    /// takes 0.1 s. After `ViewerTiming.mostRestarts` the host counts as slow, and is waited for.
+    mutating func awaitAnswer(now: MediaTime) {
+        nudge = (next: now + ViewerTiming.nudgeInterval, left: ViewerTiming.nudges << max(0, restarts - 1))
     }
 
     /// The connection couldn't be established, or has ended.
@@ -112,6 +125,7 @@ struct ViewerControl: Sendable {
         guard case .deciding = state else { return false }
         state = .paired(since: now, nextHeartbeat: now + ViewerTiming.heartbeatInterval, lastLine: now)
         attempts = 0
+        restarts = 0
         unanswered = 0
         leastPause = .zero
         notBefore = .distantPast
@@ -200,7 +214,7 @@ struct ViewerControl: Sendable {
         return connect(now: now)
     }
 
-    /// Connects again at once, in another version.
+    /// Connects again at once.
     mutating func restart(now: MediaTime) -> [Action] {
         guard case .deciding = state else { return [] }
         attempts -= 1
@@ -242,7 +256,10 @@ struct ViewerControl: Sendable {
         case .deciding(let giveUp) where giveUp > now:
             guard let left = nudge?.left, left > 1 else {
                 nudge = nil
-                return [.sendHeartbeat]
+                // After a comparison there is a pause first.
+                guard restarts < ViewerTiming.mostRestarts, leastPause == .zero else { return [.sendHeartbeat] }
+                restarts += 1
+                return restart(now: now)
             }
             nudge = (next: now + ViewerTiming.nudgeInterval, left: left - 1)
             return [.sendHeartbeat]
@@ -272,11 +289,15 @@ struct ViewerControl: Sendable {
     }
 
     private mutating func retry(reason: String, now: MediaTime) -> [Action] {
-        let isRecent = isAnswered && lostAt.map { now - $0 < ViewerTiming.quickReconnectionTime } ?? false
-        let reconnection =
-            isRecent && shortLived <= ViewerTiming.quickReconnections
-            ? ViewerTiming.quickReconnection : ViewerTiming.reconnection
-        let pause = wasPaired ? max(leastPause, reconnection) : scheduledPause()
+        let isRecent = lostAt.map { now - $0 < ViewerTiming.quickReconnectionTime } ?? false
+        let pause: Duration
+        if wasPaired, isPlain {
+            pause = max(leastPause, ViewerTiming.reconnection)
+        } else if wasPaired, isRecent, shortLived <= ViewerTiming.quickReconnections {
+            pause = max(leastPause, ViewerTiming.quickReconnection)
+        } else {
+            pause = scheduledPause()
+        }
         wait(now + pause, isFixed: leastPause > .zero)
         return [.retry(after: pause, reason: reason)]
     }
@@ -287,9 +308,7 @@ struct ViewerControl: Sendable {
         // A host that admits this viewer and drops it each time is retried more and more slowly.
         let tries = shortLived - ViewerTiming.quickReconnections
         let pause =
-            tries > 0
-            ? ViewerTiming.retrySchedule[min(tries, ViewerTiming.retrySchedule.count) - 1]
-            : ViewerTiming.firstReconnection
+            tries > 0 ? schedule[min(tries, schedule.count) - 1] : ViewerTiming.firstReconnection
         wait(now + pause, isFixed: tries > 0)
         return [.lost(reason: reason)]
     }
@@ -302,6 +321,11 @@ struct ViewerControl: Sendable {
 
     private mutating func scheduledPause() -> Duration {
         defer { unanswered += 1 }
-        return max(leastPause, ViewerTiming.retrySchedule[min(unanswered, ViewerTiming.retrySchedule.count - 1)])
+        return max(leastPause, schedule[min(unanswered, schedule.count - 1)])
+    }
+
+    private var schedule: [Duration] {
+        if isPlain { return ViewerTiming.plainRetrySchedule }
+        return isAwaited ? ViewerTiming.awaitedRetrySchedule : ViewerTiming.retrySchedule
     }
 }

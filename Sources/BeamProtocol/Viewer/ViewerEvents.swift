@@ -1,5 +1,7 @@
 /// What the session tells the rest of the viewer and the person.
 public enum ViewerEvent: Sendable, Equatable {
+    /// What was written in the room, here or elsewhere.
+    case room(RoomEvent)
     /// A connection attempt begins; counted from 1 since the last session.
     case connecting(attempt: Int)
     /// The host's person is asked whether to compare digits. There are none yet. `takesCode`: the host's code can still
@@ -46,6 +48,8 @@ public enum ViewerEvent: Sendable, Equatable {
     case controlLost(reason: String)
     /// The control connection is back, in the same session.
     case controlRestored
+    /// How dependable the control connection is has changed. At first it is `.connecting`.
+    case connection(ConnectionState)
 }
 
 /// Why the picture stands still.

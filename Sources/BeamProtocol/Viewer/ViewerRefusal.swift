@@ -6,6 +6,8 @@ public enum ViewerRefusal: Sendable, Equatable {
     case declined
     /// The host lets in nobody new. Its words, not cleaned; they may be empty.
     case notTrusted(says: String)
+    /// The host has forgotten this device, or sent it away. Its words, not cleaned; they may be empty.
+    case forgotten(says: String)
     /// The host's code was used, and it has no new one.
     case usedCode
     /// Another reason, in the host's words, not cleaned; they may be empty.
@@ -19,7 +21,7 @@ public enum ViewerRefusal: Sendable, Equatable {
     case wrongCode
     /// The connection ended after the code was sent, so it may not be sent again.
     case uncheckedCode
-    /// A code was given, but the host takes none, so it can't prove who it is.
+    /// A code was given, but the host takes none, so it can't prove its identity.
     case noCodeTaken
     /// The host shows another key than the expected one.
     case otherKey(OtherKey)
@@ -64,7 +66,7 @@ public enum ViewerRefusal: Sendable, Equatable {
     /// Who has refused.
     public var isByHost: Bool {
         switch self {
-        case .declined, .notTrusted, .usedCode, .other: true
+        case .declined, .forgotten, .notTrusted, .usedCode, .other: true
         default: false
         }
     }
@@ -73,19 +75,19 @@ public enum ViewerRefusal: Sendable, Equatable {
     public var reason: String {
         switch self {
         case .declined: "the person there has declined"
-        case .notTrusted(let says), .other(let says): PeerText.reason(says)
+        case .forgotten(let says), .notTrusted(let says), .other(let says): PeerText.reason(says)
         case .usedCode: "its code was used, and it has no new one"
-        case .codeNeeded: "it wants its code"
+        case .codeNeeded: "its code is needed"
         case .wrongCode: "that isn't its code"
-        case .uncheckedCode: "the connection ended before it had checked the code"
-        case .noCodeTaken: "it takes no code at the moment, so it can't prove who it is"
+        case .uncheckedCode: "the connection ended before the code was checked"
+        case .noCodeTaken: "it takes no code at the moment, so it can't prove its identity"
         case .otherKey(let other): "it shows another key (\(other.key)) than expected"
         case .renamed(let name, let known): "“\(name)” is the host that this machine knows as “\(known)”"
-        case .unencryptedImpostor: "it was paired before and encrypts; what answers under its name now doesn't"
+        case .unencryptedImpostor: "it was paired before and encrypts, but what answers under its name now doesn't"
         case .notEncrypted: "it doesn't encrypt what it shows"
         case .forgottenHere: "it was forgotten here"
         case .unknownThere: "it doesn't know this viewer any more"
-        case .notPaired: "it isn't one that was paired with this machine"
+        case .notPaired: "it wasn't paired with this machine"
         case .unproven(let reason): reason
         }
     }

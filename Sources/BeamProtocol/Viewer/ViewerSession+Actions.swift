@@ -11,6 +11,8 @@ extension ViewerSession {
                 outputs.append(.connectControl(version))
             case .close:
                 dialog = .none
+                // What is written from now on is for the next connection.
+                room?.disconnected(Self.keeper)
                 outputs.append(.closeControl)
             case .sendHandshake:
                 sendHandshake()
@@ -18,10 +20,12 @@ extension ViewerSession {
                 if case .version1 = dialog { send(.heartbeat) } else { ping(now: now) }
             case .lost(let reason):
                 emit(.controlLost(reason: reason))
+                noteLost(now: now)
                 // Whether the host is sharing is unknown now, so silence counts as a stall.
                 media.broadcast(nil, now: now)
             case .hostEnded(let reason):
                 emit(.hostEnded(says: ["", SecureMessage.hostEnded].contains(reason) ? nil : reason))
+                noteEnded()
                 // The next host shows another code, and its person hasn't been asked.
                 if isCodeSpent { code = nil }
                 isCodeSpent = false
@@ -48,8 +52,9 @@ extension ViewerSession {
             send(.handshake(ControlMessage.Handshake(code: shownCode)))
             emit(.waitingForDecision(code: shownCode))
         case .pairing(let pairing):
-            let features: SecureMessage.Hello.Features =
-                configuration.decodesFullChroma ? [.fullChroma, .probes] : .probes
+            var features: SecureMessage.Hello.Features = [.probes]
+            if configuration.decodesFullChroma { features.insert(.fullChroma) }
+            if room != nil { features.insert(.room) }
             for message in pairing.opening(instance: configuration.trust.instance, features: features) {
                 send(message)
             }

@@ -15,7 +15,11 @@ extension ViewerSession {
         deliver(now: now)
         // After it was taken, so that a stall ends with a picture.
         notePictures(now: now)
-        if isOfTheHost, let action = media.datagram(arrival, now: now) { perform([action], now: now) }
+        if isOfTheHost {
+            if let action = media.datagram(arrival, now: now) { perform([action], now: now) }
+            // A sealed answer is to a hello that the host has received.
+            if arrival == .answer || !isSealed { noteHeard(now: now) }
+        }
         updateKeyframeRequest(now: now)
         armDeadlines(now: now)
     }

@@ -16,6 +16,7 @@ extension ViewerSession {
             // Each line may end the connection.
             guard control.isConnected, case .version1(var reading) = dialog else { return }
             control.lineArrived(now: now)
+            noteHeard(now: now)
             guard messages.admits(now: now) else {
                 return perform(control.violated(reason: MessageRate.reason, now: now), now: now)
             }

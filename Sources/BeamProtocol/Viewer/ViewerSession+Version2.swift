@@ -9,13 +9,7 @@ extension ViewerSession {
         let isKnown = book.trusts(host)
         hostKey = host
         messages = MessageRate()
-        if let conflict = trust.conflict(with: host) { return mistrust(conflict, now: now) }
-        if let expected = watchedKey, expected != host {
-            // An address may belong to another machine now, or somebody is in between.
-            let names = [book.name(of: expected)].compactMap { $0 }
-            return mistrust(
-                .otherKey(ViewerRefusal.OtherKey(key: host, expected: names, place: .here)), now: now)
-        }
+        if let conflict = conflict(with: host) { return mistrust(conflict, now: now) }
         guard isKnown || trust.pairs else { return mistrust(.notPaired, now: now) }
         hostName = book.name(of: host) ?? ""
         dialog = .pairing(
@@ -25,9 +19,19 @@ extension ViewerSession {
         perform(control.connected(isAnswered: true, now: now), now: now)
     }
 
+    /// Why the host with this key isn't watched; nil if it may be.
+    func conflict(with host: DeviceKey) -> ViewerRefusal? {
+        if let conflict = configuration.trust.conflict(with: host) { return conflict }
+        guard let expected = watchedKey, expected != host else { return nil }
+        // An address may belong to another machine now, or somebody is in between.
+        let names = [book.name(of: expected)].compactMap { $0 }
+        return .otherKey(ViewerRefusal.OtherKey(key: host, expected: names, place: .here))
+    }
+
     mutating func controlMessage(_ bytes: [UInt8], now: MediaTime) {
         guard control.isConnected else { return }
         control.lineArrived(now: now)
+        noteHeard(now: now)
         guard messages.admits(now: now) else {
             return perform(control.violated(reason: MessageRate.reason, now: now), now: now)
         }
@@ -39,6 +43,7 @@ extension ViewerSession {
                 dialog = .pairing(pairing)
                 nameHost(pairing)
                 perform(action, pairing, now: now)
+                if pairing.isJoining, !control.isPaired { control.awaitAnswer(now: now) }
             case .version2:
                 handle(message, now: now)
             case .none, .version1:
@@ -115,7 +120,10 @@ extension ViewerSession {
                     isToBeRemembered: isRemembered && configuration.trust.remembersNewHosts))
             send(.join)
         case .joined(let session):
+            takesShownSize = pairing.features.contains(.shownSize)
             joined(session, now: now)
+            if shownSize != nil { sendShownSize() }
+            joinRoom(pairing, now: now)
             if book.trusts(pairing.host) { watchedKey = pairing.host }
             emit(.hostReached(pairing.host))
         case .hostEnded(let reason):
@@ -158,6 +166,22 @@ extension ViewerSession {
         ping(now: now)
     }
 
+    // MARK: The size in which the picture is shown
+
+    mutating func show(in size: PixelSize?) {
+        guard size != shownSize else { return }
+        shownSize = size
+        sendShownSize()
+    }
+
+    private mutating func sendShownSize() {
+        guard case .version2 = dialog, takesShownSize else { return }
+        guard let shownSize else { return send(.shownSize(width: 0, height: 0)) }
+        send(
+            .shownSize(
+                width: UInt16(clamping: max(1, shownSize.width)), height: UInt16(clamping: max(1, shownSize.height))))
+    }
+
     // MARK: The host's clock
 
     mutating func ping(now: MediaTime) { send(.ping(UInt64(clamping: now.nanoseconds))) }
@@ -183,7 +207,32 @@ extension ViewerSession {
         case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
         case .refused(let refusal, let says): refuse(ViewerRefusal(refusal, says: says), now: now)
         case .bye(let reason): perform(control.hostEnded(reason, now: now), now: now)
+        case .room(let message): room?.received(message, from: Self.keeper, now: now)
         default: break
+        }
+    }
+
+    // MARK: The room
+
+    /// A viewer's room has one other member that it is connected to: its host.
+    static let keeper = RoomMemberID(0)
+
+    private mutating func joinRoom(_ pairing: SecurePairing, now: MediaTime) {
+        guard pairing.features.contains(.room) else { return }
+        room?.metKeeper(Self.keeper, device: pairing.host, name: hostName, now: now)
+    }
+
+    /// Carries out what the room has decided.
+    mutating func settleRoom(now: MediaTime) {
+        room?.settle(now: now)
+        while let output = room?.pollOutput() {
+            switch output {
+            case .send(_, let message):
+                // Of a connection that is being replaced nothing is sent any more.
+                if case .version2 = dialog { send(.room(message)) }
+            case .event(let event): emit(.room(event))
+            case .violation(_, let reason): perform(control.violated(reason: reason, now: now), now: now)
+            }
         }
     }
 }
@@ -196,7 +245,8 @@ extension ViewerRefusal {
             case .declined: .declined
             case .notTrusted: .notTrusted(says: says)
             case .usedCode: .usedCode
-            case .other, .wrongCode, .busy, .unanswered, .forgotten: .other(says: says)
+            case .forgotten: .forgotten(says: says)
+            case .other, .wrongCode, .busy, .unanswered: .other(says: says)
             }
     }
 }

@@ -23,11 +23,13 @@ public struct ViewerSession: Sendable {
         public var decodesFullChroma: Bool
         /// The playout delay; nil: adaptive.
         public var buffer: Duration?
+        /// Captions, notes, alerts and messages; nil: none.
+        public var room: RoomOptions?
 
         public init(
             trust: ViewerTrust, code: PairingCode? = nil, asksForCode: Bool = false, allowsUnencrypted: Bool = false,
             announcedVersion: Int? = nil, wasUnencrypted: Bool = false, decodesFullChroma: Bool = true,
-            buffer: Duration? = nil
+            buffer: Duration? = nil, room: RoomOptions? = nil
         ) {
             self.trust = trust
             self.code = code
@@ -37,6 +39,7 @@ public struct ViewerSession: Sendable {
             self.wasUnencrypted = wasUnencrypted
             self.decodesFullChroma = decodesFullChroma
             self.buffer = buffer
+            self.room = room
         }
     }
 
@@ -54,6 +57,8 @@ public struct ViewerSession: Sendable {
         case notSecure
         /// The peer's certificate is invalid; not retried as usual.
         case refusedCertificate
+        /// Only a host with this key answers, and it is none of `expectedHosts`. Not retried as usual.
+        case wrongHost(DeviceKey)
     }
 
     public enum Input: Sendable {
@@ -76,6 +81,8 @@ public struct ViewerSession: Sendable {
         case remembered([DeviceKey: String])
         /// Discovery has found the host: connect now.
         case hostAppeared
+        /// The protocol version that the host announces; nil: discovery hasn't found it.
+        case announced(version: Int?)
         /// The socket requested by `.openMedia` is bound to this local port.
         case mediaOpened(localPort: UInt16)
         /// The socket couldn't be opened, or reported an error. It is retried. `hasNoAddress`: this machine's address or
@@ -83,6 +90,11 @@ public struct ViewerSession: Sendable {
         case mediaFailed(reason: String, hasNoAddress: Bool = false)
         /// The decoder couldn't use a delivered frame, and needs a keyframe.
         case decoderFailed
+        /// The largest size in pixels in which the picture is shown, so that the host needn't send a larger one; nil:
+        /// any. A host that can't scale ignores it.
+        case shownSize(PixelSize?)
+        /// What this machine writes to the room.
+        case room(RoomInput)
         case shutdown
     }
 
@@ -117,6 +129,8 @@ public struct ViewerSession: Sendable {
         case playout
         /// A rate-limited announcement is passed on.
         case announcements
+        /// Entries of the room, or acknowledgements, are due.
+        case room
     }
 
     /// What the present control connection speaks.
@@ -180,13 +194,16 @@ public struct ViewerSession: Sendable {
     var outputs = OutputQueue<Output>()
     private var deadlines = Deadlines<Purpose>()
     var control = ViewerControl()
-    var version: Version
+    var version: Version { didSet { control.isPlain = version == .version1 } }
+    /// How dependable the control connection is.
+    var connection = ConnectionTracker()
+    var announcedVersion: Int?
     /// Version 1 is tried only because the host spoke it when it was met before.
     var isByMemory: Bool
     /// The reason for which such a host refused version 1: it may speak version 2 by now.
-    private var refusedByMemory: ViewerRefusal?
+    var refusedByMemory: ViewerRefusal?
     /// The host has spoken version 2 in this run: no fallback to version 1 any more.
-    private var isSecureHost = false
+    var isSecureHost = false
     var dialog = Dialog.none
     /// The host's name for display: the remembered one, else the one it claims.
     var hostName = ""
@@ -228,6 +245,12 @@ public struct ViewerSession: Sendable {
     var controlTested: MediaTime?
     /// The host's address isn't the one that the media socket is connected to.
     var hasHostMoved = false
+    /// Captions, notes, alerts and messages; nil without `Configuration.room`.
+    var room: Room?
+    /// The largest size in which the picture is shown; nil: any.
+    var shownSize: PixelSize?
+    /// The host wants to know it.
+    var takesShownSize = false
     /// The last datagram's plaintext; its memory is reused.
     var opened: [UInt8] = []
 
@@ -244,6 +267,15 @@ public struct ViewerSession: Sendable {
         let wasPlain = configuration.announcedVersion == nil && configuration.wasUnencrypted
         version = mayFallBack && (configuration.announcedVersion == 1 || wasPlain) ? .version1 : .version2
         isByMemory = version == .version1 && wasPlain
+        room = configuration.room.map {
+            Room(
+                Room.Configuration(
+                    role: .guest, own: configuration.trust.own, name: $0.name, signing: $0.signing),
+                random: random)
+        }
+        announcedVersion = configuration.announcedVersion
+        control.isPlain = version == .version1
+        control.isAwaited = !configuration.trust.pairs
         self.random = random
         deadlines.set(.control, at: MediaTime(nanoseconds: .min))
     }
@@ -279,12 +311,17 @@ public struct ViewerSession: Sendable {
             let forgotten = book.update(hosts)
             if let hostKey, forgotten.contains(hostKey) { refuse(.forgottenHere, now: now) }
         case .hostAppeared: perform(control.hostAppeared(now: now), now: now)
+        case .announced(let version): announcedVersion = version
         case .mediaOpened(let port): perform(media.opened(localPort: port, now: now), now: now)
         case .mediaFailed(_, let hasNoAddress):
             perform(media.failed(hasNoAddress: hasNoAddress, now: now), now: now)
         case .decoderFailed: reassembler.decoderFailed()
+        case .shownSize(let size): show(in: size)
+        case .room(let input):
+            if case .version1 = dialog { room?.refuse(input) } else { room?.handle(input, now: now) }
         case .shutdown: end(now: now)
         }
+        settleRoom(now: now)
         updateKeyframeRequest(now: now)
         armDeadlines(now: now)
     }
@@ -311,6 +348,8 @@ public struct ViewerSession: Sendable {
                 play(now: now)
             case .announcements:
                 announcementsDue(now: now)
+            case .room:
+                settleRoom(now: now)
             }
             updateKeyframeRequest(now: now)
             armDeadlines(now: now)
@@ -319,47 +358,13 @@ public struct ViewerSession: Sendable {
 
     // MARK: Control
 
-    private mutating func controlClosed(reason: String, _ failure: ControlFailure, now: MediaTime) {
-        let isOver = if case .version1 = dialog { membership?.isBroadcasting == false } else { false }
-        dialog = .none
-        // A version 1 host says that it stops sharing, and hangs up.
-        if isOver, control.isPaired { return perform(control.hostEnded("", now: now), now: now) }
-        switch failure {
-        case .notSecure where refusedByMemory != nil:
-            refuse(refusedByMemory ?? .other(says: reason), now: now)
-        case .notSecure
-        where configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil
-            && configuration.announcedVersion != 2:
-            version = .version1
-            perform(control.fallBack(now: now), now: now)
-        case .notSecure where configuration.announcedVersion == 1 && configuration.trust.required != nil:
-            mistrust(.unencryptedImpostor, now: now)
-        case .notSecure where configuration.announcedVersion == 1:
-            refuse(.notEncrypted, now: now)
-        case .refusedCertificate:
-            mistrust(.unproven(reason: reason), now: now)
-        case .notSecure where mayBeOlder:
-            perform(control.closed(reason: reason + Self.olderHint, now: now), now: now)
-        case .network, .notSecure:
-            perform(control.closed(reason: reason, now: now), now: now)
-        }
-    }
-
-    /// The host may speak version 1 only: nothing has shown yet that it speaks version 2.
-    private var mayBeOlder: Bool {
-        !configuration.allowsUnencrypted && !isSecureHost && configuration.trust.required == nil
-            && configuration.announcedVersion != 2
-    }
-
-    private static let olderHint =
-        "; if it is an older app, on an iPhone for example, it can be watched with --allow-unencrypted only"
-
     /// The host has admitted this viewer, to a new session or to the one that it was in.
     mutating func enter(
         session named: String?, host: String?, mediaPort: UInt16?, isNews: Bool, sealing: MediaSealing?, now: MediaTime
     ) {
         let isEncrypted = sealing != nil
         media.isAnswered = isEncrypted
+        if isNews { connection.made(now: now) }
         if let named, named == membership?.id {
             membership?.sealing = sealing
             if hasHostMoved { perform(media.hostMoved(now: now), now: now) }
@@ -461,5 +466,6 @@ public struct ViewerSession: Sendable {
         let announcements = min(
             sharing.deadline ?? .distantFuture, visibility.deadline ?? .distantFuture, port.deadline ?? .distantFuture)
         arm(.announcements, announcements < .distantFuture ? announcements : nil)
+        arm(.room, room.flatMap { $0.deadline < .distantFuture ? $0.deadline : nil })
     }
 }

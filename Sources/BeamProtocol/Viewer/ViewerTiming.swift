@@ -1,12 +1,20 @@
 /// A viewer's timeouts and intervals.
 enum ViewerTiming {
-    /// Pauses before each further attempt; the last one repeats. Version 1 of the wire prescribes them.
-    static let retrySchedule: [Duration] = [1, 2, 3, 5, 8, 10].map { .seconds($0) }
+    /// Pauses before each further attempt; the last one repeats.
+    static let retrySchedule: [Duration] = [1, 2, 4].map { .seconds($0) }
+    /// The same for a known host that is watched whenever it appears: two programs talk within 2 s of both being there,
+    /// also on a network where nothing is announced.
+    static let awaitedRetrySchedule: [Duration] = [1, 1.5].map { .seconds(clamping: $0) }
+    /// The same as version 1 of the wire prescribes it: each attempt may ask the host's person.
+    static let plainRetrySchedule: [Duration] = [1, 2, 3, 5, 8, 10].map { .seconds($0) }
     /// For the host's answer to the hello or handshake.
     static let decisionTimeout = Duration.seconds(8)
-    /// Between pings to a version 2 host that hasn't answered the hello, and how many there are.
+    /// Between pings to a version 2 host that owes an answer, and how many there are before the connection is replaced.
+    /// From the third connection on there are twice as many each time.
     static let nudgeInterval = Duration.milliseconds(100)
-    static let nudges = 20
+    static let nudges = 4
+    /// Connections in a row that are replaced for want of an answer.
+    static let mostRestarts = 4
     /// For the decision of a version 2 host's person, who has up to two minutes.
     static let pairingTimeout = Duration.seconds(125)
     /// From an interrupted comparison to the next attempt: more than twice the two seconds that a host allows a viewer
@@ -17,13 +25,16 @@ enum ViewerTiming {
     /// Before the first reconnection to a host that has admitted this viewer. Nobody there is asked again.
     static let firstReconnection = Duration.milliseconds(300)
     /// A connection that lasted this long is reconnected at once. Of shorter ones, this many in a row are.
+    /// One that is lost sooner is unstable.
     static let stableControl = Duration.seconds(5)
     static let quickReconnections = 3
     /// Before an attempt to reconnect that follows a failed one: in version 2 for some time after the loss, in which a
-    /// restarted host comes back, and otherwise.
+    /// restarted host comes back (then `retrySchedule` applies), and in version 1.
     static let quickReconnection = Duration.milliseconds(250)
     static let quickReconnectionTime = Duration.seconds(60)
     static let reconnection = Duration.seconds(1)
+    /// A control connection counts as stable when it has lasted this long and the host is heard after that.
+    static let stabilityTime = Duration.seconds(4)
     /// Before the next attempt when another host answered in place of a known one.
     static let wrongHostRetry = Duration.seconds(10)
     /// Time between heartbeats (version 1) or pings (version 2).
@@ -41,6 +52,9 @@ enum ViewerTiming {
     static let firstHellos = Duration.seconds(1)
     static let unansweredHelloInterval = Duration.milliseconds(150)
     static let longUnanswered = Duration.seconds(5)
+    /// Until the first frame arrives, hellos are repeated each `unansweredHelloInterval` although they are answered, for
+    /// this long after the socket was opened.
+    static let firstFrameTime = Duration.seconds(3)
     /// Version 2: silence after parts of frames, after which a hello asks whether the host is still heard. A host says
     /// 40 and 160 ms after its last frame which one that was.
     static let suspiciousSilence = Duration.milliseconds(300)

@@ -38,7 +38,7 @@ public struct ViewerTrust: Sendable {
     func conflict(with host: DeviceKey) -> ViewerRefusal? {
         if let required, !required.contains(host) { return conflictWithRequired(host) }
         guard required == nil, let chosenName, let known = known[host].map({ PeerText.name($0) }),
-            !DeviceNames.isVariant(known, of: Self.withoutNumber(chosenName), host),
+            !DeviceNames.isVariant(known, of: DeviceNames.withoutNumber(chosenName), host),
             !DeviceNames.isVariant(known, of: chosenName, host)
         else { return nil }
         return .renamed(name: PeerText.name(chosenName), known: known)
@@ -49,13 +49,5 @@ public struct ViewerTrust: Sendable {
         return .otherKey(
             ViewerRefusal.OtherKey(
                 key: host, expected: expected, place: chosenAddress.map { .address($0) } ?? .name))
-    }
-
-    /// Discovery appends ` #2` to a name that is taken.
-    private static func withoutNumber(_ name: String) -> String {
-        guard let mark = name.lastIndex(of: "#"), mark > name.startIndex,
-            name[mark...].dropFirst().allSatisfy(\.isNumber), name[name.index(before: mark)] == " "
-        else { return name }
-        return String(name[..<mark])
     }
 }

@@ -17,7 +17,7 @@ enum FragmentationError: Error, Hashable, CustomStringConvertible {
         case .frameTooLong(let length):
             "a frame of \(length) bytes is larger than the \(MediaLimits.frameLength) allowed"
         case .size(let size): "a picture of \(size) doesn't fit the wire's 16-bit sizes"
-        case .parameterSetsMissing: "a keyframe without its parameter sets cannot be decoded by anybody who joins"
+        case .parameterSetsMissing: "a keyframe without its parameter sets can't be decoded by a viewer that joins"
         case .parameterSetsTooLong(let length): "parameter sets of \(length) bytes don't fit into one datagram"
         case .noSealingKey: "a frame can't be sent before there is a key to seal it with"
         case .sealing(let error): "\(error)"

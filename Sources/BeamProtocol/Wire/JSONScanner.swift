@@ -40,6 +40,29 @@ struct JSONScanner {
         return members
     }
 
+    /// The texts of the object's values; nil if `text` is another JSON value. Of members with the same name the last counts.
+    static func texts(_ text: ArraySlice<UInt8>) throws(Malformed) -> [String: ArraySlice<UInt8>]? {
+        guard try object(text) != nil else { return nil }
+        var scanner = JSONScanner(bytes: text)
+        scanner.skipSpace()
+        var found: [String: ArraySlice<UInt8>] = [:]
+        try scanner.take("{")
+        scanner.skipSpace()
+        guard !scanner.takeIfPresent("}") else { return found }
+        repeat {
+            scanner.skipSpace()
+            let name = try scanner.string()
+            scanner.skipSpace()
+            try scanner.take(":")
+            scanner.skipSpace()
+            let start = scanner.bytes.startIndex
+            _ = try scanner.value(depth: 1)
+            found[name] = text[start..<scanner.bytes.startIndex]
+            scanner.skipSpace()
+        } while scanner.takeIfPresent(",")
+        return found
+    }
+
     // MARK: Values
 
     private mutating func value(depth: Int) throws(Malformed) -> Member {

@@ -22,11 +22,24 @@ extension SecureMessage {
         case mediaPort = 0x22
         case broadcast = 0x23
         case sourceVisible = 0x24
+        case shownSize = 0x25
 
         case ping = 0x30
         case pong = 0x31
         case refused = 0x3E
         case bye = 0x3F
+
+        case roomGreeting = 0x40
+        case roomEntries = 0x41
+        case roomAcknowledged = 0x42
+        case roomPartial = 0x43
+        case roomReceipts = 0x44
+        case roomSlowed = 0x45
+
+        case meshGreeting = 0x48
+        case meshStatements = 0x49
+        case meshStatuses = 0x4A
+        case meshAlive = 0x4B
     }
 }
 

@@ -15,6 +15,8 @@ enum SecureMessage: Hashable, Sendable {
             static let fullChroma = Features(rawValue: 1 << 0)
             /// It acknowledges probes of the path's MTU, and takes frames that are cut to shorter datagrams.
             static let probes = Features(rawValue: 1 << 1)
+            /// It takes part in the room's log.
+            static let room = Features(rawValue: 1 << 2)
         }
 
         var version = Self.version
@@ -36,7 +38,17 @@ enum SecureMessage: Hashable, Sendable {
             static let open = Methods(rawValue: 1 << 2)
         }
 
+        /// Optional abilities of a host.
+        struct Features: OptionSet, Hashable, Sendable {
+            var rawValue: UInt32
+            /// It keeps a room: captions, notes, alerts, messages.
+            static let room = Features(rawValue: 1 << 2)
+            /// It may send smaller pictures to a viewer that says in which size it shows them.
+            static let shownSize = Features(rawValue: 1 << 3)
+        }
+
         var version = Hello.version
+        var features: Features = []
         /// The host knows this viewer.
         var isTrusted: Bool
         var methods: Methods
@@ -94,11 +106,17 @@ enum SecureMessage: Hashable, Sendable {
     case broadcast(Bool)
     /// Whether what the host shares can be seen there: no while the window is minimised. Viewers keep the last picture.
     case sourceVisible(Bool)
+    /// The largest width and height in pixels in which the viewer shows the picture; 0 and 0: any.
+    case shownSize(width: UInt16, height: UInt16)
     case ping(UInt64)
     /// The ping's own value, and the host's monotonic clock in µs.
     case pong(UInt64, clock: UInt64)
     case refused(Refusal, String)
     case bye(String)
+    /// The room's log, if both have that feature.
+    case room(RoomMessage)
+    /// Between members of a room of equals.
+    case mesh(MeshMessage)
     /// A kind of a later version: skipped.
     case unknown(UInt8)
 }
@@ -112,7 +130,7 @@ enum SecureMessageError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .empty: "an empty message"
         case .truncated(let kind): "a message of kind \(kind) that ends too early"
-        case .value(let kind, let field): "a message of kind \(kind) whose \(field) makes no sense"
+        case .value(let kind, let field): "a message of kind \(kind) whose \(field) is invalid"
         }
     }
 }
@@ -141,7 +159,7 @@ extension SecureMessage {
         case .welcome(let welcome):
             writer.kind(.welcome)
             writer.integer(welcome.version)
-            writer.integer(UInt32(0))
+            writer.integer(welcome.features.rawValue)
             writer.bool(welcome.isTrusted)
             writer.integer(welcome.methods.rawValue)
             writer.raw(welcome.nonce)
@@ -183,6 +201,10 @@ extension SecureMessage {
         case .sourceVisible(let isVisible):
             writer.kind(.sourceVisible)
             writer.bool(isVisible)
+        case .shownSize(let width, let height):
+            writer.kind(.shownSize)
+            writer.integer(width)
+            writer.integer(height)
         case .ping(let value):
             writer.kind(.ping)
             writer.integer(value)
@@ -197,6 +219,12 @@ extension SecureMessage {
         case .bye(let reason):
             writer.kind(.bye)
             writer.text(reason)
+        case .room(let message):
+            writer.kind(message.kind)
+            writer.raw(message.fields)
+        case .mesh(let message):
+            writer.kind(message.kind)
+            writer.raw(message.fields)
         case .unknown(let kind):
             writer.integer(kind)
         }
@@ -228,11 +256,10 @@ extension SecureMessage {
                     instance: try reader.integer(), name: try reader.text()))
         case .welcome:
             let version: UInt16 = try reader.integer()
-            let _: UInt32 = try reader.integer()
             self = .welcome(
                 Welcome(
-                    version: version, isTrusted: try reader.bool(),
-                    methods: Welcome.Methods(rawValue: try reader.integer()),
+                    version: version, features: Welcome.Features(rawValue: try reader.integer()),
+                    isTrusted: try reader.bool(), methods: Welcome.Methods(rawValue: try reader.integer()),
                     nonce: try reader.raw(PairingContext.nonceLength), name: try reader.text()))
         case .join: self = .join
         case .session:
@@ -252,12 +279,25 @@ extension SecureMessage {
         case .mediaPort: self = .mediaPort(try reader.port())
         case .broadcast: self = .broadcast(try reader.bool())
         case .sourceVisible: self = .sourceVisible(try reader.bool())
+        case .shownSize: self = .shownSize(width: try reader.integer(), height: try reader.integer())
         case .ping: self = .ping(try reader.integer())
         case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
         case .refused:
             let code: UInt16 = try reader.integer()
             self = .refused(Refusal(rawValue: code) ?? .other, try reader.text())
         case .bye: self = .bye(try reader.text())
+        case .roomGreeting, .roomEntries, .roomAcknowledged, .roomPartial, .roomReceipts, .roomSlowed:
+            guard let message = try RoomMessage(kind, fields.rest) else {
+                self = .unknown(number)
+                return
+            }
+            self = .room(message)
+        case .meshGreeting, .meshStatements, .meshStatuses, .meshAlive:
+            guard let message = try MeshMessage(kind, fields.rest) else {
+                self = .unknown(number)
+                return
+            }
+            self = .mesh(message)
         }
     }
 }

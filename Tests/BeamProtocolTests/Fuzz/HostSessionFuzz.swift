@@ -5,8 +5,9 @@ import BeamMedia
 extension FuzzBodies {
     /// A host that gets any messages in any order from an admitted viewer and from unauthenticated peers: the session
     /// comes to rest, what it holds is bounded, and its path estimates stay plausible.
-    static func hostSession(_ bytes: [UInt8]) -> String? {
+    static func hostSession(_ bytes: [UInt8], onEnd: (HostSession) -> Void = { _ in }) -> String? {
         var run = HostFuzzRun(bytes)
+        defer { onEnd(run.session) }
         return run.run()
     }
 }
@@ -14,7 +15,7 @@ extension FuzzBodies {
 /// A host's run, as `FuzzInput` decides it.
 private struct HostFuzzRun {
     private var input: FuzzInput
-    private var session: HostSession
+    private(set) var session: HostSession
     private var now = MediaTime.at(1)
     private var error: String?
     /// The newest frame that was sent, as its receiver knows.
@@ -33,6 +34,10 @@ private struct HostFuzzRun {
     private var comparisons: [ConnectionID: ComparisonViewer] = [:]
     private var hostShares: [ConnectionID: [UInt8]] = [:]
     private var hostNonces: [ConnectionID: (nonce: [UInt8], digits: Int)] = [:]
+    /// The viewer takes part in the host's room; nil: there is none.
+    private let room: RoomFuzz?
+    /// The host's room, by its greeting.
+    private var roomID: [UInt8] = []
 
     private static let code = PairingCode("482913")!
     private static let viewer = ConnectionID(0)
@@ -40,7 +45,9 @@ private struct HostFuzzRun {
 
     init(_ bytes: [UInt8]) {
         input = FuzzInput(bytes)
-        let acceptance = HostSession.Acceptance.allCases[input.choice(3)]
+        let first = input.byte()
+        let acceptance = HostSession.Acceptance.allCases[Int(first) % 3]
+        room = first >= 192 ? RoomFuzz(number: 0xB0, run: 3, isKeeper: false) : nil
         let rate = 200_000 << input.choice(10)
         session = HostSession(
             configuration: HostSession.Configuration(
@@ -50,7 +57,8 @@ private struct HostFuzzRun {
                     code: HostCode(given: Self.code, isRenewed: input.chance(128)), takesNewViewers: input.chance(200)),
                 allowsUnencrypted: true,
                 pacing: Pacing(bitsPerSecond: max(1_000_000, 4 * rate), queueBytes: 200_000),
-                bitRate: rate, usesFullChroma: input.chance(64)),
+                bitRate: rate, usesFullChroma: input.chance(64),
+                room: room.map { _ in RoomOptions(signing: RoomSigning.simulated(0xA0).signing, name: "host") }),
             random: SeededGenerator(seed: 1))
     }
 
@@ -71,11 +79,29 @@ private struct HostFuzzRun {
     private mutating func admit(_ id: ConnectionID, device: DeviceKey, instance: UInt64) {
         session.handle(.connectionOpened(id, from: .v4(1)), now: now)
         session.handle(.connectionSecured(id, device), now: now)
-        let hello = SecureMessage.Hello(features: [.fullChroma], instance: instance, name: "viewer")
+        let features: SecureMessage.Hello.Features = room == nil ? .fullChroma : [.fullChroma, .room]
+        let hello = SecureMessage.Hello(features: features, instance: instance, name: "viewer")
         for message in [SecureMessage.hello(hello), .join] {
             session.handle(.connectionMessage(id, message.bytes), now: now)
             drain()
         }
+        // With the entries that it has of others, as if it had been here before.
+        guard let room, let log = session.room?.log, !roomID.isEmpty, device == .viewer else { return }
+        say(room.greeting(&input, room: roomID, log: log), on: id)
+    }
+
+    private mutating func say(_ message: RoomMessage, on id: ConnectionID) {
+        var bytes = SecureMessage.room(message).bytes
+        if input.chance(8) { bytes[1 + input.choice(bytes.count - 1)] = input.byte() }
+        session.handle(.connectionMessage(id, bytes), now: now)
+        drain()
+    }
+
+    /// The viewer, or the host itself, writes to the room.
+    private mutating func write(_ room: RoomFuzz) {
+        guard let log = session.room?.log else { return }
+        guard input.chance(200) else { return session.handle(.room(room.writing(&input)), now: now) }
+        say(room.message(&input, room: roomID, log: log), on: Self.viewer)
     }
 
     /// Proves the viewer's address. Otherwise nothing but challenges would leave.
@@ -88,6 +114,7 @@ private struct HostFuzzRun {
     // MARK: Inputs
 
     private mutating func step() {
+        if let room, input.chance(160) { return write(room) }
         let id = ConnectionID(UInt64(input.choice(6)))
         let address = NetworkAddress(ip: .v4(UInt32(1 + input.choice(3))), port: UInt16(40000 + input.choice(3)))
         switch input.choice(32) {
@@ -260,6 +287,7 @@ private struct HostFuzzRun {
     private mutating func sent(_ bytes: [UInt8], to id: ConnectionID) {
         guard bytes.first != UInt8(ascii: "{"), let message = try? SecureMessage(bytes) else { return }
         switch message {
+        case .room(.greeting(let greeting)): roomID = greeting.room
         case .welcome(let welcome): nonces[id] = welcome.nonce
         case .session(let joined):
             if sealers.count == 8 { sealers.removeFirst() }
@@ -278,6 +306,8 @@ private struct HostFuzzRun {
         bound(session.lobby.connections.count <= most, "too many connections")
         bound(session.lobby.members.count <= session.configuration.mostViewers, "too many viewers")
         bound(session.lobby.members.count == session.senders.count, "a viewer without a sender, or the other way round")
+        let fault = session.room.flatMap { RoomFuzz.fault(in: $0, mostMembers: session.configuration.mostViewers) }
+        bound(fault == nil, fault ?? "")
         bound(session.layerHistory.count <= 64, "too many devices are remembered")
         let statistics = session.statistics
         bound(statistics.watching <= statistics.viewers, "more watch than were admitted")

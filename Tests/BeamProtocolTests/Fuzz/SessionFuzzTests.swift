@@ -29,6 +29,22 @@ struct SessionFuzzTests {
         }
     }
 
+    /// Some of the runs get into the room, and write there.
+    @Test func runsReachTheRoom() {
+        var (atHost, atViewer) = (0, 0)
+        for seed in 1...40 as ClosedRange<UInt64> {
+            var random = SeededGenerator(seed: seed)
+            let bytes = random.bytes(1400)
+            _ = FuzzBodies.hostSession([192 + UInt8(seed % 3)] + bytes) { session in
+                atHost += session.room?.log.authors.contains { $0.author.device == .viewer } == true ? 1 : 0
+            }
+            _ = FuzzBodies.viewerSession([3] + bytes) { session in
+                atViewer += session.room?.log.authors.contains { $0.author.device == .host } == true ? 1 : 0
+            }
+        }
+        #expect(atHost > 10 && atViewer > 10, "\(atHost) and \(atViewer) of 40")
+    }
+
     @Test(arguments: Target.allCases) func randomInputsPass(target: Target) {
         for seed in Fuzzing.seeds(60) {
             var random = SeededGenerator(seed: seed)

@@ -5,8 +5,9 @@ import BeamMedia
 extension FuzzBodies {
     /// A viewer that gets any messages in any order from the host that it is paired with: the session comes to rest,
     /// what it holds is bounded, and every frame that it delivers is in AVCC form.
-    static func viewerSession(_ bytes: [UInt8]) -> String? {
+    static func viewerSession(_ bytes: [UInt8], onEnd: (ViewerSession) -> Void = { _ in }) -> String? {
         var run = ViewerFuzzRun(bytes)
+        defer { onEnd(run.session) }
         return run.run()
     }
 }
@@ -14,7 +15,7 @@ extension FuzzBodies {
 /// A viewer's run, as `FuzzInput` decides it.
 private struct ViewerFuzzRun {
     private var input: FuzzInput
-    private var session: ViewerSession
+    private(set) var session: ViewerSession
     private var now = MediaTime.at(1)
     private var error: String?
     private var sealers: [DatagramSealer] = []
@@ -25,15 +26,23 @@ private struct ViewerFuzzRun {
     /// Datagrams of whole frames that weren't delivered yet.
     private var waiting: [[UInt8]] = []
 
+    /// The host keeps a room; nil: it has none.
+    private let room: RoomFuzz?
+
     private static let mostSteps = 400
 
     init(_ bytes: [UInt8]) {
         input = FuzzInput(bytes)
+        let first = input.byte()
+        room = first % 4 == 3 ? RoomFuzz(number: 0xA0, run: 5, isKeeper: true) : nil
         var configuration = ViewerSession.Configuration.secure(
-            knows: input.chance(200), code: input.chance(64) ? "482913" : nil, asksForCode: input.chance(64))
+            knows: first < 200, code: input.chance(64) ? "482913" : nil, asksForCode: input.chance(64))
         let buffer: Int64 = input.integer(near: 100)
         if input.chance(64) { configuration.buffer = .milliseconds(buffer) }
         configuration.allowsUnencrypted = input.chance(40)
+        if room != nil {
+            configuration.room = RoomOptions(signing: RoomSigning.simulated(0xB0).signing, name: "viewer")
+        }
         session = ViewerSession(configuration: configuration, random: SeededGenerator(seed: 1))
     }
 
@@ -56,11 +65,27 @@ private struct ViewerFuzzRun {
         say(joined(id: 1))
         session.handle(.mediaOpened(localPort: 40000), now: now)
         drain()
+        guard let room, let log = session.room?.log else { return }
+        say(.room(room.greeting(&input, room: roomID, log: log)))
+    }
+
+    /// A host that is started again makes another room.
+    private var roomID: [UInt8] { [UInt8](repeating: UInt8(now.nanoseconds / 20_000_000_000 & 1), count: 16) }
+
+    /// The host, or the viewer itself, writes to the room.
+    private mutating func write(_ room: RoomFuzz) {
+        guard let own = session.room else { return }
+        guard input.chance(200) else { return session.handle(.room(room.writing(&input)), now: now) }
+        var bytes = SecureMessage.room(room.message(&input, room: own.log.room, log: own.log)).bytes
+        if input.chance(8) { bytes[1 + input.choice(bytes.count - 1)] = input.byte() }
+        session.handle(.controlMessage(bytes), now: now)
+        drain()
     }
 
     // MARK: Inputs
 
     private mutating func step() {
+        if let room, input.chance(160) { return write(room) }
         switch input.choice(32) {
         case 0...7: media()
         case 8...10: wholeFrame()
@@ -70,11 +95,17 @@ private struct ViewerFuzzRun {
         case 17: say(SealedHeader.Kind.allCases[input.choice(5)], input.bytes(input.choice(64)))
         case 18...20: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
         case 21...24: say(message())
-        case 25: session.handle(.controlClosed(reason: "gone", input.chance(40) ? .notSecure : .network), now: now)
+        case 25:
+            let failures: [ViewerSession.ControlFailure] = [
+                .network, .network, .network, .notSecure, .wrongHost(.made(9)), .refusedCertificate,
+            ]
+            session.handle(.controlClosed(reason: "gone", failures[input.choice(failures.count)]), now: now)
         case 26: admit()
         case 27: session.handle(.mediaOpened(localPort: input.integer(near: 40000)), now: now)
         case 28: session.handle(input.chance(128) ? .decoderFailed : .mediaFailed(reason: "no"), now: now)
-        case 29: session.handle(.hostAppeared, now: now)
+        case 29:
+            session.handle(.announced(version: Int(now.nanoseconds & 3)), now: now)
+            session.handle(.hostAppeared, now: now)
         case 30:
             session.handle(input.chance(128) ? .controlConnected : .code(PairingCode("482913")!), now: now)
             session.handle(.controlBytes(Array("{\"on\":true}\n".utf8) + input.bytes(input.choice(16))), now: now)
@@ -189,7 +220,8 @@ private struct ViewerFuzzRun {
     private mutating func welcome(isTrusted: Bool, methods: SecureMessage.Welcome.Methods) -> SecureMessage {
         .welcome(
             SecureMessage.Welcome(
-                isTrusted: isTrusted, methods: methods, nonce: [UInt8](repeating: 7, count: 32), name: "host"))
+                features: room == nil ? [] : .room, isTrusted: isTrusted, methods: methods,
+                nonce: [UInt8](repeating: 7, count: 32), name: "host"))
     }
 
     private mutating func key() -> SealingKey {
@@ -260,6 +292,8 @@ private struct ViewerFuzzRun {
     private mutating func check() {
         func bound(_ isHeld: Bool, _ what: String) { if !isHeld { error = error ?? what } }
         let reassembler = session.reassembler
+        let fault = session.room.flatMap { RoomFuzz.fault(in: $0, mostMembers: 1) }
+        bound(fault == nil, fault ?? "")
         bound(reassembler.framesInFlight <= 64, "too many frames are put together")
         bound(reassembler.bytesHeld <= 64 << 20, "\(reassembler.bytesHeld) bytes are held")
         bound(reassembler.requests.entries.count <= PartRequests.mostEntries, "too many frames are asked for")

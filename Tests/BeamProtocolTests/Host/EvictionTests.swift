@@ -92,6 +92,34 @@ struct EvictionTests {
         #expect(isIn(join(&host, 4, device: .made(7))))
     }
 
+    // MARK: A viewer that comes and goes without end
+
+    @Test func aDeviceThatBeginsSessionsWithoutEndIsKeptOutForAWhile() {
+        let known: [DeviceKey: String] = [.viewer: "viewer", .made(7): "other"]
+        var host = HostBench(.none, trust: HostTrust(own: .host, remembered: known, code: .none))
+        var (admitted, refused) = (0, [SecureMessage]())
+        for id in 1...40 as ClosedRange<UInt64> {
+            let messages = join(&host, id)
+            if isIn(messages) { admitted += 1 } else { refused = refused.isEmpty ? messages : refused }
+            host.say(id, .bye("it has ended"))
+            host.advance(by: .milliseconds(300))
+        }
+        #expect(admitted == 16)
+        #expect(refusal(refused) == .busy, "it may come again later")
+        #expect(isIn(join(&host, 50, device: .made(7))), "others are let in")
+        host.advance(by: .seconds(61))
+        #expect(isIn(join(&host, 51)))
+    }
+
+    @Test func aSessionThatGoesOnDoesNotCount() {
+        let known: [DeviceKey: String] = [.viewer: "viewer"]
+        var host = HostBench(.none, trust: HostTrust(own: .host, remembered: known, code: .none))
+        for id in 1...60 as ClosedRange<UInt64> {
+            #expect(isIn(join(&host, id)), "connection \(id) of the same viewer")
+            host.advance(by: .milliseconds(300))
+        }
+    }
+
     // MARK: The viewer that waits for a host
 
     @Test(arguments: [true, false])

@@ -54,10 +54,11 @@ struct PairingTests {
     func aDecisionWhileTheViewerIsAwayCountsWhenItComesBack(accept: Bool) {
         var host = HostBench(.ask)
         host.introduce(1)
+        host.advance(to: .at(8))
         host.handle(.connectionClosed(ConnectionID(1)))
-        host.advance(to: .at(5))
+        host.advance(to: .at(13))
         host.handle(.decision(ConnectionID(1), accept: accept))
-        host.advance(to: .at(64))
+        host.advance(to: .at(72))
         // The decision doesn't count for another code or another address.
         host.introduce(2, code: "000000")
         host.introduce(3, from: .v4(1))
@@ -81,15 +82,56 @@ struct PairingTests {
     @Test func aQuestionIsWithdrawnWhenTheViewerStaysAway() {
         var host = HostBench(.ask)
         host.introduce(1)
-        host.advance(to: .at(4))
+        host.advance(to: .at(8))
         host.handle(.connectionClosed(ConnectionID(1)))
-        host.advance(to: .at(18.9))
+        host.advance(to: .at(22.9))
         #expect(host.takeEvents() == [asks(1)])
-        host.advance(to: .at(19))
+        host.advance(to: .at(23))
         #expect(host.takeEvents() == [.askWithdrawn(ConnectionID(1))])
         host.handle(.decision(ConnectionID(1), accept: true))
         host.introduce(2)
         #expect(host.takeEvents() == [asks(2)])
+    }
+
+    /// It hasn't waited as long as version 1 viewers wait for an answer.
+    @Test func aQuestionEndsSoonAfterAViewerThatHasHungUp() {
+        var host = HostBench(.ask)
+        host.introduce(1)
+        host.advance(to: .at(4))
+        host.handle(.connectionClosed(ConnectionID(1)))
+        // Its network was lost for a moment: the person isn't asked again.
+        host.advance(to: .at(6))
+        host.introduce(2)
+        #expect(host.takeEvents() == [asks(1)])
+        // Counted from the newest connection.
+        host.advance(to: .at(11))
+        host.handle(.connectionClosed(ConnectionID(2)))
+        host.advance(to: .at(13.9))
+        #expect(host.takeEvents().isEmpty)
+        host.advance(to: .at(14))
+        #expect(host.takeEvents() == [.askWithdrawn(ConnectionID(1))])
+        // An answer to it isn't one to the next question.
+        host.handle(.decision(ConnectionID(1), accept: true))
+        host.introduce(3)
+        #expect(host.takeEvents() == [asks(3)] && host.take(3).isEmpty)
+    }
+
+    /// The pauses of the app on iOS. The person is asked once, whenever it answers.
+    @Test func aViewerThatKeepsTryingIsAskedAboutOnce() {
+        var host = HostBench(.ask)
+        var time = 0.0
+        for (id, pause) in [1.0, 2, 3, 5, 8, 10, 10].enumerated() {
+            host.introduce(UInt64(id))
+            time += 8
+            host.advance(to: .at(time))
+            host.handle(.connectionClosed(ConnectionID(UInt64(id))))
+            time += pause
+            host.advance(to: .at(time))
+        }
+        #expect(host.takeEvents() == [asks(0)])
+        host.handle(.decision(ConnectionID(0), accept: true))
+        host.introduce(9)
+        #expect(host.take(9).count == 3)
     }
 
     @Test func aViewerThatIsAwayKeepsNobodyWaiting() {

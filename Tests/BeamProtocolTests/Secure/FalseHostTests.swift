@@ -72,4 +72,37 @@ struct FalseHostTests {
         let said = viewer.take()
         #expect(said.contains { $0.hasSuffix(": connect") } == (announced != 2))
     }
+
+    // MARK: A connection that stands still
+
+    /// A host that owes an answer: after the hello, or after the viewer has joined. The connection is given up for a new one,
+    /// later and later, and after the fourth the host is taken for slow.
+    @Test(arguments: [false, true]) func aConnectionOnWhichNothingComesIsReplaced(isWelcomed: Bool) {
+        var viewer = ViewerBench(.secure(knows: true))
+        _ = viewer.take()
+        var pauses: [Double] = []
+        for _ in 0..<5 {
+            viewer.handle(.controlSecured(.host))
+            if isWelcomed {
+                var welcome = welcome([])
+                welcome.isTrusted = true
+                viewer.say(.welcome(welcome))
+            }
+            let begin = viewer.now
+            _ = viewer.take()
+            while !viewer.take().contains(where: { $0.hasSuffix("connect securely") }) {
+                viewer.advance(by: .milliseconds(100))
+            }
+            pauses.append(((viewer.now - begin).inSeconds * 10).rounded() / 10)
+        }
+        #expect(pauses == [0.4, 0.4, 0.8, 1.6, 9], "the last one is the usual timeout, and a pause")
+        #expect(!viewer.events.contains { if case .refused = $0 { true } else { false } })
+    }
+
+    @Test func aHostWhosePersonIsAskedMayTakeItsTime() {
+        var viewer = viewer(.compare)
+        _ = viewer.take()
+        viewer.advance(by: .seconds(60))
+        #expect(!viewer.take().contains { $0.hasSuffix("connect securely") })
+    }
 }

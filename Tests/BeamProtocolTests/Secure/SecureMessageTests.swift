@@ -33,6 +33,7 @@ struct SecureMessageTests {
         (.mediaKey(key), [0x20, 1, 2] + (16..<32).map { UInt8($0) } + [1, 2, 3, 4]),
         (.mediaKeyReady(258), [0x21, 1, 2]), (.mediaPort(52346), [0x22, 0xCC, 0x7A]), (.broadcast(false), [0x23, 0]),
         (.sourceVisible(false), [0x24, 0]), (.sourceVisible(true), [0x24, 1]),
+        (.shownSize(width: 480, height: 270), [0x25, 1, 0xE0, 1, 0x0E]),
         (.ping(1), [0x30, 0, 0, 0, 0, 0, 0, 0, 1]),
         (.pong(256, clock: 1), [0x31, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
         (.refused(.wrongCode, "no"), [0x3E, 0, 3, 0, 2, 0x6E, 0x6F]), (.bye("end"), [0x3F, 0, 3, 0x65, 0x6E, 0x64]),
@@ -63,7 +64,8 @@ struct SecureMessageTests {
 
     @Test func invalidValuesAreRefused() {
         for bytes: [UInt8] in [
-            [0x22, 0, 0], [0x23, 2], [0x24, 2], [0x16, 0xFF], [0x3F, 0, 1, 0x07], [0x3F, 0, 1, 0xFF],
+            [0x22, 0, 0], [0x23, 2], [0x24, 2], [0x25, 1, 0xE0, 1], [0x16, 0xFF], [0x3F, 0, 1, 0x07],
+            [0x3F, 0, 1, 0xFF],
             [0x3F, 0, 1, 0x0A],
             [0x3F, 1, 0] + [UInt8](repeating: 0x61, count: 256),
         ] {

@@ -235,7 +235,7 @@ struct SecureSessionTests {
         simulation.handleAtHost(.remembered([.viewer: "one"]))
         simulation.drive(for: .seconds(5))
         #expect(
-            simulation.viewers[1].events.last?.event == .refused(.other(says: "This viewer was forgotten here")))
+            simulation.viewers[1].events.last?.event == .refused(.forgotten(says: "This viewer was forgotten here")))
         #expect(simulation.viewers[1].decoder.decoded - before[1] <= 1)
         // The other viewer isn't disturbed.
         #expect(simulation.viewers[0].decoder.decoded - before[0] > 140)

@@ -108,9 +108,9 @@ struct LyingViewerTests {
         }
         let reason: String? =
             switch lie {
-            case .futureArrivals: "it acknowledged what was never sent"
-            case .everythingMissing: "it asked for everything again"
-            case .keyframes: "it asked for keyframes without end"
+            case .futureArrivals: "it acknowledged datagrams that were never sent"
+            case .everythingMissing: "it requested too many retransmissions"
+            case .keyframes: "it sent too many keyframe requests"
             case .impossibleNumbers, .everythingArrived, .nothingArrived, .everythingMissingOnANarrowPath, .lateReports:
                 nil
             }

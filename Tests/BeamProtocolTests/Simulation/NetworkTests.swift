@@ -21,7 +21,7 @@ struct NetworkTests {
         #expect(gaps.allSatisfy { $0 <= .seconds(2) })
         #expect(simulation.host?.statistics.frames == UInt64(viewer.frames.count))
         let told = viewer.events.map(\.event)
-        #expect(told.count == 4, "\(told)")
+        #expect(told.count == 5 && told.last == .connection(.stable), "\(told)")
     }
 
     @Test func aStillScreenIsShownAtOnceAndStays() {
@@ -32,7 +32,8 @@ struct NetworkTests {
         #expect(viewer.frames.allSatisfy { $0.isKeyframe })
         #expect((14...17).contains(viewer.frames.count))
         #expect((viewer.frames.first?.time ?? .distantFuture) < .at(0.05))
-        #expect(viewer.events.count == 4, "no stall, no reconnection: \(viewer.events.map(\.event))")
+        let told = viewer.events.map(\.event)
+        #expect(told.count == 5 && told.last == .connection(.stable), "no stall, no reconnection: \(told)")
     }
 
     /// No broken picture is shown, and the stream resumes with the next keyframe.

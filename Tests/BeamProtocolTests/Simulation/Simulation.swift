@@ -30,6 +30,8 @@ struct Simulation {
     /// Counts hosts: events for an earlier host are dropped.
     private var generation = 0
     private var hostDeadline = MediaTime.zero
+    /// How often the host's deadline has passed.
+    private(set) var hostWakes = 0
     private var hostPort: UInt16 = 0
     private(set) var hostEvents: [(time: MediaTime, event: HostEvent)] = []
     private var lastConnection: UInt64 = 0
@@ -181,7 +183,10 @@ struct Simulation {
                 queue.removeFirst()
                 if first.generation == nil || first.generation == generation { perform(first.event) }
             }
-            if host != nil, hostDeadline <= now { pumpHost() }
+            if host != nil, hostDeadline <= now {
+                hostWakes += 1
+                pumpHost()
+            }
             for index in viewers.indices where viewers[index].deadline <= now { pumpViewer(index) }
         }
     }

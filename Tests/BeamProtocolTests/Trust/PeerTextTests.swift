@@ -11,6 +11,8 @@ struct PeerTextTests {
         // Bidirectional controls and invisible characters.
         ("\u{202E}ksed\u{202C}", "ksed"), ("a\u{2066}b\u{2069}c\u{200F}d\u{061C}e", "abcde"),
         ("de\u{200B}sk\u{FEFF}\u{2060}\u{00AD}", "desk"), ("a\u{200D}b\u{200C}c", "abc"),
+        // Joiners stay in captions and notes only.
+        ("می\u{200C}خواهم", "میخواهم"), ("👩\u{200D}🚀", "👩🚀"),
         ("a\u{3164}b\u{115F}c", "abc"),
         ("\u{E000}x\u{F8FF}", "x"), ("\u{E0041}\u{E0042}x", "x"),
         // Blanks that push the rest away.
@@ -24,6 +26,7 @@ struct PeerTextTests {
     ])
     func namesAreCleanedForDisplay(raw: String, shown: String) {
         #expect(PeerText.name(raw) == shown)
+        #expect(!PeerText.sentence(raw).unicodeScalars.contains { $0 == "\u{200C}" || $0 == "\u{200D}" })
         #expect(PeerText.name(PeerText.name(raw)) == shown, "a cleaned name doesn't change again")
     }
 

@@ -142,4 +142,38 @@ struct MediaLivenessTests {
                 #"5.0: {"hb":1}"#, "6.0: mediaReconnecting", "6.0: close media", "6.5: open media 52346",
             ])
     }
+
+    // MARK: Until the first frame
+
+    /// Hellos within `seconds` of the socket's opening, each answered after a millisecond. A frame comes at `firstFrame`.
+    private func hellos(within seconds: Double, firstFrame: Double?) -> Int {
+        var media = MediaLiveness()
+        media.isAnswered = true
+        _ = media.start(port: 1, isNewSession: true, now: .zero)
+        var (now, count) = (MediaTime.zero, 0)
+        func take(_ actions: [MediaLiveness.Action]) {
+            guard actions.contains(.hello) else { return }
+            count += 1
+            _ = media.datagram(.answer, now: now + .milliseconds(1))
+        }
+        take(media.opened(localPort: 2, now: now))
+        var hasFrame = false
+        while let next = media.deadline, next <= .at(seconds) {
+            now = max(now, next)
+            if let firstFrame, now >= .at(firstFrame), !hasFrame {
+                hasFrame = true
+                _ = media.datagram(.media, now: now)
+                _ = media.datagram(.pause, now: now)
+                _ = media.pictures(complete: 1, isBehind: false, now: now)
+            }
+            take(media.deadlineReached(now: now))
+        }
+        return count
+    }
+
+    @Test func hellosAreFrequentUntilTheFirstFrame() {
+        #expect((18...22).contains(hellos(within: 3, firstFrame: nil)), "one each 150 ms")
+        #expect((4...6).contains(hellos(within: 3, firstFrame: 0.2)), "two, and then one each second")
+        #expect(hellos(within: 20, firstFrame: nil) <= 40, "not for ever")
+    }
 }

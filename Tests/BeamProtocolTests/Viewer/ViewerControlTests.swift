@@ -44,6 +44,22 @@ struct ViewerControlTests {
         #expect(pauses == [1, 2, 3, 5, 8, 10, 10, 10, 10])
     }
 
+    @Test func anAwaitedHostIsTriedAtLeastEveryOneAndAHalfSeconds() {
+        var configuration = ViewerSession.Configuration.secure(knows: true)
+        for (pairs, pauses) in [(true, [1, 2, 4, 4, 4]), (false, [1, 1.5, 1.5, 1.5, 1.5])] {
+            configuration.trust.pairs = pairs
+            var viewer = ViewerBench(configuration)
+            var seen: [Double] = []
+            for _ in pauses {
+                let begin = viewer.now
+                viewer.handle(.controlClosed(reason: "refused"))
+                viewer.advance(to: viewer.deadline)
+                seen.append(viewer.now.seconds - begin.seconds)
+            }
+            #expect(seen.map { ($0 * 10).rounded() / 10 } == pauses)
+        }
+    }
+
     @Test func anUnreachableHostIsTriedOnTheSameSchedule() {
         var viewer = ViewerBench()
         var lines: [String] = viewer.take()
@@ -258,7 +274,7 @@ struct ViewerControlTests {
             let actions = control.deadlineReached(now: now)
             #expect(actions.count == 1)
         }
-        #expect(pauses == [0.3, 0.3, 0.3, 1, 2, 3, 5, 8, 10, 10])
+        #expect(pauses == [0.3, 0.3, 0.3, 1, 2, 4, 4, 4, 4, 4])
         _ = control.connected(now: now)
         _ = control.accepted(now: now)
         now = now + .seconds(6)

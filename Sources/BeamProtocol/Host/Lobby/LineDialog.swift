@@ -44,7 +44,7 @@ struct LineDialog: Sendable {
         } catch {
             malformedLines += 1
             guard malformedLines < HostLimits.malformedLines else {
-                return .refuse(reason: "it sent \(error), the \(HostLimits.malformedLines)th malformed one")
+                return .refuse(reason: "it sent \(HostLimits.malformedLines) malformed lines; the last was \(error)")
             }
             return .none
         }

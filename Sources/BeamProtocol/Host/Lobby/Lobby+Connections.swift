@@ -14,7 +14,8 @@ extension Lobby {
             refused(address, reason: reason, now: now)
         case .admit(let evicted):
             if let evicted {
-                refuseConnection(evicted, reason: "it hadn't said who it is, and others came", now: now)
+                refuseConnection(
+                    evicted, reason: "it hadn't identified itself, and its place was needed for others", now: now)
             }
             connections[id] = HostConnection(from: address)
             deadlines.set(.unadmitted(id), at: now + HostLimits.admissionTimeout)
@@ -59,6 +60,7 @@ extension Lobby {
         if let viewer = connection.viewer, let index = index(of: viewer) {
             members[index].control = nil
             members[index].controlLost = now
+            outputs.append(.disconnected(members[index].id))
             emit(.controlLost(session: members[index].session.description))
         }
     }
@@ -113,7 +115,7 @@ extension Lobby {
         case .busy: refuseViewer(id, .busy, reason: "Too many viewers ask at the moment", now: now)
         case .ask(let withdrawn, let evicted):
             for question in withdrawn { emit(.askWithdrawn(question)) }
-            if let evicted { refuseViewer(evicted, .busy, reason: "Other viewers ask, too", now: now) }
+            if let evicted { refuseViewer(evicted, .busy, reason: "Too many viewers ask at the moment", now: now) }
             markAsking(id, now: now)
             emit(code.map { .viewerAsks(id, code: $0, from: visitor(id)) } ?? .comparisonAsked(id, from: visitor(id)))
         case .wait(let previous):

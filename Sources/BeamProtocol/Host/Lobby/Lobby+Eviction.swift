@@ -2,13 +2,13 @@ import BeamMedia
 
 /// Evicting and blocking viewers.
 extension Lobby {
-    static let blockedText = "This viewer was sent away here. It may come again when the host has been started anew"
+    static let blockedText = "This viewer was sent away. It is kept out until the host is started again"
 
     /// Why a device is refused even if it is paired or has a valid code; nil if it isn't.
     mutating func blockReason(of device: DeviceKey, now: MediaTime) -> (SecureMessage.Refusal, reason: String)? {
         if blocked.devices.contains(device) { return (.forgotten, Self.blockedText) }
         if let end = blocked.evicted[device] {
-            if end > now { return (.busy, "This viewer was sent away a moment ago, for what it did") }
+            if end > now { return (.busy, "This viewer was sent away a moment ago, because it exceeded a limit") }
             blocked.evicted[device] = nil
         }
         // The list of paired devices can't be read, and the unreadable change may have removed this device. So it isn't
@@ -44,18 +44,21 @@ extension Lobby {
     /// `HostLimits.evictionDuration`.
     mutating func evict(_ id: ViewerID, reason: String, now: MediaTime) {
         guard let index = index(of: id) else { return }
-        if let device = members[index].peer.device {
-            if blocked.evicted.count >= HostLimits.rememberedEvictions,
-                let first = blocked.evicted.min(by: { $0.value < $1.value })
-            {
-                blocked.evicted[first.key] = nil
-            }
-            blocked.evicted[device] = now + HostLimits.evictionDuration
-        }
+        if let device = members[index].peer.device { keepOut(device, now: now) }
         if let control = members[index].control, members[index].peer.isSecure {
             send(.refused(.other, "This viewer was sent away: \(reason)"), to: control)
         }
         left(id, reason: "it was sent away: \(reason)", now: now)
+    }
+
+    /// Refuses the device for a while.
+    mutating func keepOut(_ device: DeviceKey, now: MediaTime) {
+        if blocked.evicted.count >= HostLimits.rememberedEvictions,
+            let first = blocked.evicted.min(by: { $0.value < $1.value })
+        {
+            blocked.evicted[first.key] = nil
+        }
+        blocked.evicted[device] = now + HostLimits.evictionDuration
     }
 
     /// Closes all sessions and connections of a device. Removing a viewer rotates the media key.

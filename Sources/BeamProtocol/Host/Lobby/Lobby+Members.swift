@@ -28,7 +28,7 @@ extension Lobby {
             else {
                 return "Too many viewers of this device"
             }
-            left(lost.id, reason: "another one of the same device has come", now: now)
+            left(lost.id, reason: "another viewer of the same device took its place", now: now)
         }
         if !isKnown(peer) {
             let unknown = members.filter { !isKnown($0.peer) }
@@ -37,7 +37,8 @@ extension Lobby {
                 unknown.count(where: { AddressPrefix($0.address) == prefix }) < limits.unknownViewersPerPrefix
             else { return "Too many viewers" }
         }
-        return members.count < limits.viewers ? nil : "This host takes \(limits.viewers) viewers at most"
+        guard members.count >= limits.viewers else { return nil }
+        return "This host takes at most \(limits.viewers) \(limits.viewers == 1 ? "viewer" : "viewers")"
     }
 
     private func isSameDevice(_ viewer: Member, _ peer: Member.Peer, _ address: IPAddress) -> Bool {

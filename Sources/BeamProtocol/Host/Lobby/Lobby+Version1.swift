@@ -8,7 +8,7 @@ extension Lobby {
             return refuseViewer(
                 id, .notTrusted,
                 reason:
-                    "This host shares its screen encrypted only. Start it with --allow-unencrypted to let older apps in.",
+                    "This host shares its screen only encrypted. Start it with --allow-unencrypted to let older apps in.",
                 now: now)
         }
         let (lines, end) = dialog.append(bytes)

@@ -67,7 +67,10 @@ extension Lobby {
         }
         send(
             .welcome(
-                SecureMessage.Welcome(isTrusted: isTrusted, methods: methods, nonce: dialog.nonce, name: name)),
+                SecureMessage.Welcome(
+                    features: configuration.room == nil ? .shownSize : [.shownSize, .room], isTrusted: isTrusted,
+                    methods: methods,
+                    nonce: dialog.nonce, name: name)),
             to: id)
     }
 
@@ -92,7 +95,7 @@ extension Lobby {
         }
         if case .wait(let pause) = codeGuard.begin(now: now) {
             send(.codeWait(UInt32(clamping: pause.inNanoseconds / 1_000_000)), to: id)
-            return refuseConnection(id, reason: "too many wrong codes have come", now: now)
+            return refuseConnection(id, reason: "too many wrong codes were typed", now: now)
         }
         do throws(PairingFailure) {
             let pace = try CPaceHost(
@@ -179,7 +182,7 @@ extension Lobby {
         else { return }
         let reason =
             connection.isDeclined
-            ? "the digits differ" : dialog.isRevealing ? "it left before it showed any" : "it left meanwhile"
+            ? "the digits differ" : dialog.isRevealing ? "it left before it showed its digits" : "it left meanwhile"
         emit(.comparisonFailed(from: visitor(id), reason: reason, failures: comparisonGuard.failed(now: now)))
     }
 
@@ -212,6 +215,10 @@ extension Lobby {
         let known = members.firstIndex {
             $0.peer.device == dialog.device && $0.peer.instance == dialog.instance
         }
+        guard known != nil || admissions.allows(dialog.device, now: now) else {
+            keepOut(dialog.device, now: now)
+            return refuseViewer(id, .busy, reason: "This viewer has connected too often within a short time", now: now)
+        }
         let peer = Member.Peer.version2(
             device: dialog.device, instance: dialog.instance, name: visitor(id).name ?? PeerText.unnamed)
         let index: Int
@@ -221,12 +228,14 @@ extension Lobby {
             members[known].address = connections[id]?.address ?? members[known].address
             index = known
         } else if let added = addMember(peer, on: id, now: now) {
+            admissions.began(dialog.device, now: now)
             index = added
         } else {
             return
         }
         members[index].decodesFullChroma = dialog.features.contains(.fullChroma)
         members[index].acknowledgesProbes = dialog.features.contains(.probes)
+        members[index].takesPartInRoom = dialog.features.contains(.room)
         attach(index, to: id, now: now)
         outputs.append(.admitted(members[index].id, isResumed: known != nil))
     }
@@ -271,7 +280,11 @@ extension Lobby {
             switch try SecureMessage(bytes) {
             case .ping(let value): send(.pong(value, clock: now.microseconds), to: id)
             case .mediaKeyReady(let number): outputs.append(.mediaKeyReady(viewer, number: number))
-            case .bye: left(viewer, reason: "it has ended", now: now)
+            case .shownSize(let width, let height):
+                let size = width > 0 && height > 0 ? PixelSize(width: Int(width), height: Int(height)) : nil
+                outputs.append(.shownSize(viewer, size))
+            case .room(let message): outputs.append(.room(viewer, message))
+            case .bye: left(viewer, reason: "its program has ended", now: now)
             default: break
             }
         } catch {

@@ -19,6 +19,12 @@ struct Lobby: Sendable {
         case mediaSource(ViewerID, port: UInt16)
         /// Version 2: the viewer holds the media key of that number.
         case mediaKeyReady(ViewerID, number: UInt16)
+        /// Version 2: the largest size in which the viewer shows the picture; nil: any.
+        case shownSize(ViewerID, PixelSize?)
+        /// The viewer's control connection has ended; the viewer stays.
+        case disconnected(ViewerID)
+        /// A message of the room's log.
+        case room(ViewerID, RoomMessage)
     }
 
     /// What a deadline is for.
@@ -49,6 +55,7 @@ struct Lobby: Sendable {
     let trust: HostTrust
     var book: TrustBook
     var blocked = BlockedPeers()
+    var admissions = AdmissionLog()
     var code: HostCode
     var codeGuard = CodeGuard()
     var comparisonGuard = ComparisonGuard()
@@ -112,6 +119,12 @@ struct Lobby: Sendable {
     mutating func send(_ message: ControlMessage, to id: ConnectionID) { outputs.append(.send(id, message.line)) }
 
     mutating func send(_ message: SecureMessage, to id: ConnectionID) { outputs.append(.send(id, message.bytes)) }
+
+    /// To a viewer's present control connection, if it has one.
+    mutating func send(_ message: SecureMessage, to viewer: ViewerID) {
+        guard let index = index(of: viewer), let control = members[index].control else { return }
+        send(message, to: control)
+    }
 
     mutating func armQuestions() {
         if let time = questions.deadline { deadlines.set(.questions, at: time) } else { deadlines.cancel(.questions) }

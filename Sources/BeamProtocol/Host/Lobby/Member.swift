@@ -45,6 +45,9 @@ struct Member: Sendable {
     /// Version 2: it acknowledges probes of the path's MTU.
     var acknowledgesProbes = false
 
+    /// Version 2: it takes part in the room.
+    var takesPartInRoom = false
+
     /// For finding the viewer that has been without a connection for longest.
     var disconnectedSince: MediaTime { controlLost ?? admitted }
 }

@@ -7,7 +7,8 @@ import BeamMedia
 ///
 /// A version 1 question belongs to a viewer's address and code, not to a connection: a viewer that gives up after a few
 /// seconds and reconnects isn't asked about twice, and an answer given in between still counts. But it keeps nobody
-/// waiting: it ends as soon as its viewer is away while another one asks.
+/// waiting: it ends as soon as its viewer is away while another one asks, and soon after a viewer that hasn't waited for
+/// the answer.
 struct PairingQuestions: Sendable {
     private struct Question: Sendable {
         /// The question's ID for the person: the connection that caused it.
@@ -21,9 +22,16 @@ struct PairingQuestions: Sendable {
         var comparing = Comparing.asked
         /// The connection that waits for the answer; nil since `goneAt`.
         var connection: ConnectionID?
+        /// When that connection, or the last one, asked.
+        var arrivedAt: MediaTime
         var goneAt: MediaTime?
 
-        var expiry: MediaTime? { goneAt.map { $0 + HostLimits.questionGracePeriod } }
+        var expiry: MediaTime? {
+            goneAt.map {
+                let isBetweenAttempts = $0 - arrivedAt >= HostLimits.version1Patience
+                return $0 + (isBetweenAttempts ? HostLimits.questionGracePeriod : HostLimits.hangUpGracePeriod)
+            }
+        }
     }
 
     private enum Comparing: Sendable {
@@ -82,6 +90,7 @@ struct PairingQuestions: Sendable {
         if let code, let index = questions.firstIndex(where: { $0.address == address && $0.code == code }) {
             defer {
                 questions[index].connection = connection
+                questions[index].arrivedAt = now
                 questions[index].goneAt = nil
             }
             return .wait(instead: questions[index].connection)
@@ -108,7 +117,7 @@ struct PairingQuestions: Sendable {
         questions.append(
             Question(
                 id: connection, address: address, prefix: prefix, askedAt: now, code: code, connection: connection,
-                goneAt: nil))
+                arrivedAt: now))
         if history.count >= Self.mostHistory { history.removeFirst() }
         history.append((prefix, now))
         return .ask(withdrawn: withdrawn, evicted: evicted)

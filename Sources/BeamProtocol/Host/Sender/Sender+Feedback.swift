@@ -116,6 +116,7 @@ extension Sender {
         return Senders.Contribution(
             layer: self.layer, path: layerPath, isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
-            isWatching: destination.isSet, isExpected: !destination.isSet && validation.expiry != nil)
+            eighths: shown.applied, isWatching: destination.isSet,
+            isExpected: !destination.isSet && validation.expiry != nil)
     }
 }

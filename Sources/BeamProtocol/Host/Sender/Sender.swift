@@ -24,6 +24,8 @@ struct Sender: Sendable {
     var delivery: Delivery?
     var rateLimits = ViewerRateLimits()
     var hysteresis = LayerHysteresis()
+    /// In which size the viewer shows the picture.
+    var shown = ShownSize()
     /// When something was last received from the viewer: a line, message or datagram.
     var lastHeard: MediaTime
     /// Since when it gets its present layer.
@@ -358,12 +360,14 @@ struct Sender: Sendable {
     }
 
     /// Moves the viewer to that layer, from a keyframe on.
-    mutating func move(to layer: Int, now: MediaTime) {
+    /// - Parameter isForSize: because of the size in which the viewer shows the picture; it says nothing of the path.
+    mutating func move(to layer: Int, isForSize: Bool = false, now: MediaTime) {
         self.layer = layer
         since = now
         freshFrom = 0
         interrupt()
         delivery?.layerChanged()
+        guard !isForSize else { return }
         if layer == SimulcastLayer.reduced { hysteresis.left(now: now) } else { hysteresis.cameBack(now: now) }
     }
 
@@ -408,6 +412,8 @@ struct Sender: Sendable {
         case needsKeyframe
         /// Send these probes of the path's MTU.
         case probeLengths([PathMTU.Probe])
+        /// The viewer shows the picture in another size.
+        case shownSize
     }
 
     /// The next deadline, and what it is for.
@@ -420,10 +426,16 @@ struct Sender: Sendable {
         consider(retransmissionAt, .retransmission)
         consider(destination.target.map { $0.lastHello + HostLimits.streamTimeout }, .hello)
         consider(validation.expiry, .addressValidation)
+        consider(shown.deadline, .shownSize)
         if destination.isSet {
-            consider(tail.deadline, .tail)
-            if !cursor.isStreaming, !isSilent { consider(keyframeRetry, .keyframe) }
-            if isSilent { consider(nextProbe, .probe) } else { consider(delivery?.path.deadline, .path) }
+            // Only probes are due on a silent path. The other deadlines would pass without effect, and again at once.
+            if isSilent {
+                consider(nextProbe, .probe)
+            } else {
+                consider(tail.deadline, .tail)
+                if !cursor.isStreaming { consider(keyframeRetry, .keyframe) }
+                consider(delivery?.path.deadline, .path)
+            }
             consider(delivery?.mtu.deadline, .mtu)
         }
         return next
@@ -435,6 +447,7 @@ struct Sender: Sendable {
             validation.cancel()
             return .validationFailed
         }
+        if shown.deadlineReached(now: now) { return .shownSize }
         guard let target = destination.target else { return .none }
         if target.lastHello + HostLimits.streamTimeout <= now { return .stopped }
         // Also on a silent path: it may be silent because long datagrams don't pass.
@@ -446,7 +459,7 @@ struct Sender: Sendable {
         if isSilent {
             guard let nextProbe, nextProbe <= now else { return .none }
             if let since = delivery?.silentSince, now - since > ViewerRateLimits.longestSilence {
-                return .evict(reason: "nothing that was sent to it arrived, as far as it said")
+                return .evict(reason: "it reported that nothing sent to it arrives")
             }
             return .probe
         }
@@ -471,24 +484,15 @@ struct Sender: Sendable {
         delivery?.retransmissions.removeAll()
     }
 
-    /// From one probe of a silent path to the next.
+    /// From one probe of a silent path to the next: within the first second, because a burst of losses swallows several,
+    /// and later.
+    private static let firstProbing = Duration.milliseconds(25)
     private static let probing = Duration.milliseconds(100)
 
     /// A probe is being sent.
     mutating func probed(now: MediaTime) {
         delivery?.probed(now: now)
-        nextProbe = now + Self.probing
+        let isFirst = delivery?.silentSince.map { now - $0 < .seconds(1) } ?? false
+        nextProbe = now + (isFirst ? Self.firstProbing : Self.probing)
     }
-}
-
-/// Totals of one viewer's stream.
-struct SenderTotals: Hashable, Sendable {
-    /// Frames begun, keyframes among them, and disposable frames skipped because they were late.
-    var frames: UInt64 = 0
-    var keyframes: UInt64 = 0
-    var skipped: UInt64 = 0
-    var datagrams: UInt64 = 0
-    var bytes: UInt64 = 0
-    /// Of the datagrams, retransmissions.
-    var retransmissions: UInt64 = 0
 }

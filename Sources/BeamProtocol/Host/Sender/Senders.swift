@@ -15,6 +15,8 @@ struct Senders: Sendable {
         var parityShare = 0.0
         /// Its viewer reports how frames arrive, and can decode with some left out (version 2).
         var reports = false
+        /// The share of the picture's width and height that is enough for it, in eighths.
+        var eighths = StreamDemand.wholeSize
         /// The stream goes to it.
         var isWatching = false
         /// Its address is being validated; it gets the layer after that.
@@ -116,11 +118,13 @@ struct Senders: Sendable {
             isReady[index] = false
             readyCount -= 1
         }
-        // At least this later, so that a deadline that has passed without effect doesn't cause a busy loop.
-        wakes[index] = max(all[index].wait.until, now + Self.shortestWait)
+        let until = all[index].wait.until
+        wakes[index] = until > now ? max(until, now + Self.shortestWait) : now + Self.waitAfterNothing
     }
 
     private static let shortestWait = Duration.microseconds(50)
+    /// After a deadline that has passed without effect, which mustn't cause a busy loop.
+    private static let waitAfterNothing = Duration.milliseconds(1)
 
     /// A sender whose deadline has passed, now marked ready; nil if there is none.
     mutating func takeDue(_ now: MediaTime) -> Int? {

@@ -23,9 +23,10 @@ struct ViewerRateLimits: Sendable {
     /// Reports that can't be true before eviction: a burst, and a rate a second. A viewer that restarts may send a few.
     private static let falseStatements = 500
     private static let falseStatementRate = 10
-    /// Keyframes made for one viewer while others watch: a burst, then one each 2 s.
+    /// Keyframes made for one viewer while others watch: a burst, then one each 10 s. Each costs everybody some frames'
+    /// worth of bits. A viewer that needs more is better off in the reduced layer.
     private static let keyframes = 3
-    private static let keyframeInterval = 2
+    private static let keyframeInterval = 10
     /// Keyframe requests before eviction: a burst, and a rate a second. An honest viewer repeats its request every 100
     /// ms until a keyframe comes.
     private static let keyframeRequests = 300
@@ -63,7 +64,7 @@ struct ViewerRateLimits: Sendable {
     mutating func stated(falseReports count: Int, now: MediaTime) -> Verdict {
         guard count > 0 else { return .accept }
         for _ in 0..<min(count, 100) where falseReports.take(1, now: now) != nil {
-            return .evict(reason: "it acknowledged what was never sent")
+            return .evict(reason: "it acknowledged datagrams that were never sent")
         }
         return .accept
     }
@@ -76,7 +77,7 @@ struct ViewerRateLimits: Sendable {
 
     /// Counts a keyframe request.
     mutating func keyframeRequested(now: MediaTime) -> Verdict {
-        requestBudget.take(1, now: now) == nil ? .accept : .evict(reason: "it asked for keyframes without end")
+        requestBudget.take(1, now: now) == nil ? .accept : .evict(reason: "it sent too many keyframe requests")
     }
 
     /// Counts parts sent for the first time.
@@ -91,7 +92,7 @@ struct ViewerRateLimits: Sendable {
         requested += min(count, Self.fewRequested)
         let ratio = Self.mostRequestedRatio / (1 - min(max(0, loss), Self.mostLoss))
         guard requested > Self.fewRequested, Double(requested) > Double(sent) * ratio else { return .accept }
-        return .evict(reason: "it asked for everything again")
+        return .evict(reason: "it requested too many retransmissions")
     }
 
     private mutating func begin(_ now: MediaTime) {

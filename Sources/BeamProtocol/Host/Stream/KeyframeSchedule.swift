@@ -36,6 +36,15 @@ struct KeyframeSchedule: Sendable {
     /// The encoder was asked and hasn't made the keyframe yet.
     var isRequested: Bool { if case .requested = state { true } else { false } }
 
+    /// A keyframe that viewers need is on its way already: another request makes none sooner.
+    var isDue: Bool {
+        switch state {
+        case .idle: false
+        case .requested: true
+        case .scheduled(let time): last.map { time <= $0 + Self.minimumInterval } ?? true
+        }
+    }
+
     /// A keyframe is needed at once: no viewer can go on without one.
     mutating func request(now: MediaTime) -> Action {
         if case .requested = state { return .none }

@@ -28,7 +28,9 @@ struct LayerDemand: Sendable {
     ) {
         var (isWatched, isExpected, isFree, isAnyStreaming) = (false, false, false, false)
         var (awaiting, followers, parity) = (false, 0, 0.0)
+        var eighths = 0
         for sender in senders {
+            if sender.isWatching || sender.isExpected { eighths = max(eighths, sender.eighths) }
             isWatched = isWatched || sender.isWatching
             isExpected = isExpected || sender.isExpected
             guard sender.isReachable else { continue }
@@ -60,6 +62,7 @@ struct LayerDemand: Sendable {
             // The encoder is held while every viewer still has something to be sent: a frame made now would only wait.
             demand.isHeld = !(isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
             demand.wantsTemporalLayers = isTemporal || hasSlowViewer
+            if isReduced { demand.eighths = eighths }
         }
         self.demand = demand
     }

@@ -1,0 +1,89 @@
+/// One author's entries, in order and without gaps, as far as they are kept.
+struct AuthorLog: Sendable {
+    struct Item: Sendable {
+        var content: StoredEntry
+        /// The chain's digest after this entry.
+        var digest: [UInt8]
+        /// The author's signature of everything up to here; nil: only a later entry's is known, or, for own entries, it
+        /// hasn't been needed yet.
+        var signature: [UInt8]?
+    }
+
+    let author: RoomAuthor
+    /// Distinguishes the logs that have had the same place in `RoomLog.authors`; a later log's is greater.
+    let serial: UInt64
+    let publicKey: [UInt8]
+    /// The number of the first kept entry; an author's first is 1.
+    private(set) var first: UInt32 = 1
+    /// The chain's digest before that.
+    private(set) var startDigest: [UInt8]
+    private var items: [Item?] = []
+    private var head = 0
+
+    init(author: RoomAuthor, serial: UInt64, publicKey: [UInt8], room: [UInt8]) {
+        self.author = author
+        self.serial = serial
+        self.publicKey = publicKey
+        startDigest = EntryChain.start(room: room, author: author)
+    }
+
+    /// The number of the newest entry; 0: none.
+    var last: UInt32 { first + UInt32(items.count - head) - 1 }
+    var count: Int { items.count - head }
+    var lastDigest: [UInt8] { items.count > head ? items[items.count - 1]?.digest ?? startDigest : startDigest }
+
+    subscript(number: UInt32) -> Item? {
+        guard number >= first, number <= last else { return nil }
+        return items[head + Int(clamping: number - first)]
+    }
+
+    /// The chain's digest before that entry; nil if it isn't known.
+    func digest(before number: UInt32) -> [UInt8]? { number == first ? startDigest : self[number &- 1]?.digest }
+
+    mutating func append(_ content: StoredEntry) {
+        items.append(Item(content: content, digest: EntryChain.next(lastDigest, content)))
+    }
+
+    /// Sets the signature of the newest entry.
+    mutating func signLast(_ signature: [UInt8]) {
+        guard count > 0 else { return }
+        items[items.count - 1]?.signature = signature
+    }
+
+    mutating func sign(_ number: UInt32, with signing: RoomSigning) -> [UInt8]? {
+        guard let item = self[number] else { return nil }
+        if let signature = item.signature { return signature }
+        let signature = signing.sign(EntryChain.signed(item.digest, number: number))
+        items[head + Int(clamping: number - first)]?.signature = signature
+        return signature
+    }
+
+    /// Bytes kept, about.
+    var cost: Int { items[head...].reduce(0) { $0 + ($1?.content.cost ?? 0) } }
+
+    /// Drops the oldest entry. Returns the bytes that this frees.
+    mutating func dropFirst() -> Int {
+        guard count > 0, let item = items[head] else { return 0 }
+        startDigest = item.digest
+        items[head] = nil
+        head += 1
+        first += 1
+        if head > 64, head > items.count / 2 {
+            items.removeFirst(head)
+            head = 0
+        }
+        return item.content.cost
+    }
+
+    /// Others have dropped what was before `number`: goes on there, if nothing newer is known. Returns the bytes that this
+    /// frees.
+    mutating func skip(to number: UInt32, digest: [UInt8]) -> Int {
+        guard number > last &+ 1 else { return 0 }
+        let freed = cost
+        items.removeAll()
+        head = 0
+        first = number
+        startDigest = digest
+        return freed
+    }
+}

@@ -1,0 +1,106 @@
+import BeamMedia
+
+/// What a room tells its program.
+public enum RoomEvent: Sendable, Equatable {
+    /// A room was entered, or left for another one: a new transcript begins. `completeSince`: what was written before
+    /// that time since the room's beginning is gone; zero: nothing is.
+    case began(completeSince: Duration, takesNotes: Bool)
+    /// A connection to the keeper begins: what was written before comes, in one or several events `lines`.
+    case catchingUp
+    /// Everything that the keeper had written when the connection began has come. `host`: the keeper's name.
+    case caughtUp(host: String)
+    /// Captions, notes and alerts, in the order in which they came here.
+    case lines([RoomLine])
+    /// What an author is saying at the moment; nil: nothing any more.
+    case partial(author: DeviceKey, name: String, RoomPartial?)
+    case message(RoomIncomingMessage)
+    /// `count` recipients have the message with this ID.
+    case delivered(id: String, count: Int)
+    case undelivered(id: String, reason: RoomFailure)
+    /// Something isn't written.
+    case unwritten(RoomContent, reason: RoomFailure)
+    /// This device writes more than is taken; false: not any more.
+    case slowed(Bool)
+}
+
+/// An entry of the transcript.
+public struct RoomLine: Sendable, Hashable {
+    public var author: DeviceKey
+    public var name: String
+    /// This device has written it.
+    public var isOwn: Bool
+    /// The room's keeper has written it: only its alerts are about the share.
+    public var isKeepers: Bool
+    public var content: RoomContent
+    /// Since the room began.
+    public var time: Duration
+    /// How long ago that was when it came.
+    public var age: Duration
+    /// It was in the room before this device entered it.
+    public var isHistory = false
+}
+
+public struct RoomPartial: Sendable, Hashable {
+    public var text: String
+    public var speaker: String?
+}
+
+/// A message of another program.
+public struct RoomIncomingMessage: Sendable, Hashable {
+    public var from: DeviceKey
+    public var name: String
+    public var id: String
+    /// JSON as it was sent. It isn't validated.
+    public var json: [UInt8]
+    public var isForAll: Bool
+}
+
+/// Why something isn't written, or wasn't delivered.
+public enum RoomFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    case tooLong(limit: Int)
+    /// A note without a visible character.
+    case empty
+    /// Too much waits to be sent.
+    case full
+    /// The host takes no notes.
+    case notesOff
+    /// The host speaks version 1 of the protocol.
+    case notOffered
+    case nobody
+    case left
+    /// The connection ended before the recipient had confirmed it.
+    case unconfirmed
+    /// It was written for another host than the one that is connected now.
+    case otherHost
+
+    public var description: String {
+        switch self {
+        case .tooLong(let limit): "it is longer than \(limit) bytes"
+        case .empty: "it is empty"
+        case .full: "too much waits to be sent"
+        case .notesOff: "the host takes no notes"
+        case .notOffered: "the host's version of the protocol has no notes and messages"
+        case .nobody: "nobody is there to get it"
+        case .left: "the recipient has left"
+        case .unconfirmed: "the connection ended before it was confirmed"
+        case .otherHost: "it was written for another host"
+        }
+    }
+}
+
+/// A member, numbered by the session.
+struct RoomMemberID: Hashable, Sendable {
+    var value: UInt64
+
+    init(_ value: UInt64) { self.value = value }
+    init(_ viewer: ViewerID) { value = viewer.value }
+}
+
+extension Room {
+    enum Output: Sendable {
+        case send(RoomMemberID, RoomMessage)
+        case event(RoomEvent)
+        /// The member has sent what breaks the rules: a part of a sentence.
+        case violation(RoomMemberID, reason: String)
+    }
+}

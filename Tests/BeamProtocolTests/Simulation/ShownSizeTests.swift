@@ -1,0 +1,186 @@
+import BeamMedia
+import Testing
+
+@testable import BeamProtocol
+
+/// Viewers that show the picture small get the reduced layer in a size that is enough, and nobody else notices.
+struct ShownSizeTests {
+    private static let lan = LinkConditions(delay: .milliseconds(1))
+    private static let picture = PixelSize(width: 1280, height: 720)
+    private static let tile = PixelSize(width: 480, height: 300)
+
+    private func simulation(_ count: Int, seed: Int = 1) -> Simulation {
+        var simulation = Simulation(seed: UInt64(seed))
+        let remembered = Dictionary(uniqueKeysWithValues: (1...8).map { (DeviceKey.made(UInt8($0)), "viewer") })
+        simulation.startHost(acceptance: .none, trust: HostTrust(own: .host, remembered: remembered, code: .none))
+        simulation.handleAtHost(.pictureSize(Self.picture))
+        for _ in 0..<count { simulation.join(Self.lan) }
+        return simulation
+    }
+
+    private func eighths(_ simulation: Simulation) -> Int? {
+        simulation.demands.last { $0.layer == 1 && $0.demand.isWatched }?.demand.eighths
+    }
+
+    private func isWatched(_ simulation: Simulation, _ layer: Int) -> Bool {
+        simulation.demands.last { $0.layer == layer }?.demand.isWatched ?? false
+    }
+
+    @Test(
+        "What is enough",
+        arguments: [
+            (480, 300, 3), (640, 360, 4), (641, 361, 4), (660, 372, 5), (1280, 720, 8), (9, 9, 1), (5000, 90, 1),
+        ])
+    func enough(width: Int, height: Int, eighths: Int) {
+        var shown = ShownSize()
+        let counts = shown.received(PixelSize(width: width, height: height), now: .at(1))
+        #expect(counts)
+        shown.fit(Self.picture)
+        #expect(shown.wanted == eighths)
+        shown.fit(nil)
+        #expect(shown.wanted == StreamDemand.wholeSize)
+    }
+
+    @Test(arguments: 1...3) func aSmallViewerGetsASmallPictureAndTheFullOneWhenItIsLarge(seed: Int) {
+        var simulation = simulation(2, seed: seed)
+        simulation.drive(for: .seconds(1))
+        simulation.handleAtViewer(1, .shownSize(Self.tile))
+        simulation.drive(for: .seconds(1))
+        #expect(simulation.viewers[1].frames.last?.layer == 1)
+        #expect(eighths(simulation) == 3)
+        simulation.handleAtViewer(1, .shownSize(Self.picture))
+        simulation.drive(for: .seconds(1))
+        #expect(simulation.viewers[1].frames.last?.layer == 0)
+        #expect(!isWatched(simulation, 1))
+        for viewer in simulation.viewers {
+            #expect(viewer.decoder.errors.isEmpty, "\(viewer.decoder.errors.prefix(3))")
+            #expect(viewer.longestPause(from: .at(0.5), to: simulation.now) < .milliseconds(120))
+        }
+        #expect(simulation.viewers[0].frames.allSatisfy { $0.layer == 0 })
+        #expect(simulation.viewers[0].longestPause(from: .at(0.5), to: simulation.now) < .milliseconds(60))
+    }
+
+    @Test func theFullLayerIsNotEncodedForNobody() {
+        var simulation = simulation(1)
+        simulation.handleAtViewer(0, .shownSize(Self.tile))
+        simulation.drive(for: .seconds(2))
+        #expect(isWatched(simulation, 1) && !isWatched(simulation, 0))
+        #expect(eighths(simulation) == 3)
+        #expect(simulation.viewers[0].frames.last?.layer == 1)
+    }
+
+    @Test func theSizeIsToldAgainToAHostThatWasRestarted() {
+        var simulation = simulation(1)
+        simulation.handleAtViewer(0, .shownSize(Self.tile))
+        simulation.drive(for: .seconds(1))
+        simulation.cutControl()
+        simulation.drive(for: .milliseconds(100))
+        simulation.restoreControl()
+        simulation.drive(for: .seconds(3))
+        #expect(simulation.host?.senders.all.map(\.layer) == [1])
+        #expect(simulation.host?.senders.all.map(\.shown.applied) == [3])
+    }
+
+    @Test func theReducedLayerIsAsLargeAsTheNeediest() {
+        var simulation = simulation(4)
+        simulation.drive(for: .seconds(1))
+        for (index, width) in [160, 320, 640].enumerated() {
+            simulation.handleAtViewer(index, .shownSize(PixelSize(width: width, height: width)))
+            simulation.drive(for: .seconds(1))
+        }
+        #expect(eighths(simulation) == 4)
+        #expect(simulation.host?.senders.all.map(\.layer) == [1, 1, 1, 0])
+        simulation.handleAtViewer(2, .shutdown)
+        simulation.drive(for: .seconds(1))
+        #expect(eighths(simulation) == 2)
+    }
+
+    /// A viewer on a slow path needs the whole picture, whatever others in its layer say.
+    @Test func aSmallViewerTakesNothingFromASlowOne() {
+        var simulation = simulation(2)
+        simulation.source.frameBytes = 16_000
+        let slow = simulation.join(
+            LinkConditions(delay: .milliseconds(5), bitsPerSecond: 1_000_000, queueBytes: 30_000))
+        simulation.drive(for: .seconds(8))
+        #expect(simulation.viewers[slow].frames.last?.layer == 1)
+        simulation.handleAtViewer(1, .shownSize(PixelSize(width: 100, height: 100)))
+        simulation.drive(for: .seconds(2))
+        #expect(simulation.viewers[1].frames.last?.layer == 1)
+        #expect(eighths(simulation) == StreamDemand.wholeSize)
+    }
+
+    /// A viewer that changes its size without end is moved now and then, and costs the others a few keyframes.
+    @Test(arguments: 1...3) func aLiarCostsOthersNothing(seed: Int) {
+        var simulation = simulation(3, seed: seed)
+        simulation.drive(for: .seconds(1))
+        simulation.handleAtViewer(1, .shownSize(Self.tile))
+        simulation.drive(for: .seconds(1))
+        let before = simulation.host?.statistics.keyframes ?? 0
+        let begin = simulation.now
+        // Below the limit of messages, for 20 s.
+        for step in 0..<1500 {
+            let size = [PixelSize(width: 8, height: 8), Self.picture, nil, Self.tile][step % 4]
+            simulation.handleAtViewer(2, .shownSize(size))
+            simulation.drive(for: .milliseconds(13))
+        }
+        let made = (simulation.host?.statistics.keyframes ?? 0) - before
+        #expect(made < 30, "\(made) keyframes in 20 s")
+        for index in [0, 1] {
+            let viewer = simulation.viewers[index]
+            #expect(viewer.decoder.errors.isEmpty)
+            #expect(viewer.longestPause(from: begin, to: simulation.now) < .milliseconds(80), "viewer \(index)")
+            #expect(viewer.frames.filter { $0.time > begin }.allSatisfy { $0.layer == index })
+        }
+        #expect(simulation.viewers[2].decoder.errors.isEmpty)
+    }
+
+    @Test func onlyOneChangeInAWhileCounts() {
+        var shown = ShownSize()
+        let counted = (0..<10_000).count { step in
+            let now = MediaTime.at(1 + Double(step) / 1000)
+            let size = PixelSize(width: 100 + step % 900, height: 100)
+            return shown.received(size, now: now) || shown.deadlineReached(now: now)
+        }
+        #expect((15...22).contains(counted), "\(counted) in 10 s")
+    }
+
+    /// Of changes that come fast, the last one counts.
+    @Test(arguments: [10, 100, 300, 480, 520]) func theLastOfSeveralChangesCounts(milliseconds: Int) {
+        var simulation = simulation(1)
+        simulation.source.isStill = true
+        simulation.drive(for: .seconds(1))
+        for size in [PixelSize(width: 320, height: 180), Self.tile, Self.picture] {
+            simulation.handleAtViewer(0, .shownSize(size))
+            simulation.drive(for: .milliseconds(milliseconds))
+        }
+        simulation.drive(for: .seconds(2))
+        #expect(simulation.host?.senders.all.map(\.layer) == [0])
+        #expect(simulation.viewers[0].frames.last?.layer == 0)
+    }
+
+    /// A host that knows nothing of sizes isn't told.
+    @Test func aHostWithoutTheFeatureIsNotTold() throws {
+        var session = ViewerSession(configuration: .secure(knows: true), random: SeededGenerator(seed: 1))
+        session.handle(.shownSize(Self.tile), now: .at(1))
+        session.dialog = .version2
+        session.handle(.shownSize(Self.picture), now: .at(1))
+        var sent: [SecureMessage] = []
+        func drain() throws {
+            while true {
+                switch session.pollOutput(now: .at(1)) {
+                case .wait: return
+                case .sendControl(let bytes): sent.append(try SecureMessage(bytes))
+                default: break
+                }
+            }
+        }
+        try drain()
+        #expect(sent.isEmpty)
+        session.takesShownSize = true
+        session.handle(.shownSize(Self.tile), now: .at(1))
+        session.handle(.shownSize(Self.tile), now: .at(1))
+        session.handle(.shownSize(nil), now: .at(1))
+        try drain()
+        #expect(sent == [.shownSize(width: 480, height: 300), .shownSize(width: 0, height: 0)])
+    }
+}
