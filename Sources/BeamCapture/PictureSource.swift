@@ -82,7 +82,7 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
         case .unsupportedDisplay(let name, let reason):
             "The display \(name) can't be captured: \(reason). Share another one with --display."
         case .serverGone(let display):
-            "The X server of display \(display) has gone away: it ended, or the connection to it was lost. "
+            "The display \(display) has gone: its X server has ended, or the connection to it was lost. "
                 + "Share again when it is back."
         case .noSuchMonitor(let name, let available) where available.isEmpty:
             "There is no monitor \(name): this display lists no monitors. Leave --monitor out to share the whole screen."
@@ -93,7 +93,7 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
             "The monitor \(name) has gone: it was unplugged or switched off. "
                 + "Plug it in again, or share another one with --monitor."
         case .noSuchWindow(let id):
-            "There is no window \(hexadecimal(id)). Find a window's id with xwininfo (click on the window, take the "
+            "There is no window \(hexadecimal(id)). Find a window's ID with xwininfo (click on the window, take the "
                 + "“Window id”), then name it with --window."
         case .unusableWindow(let id, let reason):
             "The window \(hexadecimal(id)) can't be captured: \(reason). Choose another one with --window, or leave it "

@@ -39,6 +39,9 @@ public struct LocalIdentity: Sendable {
         }
     }
 
+    /// Signs what this machine writes to a room.
+    public var roomSigning: RoomSigning { RoomSigning(key) }
+
     /// The private key: PKCS #8 (RFC 5958) in DER. A secret.
     public var privateKeyDER: [UInt8] { Array(key.derRepresentation) }
 

@@ -46,19 +46,19 @@ public enum PeerCertificateError: Error, CustomStringConvertible, Hashable {
     public var description: String {
         switch self {
         case .missing:
-            "the other side has shown no certificate, so there is no telling who it is"
+            "the other side has shown no certificate, so its identity can't be checked"
         case .several(let count):
-            "the other side has shown \(count) certificates where one is expected; is it BeamRoom, with nothing in between?"
+            "the other side has shown \(count) certificates where one is expected; is it BeamRoom, without a proxy in between?"
         case .tooLong(let count):
             "the other side's certificate has \(count) bytes, more than the \(PeerCertificate.maxBytes) that are read"
         case .unreadable:
-            "the other side's certificate can't be read; is it BeamRoom, with nothing in between?"
+            "the other side's certificate can't be read; is it BeamRoom, without a proxy in between?"
         case .unsupportedKey:
             "the other side's certificate is for a kind of key that BeamRoom doesn't use; is it BeamRoom, and up to date?"
         case .signedByAnother:
-            "the other side's certificate is issued by somebody else, but BeamRoom trusts keys, not who vouches for them"
+            "the other side's certificate was issued by somebody else, but BeamRoom's certificates are self-signed"
         case .wrongSignature:
-            "the other side's certificate isn't signed by its own key; somebody may have changed it on the way"
+            "the other side's certificate isn't signed with its own key; somebody may be intercepting the connection"
         case .notYetValid:
             "the other side's certificate isn't valid yet; look at the clocks of both machines"
         case .expired:

@@ -6,7 +6,7 @@ public enum MeasureError: Error, Equatable, CustomStringConvertible, Sendable {
     case cannotStart(program: String, reason: String)
     /// The process ended too early; `words` is its last output.
     case ended(who: String, ending: String, words: String)
-    /// The expected event didn't come in time.
+    /// The expected event didn't come in time: `what` is a clause, as in `No picture came`.
     case nothingCame(what: String, seconds: Double, words: String)
     /// A directory or file can't be read or written.
     case file(path: String, reason: String)
@@ -26,14 +26,14 @@ public enum MeasureError: Error, Equatable, CustomStringConvertible, Sendable {
         case .ended(let who, let ending, let words):
             "The \(who) ended too early (\(ending))." + Self.quote(words)
         case .nothingCame(let what, let seconds, let words):
-            "\(what) didn't come within \(Int(seconds)) s." + Self.quote(words)
+            "\(what) within \(Int(seconds)) s." + Self.quote(words)
         case .file(let path, let reason): "\(path): \(reason)."
         case .badResults(let path, let line, let reason):
             "\(path), line \(line), isn't a result of `beamroom measure`: \(reason). Name an unmodified results.jsonl."
         case .noResults(let path):
             "There is no result in \(path). Name a results.jsonl that `beamroom measure` wrote."
         case .nothingInCommon(let path, let theirs, let ours):
-            "Nothing in \(path) can be compared with: it holds \(Self.list(theirs)), and what is measured now is "
+            "Nothing in \(path) can be compared: it holds \(Self.list(theirs)), and what is measured now is "
                 + "\(Self.list(ours)). Measure the same sizes, rates, contents and bit rate."
         case .unusableRecording(let path, let reason):
             "The recording \(path) can't be used as a reference: \(reason). This command makes one that can: "

@@ -9,18 +9,24 @@ import NIOPosix
 /// While a version 2 connection isn't secured, further ones are therefore opened, and the first that is secured is
 /// kept (as Happy Eyeballs does it, RFC 8305). The others are closed. They have sent no message, so a host neither asks
 /// anybody about them nor counts them as tries.
+///
+/// A host may be sought at several addresses: where it is announced, and where it was before. They are tried at the same
+/// time, each a moment after the one before. If the keys are known that the host may hold, a peer that holds another one
+/// is passed over while any other address may still be the host's.
 final class ControlDialer {
     /// Confined to the event loop, like the dialer. None is called from within `dial`, `send` or `close`.
     struct Events {
         /// A version 1 connection is established.
         var onConnected: (any Channel) -> Void
         var onBytes: ([UInt8]) -> Void
-        /// A version 2 connection is secured; its peer holds this key.
+        /// A version 2 connection is secured; its peer holds this key, which is one of the expected.
         var onSecured: (DeviceKey, any Channel) -> Void
         var onMessage: ([UInt8]) -> Void
         /// No connection could be made, or the one that was made has ended. Called once for each `dial`. `reason` is a
         /// part of a sentence.
         var onEnd: (_ reason: String, ViewerSession.ControlFailure) -> Void
+        /// A host with an unexpected key is at this address.
+        var onOtherHost: (Endpoint) -> Void
     }
 
     fileprivate final class Attempt {
@@ -45,15 +51,19 @@ final class ControlDialer {
     private static let connectTimeout = TimeAmount.seconds(3)
     /// Where version 1 is allowed: how long a host may take to answer TLS before it is taken for a version 1 host.
     private static let plainFallbackTimeout = TimeAmount.milliseconds(1500)
-    /// From one attempt to the next while none is secured: RFC 8305's 250 ms, then less, because losses come in bursts
-    /// and each attempt tries once more. The last one repeats.
-    private static let pauses = [250, 150, 150, 150, 250, 500].map { TimeAmount.milliseconds($0) }
+    /// From one attempt to the next while none is secured. The first is below RFC 8305's 250 ms because a host on the
+    /// same network has answered by then; then less, because losses come in bursts and each attempt tries once more. The
+    /// last one repeats. `Scripts/faults --only bursts-joining`: the worst first picture of 20 seeds 2.7 s with 250, 100,
+    /// 100 … ms, 1.7 s with these.
+    private static let pauses = [150, 60, 60, 60, 60, 60, 60, 60, 100, 100, 100, 150, 250, 500].map {
+        TimeAmount.milliseconds($0)
+    }
     /// The same while an attempt shows no loss: the host has received all that was sent, and is slow.
     private static let pauseForSlowHost = TimeAmount.seconds(1)
     /// Attempts open at a time. A host lets 16 connections of one address wait.
-    private static let mostOpen = 6
+    private static let mostOpen = 12
     /// An attempt of this age is closed for a new one.
-    private static let oldAttempt = TimeAmount.seconds(2)
+    private static let oldAttempt = TimeAmount.seconds(1)
 
     private let loop: any EventLoop
     /// Fails if this machine's identity can't be used, which doesn't happen with one that BeamRoom has made.
@@ -63,11 +73,14 @@ final class ControlDialer {
     private let mayFallBack: Bool
 
     private var version = ViewerSession.Version.version2
-    private var endpoints: [Endpoint] = []
+    private var candidates = DialCandidates()
+    /// The keys that the host may hold; nil: any.
+    private var expected: Set<DeviceKey>?
+    /// Connections are being made.
+    private var isDialling = false
     /// Attempts begun since `dial`.
     private var begun = 0
     private var open: [Attempt] = []
-    private var refused: Set<Endpoint> = []
     /// The connection that is used, once there is one.
     private var chosen: Attempt?
     private var timer: Scheduled<Void>?
@@ -91,14 +104,32 @@ final class ControlDialer {
     // MARK: Dialling
 
     /// Connects, in place of any earlier connection. The endpoints are tried in turn.
-    func dial(_ endpoints: [Endpoint], _ version: ViewerSession.Version) {
+    ///
+    /// - Parameters:
+    ///   - endpoints: given by the person, or announced: another host there is reported (`wrongHost`).
+    ///   - hints: where the host may be, too. Not used unless a key is expected.
+    ///   - expected: version 2: the keys that the host may hold; nil: any.
+    func dial(
+        _ endpoints: [Endpoint], hints: [Endpoint] = [], expecting expected: Set<DeviceKey>? = nil,
+        _ version: ViewerSession.Version
+    ) {
         close()
-        self.endpoints = endpoints
         self.version = version
-        guard !endpoints.isEmpty else {
-            return later { $0.end("it isn't on the network at the moment", .network) }
+        self.expected = version == .version2 ? expected : nil
+        candidates = DialCandidates(named: endpoints, hints: self.expected == nil ? [] : hints)
+        guard !candidates.isEmpty else {
+            return later { $0.end($0.candidates.outcome.reason, .network) }
         }
+        isDialling = true
         later { $0.begin() }
+    }
+
+    /// Adds addresses to a dial that has not made a connection yet, and tries one of them at once. Otherwise nothing
+    /// happens.
+    func add(_ endpoints: [Endpoint], hints: [Endpoint]) {
+        guard isDialling else { return }
+        let isNew = candidates.add(named: endpoints, hints: expected == nil ? [] : hints)
+        if isNew, begun > 0, candidates.hasUntried { begin() }
     }
 
     /// Closes the connection once all that was sent has left, and every attempt.
@@ -110,7 +141,7 @@ final class ControlDialer {
         (chosen, open) = (nil, [])
         used?.channel?.closeAfterFlushing()
         for attempt in unused { abandon(attempt) }
-        refused = []
+        isDialling = false
         begun = 0
     }
 
@@ -119,7 +150,7 @@ final class ControlDialer {
         guard let chosen, let channel = chosen.channel else { return }
         guard channel.isWritable else {
             channel.reset()
-            return later { $0.end("it doesn't read what it is sent", .network) }
+            return later { $0.end("it doesn't read what is sent to it", .network) }
         }
         if let secure = chosen.secure { return secure.send(bytes) }
         channel.writeAndFlush(channel.allocator.buffer(bytes: bytes), promise: nil)
@@ -132,7 +163,8 @@ final class ControlDialer {
     }
 
     private func begin() {
-        let attempt = Attempt(endpoints[begun % endpoints.count])
+        guard let endpoint = candidates.next(open: open.map(\.endpoint)) else { return }
+        let attempt = Attempt(endpoint)
         begun += 1
         open.append(attempt)
         scheduleNext()
@@ -213,7 +245,9 @@ final class ControlDialer {
     private func beginNext() {
         guard chosen == nil, let newest = open.last else { return }
         let age = NIODeadline.now() - newest.began
-        if begun > 1, age < Self.pauseForSlowHost, open.contains(where: \.isAnswered) { return scheduleNext() }
+        if begun > 1, !candidates.hasUntried, age < Self.pauseForSlowHost, open.contains(where: \.isAnswered) {
+            return scheduleNext()
+        }
         if open.count >= Self.mostOpen {
             guard let oldest = open.first, NIODeadline.now() - oldest.began >= Self.oldAttempt else {
                 return scheduleNext()
@@ -228,6 +262,7 @@ final class ControlDialer {
     private func connected(_ attempt: Attempt, _ channel: any Channel) {
         guard chosen == nil, open.contains(where: { $0 === attempt }) else { return channel.reset() }
         attempt.channel = channel
+        candidates.answered(attempt.endpoint)
         attempt.secure = try? channel.pipeline.syncOperations.handler(type: SecureControl.self)
         guard version == .version1 else { return }
         choose(attempt)
@@ -238,6 +273,7 @@ final class ControlDialer {
 
     private func secured(_ attempt: Attempt, _ host: DeviceKey, _ channel: any Channel) {
         guard chosen == nil, attempt.channel === channel, open.contains(where: { $0 === attempt }) else { return }
+        if let expected, !expected.contains(host) { return foundOther(attempt, host) }
         choose(attempt)
         events.onSecured(host, channel)
     }
@@ -245,6 +281,7 @@ final class ControlDialer {
     private func choose(_ attempt: Attempt) {
         timer?.cancel()
         timer = nil
+        isDialling = false
         chosen = attempt
         let others = open.filter { $0 !== attempt }
         open = []
@@ -257,20 +294,23 @@ final class ControlDialer {
         for channel in attempt.channels { channel.reset() }
     }
 
+    /// Another host is at this address than the one that is sought.
+    private func foundOther(_ attempt: Attempt, _ host: DeviceKey) {
+        events.onOtherHost(attempt.endpoint)
+        exclude(
+            attempt.endpoint, "\(attempt.endpoint): \(DialCandidates.otherMachine)", .wrongHost(host))
+    }
+
     /// TCP couldn't connect.
     private func failed(_ attempt: Attempt, _ reason: String) {
         guard open.contains(where: { $0 === attempt }) else { return }
+        let endpoint = attempt.endpoint
         open.removeAll { $0 === attempt }
-        if begun < endpoints.count { return begin() }
-        if reason == NetworkError.noAnswer {
-            // A lost packet of this attempt, if another one has come further.
-            if open.contains(where: { $0.channel != nil }) { return }
-        } else {
-            refused.insert(attempt.endpoint)
-            // The attempts that still wait will get the same answer once all addresses have refused.
-            if !open.isEmpty, !refused.isSuperset(of: endpoints) { return }
-        }
-        end("\(attempt.endpoint): \(reason)", .network)
+        let hasOther = open.contains { $0.endpoint == endpoint && $0.channel != nil }
+        // A lost packet of this attempt, if another one has come further.
+        if reason == NetworkError.noAnswer, hasOther { return }
+        candidates.failed(endpoint, "\(endpoint): \(reason)")
+        goOn()
     }
 
     private func secureEnded(_ attempt: Attempt, _ channel: any Channel, _ reason: String) {
@@ -280,10 +320,33 @@ final class ControlDialer {
         guard open.contains(where: { $0 === attempt }) else { return }
         let failure = failure(of: secure, reason)
         open.removeAll { $0 === attempt }
-        // Another attempt may still be secured, unless this one has shown that the host doesn't speak TLS: it has received
-        // everything, and answered nothing.
-        if !open.isEmpty, failure == .network { return }
-        end(reason, failure)
+        if failure == .network {
+            // Another attempt may still be secured.
+            if open.contains(where: { $0.endpoint == attempt.endpoint }) { return }
+            candidates.failed(attempt.endpoint, reason)
+            return goOn()
+        }
+        // This one has shown that no BeamRoom is there that could be trusted: all was received, and not answered in TLS.
+        guard expected != nil else { return end(reason, failure) }
+        exclude(attempt.endpoint, reason, failure)
+    }
+
+    /// Gives up one address.
+    private func exclude(_ endpoint: Endpoint, _ reason: String, _ failure: ViewerSession.ControlFailure) {
+        candidates.exclude(endpoint, reason, failure)
+        let others = open.filter { $0.endpoint == endpoint }
+        open.removeAll { $0.endpoint == endpoint }
+        for other in others { abandon(other) }
+        goOn()
+    }
+
+    /// An address has failed: goes on with the others, or ends.
+    private func goOn() {
+        if candidates.hasUntried { return begin() }
+        // Those that still wait at an address that has failed will get the same answer.
+        if open.contains(where: { candidates.isUndecided($0.endpoint) }) { return }
+        let outcome = candidates.outcome
+        end(outcome.reason, outcome.failure)
     }
 
     private func failure(of secure: SecureControl, _ reason: String) -> ViewerSession.ControlFailure {

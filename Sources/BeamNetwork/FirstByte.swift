@@ -38,7 +38,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
         let bound = NIOLoopBound((handler: self, context: context), eventLoop: context.eventLoop)
         let seconds = timeout.nanoseconds / 1_000_000_000
         timer = context.eventLoop.scheduleTask(in: timeout) {
-            bound.value.handler.end("the other side has said nothing for \(seconds) s")
+            bound.value.handler.end("the other side has sent nothing for \(seconds) s")
             bound.value.context.close(promise: nil)
         }
     }

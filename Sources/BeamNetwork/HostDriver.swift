@@ -39,7 +39,7 @@ final class HostDriver {
 
     /// Bytes that may wait to be sent on a control connection. If more wait, the peer isn't reading, and the connection
     /// is reset.
-    private static let mostUnsent = 64 << 10
+    private static let mostUnsent = 192 << 10
     /// Bytes that one read from a control connection takes: more than nearly all messages. Each connection keeps a buffer
     /// of this size.
     private static let bytesPerRead = 4 << 10

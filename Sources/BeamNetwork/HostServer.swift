@@ -118,6 +118,16 @@ public final class HostServer: Sendable {
         handle.perform { $0.handle(.sourceVisible(isVisible)) }
     }
 
+    /// Sets the size of the full layer's pictures at full quality, so that viewers that show them smaller can get less.
+    public func setPictureSize(_ size: PixelSize) {
+        handle.perform { $0.handle(.pictureSize(size)) }
+    }
+
+    /// Writes to the room.
+    public func write(_ input: RoomInput) {
+        handle.perform { $0.handle(.room(input)) }
+    }
+
     /// Sets what the viewers are told at the end; a sentence without a full stop.
     public func setFarewell(_ reason: String) {
         handle.perform { $0.handle(.farewell(reason)) }

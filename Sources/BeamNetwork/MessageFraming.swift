@@ -6,8 +6,9 @@ import NIOCore
 struct MessageFraming {
     /// The longest message that the format allows, in bytes.
     static let longest = 10 << 20
-    /// The usual limit in bytes, for known and unknown peers: far more than today's longest message.
-    static let usualLimit = 64 << 10
+    /// The usual limit in bytes, for known and unknown peers: more than the longest message, a batch with one entry of
+    /// the room's log (64 KiB and its proof).
+    static let usualLimit = 96 << 10
 
     private static let headerLength = 4
     /// A larger buffer isn't kept for the next message, in bytes.
@@ -19,9 +20,9 @@ struct MessageFraming {
 
         var description: String {
             switch self {
-            case .empty: "it sent a message of no bytes, which BeamRoom never does"
+            case .empty: "it sent an empty message, which BeamRoom never does"
             case .tooLong(let count, let limit):
-                "it announced a message of \(count) bytes, where \(limit) are the most"
+                "it announced a message of \(count) bytes, more than the \(limit) allowed"
             }
         }
     }

@@ -14,11 +14,11 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
         case .portInUse(let port, let address):
             "TCP port \(port) on \(address) is in use, perhaps by another `beamroom share`. End that one, or choose another port with --port."
         case .cannotBind(let address, let port, let reason):
-            "Cannot listen on \(address), port \(port): \(reason). Give an address of this machine with --bind, or leave --bind out."
+            "Can't listen on \(address), port \(port): \(reason). Give an address of this machine with --bind, or leave --bind out."
         case .notAllowed(let port):
             "This user may not listen on port \(port). Choose one above 1023 with --port."
         case .tooFewDescriptors(let free, let needed):
-            "Too few files can be opened here: \(free), and \(needed) are needed. Raise the limit (`ulimit -n 1024`) and start again."
+            "This program needs to open \(needed) files, but the system allows it only \(free) more. Raise the limit (`ulimit -n 1024`) and start again."
         }
     }
 
@@ -62,5 +62,5 @@ func networkReason(_ error: any Error) -> String {
         return "this isn't an address"
     }
     if let error = error as? SocketAddressError.UnknownHost { return "the name \(error.host) is not known here" }
-    return String(describing: error)
+    return "an unexpected error of the network (\(error))"
 }

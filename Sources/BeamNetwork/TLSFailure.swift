@@ -14,7 +14,7 @@ enum TLSFailure {
 
     static let closedEarly = "the other side has ended the connection before it was secured"
     static let notProven =
-        "the other side can't prove that the key it shows is its own; somebody may be in between"
+        "the other side can't prove that the key it shows is its own; somebody may be intercepting the connection"
     static let refused = "the other side has refused this machine's certificate; is BeamRoom up to date on both?"
     static let nothingInCommon = "the other side has no key or cipher that BeamRoom uses; is it up to date?"
     static let damaged = "what arrived was damaged or forged on the way"
@@ -28,12 +28,12 @@ enum TLSFailure {
         let seconds = Int((timeout.nanoseconds + 500_000_000) / 1_000_000_000)
         switch stall {
         case .nothingReceived:
-            return "it took the connection and has answered nothing for \(seconds) s"
+            return "it has accepted the connection, but sent nothing for \(seconds) s"
         case .unacknowledged:
-            return "the network loses what is sent to it: nothing has arrived for \(seconds) s"
+            return "what is sent to it is lost in the network: it has confirmed nothing for \(seconds) s"
         case .begun:
             return
-                "securing the connection began, and stopped halfway for \(seconds) s: the network loses packets, perhaps all large ones, as some VPNs and tunnels do"
+                "the TLS handshake has stopped halfway for \(seconds) s: the network loses packets, perhaps all large ones, as some VPNs and tunnels do"
         }
     }
 

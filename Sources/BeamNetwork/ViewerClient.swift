@@ -29,15 +29,30 @@ public final class ViewerClient: Sendable {
         /// The host's present endpoints, the most promising first; called before each attempt. Empty if they aren't
         /// known.
         public var locate: @Sendable () -> [Endpoint]
+        /// Further endpoints where the host may be, the most promising first; called before each attempt. They are tried
+        /// beside the others once the host's key is known, and prove nothing: another machine that answers there is
+        /// passed over.
+        public var hints: @Sendable () -> [Endpoint]
+        /// The host with this key has admitted the viewer at this endpoint, whose host is a numeric address. Called before
+        /// `ViewerEvent.hostReached`.
+        public var onReached: @Sendable (DeviceKey, Endpoint) -> Void
+        /// A host that isn't the sought one has answered at this endpoint.
+        public var onOtherHost: @Sendable (Endpoint) -> Void
 
         public init(
             onEvent: @escaping @Sendable (ViewerEvent) -> Void,
             onFrame: @escaping @Sendable (ReceivedFrame) -> Void,
-            locate: @escaping @Sendable () -> [Endpoint]
+            locate: @escaping @Sendable () -> [Endpoint],
+            hints: @escaping @Sendable () -> [Endpoint] = { [] },
+            onReached: @escaping @Sendable (DeviceKey, Endpoint) -> Void = { _, _ in },
+            onOtherHost: @escaping @Sendable (Endpoint) -> Void = { _ in }
         ) {
             self.onEvent = onEvent
             self.onFrame = onFrame
             self.locate = locate
+            self.hints = hints
+            self.onReached = onReached
+            self.onOtherHost = onOtherHost
         }
     }
 
@@ -87,9 +102,21 @@ public final class ViewerClient: Sendable {
         handle.perform { $0.handle(.remembered(hosts)) }
     }
 
-    /// Discovery has found the host: tries to connect at once.
-    public func hostAppeared() {
-        handle.perform { $0.handle(.hostAppeared) }
+    /// Discovery has found the host, or `hints` has another address: tries to connect at once.
+    ///
+    /// - Parameter announcedVersion: the protocol version that the host announces; nil: as it was said before.
+    public func hostAppeared(announcedVersion: Int? = nil) {
+        handle.perform { $0.hostAppeared(announcedVersion: announcedVersion) }
+    }
+
+    /// Tells the host the largest size in pixels in which the picture is shown; nil: any.
+    public func setShownSize(_ size: PixelSize?) {
+        handle.perform { $0.handle(.shownSize(size)) }
+    }
+
+    /// Writes to the room.
+    public func write(_ input: RoomInput) {
+        handle.perform { $0.handle(.room(input)) }
     }
 
     /// A delivered frame could not be decoded, or was dropped: goes on with the next keyframe.

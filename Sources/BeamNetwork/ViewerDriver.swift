@@ -61,7 +61,8 @@ final class ViewerDriver {
                 onMessage: { [unowned self] in self.handle(.controlMessage($0)) },
                 onEnd: { [unowned self] reason, failure in
                     self.handle(.controlClosed(reason: reason, failure))
-                }))
+                },
+                onOtherHost: { [unowned self] in self.handlers.onOtherHost($0) }))
         timer.onDeadline { [unowned self] in
             // What waits to be read isn't missing: a busy machine's process may run only after its deadline.
             self.readDatagrams()
@@ -76,6 +77,14 @@ final class ViewerDriver {
     func handle(_ input: ViewerSession.Input) {
         session.handle(input, now: .now)
         pump()
+    }
+
+    /// Discovery has found the host, or it may be at another address.
+    func hostAppeared(announcedVersion: Int?) {
+        if let announcedVersion { handle(.announced(version: announcedVersion)) }
+        // A dial that is under way takes the new addresses; otherwise one begins.
+        dialer?.add(handlers.locate(), hints: handlers.hints())
+        handle(.hostAppeared)
     }
 
     func shutdown() -> EventLoopFuture<Void> {
@@ -217,14 +226,20 @@ final class ViewerDriver {
         defer { isPumping = false }
         while true {
             switch session.pollOutput(now: .now) {
-            case .connectControl(let version): dialer?.dial(handlers.locate(), version)
+            case .connectControl(let version):
+                dialer?.dial(
+                    handlers.locate(), hints: handlers.hints(), expecting: session.expectedHosts, version)
             case .sendControl(let bytes): dialer?.send(bytes)
             case .closeControl: dialer?.close()
             case .openMedia(let port): openMedia(port: port)
             case .closeMedia: closeMedia()
             case .sendMedia(let bytes): sendMedia(bytes)
             case .deliver(let frame): handlers.onFrame(frame)
-            case .event(let event): handlers.onEvent(event)
+            case .event(let event):
+                if case .hostReached(let host) = event, let endpoint = hostAddress.flatMap({ Endpoint($0) }) {
+                    handlers.onReached(host, endpoint)
+                }
+                handlers.onEvent(event)
             case .wait(let deadline, _): return timer.arm(deadline)
             }
         }

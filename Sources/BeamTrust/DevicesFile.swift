@@ -5,9 +5,10 @@ import Foundation
 ///
 ///     { "version": 1, "devices": [
 ///         { "name": "Studio", "key": "9f86…64 digits", "roles": ["host", "viewer"], "pairedAt": "2026-03-01T09:30:00Z",
-///           "places": ["192.0.2.7:52345"] } ] }
+///           "places": ["192.0.2.7:52345"], "addresses": ["192.0.2.7:52345", "[fe80::1%eth0]:52345"] } ] }
 ///
-/// Unknown members are ignored. Unknown roles are an error, because the next change would drop them.
+/// Unknown members are ignored. Unknown roles are an error, because the next change would drop them. What isn't an
+/// address in `addresses` is dropped: the list only saves time.
 enum DevicesFile {
     static let version = 1
     /// In bytes.
@@ -35,6 +36,34 @@ enum DevicesFile {
         var pairedAt: String
         /// Omitted if empty; older files don't have it.
         var places: [String]?
+        var addresses: Addresses?
+    }
+
+    /// Never fails to decode.
+    private struct Addresses: Codable {
+        private struct Text: Decodable {
+            var text: String?
+            init(from decoder: any Decoder) { text = try? decoder.singleValueContainer().decode(String.self) }
+        }
+
+        var all: [KnownAddress]
+
+        /// Nil: none, and the member is omitted.
+        init?(_ all: [KnownAddress]) {
+            guard !all.isEmpty else { return nil }
+            self.all = all
+        }
+
+        init(from decoder: any Decoder) {
+            let texts = (try? decoder.singleValueContainer().decode([Text].self)) ?? []
+            var seen: Set<KnownAddress> = []
+            all = texts.compactMap { $0.text.flatMap { KnownAddress($0) } }.filter { seen.insert($0).inserted }
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(all.map(\.description))
+        }
     }
 
     static func encode(_ devices: [RememberedDevice]) -> [UInt8] {
@@ -43,7 +72,8 @@ enum DevicesFile {
             devices: sorted(devices).map { device in
                 Entry(
                     name: device.name, key: device.key.hex, roles: device.roles.map(\.rawValue).sorted(),
-                    pairedAt: device.pairedAt.formatted(.iso8601), places: device.places.isEmpty ? nil : device.places)
+                    pairedAt: device.pairedAt.formatted(.iso8601), places: device.places.isEmpty ? nil : device.places,
+                    addresses: Addresses(device.addresses))
             })
         return StoredForm.bytes(form)
     }
@@ -56,20 +86,20 @@ enum DevicesFile {
             throw .damaged(reason: "it isn't JSON with a version")
         }
         guard version == Self.version else {
-            throw version > Self.version ? .newer(version: version) : .damaged(reason: "there is no version \(version)")
+            throw version > Self.version ? .newer(version: version) : .damaged(reason: "version \(version) is unknown")
         }
         guard let entries = try? decoder.decode(Form.self, from: data).devices else {
             throw .damaged(reason: "its list of devices can't be read")
         }
         guard entries.count <= maxDevices else {
-            throw .damaged(reason: "it lists \(entries.count) devices; \(maxDevices) are the most")
+            throw .damaged(reason: "it lists \(entries.count) devices, more than the \(maxDevices) allowed")
         }
         var seen: Set<DeviceKey> = []
         var devices: [RememberedDevice] = []
         for (index, entry) in entries.enumerated() {
             let device = try device(entry, number: index + 1)
             guard seen.insert(device.key).inserted else {
-                throw .damaged(reason: "device \(index + 1) has the key of one before it")
+                throw .damaged(reason: "device \(index + 1) has the same key as one before it")
             }
             devices.append(device)
         }
@@ -85,13 +115,14 @@ enum DevicesFile {
         }
         let roles = entry.roles.compactMap(RememberedDevice.Role.init)
         guard roles.count == entry.roles.count else {
-            throw .damaged(reason: "device \(number) has a role that there isn't")
+            throw .damaged(reason: "device \(number) has an unknown role")
         }
         guard let pairedAt = try? Date(entry.pairedAt, strategy: .iso8601) else {
             throw .damaged(reason: "the date of device \(number) can't be read")
         }
         return RememberedDevice(
-            asStored: entry.name, key: key, roles: Set(roles), pairedAt: pairedAt, places: entry.places ?? [])
+            asStored: entry.name, key: key, roles: Set(roles), pairedAt: pairedAt, places: entry.places ?? [],
+            addresses: entry.addresses?.all ?? [])
     }
 
     private static func sorted(_ devices: [RememberedDevice]) -> [RememberedDevice] {

@@ -18,6 +18,8 @@ public struct RememberedDevice: Hashable, Sendable {
     public static let maxPlaces = 8
     /// The maximum length of a place (DNS name and port), in bytes of UTF-8.
     static let maxPlaceBytes = 300
+    /// The maximum number of last known addresses kept for a host.
+    public static let maxAddresses = 4
 
     /// The local name: 1…255 bytes that are safe to print in a terminal. Comes from the device, or from the person
     /// (`rename`).
@@ -27,34 +29,45 @@ public struct RememberedDevice: Hashable, Sendable {
     public let roles: Set<Role>
     /// The time of the last pairing, in whole seconds.
     public let pairedAt: Date
-    /// Addresses at which it was watched: `192.0.2.7:52345`. Newest first, at most `maxPlaces`.
+    /// Addresses that the person gave, and at which it was watched: `192.0.2.7:52345`. Newest first, at most
+    /// `maxPlaces`. Whoever gives one of them again expects this host there.
     public let places: [String]
+    /// Numeric addresses at which it proved its key last, however it was found. Newest first, at most `maxAddresses`.
+    /// They say only where to look for it.
+    public let addresses: [KnownAddress]
 
     /// The name comes from the other device, so it is cleaned (`PeerText`). If nothing is left, the key's first digits
     /// are used.
-    public init(name: String, key: DeviceKey, roles: Set<Role>, pairedAt: Date, places: [String] = []) {
+    public init(
+        name: String, key: DeviceKey, roles: Set<Role>, pairedAt: Date, places: [String] = [],
+        addresses: [KnownAddress] = []
+    ) {
         let shown = PeerText.name(name)
         self.init(
             asStored: shown == PeerText.unnamed ? key.description : shown, key: key, roles: roles, pairedAt: pairedAt,
-            places: places)
+            places: places, addresses: addresses)
     }
 
     /// With a name from the file, unchanged.
-    init(asStored name: String, key: DeviceKey, roles: Set<Role>, pairedAt: Date, places: [String]) {
+    init(
+        asStored name: String, key: DeviceKey, roles: Set<Role>, pairedAt: Date, places: [String],
+        addresses: [KnownAddress]
+    ) {
         self.name = name
         self.key = key
         self.roles = roles
         self.pairedAt = Date(timeIntervalSince1970: pairedAt.timeIntervalSince1970.rounded(.down))
         self.places = Array(places.filter { $0.utf8.count <= Self.maxPlaceBytes }.prefix(Self.maxPlaces))
+        self.addresses = Array(addresses.prefix(Self.maxAddresses))
     }
 
-    /// The result of pairing again: the new time, and the union of roles and places. The name stays, because only the
-    /// person may change it.
+    /// The result of pairing again: the new time, and the union of roles, places and addresses. The name stays, because
+    /// only the person may change it.
     func joined(with newer: RememberedDevice) -> RememberedDevice {
-        let older = places.filter { !newer.places.contains($0) }
-        return RememberedDevice(
+        RememberedDevice(
             asStored: name, key: key, roles: roles.union(newer.roles), pairedAt: newer.pairedAt,
-            places: newer.places + older)
+            places: newer.places + places.filter { !newer.places.contains($0) },
+            addresses: newer.addresses + addresses.filter { !newer.addresses.contains($0) })
     }
 
     /// Whether this is a device other than `other` whose name could be confused with `name`: they share a role.
@@ -62,19 +75,26 @@ public struct RememberedDevice: Hashable, Sendable {
         key != other.key && !roles.isDisjoint(with: other.roles) && DeviceNames.areSame(self.name, name)
     }
 
-    func renamed(_ name: String) -> RememberedDevice {
-        RememberedDevice(asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: places)
-    }
+    func renamed(_ name: String) -> RememberedDevice { with(name: name, places: places, addresses: addresses) }
 
     /// Puts `place` first: the host was watched there.
     func moved(to place: String) -> RememberedDevice {
-        RememberedDevice(
-            asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: [place] + places.filter { $0 != place })
+        with(name: name, places: [place] + places.filter { $0 != place }, addresses: addresses)
     }
 
-    func without(_ place: String) -> RememberedDevice {
+    /// Puts `address` first: the host has proved its key there.
+    func reached(at address: KnownAddress) -> RememberedDevice {
+        with(name: name, places: places, addresses: [address] + addresses.filter { $0 != address })
+    }
+
+    /// Another host was watched there.
+    func without(_ place: String?, _ address: KnownAddress?) -> RememberedDevice {
+        with(name: name, places: places.filter { $0 != place }, addresses: addresses.filter { $0 != address })
+    }
+
+    private func with(name: String, places: [String], addresses: [KnownAddress]) -> RememberedDevice {
         RememberedDevice(
-            asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: places.filter { $0 != place })
+            asStored: name, key: key, roles: roles, pairedAt: pairedAt, places: places, addresses: addresses)
     }
 }
 

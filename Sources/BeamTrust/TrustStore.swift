@@ -118,14 +118,23 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// Records that the host with this key was watched at `place`, and removes `place` from all other hosts.
-    public func note(_ place: String, of host: DeviceKey) throws(TrustStoreError) {
+    /// Records where the host with this key was watched. Nothing is written if that is known already.
+    ///
+    /// - Parameters:
+    ///   - place: the address that the person gave; nil: the host was chosen by name.
+    ///   - address: where it has proved its key.
+    ///
+    /// Both are removed from all other hosts.
+    public func note(
+        _ place: String?, at address: KnownAddress? = nil, of host: DeviceKey
+    ) throws(TrustStoreError) {
         try change { devices throws(TrustStoreError) in
             for index in devices.indices where devices[index].roles.contains(.host) {
                 if devices[index].key == host {
-                    devices[index] = devices[index].moved(to: place)
-                } else if devices[index].places.contains(place) {
-                    devices[index] = devices[index].without(place)
+                    if let place { devices[index] = devices[index].moved(to: place) }
+                    if let address { devices[index] = devices[index].reached(at: address) }
+                } else {
+                    devices[index] = devices[index].without(place, address)
                 }
             }
         }

@@ -35,27 +35,27 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         case .notAFile(let path):
             "\(path) is not an ordinary file (a link, perhaps), so it isn't used for this machine's secrets. Put the file itself there, or move it away."
         case .ownedByAnother(let path, let owner):
-            "\(path) belongs to another user (number \(owner)), so it isn't used for this machine's secrets. Run as that user, or set XDG_STATE_HOME to a folder of your own."
+            "\(path) belongs to another user (ID \(owner)), so it isn't used for this machine's secrets. Run as that user, or set XDG_STATE_HOME to a folder of your own."
         case .openToOthers(let path, let mode, let needed):
             "\(path) can be reached by other users (mode \(Self.octal(mode))), so it isn't used for this machine's secrets. If nobody else can have read or changed it, run `chmod \(Self.octal(needed)) '\(path)'`."
         case .busy(let path):
-            "Another beamroom has been holding \(path) for some seconds. Wait for it, or end it, and try again."
+            "Another beamroom has kept \(path) locked for several seconds. Wait until it has finished, or end it, and try again."
         case .damagedIdentity(let path):
             "\(path) doesn't hold this machine's private key any more. Restore it from a backup; or move it away for a new key, and pair all devices again."
         case .damagedDevices(let path, let reason):
             "\(path) is damaged (\(reason)). Restore it from a backup; or move it away, and pair the devices again."
         case .newerDevices(let path, let version):
-            "\(path) was written by a newer beamroom (form \(version)). Update this one; or move the file away, and pair the devices again."
+            "\(path) was written by a newer beamroom (format \(version)). Update this one; or move the file away, and pair the devices again."
         case .tooManyDevices(let most):
-            "\(most) devices are remembered already, and no more than that can be. Forget some with `beamroom devices forget NAME`."
+            "This machine remembers \(most) devices already, which is the limit. Forget some with `beamroom devices forget NAME`."
         case .unusableName(let name):
-            "A device can't be called that: a name has no invisible characters and no quotation marks, and takes at most \(PeerText.nameColumns) columns. “\(name)” would do."
+            "A device can't be called that: a name has no invisible characters and no quotation marks, and takes at most \(PeerText.nameColumns) columns. Try “\(name)”."
         case .nameTaken(let name, let other):
             "Another device (key \(other.key)) is called “\(name)” already. Choose another name, or `beamroom devices forget` that one."
         case .unknownDevice(let name):
             "No device is called “\(name)”, and no key begins with that. `beamroom devices` lists the devices."
         case .ambiguousDevice(let name, let matches):
-            "“\(name)” fits \(matches.count) devices: "
+            "“\(name)” matches \(matches.count) devices: "
                 + matches.map { "“\($0.name)” (key \(Self.key($0, of: matches)))" }.joined(separator: ", ")
                 + ". Name the one that you mean by the digits of its key."
         case .ambiguousAddress(let address, let namesake):
@@ -71,7 +71,7 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
         if means(EACCES, EPERM, EROFS) {
             return "Make it writable for this user, or set XDG_STATE_HOME to another folder."
         }
-        return "Mend that, or set XDG_STATE_HOME to another folder."
+        return "Correct that, or set XDG_STATE_HOME to another folder."
     }
 
     private static func octal(_ mode: UInt32) -> String {

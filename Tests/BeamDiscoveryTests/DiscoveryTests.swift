@@ -97,8 +97,9 @@ struct DiscoveryTests {
                 let browser = seen.browse()
                 let other = try there.start("avahi-publish", "-s", "Studio", ServiceType.control, "50002")
                 _ = try seen.waitForHost("Studio")
-                // Avahi defends a name only after announcing it twice, one second apart.
-                try await Task.sleep(for: .seconds(2))
+                // Avahi announces a name after 0, 1 and 3 s. Whoever finds it in use while it is still being announced may get it,
+                // and on a busy machine that time grows.
+                try await Task.sleep(for: .seconds(6))
                 let published = PublisherLog()
                 let publisher = published.publish("Studio", port: 50001)
                 _ = try published.wait("published") { $0 == .published(name: "Studio #2") }

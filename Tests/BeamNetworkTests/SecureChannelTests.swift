@@ -113,7 +113,7 @@ struct SecureChannelTests {
         let host = try await SecureEnd.host(LocalIdentity(), timeout: .milliseconds(100))
         let silent = RawConnection(port: UInt16(host.port))
         defer { silent.close() }
-        #expect(host.events.waitForEnd() == "the other side has said nothing for 0 s")
+        #expect(host.events.waitForEnd() == "the other side has sent nothing for 0 s")
         #expect(host.events.all.count == 1)
     }
 

@@ -88,24 +88,37 @@ final class TestHost: Sendable {
 final class TestViewer: Sendable {
     let events = Log<ViewerEvent>()
     let frames = Log<ReceivedFrame>()
+    /// Where hosts have admitted it, and where others have answered than the required one.
+    let reached = Log<Reached>()
+    let others = Log<Endpoint>()
     let client: ViewerClient
+
+    struct Reached: Equatable, Sendable {
+        var host: DeviceKey
+        var endpoint: Endpoint
+    }
 
     /// Speaks version 1 unless an identity is given.
     init(
         _ locate: @escaping @Sendable () -> [Endpoint], code: String? = "482913", identity: LocalIdentity? = nil,
-        knowing known: [DeviceKey: String] = [:], options: ViewerClient.Options = ViewerClient.Options()
+        knowing known: [DeviceKey: String] = [:], requiring required: Set<DeviceKey>? = nil,
+        hints: @escaping @Sendable () -> [Endpoint] = { [] }, options: ViewerClient.Options = ViewerClient.Options()
     ) throws {
+        let reached = self.reached
+        let others = self.others
         let events = self.events
         let frames = self.frames
         let own = try identity ?? LocalIdentity()
         client = ViewerClient(
             identity: own,
             session: ViewerSession.Configuration(
-                trust: ViewerTrust(own: own.deviceKey, name: "viewer", instance: 1, known: known),
+                trust: ViewerTrust(
+                    own: own.deviceKey, name: "viewer", instance: 1, known: known, required: required),
                 code: code.flatMap(PairingCode.init), allowsUnencrypted: identity == nil,
                 announcedVersion: identity == nil ? 1 : 2),
             handlers: ViewerClient.Handlers(
-                onEvent: { events.append($0) }, onFrame: { frames.append($0) }, locate: locate),
+                onEvent: { events.append($0) }, onFrame: { frames.append($0) }, locate: locate, hints: hints,
+                onReached: { reached.append(Reached(host: $0, endpoint: $1)) }, onOtherHost: { others.append($0) }),
             options: options)
     }
 }

@@ -54,7 +54,7 @@ struct DevicesFileTests {
     }
 
     @Test func `A duplicate key is refused`() {
-        #expect(throws: DevicesFile.Failure.damaged(reason: "device 2 has the key of one before it")) {
+        #expect(throws: DevicesFile.Failure.damaged(reason: "device 2 has the same key as one before it")) {
             try decode(entry(), entry(name: "Attic"))
         }
     }

@@ -64,7 +64,7 @@ final class XConnection: @unchecked Sendable {
         let stream = beam_error_stream_pause()
         let connection = xcb_connect(name, &screenNumber)
         beam_error_stream_resume(stream)
-        guard let raw = connection else { throw .noDisplay(name: name, reason: "out of memory") }
+        guard let raw = connection else { throw .noDisplay(name: name, reason: "there is not enough memory") }
         let error = xcb_connection_has_error(raw)
         guard error == 0 else {
             xcb_disconnect(raw)
@@ -89,7 +89,7 @@ final class XConnection: @unchecked Sendable {
         switch error {
         case XCB_CONN_CLOSED_PARSE_ERR: "that isn't a valid display name (for example :0)"
         case XCB_CONN_CLOSED_INVALID_SCREEN: "it has no such screen"
-        case XCB_CONN_CLOSED_MEM_INSUFFICIENT: "out of memory"
+        case XCB_CONN_CLOSED_MEM_INSUFFICIENT: "there is not enough memory"
         default: "no X server answers there, or it refuses this program"
         }
     }

@@ -118,16 +118,3 @@ final class QualityMeter: Sendable {
         error > 0 ? min(100, 10 * log10(255 * 255 / error)) : 100
     }
 }
-
-/// Moves a value from the thread that created it to the one that uses it.
-private final class Parcel<Content>: Sendable {
-    private let content: Mutex<Content?>
-    init(_ content: sending Content) { self.content = Mutex(content) }
-    func take() -> sending Content? {
-        content.withLock { content in
-            let taken = content
-            content = nil
-            return taken
-        }
-    }
-}

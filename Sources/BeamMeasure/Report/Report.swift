@@ -54,9 +54,10 @@ public struct Report {
         let (machine, conditions) = (record.machine, record.conditions)
         let place = conditions.host.map { "host \($0), over the network" } ?? "host and viewer on this machine"
         let repetitions = results.map(\.records.count).max() ?? 0
+        let cores = machine.cores == 1 ? "1 core" : "\(machine.cores) cores"
         let rows = [
             ("When", record.date),
-            ("Machine", "\(machine.processor), \(machine.cores) cores, \(machine.memoryMB) MiB"),
+            ("Machine", "\(machine.processor), \(cores), \(machine.memoryMB) MiB"),
             ("System", "\(machine.system), Linux \(machine.kernel)"),
             ("BeamRoom", machine.beamroom + (conditions.encoder.map { ", encoder \($0)" } ?? "")),
             (
@@ -72,7 +73,7 @@ public struct Report {
     private var troubles: String {
         var lines: [String] = []
         if isCancelled { lines.append("The measurement was interrupted. These are the results up to then.") }
-        lines += failures.map { "\($0.cell) could not be measured. \($0.error)" }
+        lines += failures.map { "\($0.cell) couldn't be measured. \($0.error)" }
         let disturbed = results.filter { (Spread($0.records.compactMap(\.othersPercent))?.median ?? 0) > 20 }
         if !disturbed.isEmpty {
             lines.append(
@@ -172,7 +173,7 @@ public struct Report {
         }
         return Chart.all(of: results).map { chart in
             guard let svg = plots.draw(chart) else {
-                return "<h2>\(chart.title)</h2><p class=\"trouble\">gnuplot could not draw this.</p>"
+                return "<h2>\(chart.title)</h2><p class=\"trouble\">gnuplot couldn't draw this.</p>"
             }
             let note = chart.note.isEmpty ? "" : "<figcaption class=\"note\">\(chart.note)</figcaption>"
             return "<h2>\(chart.title)</h2><figure><div class=\"scroll\">\(svg)</div>\(note)</figure>"

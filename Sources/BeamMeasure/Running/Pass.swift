@@ -54,9 +54,9 @@ final class Pass {
         host = try ChildProgram(
             plan.program, arguments, environment: ["XDG_STATE_HOME": plan.scratch + "/host"],
             number: Self.hostNumber, mailbox: mailbox)
-        let ready = try event("ready", of: Self.hostNumber, "The host's start")
+        let ready = try event("ready", of: Self.hostNumber, "The host didn't start")
         guard let port = ready.count("port") else {
-            throw .nothingCame(what: "The host's port", seconds: 0, words: "")
+            throw .cannotStart(program: "The host", reason: "it reports no port")
         }
         return "127.0.0.1:\(port)"
     }
@@ -75,7 +75,7 @@ final class Pass {
             plan.program, arguments, environment: environment, number: Self.viewerNumber, mailbox: mailbox)
         // With a remote host, a person may have to admit the viewer, so wait longer.
         return try event(
-            "first-frame", of: Self.viewerNumber, "The first picture",
+            "first-frame", of: Self.viewerNumber, "No picture came",
             within: cell.isHere ? Self.eventTimeoutSeconds : 60)
     }
 
@@ -134,7 +134,7 @@ final class Pass {
         while endings[number] == nil {
             guard let message = try mailbox.take(until: deadline) else {
                 throw .nothingCame(
-                    what: "The \(Self.name(number))'s end", seconds: Self.eventTimeoutSeconds, words: said(number))
+                    what: "The \(Self.name(number)) didn't end", seconds: Self.eventTimeoutSeconds, words: said(number))
             }
             record(message)
         }
@@ -181,7 +181,7 @@ final class Pass {
         try run(for: plan.seconds)
         let after = Usages(host?.pid, viewer?.pid)
         guard let viewer, let usage = after.usage(\.viewer, since: before) else {
-            throw .ended(who: "viewer", ending: "gone", words: said(Self.viewerNumber))
+            throw .ended(who: "viewer", ending: "no exit status", words: said(Self.viewerNumber))
         }
         let summary = try finish(viewer)
         var hostSummary: ProgramEvent?
