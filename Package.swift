@@ -51,10 +51,12 @@ let package = Package(
             ],
             swiftSettings: strict),
         library(
-            "BeamHost", "BeamCapture", "BeamCodec", "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamIdentity",
+            "BeamHost", "BeamWords", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery", "BeamNetwork",
+            "BeamTrust", "BeamIdentity",
             "BeamProtocol", "BeamMedia", "BeamClock"),
         library(
-            "BeamViewer", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork", "BeamTrust", "BeamIdentity",
+            "BeamViewer", "BeamWords", "BeamDesktop", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
+            "BeamTrust", "BeamIdentity",
             "BeamProtocol", "BeamMedia", "BeamClock"),
 
         // Runs host and viewer as processes, and tells how well they did.
@@ -68,10 +70,12 @@ let package = Package(
             "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "Shaders", "CSDL2", "CPango", "CAVCodec",
             "CLateLibraries", "CErrorStream"),
         library("BeamDiscovery", "CAvahi"),
+        library("BeamDesktop", "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries"),
         library(
             "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets", nio("NIOCore"),
             nio("NIOPosix"), nio("NIOTLS"), nioSSL),
         library("BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia"),
+        library("BeamWords", "BeamMedia", "BeamClock"),
 
         // The core: no sockets, no threads but the slot's and the queue's, no clock; no C library but for cryptography and
         // erasure codes.
@@ -87,7 +91,7 @@ let package = Package(
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // Stands before the system libraries that are loaded when they are first needed, and not at the start.
         .target(
-            name: "CLateLibraries", dependencies: ["CAVCodec", "CX264", "CYUV"],
+            name: "CLateLibraries", dependencies: ["CAVCodec", "CX264", "CYUV", "CSystemd"],
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         // Keeps what libraries write to standard error away from people.
         .target(name: "CErrorStream", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
@@ -112,6 +116,8 @@ let package = Package(
         system("CX264", pkgConfig: nil, apt: "libx264-dev"),
         system("CYUV", pkgConfig: nil, apt: "libyuv-dev"),
         system("CSDL2", pkgConfig: nil, apt: "libsdl2-dev"),
+        // Loaded late, like libav; its pkg-config file would link it.
+        system("CSystemd", pkgConfig: nil, apt: "libsystemd-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
@@ -149,6 +155,8 @@ let package = Package(
             "BeamCodecTests", "BeamCodec", "BeamLibAV", "BeamPixels", "BeamMedia", "BeamClock", "CAVCodec"),
         test("BeamDisplayTests", "BeamDisplay", "BeamMedia", "BeamClock", "BeamPixels", "CSDL2", "CPango"),
         test("BeamDiscoveryTests", "BeamDiscovery"),
+        test("BeamWordsTests", "BeamWords", "BeamMedia", "BeamClock"),
+        test("BeamDesktopTests", "BeamDesktop", "BeamMedia", exclude: ["Support/desk.py"]),
         test("BeamIdentityTests", "BeamIdentity", "BeamProtocol", crypto, cryptoExtras, x509, asn1),
         test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamProtocol"),
         test(
@@ -156,7 +164,8 @@ let package = Package(
             nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
             asn1),
         test("BeamHostTests", "BeamHost", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
-        test("BeamViewerTests", "BeamViewer", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia"),
+        test(
+            "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia"),
         test("EndToEndTests", "BeamMedia", "CXCB"),
@@ -168,12 +177,12 @@ if Context.environment["BEAMROOM_FUZZ_SESSION"] != nil {
     package.targets.removeAll { $0.isTest }
     package.targets.append(
         .executableTarget(
-            name: "session-fuzzer", dependencies: ["BeamProtocol", "BeamMedia"], path: "Tests",
+            name: "session-fuzzer", dependencies: ["BeamProtocol", "BeamMedia", crypto], path: "Tests",
             sources: [
                 "SessionFuzzer", "BeamProtocolTests/Support", "BeamProtocolTests/Sealed/SealedSupport.swift",
                 "BeamProtocolTests/Fuzz/FuzzInput.swift", "BeamProtocolTests/Fuzz/FuzzBodies.swift",
                 "BeamProtocolTests/Fuzz/HostSessionFuzz.swift", "BeamProtocolTests/Fuzz/ViewerSessionFuzz.swift",
-                "BeamProtocolTests/Fuzz/Fuzzing.swift",
+                "BeamProtocolTests/Fuzz/Fuzzing.swift", "BeamProtocolTests/Fuzz/RoomFuzz.swift",
             ],
             swiftSettings: strict))
 }

@@ -9,6 +9,15 @@ final class CaptureStage: Sendable {
     private let thread: StageThread
     private let counter: Counter
 
+    private struct Demand {
+        var isWatched = false
+        var isPaused = false
+
+        var isActive: Bool { isWatched && !isPaused }
+    }
+
+    private let demand = Mutex(Demand())
+
     private final class Counter: Sendable {
         let pictures = Atomic<UInt64>(0)
     }
@@ -34,7 +43,34 @@ final class CaptureStage: Sendable {
 
     var captured: UInt64 { counter.pictures.load(ordering: .relaxed) }
 
-    func setActive(_ isActive: Bool) { source.setActive(isActive) }
+    /// Somebody watches, or nobody does.
+    func setActive(_ isActive: Bool) {
+        demand.withLock { $0.isWatched = isActive }
+        passOnDemand()
+    }
+
+    var isPaused: Bool { demand.withLock { $0.isPaused } }
+
+    /// Nothing is captured while the stage is paused. False if it was so already.
+    func setPaused(_ isPaused: Bool) -> Bool {
+        let hasChanged = demand.withLock { demand in
+            defer { demand.isPaused = isPaused }
+            return demand.isPaused != isPaused
+        }
+        if hasChanged { passOnDemand() }
+        return hasChanged
+    }
+
+    /// Outside the lock, because the source is woken by a system call; again if the demand changed meanwhile.
+    private func passOnDemand() {
+        var told: Bool?
+        while true {
+            let isActive = demand.withLock { $0.isActive }
+            guard isActive != told else { return }
+            source.setActive(isActive)
+            told = isActive
+        }
+    }
 
     /// Returns when the source's thread has ended.
     func stop() {

@@ -97,26 +97,14 @@ final class EncodeStage: Sendable {
     /// Returns when the stage's thread has ended. Close the slot first.
     func join() { thread.join() }
 
-    /// Moves the encoder from the thread that opened it to the stage's.
-    private final class Parcel: Sendable {
-        private let content: Mutex<VideoEncoder?>
-        init(_ encoder: sending VideoEncoder) { content = Mutex(encoder) }
-        func take() -> sending VideoEncoder? {
-            content.withLock { content in
-                let encoder = content
-                content = nil
-                return encoder
-            }
-        }
-    }
-
     /// Used by the stage's thread only.
     private struct Worker {
         let wanted: EncoderDemand
         let onActivity: @Sendable (Bool) -> Void
         var isActive = false
         var layers: [LayerEncoder]
-        /// The source's newest picture, if a layer may need it again: when a viewer joins, or at another size.
+        /// The source's newest picture, if a layer may need it again: when a viewer joins or changes layers, or at another
+        /// size.
         var newest: Picture?
 
         mutating func run(_ slot: LatestSlot<Picture>) throws(CodecError) {
@@ -138,6 +126,8 @@ final class EncodeStage: Sendable {
             let isWatched = wanted.isWatched
             guard isWatched != isActive else { return }
             isActive = isWatched
+            // When somebody watches again, the source begins with a picture.
+            if !isWatched { newest = nil }
             onActivity(isWatched)
         }
 
@@ -156,14 +146,20 @@ final class EncodeStage: Sendable {
         /// Serves each layer; returns when to do so again.
         private mutating func serve() throws(CodecError) -> MediaTime? {
             var deadline: MediaTime?
+            // A layer that isn't watched any more drops its picture, and its viewer may be about to get the other layer.
+            let last = newest ?? layers[0].lastPicture
             for layer in layers.indices {
-                if layers[layer].update(at: .now), let picture = newest ?? (layer > 0 ? layers[0].lastPicture : nil) {
+                if layers[layer].update(at: .now), let picture = newest ?? (layer > 0 ? last : nil) {
                     // A viewer has joined while the screen is still.
+                    if layer > 0 { newest = picture }
                     layers[layer].offerUnchanged(picture)
                 }
                 if let due = try layers[layer].serve(source: newest) { deadline = min(deadline ?? due, due) }
             }
-            if !layers.contains(where: \.mayNeedSource) { newest = nil }
+            if !layers.contains(where: \.mayNeedSource) {
+                // Between two layers. While nobody watches, nothing is kept that would be outdated later.
+                newest = isActive && !layers.contains(where: \.isWatched) ? last : nil
+            }
             return deadline
         }
     }

@@ -43,7 +43,7 @@ final class GuestKeeper: Sendable {
                     server.setRemembered(Dictionary(viewers.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }))
                 case .failure(let error):
                     server.setRememberedUnreadable()
-                    onNotice(.warning("No remembered viewer is let in until this is mended. \(error)"))
+                    onNotice(.warning("No remembered viewer is let in until this is corrected. \(error)"))
                 }
             }
         ]
@@ -52,7 +52,9 @@ final class GuestKeeper: Sendable {
                 try store.watchOrders(for: run) { [onNotice] result in
                     switch result {
                     case .success(let orders): for viewer in orders { server.block(viewer) }
-                    case .failure(let error): onNotice(.warning("Who is to be sent away can't be read. \(error)"))
+                    case .failure(let error):
+                        onNotice(
+                            .warning("`beamroom devices forget` can't send viewers away at the moment. \(error)"))
                     }
                 })
         }
@@ -85,7 +87,9 @@ final class GuestKeeper: Sendable {
         if let run, state.withLock({ $0.hasPublished }) { _ = keeper.perform { $0.withdraw(run) } }
         if !keeper.finish() {
             onNotice(
-                .warning("The store is held by another program: what was paired just now may not be remembered."))
+                .warning(
+                    "Another program keeps the list of paired devices locked, so a device that was paired just now may "
+                        + "not be remembered."))
         }
     }
 
@@ -96,7 +100,7 @@ final class GuestKeeper: Sendable {
             case .success: onNotice(.session(.devicePaired(device, name: name, isToBeRemembered: true)))
             case .failure(let error):
                 onNotice(.session(.devicePaired(device, name: name, isToBeRemembered: false)))
-                onNotice(.warning("“\(name)” can't be remembered, and will need a code again. \(error)"))
+                onNotice(.warning("“\(name)” can't be remembered, so it will have to be paired again. \(error)"))
             }
         }
     }
@@ -117,7 +121,10 @@ final class GuestKeeper: Sendable {
             do throws(TrustStoreError) {
                 try store.publish(server.guests, of: run)
             } catch {
-                onNotice(.warning("Who watches can't be written down, nor sent away by name. \(error)"))
+                onNotice(
+                    .warning(
+                        "`beamroom devices` can't list the viewers of this host, nor send away one that isn't "
+                            + "remembered. \(error)"))
             }
         }
         if !isTaken { state.withLock { $0.isPublishing = false } }

@@ -21,6 +21,9 @@ public final class Host: Sendable {
     private let isStopped = Atomic<Bool>(false)
     private let sinks: [any FrameSink]
     private let recorder: RecorderSink?
+    private let words: HostWords
+    private let desktop: HostDesktop
+    private let onNotice: @Sendable (HostNotice) -> Void
 
     /// Opens source, encoder and ports, and starts to share. `onNotice` is called on the host's threads.
     public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
@@ -41,7 +44,7 @@ public final class Host: Sendable {
         let viewers = wanted.addConsumer()
         let recorder = try options.recordPath.map { path throws in
             try RecorderSink(
-                path: path, consumer: wanted.addConsumer(),
+                path: path, captions: true, consumer: wanted.addConsumer(),
                 handlers: RecorderSink.Handlers(
                     onFile: { onNotice(.recordingInto(path: $0)) }, onGap: { onNotice(.recordingHasGaps) },
                     onFailure: { onNotice(.recordingFailed(reason: $0.description)) }))
@@ -49,6 +52,8 @@ public final class Host: Sendable {
         var isStarted = false
         defer { if !isStarted { recorder?.close() } }
 
+        let words = try HostWords(options, recorder: recorder, onNotice: onNotice)
+        defer { if !isStarted { words.close() } }
         let guests = GuestKeeper(options.store, onNotice)
         var network = options.server
         network.session.bitRate = encoderSettings.bitRate
@@ -56,7 +61,10 @@ public final class Host: Sendable {
         let server = try HostServer(
             network,
             handlers: HostServer.Handlers(
-                onEvent: { guests.handle($0) }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
+                onEvent: { event in
+                    words.handle(event)
+                    guests.handle(event)
+                }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
                 onDemand: { viewers.set($0, layer: $1) }))
         try guests.connect(server)
         // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
@@ -72,15 +80,25 @@ public final class Host: Sendable {
             settings, encoder: encoder, size: size, from: slot, wanted: wanted, into: sinks,
             handlers: EncodeStage.Handlers(
                 onActivity: { capture.setActive($0) },
-                onResize: { onNotice(.resized($0)) },
+                onResize: { size in
+                    server.setPictureSize(size)
+                    onNotice(.resized(size))
+                },
                 onFallback: { name, error in
                     onNotice(
                         .warning("The encoder \(name) has failed, and libx264 goes on in its place. \(error)"))
                 },
                 onFailure: { onNotice(.ended(reason: $0.description, farewell: nil)) }))
+        server.setPictureSize(size)
         for sink in sinks { sink.open() }
         isStarted = true
+        words.start(server)
+        let desktop = HostDesktop(options, server)
+        desktop.start()
 
+        self.onNotice = onNotice
+        self.words = words
+        self.desktop = desktop
         self.sinks = sinks
         self.recorder = recorder
         self.guests = guests
@@ -104,6 +122,21 @@ public final class Host: Sendable {
     /// Answers `HostEvent.viewerAsks`.
     public func decide(_ connection: ConnectionID, accept: Bool) { server.decide(connection, accept: accept) }
 
+    /// While the host is paused nothing is captured, and viewers keep the last picture.
+    public var isPaused: Bool { capture.isPaused }
+
+    public func setPaused(_ isPaused: Bool) {
+        guard capture.setPaused(isPaused) else { return }
+        server.write(.alert(isPaused ? .paused : .resumed))
+        onNotice(.paused(isPaused))
+    }
+
+    /// Reads this machine's addresses again, for what is announced over Bluetooth. Call it now and then.
+    public func updateAddresses() { desktop.updateAddresses() }
+
+    /// Writes to the room: a caption, a note, an alert, a message.
+    public func write(_ input: RoomInput) { server.write(input) }
+
     /// The code for unknown viewers at the start; nil: none is accepted.
     public let code: PairingCode?
 
@@ -120,6 +153,9 @@ public final class Host: Sendable {
             recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
     }
 
+    /// What was written into the transcript; nil: there is none, or its failure was reported.
+    public var transcript: TranscriptReport? { words.report }
+
     /// Stops in this order: trust store, capture, encoder, sinks, announcement. Returns when all have ended.
     ///
     /// The network is the first sink: viewers are told that the host has ended, and nothing else before.
@@ -129,10 +165,13 @@ public final class Host: Sendable {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         if let reason { server.setFarewell(reason) }
         guests.stop()
+        words.stopReading()
+        desktop.stop()
         capture.stop()
         slot.close()
         encode.join()
         for sink in sinks { sink.close() }
+        words.close()
         publisher?.withdraw()
     }
 
@@ -140,7 +179,7 @@ public final class Host: Sendable {
         switch error {
         case .windowClosed: "The shared window was closed"
         case .monitorGone: "The shared monitor was switched off or unplugged"
-        case .serverGone: "The shared screen has gone"
+        case .serverGone: "The shared display has gone"
         default: nil
         }
     }

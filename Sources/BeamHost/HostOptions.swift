@@ -30,13 +30,20 @@ public struct HostOptions: Sendable {
     public var server: HostServer.Options
     /// The .mkv or .mp4 file for the recording of layer 0; nil: none.
     public var recordPath: String?
-    /// Whether to announce the service through Avahi.
+    /// A file, a pipe or `-` (standard input) to read captions from; nil: none.
+    public var captionsPath: String?
+    /// The .txt, .srt, .vtt or .jsonl file for the transcript; nil: none.
+    public var transcriptPath: String?
+    /// Whether to announce the service through Avahi, and over Bluetooth if `usesBluetooth`.
     public var isAnnounced: Bool
+    /// Announce this host's address over Bluetooth, if there is an adapter.
+    public var usesBluetooth = true
 
     public init(
         source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil,
         chroma: ChromaFormat = .subsampled, name: String, store: TrustStore, server: HostServer.Options,
-        recordPath: String? = nil, isAnnounced: Bool = true
+        recordPath: String? = nil, captionsPath: String? = nil, transcriptPath: String? = nil,
+        isAnnounced: Bool = true
     ) {
         self.source = source
         self.maxSize = maxSize
@@ -47,6 +54,8 @@ public struct HostOptions: Sendable {
         self.store = store
         self.server = server
         self.recordPath = recordPath
+        self.captionsPath = captionsPath
+        self.transcriptPath = transcriptPath
         self.isAnnounced = isAnnounced
     }
 }
@@ -67,6 +76,14 @@ public enum HostNotice: Sendable {
     case recordingHasGaps
     /// The recording has ended; sharing goes on. `reason` is for a person.
     case recordingFailed(reason: String)
+    /// The host was paused, or goes on.
+    case paused(Bool)
+    /// A line of the captions can't be used.
+    case captionLineRefused(number: Int, reason: String)
+    /// No more captions come. Sharing goes on.
+    case captionsEnded
+    /// The transcript has ended; sharing goes on. `reason` is for a person.
+    case transcriptFailed(reason: String)
     /// The shared window was shown, or hidden: minimised, or put on another workspace.
     case sourceVisible(Bool)
     /// The source has ended, or nothing can be encoded any more: stop the host. `reason` is for a person; `farewell` for
@@ -103,7 +120,7 @@ public struct HostReport: Sendable {
     /// The state of each layer's encoder: layer 0 for everybody, layer 1 for viewers that can't have that.
     public var layers: [Layer]
     /// Nil without a recording.
-    public var recording: Recording?
+    public var recording: BackgroundRecorder.Report?
     /// From the screen's change to the start of encoding; and conversion and encoding.
     public var capture: LatencyHistogram.Summary?
     public var encode: LatencyHistogram.Summary?
@@ -122,19 +139,5 @@ public struct HostReport: Sendable {
         public var sentSize = PixelSize(width: 0, height: 0)
         /// The last frame's quantiser (QP, 0…51); nil if the encoder doesn't say.
         public var quantiser: Int?
-    }
-
-    public struct Recording: Sendable, Hashable {
-        /// The requested file, and the newest file: another one begins when the size changes.
-        public var path: String
-        public var lastPath: String
-        /// Frames written, and frames dropped because the disk was too slow.
-        public var frames: UInt64 = 0
-        public var dropped: UInt64 = 0
-
-        public init(path: String) {
-            self.path = path
-            lastPath = path
-        }
     }
 }

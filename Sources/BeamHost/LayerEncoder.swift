@@ -27,6 +27,8 @@ struct LayerEncoder {
 
     private var encoder: VideoEncoder?
     private var converter: PictureConverter?
+    /// The sent size at full quality, if nobody needs less.
+    private var fullSize: PixelSize
     /// The sent size at full quality.
     private var size: PixelSize
     private var ladder: QualityLadder
@@ -63,6 +65,7 @@ struct LayerEncoder {
         self.handlers = handlers
         self.encoder = encoder
         self.size = size
+        fullSize = size
         ladder = QualityLadder(frameRate: settings.frameRate, size: size)
         offerInterval = 1 / settings.frameRate
         rest = min(max(.seconds(Self.restPictures / settings.frameRate), Self.leastRest), Self.mostRest)
@@ -109,13 +112,24 @@ struct LayerEncoder {
     }
 
     private mutating func setSize(_ output: PixelSize) {
-        guard output != size else { return }
-        size = output
-        ladder = QualityLadder(frameRate: settings.frameRate, size: output)
+        guard output != fullSize else { return }
+        fullSize = output
+        fitSize()
         guard layer == 0 else { return }
         state.shared.withLock { $0.size = output }
         handlers.onResize(output)
     }
+
+    /// As large as somebody needs. The ladder's steps are relative to that.
+    private mutating func fitSize() {
+        let eighths = demand.isWatched ? demand.eighths : StreamDemand.wholeSize
+        let fitting = fullSize.part(eighths)
+        guard fitting != size else { return }
+        size = fitting
+        ladder = QualityLadder(frameRate: settings.frameRate, size: fitting)
+    }
+
+    var isWatched: Bool { demand.isWatched }
 
     /// Whether the source's picture may be needed again: for a viewer that joins layer 1, or at another size.
     var mayNeedSource: Bool { demand.isWatched && (layer > 0 || isPathBound || ladder.quality.quarters < 4) }
@@ -123,6 +137,7 @@ struct LayerEncoder {
     /// Reads the demand. Returns true if somebody watches and the layer has no picture.
     mutating func update(at now: MediaTime) -> Bool {
         demand = wanted.demand(layer: layer, at: now)
+        fitSize()
         state.shared.withLock { $0.layers[layer] = report }
         if demand.isWatched {
             unwatchedSince = nil
@@ -348,5 +363,17 @@ struct LayerEncoder {
             isWatched: demand.isWatched, encoder: encoder?.name, bitRateLimit: rate, isPathBound: isPathBound,
             frameRateLimit: settings.frameRate / Double(ladder.quality.divisor),
             sentSize: encoder?.settings.size ?? sentSize, quantiser: encoder?.lastQuantiser)
+    }
+}
+
+extension PixelSize {
+    /// Encoders take hardly less, and less saves nothing.
+    private static let leastSide = 64
+
+    /// This share of the size, even in both directions, but no side below `leastSide`, or what it is if it is less.
+    func part(_ eighths: Int) -> PixelSize {
+        guard eighths < StreamDemand.wholeSize else { return self }
+        func side(_ full: Int) -> Int { max(2, min(full, Self.leastSide) / 2 * 2, (full * eighths + 15) / 16 * 2) }
+        return PixelSize(width: side(width), height: side(height))
     }
 }

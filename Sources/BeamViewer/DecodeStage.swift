@@ -4,7 +4,8 @@ import BeamMedia
 import Foundation
 import Synchronization
 
-/// Decodes the session's frames in order, on a thread of its own, and puts the newest picture into the slot.
+/// Decodes the session's frames in order, on a thread of its own or in turn with others on a pool's threads, and puts the
+/// newest picture into the slot.
 final class DecodeStage: Sendable {
     struct Handlers: Sendable {
         /// A picture was put into the slot.
@@ -17,18 +18,14 @@ final class DecodeStage: Sendable {
         /// next keyframe, which may be of another kind.
         var onRefusedStream: @Sendable (CodecError) -> Void
         var onWarning: @Sendable (String) -> Void
-        /// A file begins: the first one, or `isContinued`, another one after it.
-        var onFile: @Sendable (OutputPath, _ isContinued: Bool) -> Void
-        /// A file can't be written any more. Decoding goes on.
-        var onFileFailure: @Sendable (OutputPath, CodecError) -> Void
         /// There is no decoder: the stage has ended.
         var onFailure: @Sendable (CodecError) -> Void
     }
 
-    /// Files to write. Opened before anything runs, used by the stage's thread only.
-    struct Files: ~Copyable {
-        var recorder: StreamRecorder?
-        var frames: Y4MWriter?
+    /// Files to write, on threads of their own.
+    struct Files: Sendable {
+        var recorder: BackgroundRecorder?
+        var pictures: BackgroundPictures?
     }
 
     private struct Shared: Sendable {
@@ -50,22 +47,32 @@ final class DecodeStage: Sendable {
     private let queue: BoundedQueue<ReceivedFrame>
     private let choice: DecoderChoice
     private let bounds: StreamBounds
-    private let parcel: Parcel
-    private let thread = Mutex<StageThread?>(nil)
+    private let files: Files
+    private let parcel: Parcel<Worker>
+    private let pool: DecoderPool?
+    private let running = Mutex(Running.notStarted)
 
-    /// `slot` is nil without a window.
+    private enum Running: Sendable {
+        case notStarted
+        case thread(StageThread)
+        case pooled(DecoderPool.Lane)
+    }
+
+    /// `slot` is nil without a window. With a `pool`, call `frameQueued` after each frame that is queued.
     init(
         _ choice: DecoderChoice, bounds: StreamBounds, queue: BoundedQueue<ReceivedFrame>, slot: LatestSlot<Picture>?,
-        files: consuming sending Files, handlers: Handlers
+        files: Files, pool: DecoderPool? = nil, handlers: Handlers
     ) throws(CodecError) {
         self.queue = queue
         self.choice = choice
         self.bounds = bounds
+        self.files = files
+        self.pool = pool
         let state = self.state
         parcel = Parcel(
             Worker(
-                state: state, slot: slot, handlers: handlers,
-                decoder: try Self.named(choice, bounds), recorder: files.recorder, frames: files.frames))
+                state: state, slot: slot, files: files, handlers: handlers,
+                decoder: try Self.named(choice, bounds)))
     }
 
     /// Starts to load the decoder, and to decode. Frames queued before are decoded, too.
@@ -73,13 +80,27 @@ final class DecodeStage: Sendable {
     /// While one library is loaded, no other can be loaded and no thread can start: do first what needs these.
     func start() {
         let (parcel, queue, choice, bounds) = (self.parcel, self.queue, self.choice, self.bounds)
-        thread.withLock { thread in
-            guard thread == nil else { return }
-            thread = StageThread("beam-decode") {
-                guard var worker = parcel.take() else { return }
-                worker.run(queue, choice, bounds)
+        running.withLock { running in
+            guard case .notStarted = running else { return }
+            files.recorder?.start()
+            files.pictures?.start()
+            guard let pool else {
+                running = .thread(
+                    StageThread("beam-decode") {
+                        guard var worker = parcel.take() else { return }
+                        worker.run(queue, choice, bounds)
+                    })
+                return
             }
+            guard let worker = parcel.take() else { return }
+            running = .pooled(pool.addLane(PooledWorker(worker, queue, choice, bounds)))
         }
+    }
+
+    /// A frame was put into the queue.
+    func frameQueued() {
+        guard let pool else { return }
+        if case .pooled(let lane) = running.withLock({ $0 }) { pool.schedule(lane) }
     }
 
     /// Opens a device that was requested, so that a failure is known before anything else begins. The software decoder
@@ -108,40 +129,73 @@ final class DecodeStage: Sendable {
         }
     }
 
-    /// Returns when all queued frames are decoded, the files are complete and the thread has ended.
+    /// What was recorded; nil: there is no recording.
+    var recording: BackgroundRecorder.Report? { files.recorder?.report }
+
+    /// Returns when all queued frames are decoded, the files are complete and the threads have ended. If the stage was
+    /// never started, the frames are dropped, and it can't be started any more.
     func stop() {
         queue.close()
-        // If it was never started: the files have to be completed.
-        start()
-        thread.withLock { $0 }?.join()
+        let running = running.withLock { running in
+            if case .notStarted = running { _ = parcel.take() }
+            return running
+        }
+        switch running {
+        case .notStarted: break
+        case .thread(let thread): thread.join()
+        case .pooled(let lane): pool?.finish(lane)
+        }
+        files.recorder?.stop()
+        files.pictures?.stop()
     }
 
-    /// Moves the worker to its thread.
-    private final class Parcel: Sendable {
-        private let content: Mutex<Worker?>
-        init(_ worker: sending Worker) { content = Mutex(worker) }
-        func take() -> sending Worker? {
-            content.withLock { content in
-                let worker = content
-                content = nil
-                return worker
+    /// Takes part in a pool.
+    private final class PooledWorker: PooledStage {
+        private var worker: Worker
+        private let queue: BoundedQueue<ReceivedFrame>
+        private let choice: DecoderChoice
+        private let bounds: StreamBounds
+        private var opened: VideoDecoder?
+        private var hasFailed = false
+
+        init(
+            _ worker: Worker, _ queue: BoundedQueue<ReceivedFrame>, _ choice: DecoderChoice, _ bounds: StreamBounds
+        ) {
+            self.worker = worker
+            self.queue = queue
+            self.choice = choice
+            self.bounds = bounds
+        }
+
+        func step() -> Bool {
+            guard !hasFailed, let frame = queue.takeIfPresent() else { return false }
+            do throws(CodecError) {
+                let decoder: VideoDecoder
+                if let present = opened ?? worker.decoder {
+                    decoder = present
+                } else {
+                    // The pool's threads decode several streams at a time, so one for each frame is enough.
+                    decoder = try VideoDecoder(threads: 1, choice: choice, bounds: bounds)
+                }
+                opened = decoder
+                worker.handle(frame, decoder)
+                return true
+            } catch {
+                hasFailed = true
+                worker.handlers.onFailure(error)
+                return false
             }
         }
     }
 
-    /// Used by the stage's thread only.
+    /// Used by one thread at a time.
     private struct Worker {
         let state: State
         let slot: LatestSlot<Picture>?
+        let files: Files
         let handlers: Handlers
         /// Nil: opened by `run`.
         let decoder: VideoDecoder?
-        /// Nil: there is none, or it has failed.
-        var recorder: StreamRecorder?
-        var frames: Y4MWriter?
-        /// The files that were reported.
-        var recordedPath: String?
-        var framesPath: String?
         var size: PixelSize?
         var hasWarned = false
         /// Keyframes in a row that gave no picture.
@@ -150,15 +204,13 @@ final class DecodeStage: Sendable {
         var isRefused = false
 
         init(
-            state: State, slot: LatestSlot<Picture>?, handlers: Handlers, decoder: VideoDecoder?,
-            recorder: StreamRecorder?, frames: Y4MWriter?
+            state: State, slot: LatestSlot<Picture>?, files: Files, handlers: Handlers, decoder: VideoDecoder?
         ) {
             self.state = state
             self.slot = slot
+            self.files = files
             self.handlers = handlers
             self.decoder = decoder
-            self.recorder = recorder
-            self.frames = frames
         }
 
         mutating func run(_ queue: BoundedQueue<ReceivedFrame>, _ choice: DecoderChoice, _ bounds: StreamBounds) {
@@ -173,16 +225,12 @@ final class DecodeStage: Sendable {
             } catch {
                 handlers.onFailure(error)
             }
-            if let recorder {
-                writing(.recording, recorder.currentPath) { () throws(CodecError) in try recorder.finish() }
-            }
-            if let frames { writing(.frames, frames.currentPath) { () throws(CodecError) in try frames.finish() } }
         }
 
         /// Keyframes in a row without a picture after which the person is told: one may have been damaged.
         private static let mostBrokenKeyframes = 3
 
-        private mutating func handle(_ frame: ReceivedFrame, _ decoder: VideoDecoder) {
+        mutating func handle(_ frame: ReceivedFrame, _ decoder: VideoDecoder) {
             let picture: Picture?
             // No keyframe is requested: it would be refused as well until the host changes its stream.
             if isRefused, !frame.isKeyframe { return }
@@ -207,9 +255,8 @@ final class DecodeStage: Sendable {
             } else if frame.isKeyframe {
                 noteBrokenKeyframe(.unsupportedStream(reason: "its pictures come with a delay"))
             }
-            // After the window, because a file can wait.
-            record(frame)
-            if let picture { write(picture) }
+            files.recorder?.push(frame.unit, at: frame.lastArrival)
+            if let picture { files.pictures?.push(picture) }
         }
 
         private mutating func noteBrokenKeyframe(_ error: CodecError) {
@@ -217,50 +264,12 @@ final class DecodeStage: Sendable {
             if brokenKeyframes == Self.mostBrokenKeyframes { handlers.onRefusedStream(error) }
         }
 
-        // MARK: Files
-
-        private mutating func record(_ frame: ReceivedFrame) {
-            guard let recorder else { return }
-            let isWritten = writing(.recording, recorder.currentPath) { () throws(CodecError) in
-                try recorder.write(frame.unit, at: frame.lastArrival)
-            }
-            guard isWritten else { return self.recorder = nil }
-            guard recorder.hasBegun, recorder.currentPath != recordedPath else { return }
-            handlers.onFile(OutputPath(kind: .recording, path: recorder.currentPath), recordedPath != nil)
-            recordedPath = recorder.currentPath
-        }
-
-        private mutating func write(_ picture: Picture) {
-            guard let frames else { return }
-            guard
-                writing(
-                    .frames, frames.currentPath, { () throws(CodecError) in try frames.write(picture) })
-            else { return self.frames = nil }
-            guard frames.currentPath != framesPath else { return }
-            handlers.onFile(OutputPath(kind: .frames, path: frames.currentPath), framesPath != nil)
-            framesPath = frames.currentPath
-        }
-
-        /// Reports a failure of `body`. Returns whether it succeeded.
-        @discardableResult
-        private func writing(
-            _ kind: OutputPath.Kind, _ path: String, _ body: () throws(CodecError) -> Void
-        ) -> Bool {
-            do throws(CodecError) {
-                try body()
-                return true
-            } catch {
-                handlers.onFileFailure(OutputPath(kind: kind, path: path), error)
-                return false
-            }
-        }
-
         /// Warns once that the device has failed.
         private mutating func warn(_ decoder: VideoDecoder) {
             guard !hasWarned, let reason = decoder.hardwareFailure else { return }
             hasWarned = true
             handlers.onWarning(
-                "The graphics device does not decode any more (\(reason)). The processor does from here on.")
+                "The graphics device has stopped decoding (\(reason)). The processor decodes from now on.")
         }
 
         private mutating func show(_ picture: Picture, of frame: ReceivedFrame, decodedBy name: String) {

@@ -1,9 +1,16 @@
+import BeamClock
 import BeamDiscovery
+import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamTrust
+import Dispatch
 import Synchronization
 
 /// Finds hosts by discovery, and the addresses of the chosen one.
+///
+/// The last known addresses of a host that was paired are tried at the same time, so that it is found on a network where
+/// multicast doesn't pass, and in spite of an announcement that isn't true any more.
 final class HostFinder: Sendable {
     struct Handlers: Sendable {
         /// The list of hosts has changed, and none is chosen yet.
@@ -11,13 +18,15 @@ final class HostFinder: Sendable {
         /// A host was chosen by the person, or because it is the only one.
         var onChosen: @Sendable (String) -> Void
         /// The chosen host has appeared or moved, or an attempt without discovery makes sense.
-        var onReachable: @Sendable () -> Void
+        /// With the protocol version that it announces, if discovery has found it.
+        var onReachable: @Sendable (_ announcedVersion: Int?) -> Void
         /// The host that is looked for by name has been discovered.
         var onFound: @Sendable () -> Void
         /// Discovery begins: for the host of this name, or for any.
         var onSearching: @Sendable (String?) -> Void
-        /// Why hosts can't be discovered at present, in sentences; nil: they can again.
-        var onDiscovery: @Sendable (String?) -> Void
+        /// Why hosts can't be discovered at present, in sentences; nil: they can again. `triesAddresses`: the chosen host's
+        /// last known addresses are tried all the same.
+        var onDiscovery: @Sendable (_ problem: String?, _ triesAddresses: Bool) -> Void
     }
 
     private struct State {
@@ -26,38 +35,75 @@ final class HostFinder: Sendable {
         var isSettled = false
         /// The chosen host was discovered before.
         var wasFound = false
+        /// Discovery has been waited for, or there is none.
+        var isSearched = false
+        var addresses = HostAddresses()
     }
 
     private let target: ViewerOptions.Target
+    /// The addresses that are stored for the paired host of this name.
+    private let lastKnown: @Sendable (String) -> [Endpoint]
     private let handlers: Handlers
     private let state: Mutex<State>
-    private let browser = Mutex<ServiceBrowser?>(nil)
+    private let discovery = Mutex(Discovery.notBegun)
 
-    init(_ target: ViewerOptions.Target, handlers: Handlers) {
+    private enum Discovery: Sendable {
+        case notBegun
+        /// The browser is being made.
+        case begun
+        case running(ServiceBrowser)
+        case stopped
+    }
+
+    init(
+        _ target: ViewerOptions.Target, lastKnown: @escaping @Sendable (String) -> [Endpoint], handlers: Handlers
+    ) {
         self.target = target
+        self.lastKnown = lastKnown
         self.handlers = handlers
         var state = State()
-        if case .name(let name, _) = target { state.chosen = name }
+        if case .name(let name, _) = target {
+            state.chosen = name
+            state.addresses.remember(lastKnown(name))
+        }
         self.state = Mutex(state)
     }
 
     /// Starts discovery, if the target needs it.
     func start() {
         switch target {
-        case .endpoint: return handlers.onReachable()
-        case .name(let name, _): handlers.onSearching(name)
+        case .endpoint: return handlers.onReachable(announcedVersion)
+        case .name(let name, _):
+            handlers.onSearching(name)
+            if !hints().isEmpty { handlers.onReachable(announcedVersion) }
         case .anyHost: handlers.onSearching(nil)
         }
+        browse()
+    }
+
+    /// Starts discovery, once. Waits for the Avahi daemon.
+    private func browse() {
+        let isFirst = discovery.withLock { discovery in
+            guard case .notBegun = discovery else { return false }
+            discovery = .begun
+            return true
+        }
+        guard isFirst else { return }
         let browser = ServiceBrowser(type: ServiceType.control) { [weak self] event in self?.handle(event) }
-        self.browser.withLock { $0 = browser }
+        let isWanted = discovery.withLock { discovery in
+            guard case .begun = discovery else { return false }
+            discovery = .running(browser)
+            return true
+        }
+        if !isWanted { browser.stop() }
     }
 
     func stop() {
-        let browser = browser.withLock { browser in
-            defer { browser = nil }
-            return browser
+        let last = discovery.withLock { discovery in
+            defer { discovery = .stopped }
+            return discovery
         }
-        browser?.stop()
+        if case .running(let browser) = last { browser.stop() }
     }
 
     /// Takes the person's choice.
@@ -65,11 +111,12 @@ final class HostFinder: Sendable {
         let isNew = state.withLock { state in
             guard state.chosen == nil else { return false }
             state.chosen = choice.name
+            state.addresses.remember(lastKnown(choice.name))
             return true
         }
         guard isNew else { return }
         handlers.onChosen(choice.name)
-        handlers.onReachable()
+        handlers.onReachable(announcedVersion)
     }
 
     /// The host's addresses, the most likely one first.
@@ -80,11 +127,74 @@ final class HostFinder: Sendable {
         case .name(let name, let port):
             let found = discovered()
             // Never announced: it may be a name that the system can resolve.
-            let mayBeHostName = found.isEmpty && !state.withLock { $0.wasFound }
+            let mayBeHostName = found.isEmpty && state.withLock { $0.isSearched && !$0.wasFound }
             return mayBeHostName ? [Endpoint(host: name, port: port)] : found
         case .anyHost:
             return discovered()
         }
+    }
+
+    // MARK: Where it may be, too
+
+    /// Further addresses at which the chosen host may be; its key decides.
+    func hints() -> [Endpoint] {
+        let named = endpoints()
+        return state.withLock { state in
+            guard state.chosen != nil || isByAddress else { return [] }
+            let namesakes = state.chosen.map { Self.namesakes(of: $0, in: state.hosts) } ?? []
+            return state.addresses.candidates(besides: named, namesakes: namesakes, now: .now)
+        }
+    }
+
+    /// Another source has found the chosen host at this numeric address. Returns false if that isn't an address.
+    @discardableResult
+    func offer(address: String, port: UInt16) -> Bool {
+        guard let known = KnownAddress(host: address, port: port) else { return false }
+        let isNew = state.withLock { $0.addresses.offer(Endpoint(known)) }
+        // Without a host's name there is nobody to look for yet.
+        if isNew, state.withLock({ $0.chosen != nil }) || isByAddress { handlers.onReachable(announcedVersion) }
+        return true
+    }
+
+    /// The chosen host has admitted this viewer at `endpoint`. Returns the address that the person gave if the host was
+    /// found by it.
+    func reached(_ endpoint: Endpoint) -> String? {
+        let isNamed = endpoints().contains(endpoint)
+        let isHint = state.withLock { state in
+            defer { state.addresses.reached(endpoint) }
+            return state.addresses.contains(endpoint)
+        }
+        // A name that the system resolves can't be compared with the numeric address.
+        return isNamed || !isHint ? choice.address : nil
+    }
+
+    /// The connection to the host has ended: it may come back at another address or under another name. Called on the
+    /// event loop.
+    func lost() {
+        let isKnown = state.withLock { state in
+            state.addresses.lost(now: .now)
+            // Without a key, no other address is tried.
+            return !state.addresses.lastKnown.isEmpty
+        }
+        guard isByAddress, isKnown else { return }
+        DispatchQueue.global().async { [weak self] in self?.browse() }
+    }
+
+    /// Another host has answered at `endpoint`.
+    func foundOther(at endpoint: Endpoint) { state.withLock { $0.addresses.occupied(endpoint, now: .now) } }
+
+    private var isByAddress: Bool { if case .endpoint = target { true } else { false } }
+
+    /// The addresses of hosts whose names differ from the chosen one by a number: discovery renames a host whose name is
+    /// taken, perhaps by its own announcement before it was started anew.
+    private static func namesakes(of chosen: String, in hosts: [String: DiscoveredHost]) -> [Endpoint] {
+        let base = DeviceNames.withoutNumber(chosen)
+        return hosts.values.filter { DeviceNames.areSame(DeviceNames.withoutNumber($0.name), base) }
+            .sorted { $0.name < $1.name }.flatMap(endpoints)
+    }
+
+    private static func endpoints(_ host: DiscoveredHost) -> [Endpoint] {
+        host.addresses.map { Endpoint(host: $0, port: host.port) }
     }
 
     /// How the host was chosen.
@@ -119,7 +229,7 @@ final class HostFinder: Sendable {
     private func discovered() -> [Endpoint] {
         state.withLock { state in
             guard let chosen = state.chosen, let host = Self.host(named: chosen, in: state.hosts) else { return [] }
-            return host.addresses.map { Endpoint(host: $0, port: host.port) }
+            return Self.endpoints(host)
         }
     }
 
@@ -132,21 +242,33 @@ final class HostFinder: Sendable {
         switch event {
         case .found(let host):
             state.withLock { $0.hosts[host.name] = host }
+            noteStray(host)
             listChanged(appeared: host.name)
         case .lost(let name):
             state.withLock { _ = $0.hosts.removeValue(forKey: name) }
             listChanged(appeared: nil)
         case .settled:
-            state.withLock { $0.isSettled = true }
+            state.withLock { ($0.isSettled, $0.isSearched) = (true, true) }
             // Not announced: it may be a name that the system can resolve.
-            if case .name = target, discovered().isEmpty { handlers.onReachable() }
+            if case .name = target, discovered().isEmpty { handlers.onReachable(announcedVersion) }
             listChanged(appeared: nil)
         case .available:
-            handlers.onDiscovery(nil)
+            handlers.onDiscovery(nil, false)
         case .unavailable(let reason):
-            handlers.onDiscovery(reason)
-            if case .name = target { handlers.onReachable() }
+            handlers.onDiscovery(reason, state.withLock { !$0.addresses.lastKnown.isEmpty })
+            state.withLock { $0.isSearched = true }
+            if case .name = target { handlers.onReachable(announcedVersion) }
         }
+    }
+
+    /// A host that isn't called like the chosen one may be the chosen one, started anew under another name.
+    private func noteStray(_ host: DiscoveredHost) {
+        let isToBeTried = state.withLock { state in
+            if let chosen = state.chosen, DeviceNames.areSame(host.name, chosen) { return false }
+            guard state.chosen != nil || isByAddress else { return false }
+            return state.addresses.hostAppeared(Self.endpoints(host), now: .now)
+        }
+        if isToBeTried { handlers.onReachable(announcedVersion) }
     }
 
     private enum Change {
@@ -157,6 +279,7 @@ final class HostFinder: Sendable {
     }
 
     private func listChanged(appeared: String?) {
+        guard !isByAddress else { return }
         let change = state.withLock { state -> Change in
             if let chosen = state.chosen {
                 guard let appeared, DeviceNames.areSame(appeared, chosen) else { return .none }
@@ -172,17 +295,22 @@ final class HostFinder: Sendable {
             guard choices.count == 1, let only = choices.first else { return .choices(choices) }
             state.chosen = only.name
             state.wasFound = true
+            state.addresses.remember(lastKnown(only.name))
             return .chosen(only.name)
         }
         switch change {
         case .none: break
         case .appeared:
             handlers.onFound()
-            handlers.onReachable()
+            handlers.onReachable(announcedVersion)
         case .choices(let choices): handlers.onChoices(choices)
         case .chosen(let name):
             handlers.onChosen(name)
-            handlers.onReachable()
+            handlers.onReachable(announcedVersion)
         }
     }
+}
+
+extension Endpoint {
+    init(_ address: KnownAddress) { self.init(host: address.host, port: address.port) }
 }

@@ -1,13 +1,19 @@
 import BeamIdentity
+import BeamNetwork
 import BeamProtocol
 import BeamTrust
 import Foundation
+import Synchronization
 
 /// The hosts that this machine was paired with, and their changes in the store.
-struct HostKeeper: Sendable {
+final class HostKeeper: Sendable {
     private let store: TrustStore
     private let keeper: TrustKeeper
     private let hosts: [RememberedDevice]
+    /// Hosts whose place was noted in this run: there is one place, which the person gave.
+    private let notedPlaces = Mutex<Set<DeviceKey>>([])
+    /// The addresses that were noted in this run.
+    private let noted = Mutex<[DeviceKey: Set<KnownAddress>]>([:])
 
     init(_ store: TrustStore) throws {
         self.store = store
@@ -16,6 +22,11 @@ struct HostKeeper: Sendable {
     }
 
     func knows(_ name: String) -> Bool { !keys(of: name).isEmpty }
+
+    /// Whether the key of a remembered host begins with these bytes.
+    func knows(keyPrefix: [UInt8]) -> Bool {
+        !keyPrefix.isEmpty && hosts.contains { $0.key.bytes.starts(with: keyPrefix) }
+    }
 
     /// Ignores case, as discovery does.
     private func keys(of name: String) -> Set<DeviceKey> {
@@ -44,17 +55,48 @@ struct HostKeeper: Sendable {
             chosenAddress: chosenAddress, pairs: options.pairs, remembersNewHosts: options.remembersNewHosts)
     }
 
-    /// Remembers, on the keeper's thread, that a known host was watched at this address.
-    func note(_ address: String, of host: DeviceKey, onWarning: @escaping @Sendable (String) -> Void) {
-        guard keys(at: address) != [host] else { return }
+    /// The last known addresses of the hosts of this name, newest first.
+    func addresses(of name: String) -> [Endpoint] {
+        hosts.filter { DeviceNames.areSame($0.name, name) }.flatMap(\.addresses).map { Endpoint($0) }
+    }
+
+    /// Remembers, on the keeper's thread, where a known host was watched. The file isn't touched if it says so already,
+    /// nor for an address that was noted in this run: a host that is reached now here, now there has both in the list.
+    ///
+    /// - Parameters:
+    ///   - place: the address that the person gave; nil: the host was chosen by name.
+    ///   - endpoint: where the host has proved its key.
+    func note(
+        _ place: String?, at endpoint: Endpoint, of host: DeviceKey, onWarning: @escaping @Sendable (String) -> Void
+    ) {
+        let address = KnownAddress(host: endpoint.host, port: endpoint.port)
+        let isNewPlace = place.map { isNew($0, of: host) } ?? false
+        let isNewAddress = address.map { isNew($0, of: host) } ?? false
+        guard isNewPlace || isNewAddress else { return }
         let isTaken = keeper.perform { store in
             do throws(TrustStoreError) {
-                try store.note(address, of: host)
+                try store.note(isNewPlace ? place : nil, at: address, of: host)
             } catch {
-                onWarning("The host at \(address) can't be remembered. \(error)")
+                onWarning("The host at \(endpoint) can't be remembered. \(error)")
             }
         }
-        if !isTaken { onWarning("The host at \(address) can't be remembered: the store is busy.") }
+        if !isTaken { onWarning("The host at \(endpoint) can't be remembered: too many changes wait already.") }
+    }
+
+    private func isNew(_ place: String, of host: DeviceKey) -> Bool {
+        notedPlaces.withLock { $0.insert(host).inserted } && keys(at: place) != [host]
+    }
+
+    private func isNew(_ address: KnownAddress, of host: DeviceKey) -> Bool {
+        noted.withLock { noted in
+            // A host that moves all the time costs memory only for the last few addresses.
+            if let known = noted[host] {
+                if known.count > 4 * RememberedDevice.maxAddresses { noted[host] = [] }
+                return noted[host, default: []].insert(address).inserted
+            }
+            noted[host] = [address]
+            return hosts.first { $0.key == host }?.addresses.first != address
+        }
     }
 
     /// Whether the host at the address that the person gave spoke version 1 last.
@@ -97,14 +139,16 @@ struct HostKeeper: Sendable {
                     true, "Another host called “\(name)” is known already. This one is remembered as “\(stored)”.")
             case .success: onDone(true, nil)
             case .failure(let error):
-                onDone(false, "“\(name)” can't be remembered, and will ask for its code again. \(error)")
+                onDone(false, "“\(name)” can't be remembered, so it will have to be paired again. \(error)")
             }
         }
     }
 
     /// Waits a bounded time for pending changes. Returns what went wrong, if anything did.
     func finish() -> String? {
-        keeper.finish() ? nil : "The store is held by another program: what was paired just now may not be remembered."
+        guard !keeper.finish() else { return nil }
+        return "Another program keeps the list of paired devices locked, so a device that was paired just now may not "
+            + "be remembered."
     }
 }
 
@@ -112,7 +156,7 @@ struct HostKeeper: Sendable {
 struct UnknownHost: Error, CustomStringConvertible {
     var name: String
     var description: String {
-        "No host called “\(name)” was paired with this machine. Pair with it once: `beamroom watch \"\(name)\"`; "
-            + "`beamroom devices` lists those that are."
+        "No host called “\(name)” was paired with this machine. Pair with it once: "
+            + "`beamroom watch \(PeerText.shellWord(name))`. `beamroom devices` lists the paired ones."
     }
 }

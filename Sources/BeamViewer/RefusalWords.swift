@@ -5,15 +5,26 @@ extension ViewerRefusal {
     ///
     /// - Parameters:
     ///   - host: the host's name, in quotation marks if it comes from the network.
-    ///   - name: the same without quotation marks, for commands.
-    func words(host: String, name: String) -> ViewerAnnouncement {
-        let (headline, detail) = isByHost ? wordsOfTheHost(host) : (ownHeadline(host), ownWords(host, name))
+    ///   - name: the same without quotation marks, for `beamroom devices`.
+    ///   - target: what is watched, for `beamroom watch`: a name or an address.
+    func words(host: String, name: String, target: String) -> ViewerAnnouncement {
+        let (headline, detail) = isByHost ? wordsOfTheHost(host, target) : (ownHeadline(host), ownWords(name, target))
         return ViewerAnnouncement(headline: headline, detail: detail, isFinal: true)
     }
 
-    private func wordsOfTheHost(_ host: String) -> (headline: String, detail: String) {
-        switch self {
-        case .declined: ("The person at \(host) has declined", "Ask there, then watch again.")
+    private func wordsOfTheHost(_ host: String, _ target: String) -> (headline: String, detail: String) {
+        let watch = "beamroom watch \(PeerText.shellWord(target))"
+        return switch self {
+        case .declined:
+            (
+                "The person at \(host) has declined",
+                "To ask again, run `\(watch)`. With the six digits that \(host) shows, nobody is asked: `\(watch) --code NNNNNN`."
+            )
+        case .forgotten(let says):
+            (
+                "\(host) has ended this viewer's access",
+                "\(Self.quoted(says)) Only the person there can let it in again: ask for the six digits that \(host) shows, and run `\(watch) --code NNNNNN`."
+            )
         case .notTrusted(let says): ("\(host) lets nobody new in", Self.quoted(says))
         case .usedCode:
             (
@@ -34,31 +45,34 @@ extension ViewerRefusal {
         }
     }
 
-    private func ownWords(_ host: String, _ name: String) -> String {
-        switch self {
-        case .codeNeeded: "It wants its code: six digits, which it shows. Give them with --code."
+    private func ownWords(_ name: String, _ target: String) -> String {
+        let watchAgain = "`beamroom watch \(PeerText.shellWord(target))`"
+        return switch self {
+        case .codeNeeded: "Its code is needed: the six digits that it shows. Give them with --code."
         case .wrongCode:
-            "That isn't the code that it shows now. Each code lets in one viewer. Give the present one with --code."
+            "That isn't the code that it shows now. Each code lets in one viewer. Give the current one with --code."
         case .uncheckedCode:
-            "The connection ended before it had checked the code. Watch again with the code that it shows."
+            "The connection ended before the code was checked. Watch again with the code that it shows."
         case .noCodeTaken:
-            "It takes no code at the moment, so it can't prove who it is. Leave the code out to be let in without one."
+            "It takes no code at the moment, so it can't prove its identity. Leave the code out to be let in without one."
         case .otherKey(let other): Self.words(other, name)
         case .renamed(let name, let known):
             "“\(name)” is the host that this machine knows as “\(known)”. If it was renamed, run "
-                + "`beamroom devices rename \(PeerText.shellWord(known)) \(PeerText.shellWord(name))`; until then, watch it as “\(known)”."
+                + "\(PeerText.renameCommand(known, to: name)); until then, watch it as “\(known)”."
         case .unencryptedImpostor:
-            "It was paired before, and encrypts. What answers under its name now doesn't, so it is another machine."
+            "It was paired before, and encrypts. What answers under its name now doesn't: it may be another machine, or "
+                + "somebody may be intercepting the connection."
         case .notEncrypted:
             "It doesn't encrypt what it shows. If others on the network may see that, too, watch it with "
                 + "--allow-unencrypted."
-        case .forgottenHere: "It was forgotten on this machine. To pair with it again: `beamroom watch`."
+        case .forgottenHere:
+            "It was forgotten on this machine. Pair with it again: \(watchAgain)."
         case .unknownThere:
-            "It doesn't know this viewer any more. Pair again: `beamroom watch \(PeerText.shellWord(name))`."
+            "It doesn't know this viewer any more. Pair with it again: \(watchAgain)."
         case .notPaired:
-            "It isn't one that was paired with this machine. Pair with it once: `beamroom watch \(PeerText.shellWord(name))`."
+            "It wasn't paired with this machine. Pair with it once: \(watchAgain)."
         case .unproven(let reason): ViewerAnnouncement.sentence(reason)
-        case .declined, .notTrusted, .usedCode, .other: reason
+        case .declined, .forgotten, .notTrusted, .usedCode, .other: reason
         }
     }
 

@@ -1,10 +1,12 @@
 import BeamClock
 import BeamCodec
+import BeamDesktop
 import BeamIdentity
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
 import BeamTrust
+import BeamWords
 import Synchronization
 
 /// Watches a screen: network → session → decoder → latest slot → window.
@@ -22,6 +24,9 @@ public final class Viewer: Sendable {
     let shared: ViewerState
     /// The newest decoded picture, for the window.
     let slot: LatestSlot<Picture>
+    private let words: ViewerWords
+    private let search: HostSearch?
+    private let loop: NetworkLoop?
     private let onNotice: @Sendable (ViewerNotice) -> Void
     private let queue: BoundedQueue<ReceivedFrame>
     let decode: DecodeStage
@@ -31,7 +36,15 @@ public final class Viewer: Sendable {
     private let trustWatch: TrustWatch
 
     /// Opens the files. Nothing uses the network before `start`. `onNotice` is called on the viewer's threads.
-    public init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
+    public convenience init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
+        try self.init(options, sharing: nil, onNotice: onNotice)
+    }
+
+    /// `shared`: what it uses together with other viewers; nil: it has all of its own.
+    init(
+        _ options: ViewerOptions, sharing resources: ViewerResources?,
+        onNotice: @escaping @Sendable (ViewerNotice) -> Void
+    ) throws {
         try DescriptorLimit.prepare()
         identity = try options.trust.store.identity()
         keeper = try HostKeeper(options.trust.store)
@@ -44,30 +57,35 @@ public final class Viewer: Sendable {
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<ReceivedFrame>(
             capacity: Self.queueCapacity, weighing: { $0.unit.bytes.count }, atMost: Self.queueBytes)
-        let files = DecodeStage.Files(
-            recorder: try options.recordPath.map { path throws in try StreamRecorder(path: path) },
-            frames: try options.framesPath.map { path throws in
-                try Y4MWriter(path: path, frameRate: Self.nominalFrameRate)
-            })
+        let files = try Self.files(options, onNotice) { shared.tellClient { $0.decoderFailed() } }
         decode = try DecodeStage(
             options.decoder, bounds: options.bounds, queue: queue, slot: options.window == nil ? nil : slot,
-            files: files,
+            files: files, pool: resources?.decoders,
             handlers: DecodeStage.Handlers(
                 onPicture: { shared.pictureArrived() },
                 onSize: { onNotice(shared.isFirstSize() ? .firstFrame($0) : .resized($0)) },
                 onBrokenFrame: { shared.tellClient { $0.decoderFailed() } },
                 onRefusedStream: { error in shared.updateStatus { $0.streamRefused(error.description) } },
                 onWarning: { onNotice(.warning($0)) },
-                onFile: { onNotice(.writing($0, isContinued: $1)) },
-                onFileFailure: { onNotice(.fileFailed($0, reason: $1.description)) },
                 onFailure: { onNotice(.failed(reason: $0.description)) }))
+        words = ViewerWords(
+            try options.transcriptPath.map { path in
+                try TranscriptFile(path: path) {
+                    onNotice(.fileFailed(OutputPath(kind: .transcript, path: path), reason: $0.description))
+                }
+            }, recorder: files.recorder)
+        if let path = options.transcriptPath {
+            onNotice(.writing(OutputPath(kind: .transcript, path: path), isContinued: false))
+        }
         self.options = options
         self.onNotice = onNotice
+        loop = resources?.loop
         self.shared = shared
         self.slot = slot
         self.queue = queue
-        finder = HostFinder(
-            options.target,
+        let keeper = self.keeper
+        let finder = HostFinder(
+            options.target, lastKnown: { keeper.addresses(of: $0) },
             handlers: HostFinder.Handlers(
                 onChoices: { choices in
                     shared.change { $0.choices = choices }
@@ -79,10 +97,48 @@ public final class Viewer: Sendable {
                     shared.change { $0.choices = nil }
                     shared.updateStatus { $0.chosen(name) }
                 },
-                onReachable: { shared.hostAppeared() },
+                onReachable: { version in shared.hostAppeared(announcedVersion: version) },
                 onFound: { shared.updateStatus { $0.found() } },
                 onSearching: { name in onNotice(.searching(name: name)) },
-                onDiscovery: { problem in shared.updateStatus { $0.discovery(problem: problem) } }))
+                onDiscovery: { problem, triesAddresses in
+                    shared.updateStatus { $0.discovery(problem: problem, triesAddresses: triesAddresses) }
+                }))
+        self.finder = finder
+        search =
+            options.usesBluetooth
+            ? (resources?.nearby ?? NearbyHosts()).makeSearch { host in
+                // Only a hint where to connect: TLS proves the key.
+                guard keeper.knows(keyPrefix: host.keyPrefix) else { return }
+                _ = finder.offer(address: host.address, port: host.port)
+            } : nil
+    }
+
+    /// Creates the files that the options ask for. `askForKeyframe` is called when a recording can go on after a gap.
+    private static func files(
+        _ options: ViewerOptions, _ onNotice: @escaping @Sendable (ViewerNotice) -> Void,
+        askForKeyframe: @escaping @Sendable () -> Void
+    ) throws -> DecodeStage.Files {
+        let recorder = try options.recordPath.map { path throws in
+            try BackgroundRecorder(
+                path: path, captions: true,
+                handlers: BackgroundRecorder.Handlers(
+                    onFile: { onNotice(.writing(OutputPath(kind: .recording, path: $0), isContinued: $1)) },
+                    onGap: { onNotice(.fileBehind(OutputPath(kind: .recording, path: path))) },
+                    onKeyframeNeeded: askForKeyframe,
+                    onFailure: {
+                        onNotice(.fileFailed(OutputPath(kind: .recording, path: $0), reason: $1.description))
+                    }))
+        }
+        let pictures = try options.framesPath.map { path throws in
+            try BackgroundPictures(
+                path: path, frameRate: Self.nominalFrameRate,
+                handlers: BackgroundPictures.Handlers(
+                    onFile: { onNotice(.writing(OutputPath(kind: .frames, path: $0), isContinued: $1)) },
+                    onBehind: { onNotice(.fileBehind(OutputPath(kind: .frames, path: $0))) },
+                    onCaughtUp: { onNotice(.fileCaughtUp(OutputPath(kind: .frames, path: $0), leftOut: $1)) },
+                    onFailure: { onNotice(.fileFailed(OutputPath(kind: .frames, path: $0), reason: $1.description)) }))
+        }
+        return DecodeStage.Files(recorder: recorder, pictures: pictures)
     }
 
     /// Finds the host, or connects at once if its address is given. With a window, decoding begins when the window is
@@ -97,11 +153,28 @@ public final class Viewer: Sendable {
         let keeper = self.keeper
         let trust = options.trust
         let buffer = options.buffer
+        let words = self.words
+        let hasWindow = options.window != nil
+        let search = self.search
+        let decode = self.decode
+        let loop = self.loop
         let wasPlain = trust.allowsUnencrypted && keeper.isPlain(finder.choice)
         shared.setAnnouncer { onNotice(.status($0)) }
         let handlers = ViewerClient.Handlers(
             onEvent: { event in
+                if case .room(let event) = event {
+                    words.handle(event)
+                    if ShareCondition.isConcerned(by: event) { shared.updateStatus { $0.handle(.room(event)) } }
+                    if hasWindow { shared.update { $0.words.handle(event, now: .now) } }
+                    return onNotice(.session(.room(event)))
+                }
                 shared.updateStatus { $0.handle(event) }
+                switch event {
+                // Only when the usual addresses don't answer, so that it costs the first picture nothing.
+                case .retrying, .controlLost: search?.begin()
+                case .paired: search?.end()
+                default: break
+                }
                 if case .hostPaired(let host, let name, true) = event {
                     // Reported when the host has been stored.
                     return keeper.remember(host, name: name) { isRemembered, warning in
@@ -109,8 +182,9 @@ public final class Viewer: Sendable {
                         if let warning { onNotice(.warning(warning)) }
                     }
                 }
-                if case .hostReached(let host) = event, let address = finder.choice.address {
-                    keeper.note(address, of: host) { onNotice(.warning($0)) }
+                switch event {
+                case .controlLost, .hostEnded: finder.lost()
+                default: break
                 }
                 if case .paired(_, _, true, let isEncrypted) = event, wasPlain || !isEncrypted,
                     let address = finder.choice.address
@@ -120,19 +194,26 @@ public final class Viewer: Sendable {
                 onNotice(.session(event))
             },
             onFrame: { frame in
-                guard queue.put(frame) == .full else { return }
+                guard queue.put(frame) == .full else { return decode.frameQueued() }
                 // The decoder doesn't keep up, and queued frames are old: continue with a keyframe.
                 queue.flush()
                 shared.tellClient { $0.decoderFailed() }
             },
-            locate: { finder.endpoints() })
+            locate: { finder.endpoints() }, hints: { finder.hints() },
+            onReached: { host, endpoint in
+                keeper.note(finder.reached(endpoint), at: endpoint, of: host) { onNotice(.warning($0)) }
+            },
+            onOtherHost: { finder.foundOther(at: $0) })
         shared.setClientMaker {
             // The host is chosen by now.
             let configuration = ViewerSession.Configuration(
                 trust: keeper.trust(trust, identity: identity, choice: finder.choice), code: trust.code,
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
-                announcedVersion: finder.announcedVersion, wasUnencrypted: wasPlain, buffer: buffer)
-            return ViewerClient(identity: identity, session: configuration, handlers: handlers)
+                announcedVersion: finder.announcedVersion, wasUnencrypted: wasPlain, buffer: buffer,
+                room: RoomOptions(signing: identity.roomSigning, name: trust.deviceName))
+            return ViewerClient(
+                identity: identity, session: configuration, handlers: handlers,
+                options: ViewerClient.Options(loop: loop))
         }
         finder.start()
     }
@@ -140,11 +221,37 @@ public final class Viewer: Sendable {
     /// Takes the person's choice among several hosts.
     public func choose(_ choice: HostChoice) { finder.choose(choice) }
 
+    /// Adds an address at which the host that is sought may be, as another source than discovery has found it. It is
+    /// tried at once beside the others. It needs no trust: whatever answers there has to prove the host's key, so it is
+    /// of use only for a host that was paired.
+    ///
+    /// - Parameters:
+    ///   - address: numeric; a link-local IPv6 address names its interface (`fe80::1%eth0`).
+    ///   - port: the control port.
+    /// - Returns: false if `address` isn't a numeric address of one machine, or `port` is 0.
+    @discardableResult
+    public func addCandidate(address: String, port: UInt16) -> Bool { finder.offer(address: address, port: port) }
+
     /// Passes on the host's code, which the person has typed.
     public func enter(_ code: PairingCode) {
         shared.updateStatus { $0.codeEntered() }
         shared.tellClient { $0.enter(code) }
     }
+
+    /// Writes to the room: a note, a message. What is written before the host is found is kept for its room; if that
+    /// is too much, a room event says that it isn't written.
+    public func write(_ input: RoomInput) {
+        guard !shared.write(input) else { return }
+        switch input {
+        case .message(let id, _, _): onNotice(.session(.room(.undelivered(id: id, reason: .full))))
+        case .note(let text): onNotice(.session(.room(.unwritten(.note(text), reason: .full))))
+        case .caption, .partial, .alert: break
+        }
+    }
+
+    /// Tells the host that the picture is shown in at most this size, in pixels: it may send a smaller one. Nil: as large
+    /// as there is.
+    func setShownSize(_ size: PixelSize?) { shared.setShownSize(size) }
 
     /// The person gives no code: the person at the host is to be asked.
     public func askPerson() {
@@ -163,6 +270,12 @@ public final class Viewer: Sendable {
     /// Totals, and times since the start.
     public func summary() -> ViewerReport { makeReport(sinceStart: true) }
 
+    /// What was recorded; nil: there is no recording.
+    public var recording: BackgroundRecorder.Report? { decode.recording }
+
+    /// What was written into the transcript; nil: there is none, or its failure was reported.
+    public var transcript: TranscriptReport? { words.report }
+
     /// Whether the host has refused, or this viewer has.
     public var isRefused: Bool { shared.read { $0.status.refusal != nil } }
 
@@ -179,6 +292,8 @@ public final class Viewer: Sendable {
         shared.stop()?.shutdown()
         decode.stop()
         slot.close()
+        search?.stop()
+        words.close()
         if let problem = keeper.finish() { onNotice(.warning(problem)) }
     }
 

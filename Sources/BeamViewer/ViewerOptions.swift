@@ -65,10 +65,15 @@ public struct ViewerOptions: Sendable {
     public var recordPath: String?
     /// The .y4m file for the decoded pictures; nil: none.
     public var framesPath: String?
+    /// The .txt, .srt, .vtt or .jsonl file for the transcript; nil: none.
+    public var transcriptPath: String?
+    /// Look for known hosts over Bluetooth, too, if there is an adapter.
+    public var usesBluetooth = true
 
     public init(
         target: Target, trust: Trust, window: WindowOptions? = nil, decoder: DecoderChoice = .automatic,
-        buffer: Duration? = nil, recordPath: String? = nil, framesPath: String? = nil
+        buffer: Duration? = nil, recordPath: String? = nil, framesPath: String? = nil,
+        transcriptPath: String? = nil
     ) {
         self.target = target
         self.trust = trust
@@ -77,6 +82,7 @@ public struct ViewerOptions: Sendable {
         self.buffer = buffer
         self.recordPath = recordPath
         self.framesPath = framesPath
+        self.transcriptPath = transcriptPath
     }
 }
 
@@ -95,6 +101,10 @@ public enum ViewerNotice: Sendable {
     case status(ViewerAnnouncement?)
     /// A file begins: the first, or `isContinued`, another one because the picture's size or format has changed.
     case writing(OutputPath, isContinued: Bool)
+    /// A disk or a pipe takes less than what comes: a recording has a gap from here to a keyframe (sent once), pictures
+    /// are left out until `fileCaughtUp`.
+    case fileBehind(OutputPath)
+    case fileCaughtUp(OutputPath, leftOut: Int)
     /// Such a file can't be written any more, because of a full disk for example. What was written is kept, and the
     /// viewer goes on.
     case fileFailed(OutputPath, reason: String)
@@ -109,6 +119,8 @@ public struct OutputPath: Sendable, Hashable {
         case recording
         /// The decoded pictures.
         case frames
+        /// Captions, notes and alerts.
+        case transcript
     }
 
     public var kind: Kind

@@ -9,6 +9,8 @@ final class ViewerState: Sendable {
         var status: ViewerStatus
         /// Hosts to pick from, while none is chosen.
         var choices: [HostChoice]?
+        /// Captions, notes and the transcript.
+        var words = WordBoard()
         /// The figures in the overlay.
         var report: ViewerReport?
         var rates = Rates()
@@ -17,10 +19,22 @@ final class ViewerState: Sendable {
         /// The window's loop has to return.
         fileprivate(set) var isWindowEnded = false
         fileprivate var hasSize = false
+        /// The largest size in which the picture is shown; nil: any.
+        fileprivate var shownSize: PixelSize?
         fileprivate var client = ClientState.absent(make: nil, isReachable: false)
         /// The store's hosts after a change since the viewer started; nil: no change.
         fileprivate var remembered: [DeviceKey: String]?
-        fileprivate var wakeWindow: (@Sendable () -> Void)?
+        /// Written before there was a client.
+        fileprivate var unwritten = UnwrittenWords()
+        fileprivate var wakeWindow: (@Sendable (News) -> Void)?
+    }
+
+    /// Why the window is woken.
+    enum News: Sendable {
+        /// Only a picture has come.
+        case picture
+        /// Anything else that it shows has changed.
+        case state
     }
 
     fileprivate typealias ClientMaker = @Sendable () -> ViewerClient
@@ -59,7 +73,7 @@ final class ViewerState: Sendable {
             body(&content)
             return content.wakeWindow
         }
-        wake?()
+        wake?(.state)
     }
 
     /// Changes the status, and announces it if that changes what is to be said.
@@ -70,8 +84,8 @@ final class ViewerState: Sendable {
 
     /// A picture was put into the window's slot.
     func pictureArrived() {
-        var isNews = false
-        update { isNews = $0.status.pictureArrived() }
+        let (isNews, wake) = content.withLock { ($0.status.pictureArrived(), $0.wakeWindow) }
+        wake?(isNews ? .state : .picture)
         if isNews { announce() }
     }
 
@@ -104,7 +118,7 @@ final class ViewerState: Sendable {
     }
 
     /// Sets how the window is woken; nil: there is no window.
-    func setWindow(_ wake: (@Sendable () -> Void)?) { change { $0.wakeWindow = wake } }
+    func setWindow(_ wake: (@Sendable (News) -> Void)?) { change { $0.wakeWindow = wake } }
 
     func endWindow() { update { $0.isWindowEnded = true } }
 
@@ -132,10 +146,29 @@ final class ViewerState: Sendable {
         if let client { action(client) }
     }
 
+    /// Writes to the room, or keeps `input` until there is a client. False: too much is kept.
+    func write(_ input: RoomInput) -> Bool {
+        let (client, isTaken) = change { content -> (ViewerClient?, Bool) in
+            switch content.client {
+            case .made(let client): (client, true)
+            case .making, .absent: (nil, content.unwritten.add(input))
+            case .stopped: (nil, true)
+            }
+        }
+        client?.write(input)
+        return isTaken
+    }
+
     /// The store's hosts have changed. A client that is made later gets them, too. Called by one thread at a time.
     func setRemembered(_ hosts: [DeviceKey: String]) {
         change { $0.remembered = hosts }
         tellClient { $0.setRemembered(hosts) }
+    }
+
+    /// Sets the size in which the picture is shown. A client that is made later gets it, too.
+    func setShownSize(_ size: PixelSize?) {
+        change { $0.shownSize = size }
+        tellClient { $0.setShownSize(size) }
     }
 
     /// Sets how to make the client. It is made as soon as the host is reachable.
@@ -155,7 +188,9 @@ final class ViewerState: Sendable {
     }
 
     /// Makes the client the first time; later, tells it to connect without waiting for the next attempt.
-    func hostAppeared() {
+    ///
+    /// - Parameter announcedVersion: the protocol version that the host announces; nil: discovery hasn't found it.
+    func hostAppeared(announcedVersion: Int? = nil) {
         let appearance = change { content -> Appearance in
             switch content.client {
             case .absent(nil, _):
@@ -165,13 +200,19 @@ final class ViewerState: Sendable {
                 content.client = .making(waiting: [])
                 return .make(make)
             case .made(let client): return .tell(client)
-            // A new client connects at once.
-            case .making, .stopped: return .nothing
+            case .making(let waiting):
+                // A new client connects at once, perhaps before it knows the version.
+                if let announcedVersion {
+                    content.client = .making(
+                        waiting: waiting + [{ $0.hostAppeared(announcedVersion: announcedVersion) }])
+                }
+                return .nothing
+            case .stopped: return .nothing
             }
         }
         switch appearance {
         case .nothing: break
-        case .tell(let client): client.hostAppeared()
+        case .tell(let client): client.hostAppeared(announcedVersion: announcedVersion)
         case .make(let make): publish(make())
         }
     }
@@ -186,11 +227,14 @@ final class ViewerState: Sendable {
     /// later action runs before an earlier one.
     private func publish(_ client: ViewerClient) {
         if let hosts = read({ $0.remembered }) { client.setRemembered(hosts) }
+        if let size = read({ $0.shownSize }) { client.setShownSize(size) }
         while true {
             let publication = change { content -> Publication in
                 guard case .making(let waiting) = content.client else { return .stopped }
-                content.client = waiting.isEmpty ? .made(client) : .making(waiting: [])
-                return waiting.isEmpty ? .done : .wait(for: waiting)
+                let words = content.unwritten.takeAll()
+                let actions = waiting + words.map { word -> ClientAction in { $0.write(word) } }
+                content.client = actions.isEmpty ? .made(client) : .making(waiting: [])
+                return actions.isEmpty ? .done : .wait(for: actions)
             }
             switch publication {
             case .wait(let actions): for action in actions { action(client) }

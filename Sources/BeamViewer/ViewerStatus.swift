@@ -4,7 +4,7 @@ import BeamProtocol
 /// What the viewer is doing: one state, which has one sentence for the person, or none while the picture is live.
 struct ViewerStatus: Sendable {
     /// The question for the host's code.
-    private struct Code: Sendable {
+    struct Code: Sendable {
         var question: CodeQuestion
         var step = Step.typing
 
@@ -17,7 +17,7 @@ struct ViewerStatus: Sendable {
         }
     }
 
-    private enum Phase: Sendable {
+    enum Phase: Sendable {
         case searching(name: String?)
         case picking
         case connecting
@@ -39,9 +39,11 @@ struct ViewerStatus: Sendable {
         case streamRefused(reason: String)
     }
 
-    private var phase: Phase
+    private(set) var phase: Phase
     /// What is connected to, as it was typed or picked. A name that the host gives meanwhile is no other state.
     private var target: String?
+    /// The same without quotation marks, for commands.
+    private var watched: String?
     /// The host's name; nil if it isn't known.
     private(set) var hostName: String? {
         didSet { hostName = hostName.map { PeerText.name($0) } }
@@ -53,22 +55,35 @@ struct ViewerStatus: Sendable {
     private(set) var isUnencrypted = false
     private var hasPicture = false
     /// The shared window is hidden at the host; the last picture stays.
-    private var isSourceHidden = false
+    private(set) var isSourceHidden = false
+    private var condition = ShareCondition()
+    /// `condition` is of an earlier session. The room tells whether the host was started again since.
+    private var isConditionOld = false
+    /// How dependable the connection to the host is.
+    private(set) var connection = ConnectionState.connecting
+    /// When the connection to a host that was watched was lost; nil: it isn't.
+    private var lossTime: TimeOfDay?
+    /// The same, once an attempt to reconnect has failed, too.
+    private(set) var lostSince: TimeOfDay?
     /// Why the last attempt to connect has failed, as a clause.
-    private var failure: String?
+    private(set) var failure: String?
     /// Why hosts can't be discovered, in sentences.
     private var discoveryProblem: String?
+    /// The addresses at which the host was before are tried.
+    private var triesAddresses = false
 
     init(searchingFor name: String?) {
         phase = .searching(name: name)
         hostName = name
         target = name
+        watched = name
     }
 
     init(connectingTo host: String) {
         phase = .connecting
         hostName = host
         target = host
+        watched = host
     }
 
     // MARK: Discovery
@@ -80,6 +95,7 @@ struct ViewerStatus: Sendable {
     mutating func chosen(_ name: String) {
         call(name)
         target = quotedName
+        watched = hostName
         phase = .connecting
     }
 
@@ -90,8 +106,12 @@ struct ViewerStatus: Sendable {
         phase = .connecting
     }
 
-    /// Why hosts can't be discovered at present; nil: they can.
-    mutating func discovery(problem: String?) { discoveryProblem = problem }
+    /// Why hosts can't be discovered at present; nil: they can. `triesAddresses`: the host is looked for where it was
+    /// before, too.
+    mutating func discovery(problem: String?, triesAddresses: Bool = false) {
+        discoveryProblem = problem
+        self.triesAddresses = triesAddresses
+    }
 
     // MARK: The picture
 
@@ -118,7 +138,8 @@ struct ViewerStatus: Sendable {
 
     // MARK: The session
 
-    mutating func handle(_ event: ViewerEvent) {
+    /// - Parameter time: the time of day, for the words about a lost host.
+    mutating func handle(_ event: ViewerEvent, at time: @autoclosure () -> TimeOfDay = .now) {
         switch event {
         case .connecting: connecting()
         case .waitingForPerson(let host, let takesCode): askingPerson(host, takesCode: takesCode)
@@ -132,6 +153,9 @@ struct ViewerStatus: Sendable {
         case .paired(_, let deviceName, let isNewSession, let isEncrypted):
             if let deviceName { call(deviceName) }
             isUnencrypted = !isEncrypted
+            // Version 1 has no alerts.
+            if !isEncrypted { condition = ShareCondition() }
+            isConditionOld = isNewSession
             admitted(isNewSession: isNewSession)
         case .refused(let refusal):
             self.refusal = refusal
@@ -140,7 +164,9 @@ struct ViewerStatus: Sendable {
         case .retrying(_, let reason): attemptFailed(reason)
         case .broadcast(let isOn): sharing(isOn)
         case .sourceVisible(let isVisible): isSourceHidden = !isVisible
-        case .hostEnded(let says): phase = .ended(says: says)
+        case .hostEnded(let says):
+            phase = .ended(says: says)
+            (lossTime, lostSince) = (nil, nil)
         case .stalled(let duration, let cause): stalled(cause, seconds: Int(clamping: duration.inSeconds))
         case .mediaReconnecting:
             if case .waitingForPicture = phase { phase = .noDatagrams }
@@ -149,7 +175,12 @@ struct ViewerStatus: Sendable {
             case .stalled, .noDatagrams: phase = hasPicture ? .playing : .waitingForPicture
             default: break
             }
-        case .controlLost, .controlRestored, .hostCallsItself, .hostReached: break
+        case .controlLost: if lossTime == nil { lossTime = time() }
+        case .connection(let state): connection = state
+        case .room(let event):
+            _ = condition.handle(event)
+            isConditionOld = isConditionOld && condition.isCatchingUp
+        case .controlRestored, .hostCallsItself, .hostReached: break
         }
     }
 
@@ -182,6 +213,7 @@ struct ViewerStatus: Sendable {
 
     private mutating func admitted(isNewSession: Bool) {
         failure = nil
+        (lossTime, lostSince) = (nil, nil)
         if isNewSession { isSourceHidden = false }
         switch phase {
         // The session goes on, and so does its picture, or what keeps it away.
@@ -192,6 +224,7 @@ struct ViewerStatus: Sendable {
 
     private mutating func attemptFailed(_ reason: String) {
         failure = reason
+        lostSince = lossTime
         switch phase {
         case .waitingForPerson, .waitingForDecision: phase = .connecting
         case .code(var code):
@@ -244,6 +277,8 @@ struct ViewerStatus: Sendable {
 
     // MARK: Words
 
+    var isPaused: Bool { condition.isPaused }
+
     /// For how long the picture has stood still; nil if it doesn't.
     var stalledSeconds: Int? {
         if case .stalled(_, let seconds) = phase { seconds } else { nil }
@@ -253,6 +288,11 @@ struct ViewerStatus: Sendable {
     var words: ViewerAnnouncement? {
         let host = quotedName ?? "the host"
         return switch phase {
+        case .searching(let name?) where discoveryProblem != nil && triesAddresses:
+            ViewerAnnouncement(
+                headline: "Looking for \(name)…",
+                detail: "Trying the addresses where “\(name)” was last. Discovery (Avahi) doesn't work on this "
+                    + "machine, so a new address isn't found.")
         case .searching(let name?):
             ViewerAnnouncement(
                 headline: "Looking for \(name)…",
@@ -261,6 +301,8 @@ struct ViewerStatus: Sendable {
             ViewerAnnouncement(
                 headline: "Looking for hosts…",
                 detail: discoveryProblem ?? "Run `beamroom share` on the machine that you want to watch.")
+        case .playing where isPaused:
+            ViewerAnnouncement(headline: "\(host) has paused", detail: "The last picture stays until it resumes.")
         case .playing where isSourceHidden:
             ViewerAnnouncement(
                 headline: "The shared window is hidden",
@@ -279,12 +321,18 @@ struct ViewerStatus: Sendable {
                 headline: "The person at \(host) compares these digits",
                 detail: "If both screens show the same, that person lets you in.", digits: code)
         case .code(let code): Self.words(code, host)
+        case .waitingForPicture where lostSince != nil, .noDatagrams where lostSince != nil,
+            .stalled(.nothingArrives, _) where lostSince != nil:
+            wordsOfLoss(host)
+        case .waitingForPicture where isPaused && !isConditionOld:
+            ViewerAnnouncement(headline: "\(host) has paused", detail: "The picture comes when it resumes.")
         case .waitingForPicture:
             ViewerAnnouncement(headline: "\(host) has let you in", detail: "Waiting for the picture…")
         case .noDatagrams:
             ViewerAnnouncement(
                 headline: "No picture arrives from \(host)",
-                detail: "It has let you in, but nothing comes by UDP. A firewall may keep it back.")
+                detail: "It has let you in, but nothing comes by UDP. A firewall there may block the UDP port of its "
+                    + "pictures: 52346, unless it was started with another --media-port.")
         case .notSharing:
             ViewerAnnouncement(
                 headline: "\(host) isn't sharing at the moment", detail: "The picture returns when it shares again.")
@@ -292,14 +340,23 @@ struct ViewerStatus: Sendable {
             ViewerAnnouncement(
                 headline: "\(host) has ended its share",
                 detail: (says.map { ViewerAnnouncement.sentence(PeerText.reason($0)) + " " } ?? "")
-                    + "Watching again when it is back.")
+                    + "The picture returns when it shares again.")
         case .stalled(let cause, _): words(of: cause, host)
         case .mistrusting(let refusal):
-            Self.waiting(refusal.words(host: host, name: hostName ?? ""))
-        case .refused(let refusal): refusal.words(host: host, name: hostName ?? "")
+            Self.waiting(refusal.words(host: host, name: hostName ?? "", target: watched ?? hostName ?? ""))
+        case .refused(let refusal): refusal.words(host: host, name: hostName ?? "", target: watched ?? hostName ?? "")
         case .streamRefused(let reason):
             ViewerAnnouncement(headline: "The picture of \(host) can't be shown", detail: reason)
         }
+    }
+
+    /// No attempt's reason, which may differ each time: the words are said once.
+    private func wordsOfLoss(_ host: String) -> ViewerAnnouncement {
+        ViewerAnnouncement(
+            headline: "\(host) hasn't been reachable since \(lostSince.map { "\($0)" } ?? "a moment ago")",
+            detail: connection == .unstable
+                ? "The connection is unstable: it ended within 5 s of being made. The picture goes on when it is back."
+                : "The network or that machine may be down. The picture goes on when it is back.")
     }
 
     private func words(of cause: StallCause, _ host: String) -> ViewerAnnouncement {
@@ -314,7 +371,7 @@ struct ViewerStatus: Sendable {
                 detail: "The picture goes on when the network loses less. A cable is better than Wi-Fi.")
         case .tooSlow:
             ViewerAnnouncement(
-                headline: "Too little arrives for the picture of \(host)",
+                headline: "The picture of \(host) arrives too slowly",
                 detail: "The network or that machine is too slow at the moment. The picture goes on when it is faster.")
         }
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BeamClock
 import BeamMedia
+import BeamProtocol
 
 /// Options of both `share` and `watch`.
 struct CommonOptions: ParsableArguments {
@@ -12,7 +13,10 @@ struct CommonOptions: ParsableArguments {
     @Option(help: ArgumentHelp("End after this many seconds.", valueName: "seconds"))
     var timeLimit: Double?
 
-    @Flag(help: "Write one JSON object a line on standard output. Messages for people go to standard error.")
+    @Flag(
+        help:
+            "Write one JSON object a line on standard output, and read messages, notes and pauses as JSON lines on standard input. Messages for people go to standard error."
+    )
     var json = false
 
     func validate() throws {
@@ -24,16 +28,41 @@ struct CommonOptions: ParsableArguments {
 
 /// What every command needs while it runs.
 struct CommandContext: Sendable {
-    let start = MediaTime.now
-    let console = Console()
+    let start: MediaTime
+    let console: Console
     let latch = EndingLatch()
     let events: EventWriter
+    /// Another program's lines on standard input; nil without `--json`.
+    let programs: ProgramInput?
+    /// Before each line for the person: which of several hosts it is about.
+    private let prefix: String
 
-    init(json: Bool) { events = EventWriter(isEnabled: json, start: start) }
+    init(json: Bool) {
+        start = .now
+        console = Console()
+        prefix = ""
+        events = EventWriter(isEnabled: json, start: start)
+        programs = json ? ProgramInput(events) : nil
+    }
+
+    /// The context of one of several hosts: it ends by itself, and says which host it is about. Not to be closed.
+    ///
+    /// - Parameter host: as it was named on the command line.
+    init(_ all: CommandContext, host: String) {
+        start = all.start
+        console = all.console
+        prefix = PeerText.name(host) + ": "
+        events = EventWriter(all.events, host: host)
+        programs = all.programs
+    }
+
+    /// Writes a line for the person.
+    func say(_ line: String) { console.say(prefix + line) }
 
     /// Every command calls this last. Waits a bounded time until messages and events are written.
     func close() {
         TerminalMode.shared.leave()
+        programs?.end()
         events.close()
         console.close()
     }

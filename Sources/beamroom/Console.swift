@@ -11,23 +11,37 @@ final class Console: Sendable {
     /// Limit of the queued output in bytes, some 800 lines.
     private static let limit = 64 << 10
 
-    private let output = QueuedOutput(STDERR_FILENO, limit: limit) { count in
-        Array("\(count) \(count == 1 ? "message was" : "messages were") left out here.\n".utf8)
-    }
+    private let descriptor: Int32
+    private let output: QueuedOutput
     /// Whether standard error is a terminal.
-    let isTerminal = isatty(STDERR_FILENO) == 1
+    let isTerminal: Bool
 
     /// What stands below the permanent lines.
     private struct Bottom {
         var live: [String] = []
         /// Takes the place of the live lines; an empty one hides them.
-        var prompt: String?
+        var prompt: Prompt?
         var isHidden = false
+    }
 
-        var lines: [String] { isHidden ? [] : prompt.map { $0.isEmpty ? [] : [$0] } ?? live }
+    /// A line that is being typed.
+    struct Prompt: Sendable {
+        var mark = ""
+        var typed = ""
+        /// Above it, dimmed: what keys do. Nil: nothing.
+        var hint: String?
     }
 
     private let bottom = Mutex(Bottom())
+
+    /// - Parameter descriptor: in place of standard error, for tests.
+    init(_ descriptor: Int32 = STDERR_FILENO) {
+        self.descriptor = descriptor
+        isTerminal = isatty(descriptor) == 1
+        output = QueuedOutput(descriptor, limit: Self.limit) { count in
+            Array("\(count) \(count == 1 ? "message was" : "messages were") left out here.\n".utf8)
+        }
+    }
 
     /// Writes a permanent line.
     ///
@@ -42,9 +56,9 @@ final class Console: Sendable {
 
     func live(_ line: String) { live([line]) }
 
-    /// Shows `text` in place of the live lines, so that what is typed has a line of its own; nil shows them again. An
-    /// empty text shows neither.
-    func setPrompt(_ text: String?) { change { $0.prompt = text } }
+    /// Shows a prompt in place of the live lines, so that what is typed has a line of its own; nil shows them again. An
+    /// empty prompt shows neither. Of a line that is too long for the terminal its end is shown, where the cursor is.
+    func setPrompt(_ prompt: Prompt?) { change { $0.prompt = prompt } }
 
     /// Hides prompt and live lines, or shows them again.
     func setHidden(_ isHidden: Bool) { change { $0.isHidden = isHidden } }
@@ -55,17 +69,52 @@ final class Console: Sendable {
     private func change(_ body: (inout Bottom) -> Void) {
         guard isTerminal else { return }
         var size = winsize()
-        let isKnown = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0
+        let isKnown = ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0
         let (columns, rows) = isKnown ? (Int(size.ws_col), Int(size.ws_row)) : (0, 0)
         // The terminal's other job has its own lines there.
-        let isInBackground = TerminalJob.isInBackground(STDERR_FILENO)
+        let isInBackground = TerminalJob.isInBackground(descriptor)
         bottom.withLock { bottom in
             body(&bottom)
-            let lines = isInBackground ? [] : bottom.lines
-            // A line that the terminal has wrapped, or that has scrolled off, can't be erased.
-            let fitting = rows > 1 ? lines.prefix(rows - 1) : lines[...]
-            output.setLive(fitting.map { Array(Self.cut(Self.printable($0), to: columns).utf8) })
+            let lines = isInBackground ? [] : Self.lines(bottom, columns: columns, rows: rows)
+            output.setLive(lines.map { Array($0.utf8) })
         }
+    }
+
+    /// A line that the terminal has wrapped, or that has scrolled off, can't be erased: so all of them fit.
+    private static func lines(_ bottom: Bottom, columns: Int, rows: Int) -> [String] {
+        guard !bottom.isHidden else { return [] }
+        guard let prompt = bottom.prompt else {
+            return (rows > 1 ? bottom.live.prefix(rows - 1) : bottom.live[...]).map {
+                cut(printable($0), to: columns)
+            }
+        }
+        let hint =
+            rows == 0 || rows > 2 ? prompt.hint.map { "\u{1B}[2m\(cut(printable($0), to: columns))\u{1B}[22m" } : nil
+        let (mark, typed) = (printable(prompt.mark), printable(prompt.typed))
+        guard !mark.isEmpty || !typed.isEmpty else { return [] }
+        // Very narrow terminals have no room for the mark.
+        let room = columns - PeerText.columns(mark)
+        let line = columns > 0 && room < 8 ? end(typed, in: columns) : mark + end(typed, in: columns > 0 ? room : 0)
+        return [hint, line].compactMap { $0 }
+    }
+
+    /// The end of the line that fits into `columns`, after an ellipsis for the rest; 0: all of it. The last column stays
+    /// free for the cursor.
+    static func end(_ line: String, in columns: Int) -> String {
+        guard columns > 0, PeerText.columns(line) >= columns else { return line }
+        var kept: [Unicode.Scalar] = []
+        var used = 1
+        for scalar in line.unicodeScalars.reversed() {
+            used += PeerText.columns(String(scalar))
+            guard used < columns else { break }
+            kept.append(scalar)
+        }
+        // A combining mark would appear on the ellipsis.
+        while let first = kept.last, PeerText.columns(String(first)) == 0 { kept.removeLast() }
+        var scalars = String.UnicodeScalarView()
+        scalars.append("…")
+        scalars.append(contentsOf: kept.reversed())
+        return String(scalars)
     }
 
     /// The start of the line that fits into `columns`; 0: all of it.

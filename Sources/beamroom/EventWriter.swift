@@ -13,13 +13,16 @@ final class EventWriter: Sendable {
     private let start: MediaTime
     /// Nil: nothing is written.
     private let output: QueuedOutput?
+    /// In every event.
+    private let common: [String: Value]
 
-    /// Limit of the queued events in bytes: more than an hour of statistics.
-    private static let limit = 4 << 20
+    /// Limit of the queued events in bytes: hours of statistics, or some hundred messages of the greatest length.
+    private static let limit = 32 << 20
 
     /// Writes nothing unless `isEnabled`.
     init(isEnabled: Bool, start: MediaTime) {
         self.start = start
+        common = [:]
         output =
             isEnabled
             ? QueuedOutput(STDOUT_FILENO, limit: Self.limit) { count in
@@ -27,9 +30,21 @@ final class EventWriter: Sendable {
             } : nil
     }
 
-    func write(_ event: String, _ fields: [String: Value?] = [:]) {
+    /// Writes the events of one of several hosts to the same reader, each with `host`.
+    init(_ all: EventWriter, host: String) {
+        start = all.start
+        output = all.output
+        common = ["host": .string(host)]
+    }
+
+    /// `texts` are more members, whose values are JSON texts of one line each; they stand first, as they are.
+    func write(_ event: String, _ fields: [String: Value?] = [:], texts: [String: [UInt8]] = [:]) {
         guard let output else { return }
-        output.add(Self.line(event, fields, start))
+        var line = Self.line(event, fields.merging(common) { $1 }, start)
+        for (name, text) in texts where !line.isEmpty {
+            line.replaceSubrange(0..<1, with: Array("{\"\(name)\":".utf8) + text + [UInt8(ascii: ",")])
+        }
+        output.add(line)
     }
 
     /// Waits a bounded time until the events are written. Later ones are dropped.

@@ -9,7 +9,7 @@ struct Hosts: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Lists the hosts on this network.")
 
     @Option(
-        help: ArgumentHelp("How long to search; 0: until those that answer at once are known.", valueName: "seconds"))
+        help: ArgumentHelp("How long to search. 0 lists the hosts that answer at once.", valueName: "seconds"))
     var wait = 2.0
     @Flag(help: "Write one JSON object a line on standard output.")
     var json = false

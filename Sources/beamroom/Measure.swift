@@ -167,10 +167,10 @@ struct Measure: ParsableCommand {
         }
         context.console.say("Results: \(output.resultsPath). Report: \(output.reportPath).")
         for failure in failures {
-            context.console.say("beamroom: \(failure.cell) could not be measured. \(failure.error)")
+            context.console.say("beamroom: \(failure.cell) couldn't be measured. \(failure.error)")
         }
         if !failures.isEmpty || against != nil && comparison == nil && !isCancelled { throw ExitCode(1) }
-        if isCancelled { context.console.say("The measurement was cancelled. The results up to then are kept.") }
+        if isCancelled { context.console.say("The measurement was interrupted. The results up to then are kept.") }
     }
 
     private func cells() throws -> [MeasureCell] {

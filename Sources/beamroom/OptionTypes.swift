@@ -117,3 +117,11 @@ enum PlayoutDelay: ExpressibleByArgument {
 
     var defaultValueDescription: String { "auto" }
 }
+
+/// `on` or `off`.
+enum Switch: String, ExpressibleByArgument, CaseIterable {
+    case on
+    case off
+
+    var isOn: Bool { self == .on }
+}

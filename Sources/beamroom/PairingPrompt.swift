@@ -33,14 +33,20 @@ final class PairingPrompt: Sendable {
     private let console: Console
     private let terminal: TerminalQuestions
 
-    init(_ console: Console) {
+    /// `programs` takes another program's lines on standard input.
+    init(_ console: Console, programs: ProgramInput? = nil, keyboard: Keyboard = .standardInput) {
         self.console = console
-        terminal = TerminalQuestions(console)
+        terminal = TerminalQuestions(console, programs: programs, keyboard: keyboard)
         terminal.onEnd { [weak self] in self?.refuseAll() }
     }
 
     /// This job is in the background: nobody can be asked at present.
     var isInBackground: Bool { terminal.isInBackground }
+
+    /// Keys are commands while nothing is asked.
+    var takesCommands: Bool { terminal.takesCommands }
+
+    func setCommands(_ commands: TerminalQuestions.Commands) { terminal.setCommands(commands) }
 
     /// Begins to ask. Answers go to `decide`.
     func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void) {
@@ -121,7 +127,7 @@ final class PairingPrompt: Sendable {
             "Somebody asks to watch, without the code:\n\(who)\nShall both screens show digits to compare? [y/n]"
         case .waitingForDigits: nil
         case .digits(let digits):
-            "Digits to compare, not to type: \(digits.spaced)\n\(who)\nDoes that one show the same? [y/n]"
+            "Digits to compare, not to type: \(digits.spaced)\n\(who)\nDoes it show the same digits? [y/n]"
         }
     }
 

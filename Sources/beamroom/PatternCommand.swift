@@ -24,8 +24,8 @@ struct PatternCommand: ParsableCommand {
     func validate() throws {
         guard path.lowercased().hasSuffix(".y4m") else {
             throw ValidationError(
-                "\(Console.printable(path)) doesn't end in .y4m, which is the only form that `pattern` writes. Other programs "
-                    + "make other forms of it, for example `ffmpeg -i pattern.y4m pattern.mp4`.")
+                "\(Console.printable(path)) doesn't end in .y4m, which is the only format that `pattern` writes. Other "
+                    + "programs convert it, for example `ffmpeg -i pattern.y4m pattern.mp4`.")
         }
         guard (1...240).contains(fps) else { throw ValidationError("--fps takes \(OptionWords.frameRate).") }
         guard seconds > 0, seconds <= 3600 else {

@@ -72,6 +72,8 @@ struct Share: ParsableCommand {
     var mediaPort: UInt16 = 52346
     @Flag(help: "Don't announce the host on the network.")
     var noDiscovery = false
+    @Flag(help: "Don't announce the host over Bluetooth, where there is an adapter.")
+    var noBluetooth = false
     @Option(
         help: "Viewers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
     var accept: HostSession.Acceptance?
@@ -92,6 +94,18 @@ struct Share: ParsableCommand {
         help: ArgumentHelp(
             "Record the stream as it is sent (.mkv or .mp4), with or without viewers.", valueName: "file"))
     var record: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Read captions from a file, a named pipe or - (standard input; not with --json): a line each, or JSON lines with partial, final and speaker.",
+            valueName: "file"))
+    var captions: String?
+    @Option(
+        help: ArgumentHelp(
+            "Write captions, notes and alerts into a file (.txt, .srt, .vtt or .jsonl).", valueName: "file"))
+    var transcript: String?
+    @Option(help: ArgumentHelp("Whether viewers may write notes.", valueName: "on|off"))
+    var notes = Switch.on
 
     @OptionGroup var common: CommonOptions
 
@@ -115,8 +129,18 @@ struct Share: ParsableCommand {
             throw ValidationError(
                 "--max-viewers takes a number from 1 to \(HostSession.Configuration.mostViewersPossible).")
         }
-        if let name, name.isEmpty || name.utf8.count > 200 {
-            throw ValidationError("--name takes 1 to 200 bytes.")
+        if captions == "-", common.json {
+            throw ValidationError(
+                "--captions - and --json both read standard input: read the captions from a file or a named pipe (--captions FILE)."
+            )
+        }
+        if captions == "-", accept == .ask, !Keyboard.isBesideInput {
+            throw ValidationError(
+                "With --captions - and no terminal nobody can be asked: leave --accept ask out, or read the captions from a file or a named pipe (--captions FILE)."
+            )
+        }
+        if let name, ShownText.line(name).isEmpty || name.utf8.count > 200 {
+            throw ValidationError("--name takes 1 to 200 bytes of visible characters.")
         }
     }
 
@@ -150,7 +174,7 @@ struct Share: ParsableCommand {
         defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
-        let prompt = PairingPrompt(context.console)
+        let prompt = PairingPrompt(context.console, programs: context.programs, keyboard: keyboard)
         let reporter = ShareReporter(context, prompt: prompt, invitation: invitation(context.console))
         let host: Host
         do {
@@ -158,9 +182,17 @@ struct Share: ParsableCommand {
         } catch {
             return try context.conclude(.failed("\(error)"))
         }
+        context.programs?.connect(
+            ProgramInput.Handlers(write: { host.write($0) }, pause: { host.setPaused($0) }))
+        prompt.setCommands(
+            TerminalQuestions.Commands(
+                note: { host.write(.note($0)) }, pause: { host.setPaused(!host.isPaused) }))
         prompt.start { [host] connection, accept in host.decide(connection, accept: accept) }
         reporter.ready(host)
-        let ticker = EverySecond { reporter.tick(host) }
+        let ticker = EverySecond {
+            reporter.tick(host)
+            host.updateAddresses()
+        }
         let ending = context.latch.wait()
         ticker.cancel()
         host.stop(because: reporter.farewell)
@@ -168,8 +200,13 @@ struct Share: ParsableCommand {
         try context.conclude(reporter.verdict(ending))
     }
 
+    /// Captions from standard input leave the terminal to the person, if there is one.
+    private var keyboard: Keyboard { captions == "-" ? .besideInput : .standardInput }
+
     private var acceptance: HostSession.Acceptance {
-        accept ?? (TerminalQuestions.hasKeyboard && !trustedOnly ? .ask : .none)
+        if let accept { return accept }
+        let canAsk = captions == "-" ? keyboard != .none : TerminalQuestions.hasKeyboard
+        return canAsk && !trustedOnly ? .ask : .none
     }
 
     /// A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
@@ -179,11 +216,12 @@ struct Share: ParsableCommand {
         ShareReporter.Invitation(
             acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
             hasCode: code.code != nil || code.codeFile != nil, codeFile: code.codeFile,
-            isAnnounced: !noDiscovery, allowsUnencrypted: common.allowUnencrypted)
+            allowsUnencrypted: common.allowUnencrypted)
     }
 
     private func options(_ console: Console) throws -> HostOptions {
-        let name = self.name ?? MachineName.current
+        // As viewers read it: both ends must have the same name when they pair.
+        let name = ShownText.line(self.name ?? MachineName.current)
         let store = try TrustStore()
         let identity = try store.identity()
         let hostCode: HostCode =
@@ -195,7 +233,7 @@ struct Share: ParsableCommand {
                 HostCode.none
             }
         let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
-        return HostOptions(
+        var options = HostOptions(
             source: pictureSource, maxSize: maxSize, bitRate: videoBitRate?.bitsPerSecond,
             encoder: videoEncoder == "auto" ? nil : videoEncoder, chroma: chroma, name: name, store: store,
             server: HostServer.Options(
@@ -206,8 +244,11 @@ struct Share: ParsableCommand {
                         own: identity.deviceKey,
                         remembered: Dictionary(remembered.map { ($0.key, $0.name) }, uniquingKeysWith: { $1 }),
                         code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
-                    allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers)),
-            recordPath: record, isAnnounced: !noDiscovery)
+                    allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers,
+                    room: RoomOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))),
+            recordPath: record, captionsPath: captions, transcriptPath: transcript, isAnnounced: !noDiscovery)
+        options.usesBluetooth = !noBluetooth
+        return options
     }
 
     private var pictureSource: HostOptions.Source {

@@ -1,4 +1,5 @@
 import BeamClock
+import BeamCodec
 import BeamHost
 import BeamMedia
 import BeamNetwork
@@ -10,6 +11,7 @@ final class ShareReporter: Sendable {
     private let context: CommandContext
     private let prompt: PairingPrompt
     private let invitation: Invitation
+    private let room: RoomReporter
     private let state = Mutex(State())
 
     private struct State {
@@ -33,6 +35,9 @@ final class ShareReporter: Sendable {
         var layers = WordLimit()
         var drops = WordLimit()
         var visibility = WordLimit()
+        var captions = WordLimit()
+        /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
+        var early: [RoomEvent]? = []
     }
 
     /// How new viewers are admitted.
@@ -44,8 +49,6 @@ final class ShareReporter: Sendable {
         /// A code was given.
         var hasCode: Bool
         var codeFile: String?
-        /// Viewers find the host by themselves.
-        var isAnnounced: Bool
         var allowsUnencrypted: Bool
     }
 
@@ -53,6 +56,7 @@ final class ShareReporter: Sendable {
         self.context = context
         self.prompt = prompt
         self.invitation = invitation
+        room = RoomReporter(context)
     }
 
     func ready(_ host: Host) {
@@ -61,13 +65,14 @@ final class ShareReporter: Sendable {
         for warning in host.warnings { context.console.say("Warning: \(warning)") }
         context.console.say(
             "Sharing \(facts.source), \(facts.size.width) × \(facts.size.height), "
-                + "at most \(Self.number(facts.frameRate)) frames and \(Self.megabits(Double(facts.bitRate))) a second "
+                + "at most \(Self.number(facts.frameRate)) \(facts.frameRate == 1 ? "frame" : "frames") and "
+                + "\(Self.megabits(Double(facts.bitRate))) a second "
                 + "(\(facts.encoder)).")
         let addresses = facts.bindAddress.map { [$0] } ?? LocalAddresses.list()
-        var commands = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map {
+        // By its name alone only once it is announced.
+        let commands = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map {
             Self.watchCommand(Endpoint(host: $0, port: facts.controlPort))
         }
-        if invitation.isAnnounced { commands.insert("`beamroom watch`", at: 0) }
         context.console.say("To watch, run on another machine: " + commands.joined(separator: " or ") + ".")
         invite(host)
         context.events.write(
@@ -78,7 +83,23 @@ final class ShareReporter: Sendable {
                 "height": .integer(facts.size.height), "encoder": .string(facts.encoder),
                 "source": .string(facts.source),
             ])
+        while let events = takeEarly() { for event in events { room.handle(event) } }
     }
+
+    /// Nil: there are no more, and later ones aren't held back.
+    private func takeEarly() -> [RoomEvent]? {
+        state.withLock { state in
+            guard let events = state.early, !events.isEmpty else {
+                state.early = nil
+                return nil
+            }
+            state.early = []
+            return events
+        }
+    }
+
+    /// What the person at the terminal can press.
+    private var keys: String { (prompt.takesCommands ? "p pauses, n writes a note, " : "") + "Ctrl-C ends." }
 
     private static func watchCommand(_ address: Endpoint) -> String {
         "`beamroom watch \(address.port == WatchTarget.defaultPort ? address.host : address.description)`"
@@ -87,7 +108,7 @@ final class ShareReporter: Sendable {
     private func invite(_ host: Host) {
         let console = context.console
         if invitation.isTrustedOnly {
-            console.say("Only viewers that were paired before are let in. Ctrl-C ends.")
+            console.say("Only viewers that were paired before are let in. \(keys)")
         } else {
             if invitation.showsCode, let code = host.code {
                 console.say("Code to type at a new viewer: \(code.spaced)")
@@ -97,12 +118,12 @@ final class ShareReporter: Sendable {
                 console.say(
                     "This job is in the background, where it can't ask about viewers without the code: bring it to the "
                         + "foreground (`fg`) when one comes.")
-            case .ask: console.say("You are asked about viewers without the code. Ctrl-C ends.")
+            case .ask: console.say("You are asked about viewers without the code. \(keys)")
             case .all:
                 console.say(
-                    "Warning: every viewer is let in, without a code or a question (--accept all). Ctrl-C ends.")
+                    "Warning: Every viewer is let in, without a code or a question (--accept all). \(keys)")
             case .none where invitation.showsCode || invitation.hasCode:
-                console.say("Only paired viewers and viewers with the code are let in. Ctrl-C ends.")
+                console.say("Only paired viewers and viewers with the code are let in. \(keys)")
             case .none:
                 console.say(
                     "Only viewers that were paired before are let in: there is no terminal to show a code on. "
@@ -111,7 +132,7 @@ final class ShareReporter: Sendable {
         }
         guard invitation.allowsUnencrypted else { return }
         console.say(
-            "Warning: older apps are let in without encryption (--allow-unencrypted): everybody on this network can see their pictures."
+            "Warning: Older apps are let in without encryption (--allow-unencrypted): everybody on this network can see their pictures."
         )
     }
 
@@ -167,7 +188,8 @@ final class ShareReporter: Sendable {
     func handle(_ notice: HostNotice) {
         switch notice {
         case .session(let event): handle(event)
-        case .announced(let name): context.console.say("Announced on the network as “\(name)”.")
+        case .announced(let name):
+            context.console.say("Announced on the network as “\(name)”: `beamroom watch` on another machine finds it.")
         case .warning(let text): context.console.say("Warning: \(text)")
         case .notDiscoverable(let address, let reason):
             context.console.say(
@@ -186,12 +208,25 @@ final class ShareReporter: Sendable {
             context.events.write("recording", ["file": .string(path)])
         case .recordingHasGaps:
             context.console.say(
-                "Warning: the disk is too slow for the stream. The recording has gaps; viewers miss nothing.")
+                "Warning: The disk is too slow for the stream. The recording has gaps; viewers miss nothing.")
         case .recordingFailed(let reason):
             state.withLock { $0.recordingFailure = reason }
             context.console.say("The recording has ended: \(reason) Sharing goes on.")
             context.events.write("recording-failed", ["reason": .string(reason)])
         case .sourceVisible(let isVisible): sourceVisible(isVisible)
+        case .captionLineRefused(let number, let reason):
+            guard state.withLock({ $0.captions.allows(at: .now) }) else { break }
+            context.console.say("Line \(number) of the captions was left out: \(reason).")
+        case .captionsEnded: context.console.say("The captions have ended. Sharing goes on.")
+        case .transcriptFailed(let reason):
+            context.console.say("The transcript has ended: \(reason) Sharing goes on.")
+            context.events.write("transcript-failed", ["reason": .string(reason)])
+        case .paused(let isPaused):
+            context.console.say(
+                isPaused
+                    ? "Paused: nothing is captured, and viewers keep the last picture.\(prompt.takesCommands ? " Press p to resume." : "")"
+                    : "Resumed: viewers see the screen again.")
+            context.events.write("paused", ["on": .bool(isPaused)])
         case .ended(let reason, let farewell):
             state.withLock { $0.farewell = farewell }
             context.latch.end(.failed(reason))
@@ -245,7 +280,7 @@ final class ShareReporter: Sendable {
         case .devicePaired(_, let name, let isToBeRemembered):
             console.say(
                 isToBeRemembered
-                    ? "“\(name)” is paired; next time it needs no code."
+                    ? "“\(name)” is paired: next time no code is needed."
                     : "“\(name)” is paired for this time only: when it is started again, it has to be let in again.")
             events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
         case .codeChanged(let code):
@@ -267,13 +302,11 @@ final class ShareReporter: Sendable {
             if verdict.toPerson {
                 console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
                 if let name = visitor.newName, let known = visitor.name, !isResumed {
-                    console.say(
-                        "It calls itself “\(name)” now. To use that name here: "
-                            + "`beamroom devices rename \(Words.shellWord(known)) \(Words.shellWord(name))`.")
+                    console.say(Words.newName(name, of: known, who: "It"))
                 }
                 if !visitor.isEncrypted, !isResumed {
                     console.say(
-                        "Warning: the stream to \(visitor) is not encrypted: everybody on this network can see it.")
+                        "Warning: The stream to \(visitor) is not encrypted: everybody on this network can see it.")
                 }
             }
             guard verdict.toProgram else { break }
@@ -301,17 +334,19 @@ final class ShareReporter: Sendable {
             events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
         case .acceptingPaused(let reason):
             console.say(
-                "New viewers have to wait: the system has no room for another connection (\(reason)). It is tried again "
-                    + "twice a second. If this lasts, close other programs, or raise the limit with `ulimit -n` before "
+                "New viewers have to wait: the system has no room for another connection (\(reason)). The host tries "
+                    + "again twice a second. If this lasts, close other programs, or raise the limit with `ulimit -n` before "
                     + "`beamroom share`.")
         case .listeningFailed(let reason):
             console.say(
-                "Warning: no new viewer can connect, because the port was lost (\(reason)). It is tried again twice a "
-                    + "second; those who watch go on.")
+                "Warning: No new viewer can connect, because the port was lost (\(reason)). The host tries to open it "
+                    + "again twice a second. Viewers that watch already aren't affected.")
             events.write("listening", ["on": .bool(false), "reason": .string(reason)])
         case .listeningAgain:
             console.say("New viewers can connect again.")
             events.write("listening", ["on": .bool(true)])
+        case .room(let event):
+            if state.withLock({ $0.early?.append(event) }) == nil { room.handle(event) }
         case .mediaStarted(let session, let address):
             let verdict = verdict(on: .visit, from: address.ip)
             if verdict.toPerson { console.say("\(who(session)) gets the picture, at \(address).") }
@@ -339,7 +374,9 @@ final class ShareReporter: Sendable {
                         ? "\(who(session)) gets the smaller stream now: the network to it carries less than the full one."
                         : "\(who(session)) gets the full stream again.")
             }
-            events.write("lane", ["session": .string(session), "reduced": .bool(isReduced)])
+            events.write("lane", ["session": .string(session), "reduced": .bool(isReduced), "why": .string("path")])
+        case .layerFitted(let session, let isReduced):
+            events.write("lane", ["session": .string(session), "reduced": .bool(isReduced), "why": .string("size")])
         case .framesDropped(let count):
             guard state.withLock({ $0.drops.allows(at: .now) }) else { break }
             console.say(
@@ -376,9 +413,8 @@ final class ShareReporter: Sendable {
         let rates = report.viewers.map { viewer in
             ViewerRate(viewer, since: previous?.viewers.first { $0.session == viewer.session }, seconds: seconds)
         }
-        let total =
-            "\(frames) \(frames == 1 ? "frame/s" : "frames/s")   \(Self.megabits(bits))/s   "
-            + Words.count(viewers, "viewer")
+        let rate = "\(frames) \(frames == 1 ? "frame/s" : "frames/s")   \(Self.megabits(bits))/s"
+        let total = "\(host.isPaused ? "paused" : rate)   \(Words.count(viewers, "viewer"))"
         context.console.live([total] + ViewerTable.lines(rates.map(\.row)))
         var fields = fields(report, framesPerSecond: Double(frames), bitsPerSecond: bits)
         fields["viewerStats"] = .array(rates.map(\.fields))
@@ -397,15 +433,8 @@ final class ShareReporter: Sendable {
         context.console.say(
             "Ended after \(Self.number(seconds.rounded())) s: \(Words.count(report.session.frames, "frame")), "
                 + "\(Self.megabytes(report.session.bytes)) sent.")
-        if let recording = report.recording { context.console.say(Self.words(recording)) }
-    }
-
-    private static func words(_ recording: HostReport.Recording) -> String {
-        let last = recording.lastPath == recording.path ? "" : " to \(recording.lastPath)"
-        let missing =
-            recording.dropped == 0
-            ? "" : " \(Words.count(recording.dropped, "frame was", "frames were")) left out: the disk was too slow."
-        return "Recorded \(Words.count(recording.frames, "frame")) in \(recording.path)\(last).\(missing)"
+        if let recording = report.recording { context.console.say(Words.recorded(recording)) }
+        if let transcript = host.transcript { context.console.say(Words.written(transcript)) }
     }
 
     private func fields(

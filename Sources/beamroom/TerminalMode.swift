@@ -8,12 +8,14 @@ import Synchronization
 /// The terminal's own settings come back when the program ends, when it is stopped (Ctrl-Z), and not before it is in the
 /// foreground. Ctrl-C and Ctrl-Z work as ever.
 final class TerminalMode: Sendable {
-    /// A process has one standard input.
+    /// A process has one keyboard.
     static let shared = TerminalMode()
 
     private struct State {
         /// The terminal's own settings, while they are changed.
         var own: Settings?
+        /// The terminal that keys are read from.
+        var descriptor = STDIN_FILENO
         var stop: (any DispatchSourceSignal)?
     }
 
@@ -23,18 +25,22 @@ final class TerminalMode: Sendable {
     private let state = Mutex(State())
 
     /// Changes the settings, unless they are changed already or this is a job in the background.
-    func enter() {
+    ///
+    /// - Parameter descriptor: the terminal that keys are read from; nil: the one of the last call.
+    func enter(_ descriptor: CInt? = nil) {
         state.withLock { state in
-            guard state.own == nil, !TerminalJob.isInBackground() else { return }
+            guard state.own == nil else { return }
+            state.descriptor = descriptor ?? state.descriptor
+            guard !TerminalJob.isInBackground(state.descriptor) else { return }
             var settings = termios()
-            guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
+            guard tcgetattr(state.descriptor, &settings) == 0 else { return }
             let own = Settings(value: settings)
             settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
             withUnsafeMutableBytes(of: &settings.c_cc) { characters in
                 characters[Int(VMIN)] = 1
                 characters[Int(VTIME)] = 0
             }
-            guard tcsetattr(STDIN_FILENO, TCSANOW, &settings) == 0 else { return }
+            guard tcsetattr(state.descriptor, TCSANOW, &settings) == 0 else { return }
             state.own = own
         }
     }
@@ -44,9 +50,9 @@ final class TerminalMode: Sendable {
         state.withLock { state in
             guard let own = state.own else { return }
             state.own = nil
-            guard !TerminalJob.isInBackground() else { return }
+            guard !TerminalJob.isInBackground(state.descriptor) else { return }
             var settings = own.value
-            _ = tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+            _ = tcsetattr(state.descriptor, TCSANOW, &settings)
         }
     }
 

@@ -1,7 +1,9 @@
+import BeamMedia
 import Glibc
 import Synchronization
 
-/// Asks the person at the terminal: one question at a time on standard error. The answer is a line on standard input.
+/// Asks the person at the terminal: one question at a time on standard error. The answer is a line on standard input, or on
+/// the terminal itself (`Keyboard`).
 ///
 /// No call waits for the person: questions are asked from any thread, and answered on the reading thread. Text that was
 /// typed before a question was shown doesn't answer it. Nor does text that was typed within a second after another
@@ -26,8 +28,19 @@ final class TerminalQuestions: Sendable {
         case unclear(String?)
     }
 
+    /// What keys do while no question is open.
+    struct Commands: Sendable {
+        /// `n`: the person writes a note.
+        var note: (@Sendable (String) -> Void)?
+        /// `p`.
+        var pause: (@Sendable () -> Void)?
+    }
+
     private struct State {
         var question: Question?
+        var commands = Commands()
+        /// A note is being written: questions wait.
+        var isWriting = false
         /// Number of questions shown so far, those that wait in the background included.
         var shown = 0
         /// The question is being written to the terminal: lines typed from now on answer it.
@@ -57,12 +70,32 @@ final class TerminalQuestions: Sendable {
     private static let lateAnswer = Duration.seconds(3)
     /// Before what is typed.
     private static let mark = "> "
+    private static let noteMark = "Note: "
+    private static let noteHint = "Enter sends the note, Esc drops it."
 
     private let state = Mutex(State())
     private let console: Console
-    private let input = TerminalInput(readsKeys: TerminalQuestions.hasPerson)
+    private let input: TerminalInput
+    /// Writes lines on standard input; nil: there is none.
+    private let programs: ProgramInput?
 
-    init(_ console: Console) { self.console = console }
+    /// `programs` takes another program's lines on standard input. Without a keyboard questions are refused.
+    init(_ console: Console, programs: ProgramInput? = nil, keyboard: Keyboard = .standardInput) {
+        self.console = console
+        let programs = Self.hasKeyboard || keyboard != .standardInput ? nil : programs
+        self.programs = programs
+        switch keyboard {
+        case .standardInput: input = TerminalInput(readsKeys: Self.hasPerson, programs: programs)
+        case .terminal(let descriptor): input = TerminalInput(descriptor, readsKeys: true)
+        case .none: input = TerminalInput(readsKeys: false)
+        }
+        state.withLock { $0.hasEnded = keyboard == .none }
+    }
+
+    /// Whether keys are read one by one, so that there are commands.
+    var takesCommands: Bool { input.readsKeys }
+
+    func setCommands(_ commands: Commands) { state.withLock { $0.commands = commands } }
 
     /// Standard input is a terminal: somebody may type.
     static var hasKeyboard: Bool { isatty(STDIN_FILENO) == 1 }
@@ -77,13 +110,22 @@ final class TerminalQuestions: Sendable {
 
     /// Takes the keyboard before there is a question, so that nothing that is typed runs into the live lines.
     func takeKeyboard() {
-        guard input.readsKeys else { return }
+        guard input.readsKeys else {
+            readPrograms()
+            return
+        }
+        input.setReadsCommands(true)
         TerminalMode.shared.followStops(
             willStop: { [console] in
                 console.setHidden(true)
                 console.flush()
             }, didContinue: { [console] in console.setHidden(false) })
         startReading()
+    }
+
+    /// Reads another program's lines from now on, if there is one.
+    func readPrograms() {
+        if programs != nil { startReading() }
     }
 
     /// Asks, and replaces the open question. False: standard input has ended, and nobody can answer.
@@ -109,7 +151,57 @@ final class TerminalQuestions: Sendable {
             if state.question != nil { state.withdrawn = .now }
             state.close()
         }
+        endLine()
+    }
+
+    /// Nothing is asked any more: keys are commands again, unless a note is being written.
+    private func endLine() {
+        guard !state.withLock({ $0.isWriting }) else { return }
         console.setPrompt(nil)
+        input.setReadsCommands(true)
+    }
+
+    // MARK: Commands
+
+    private func command(_ key: Character) {
+        let (commands, isIdle) = state.withLock { ($0.commands, $0.question == nil && !$0.isWriting) }
+        guard isIdle, !isLateAnswer() else { return }
+        switch key {
+        case "n" where commands.note != nil:
+            state.withLock { $0.isWriting = true }
+            input.setReadsCommands(false)
+            setNotePrompt("")
+        case "p": commands.pause?()
+        default: break
+        }
+    }
+
+    private func wrote(_ line: String) {
+        let (note, question) = state.withLock { state in
+            state.isWriting = false
+            return (state.commands.note, state.question)
+        }
+        if !ShownText.line(line).isEmpty {
+            console.say(Self.noteMark + line)
+            note?(line)
+        }
+        if question == nil { endLine() } else { show() }
+    }
+
+    /// Escape drops what was typed, and ends a note.
+    private func escaped() {
+        if state.withLock({ $0.isWriting }) { wrote("") } else { edited("") }
+    }
+
+    /// A question came while a note is being written: what is typed belongs to the note.
+    private func holdForNote() {
+        let summary = state.withLock { state -> String? in
+            guard state.isWriting, let question = state.question, state.held != state.shown + 1 else { return nil }
+            state.held = state.shown + 1
+            return question.summary ?? "There is a question to answer."
+        }
+        guard let summary else { return }
+        console.say(summary + " Finish the note first: Enter sends it, and Escape drops it.")
     }
 
     // MARK: Showing
@@ -118,17 +210,19 @@ final class TerminalQuestions: Sendable {
         input.start(
             TerminalInput.Handlers(
                 onLine: { [self] in take($0) }, onEdit: { [self] in edited($0) },
+                onCommand: { [self] in command($0) }, onEscape: { [self] in escaped() },
                 onMove: { [self] in moved(toForeground: $0) }, onEnd: { [self] in end() }))
     }
 
     private func show() {
         let next = state.withLock { state -> (words: String, number: Int)? in
-            guard let question = state.question else { return nil }
+            guard let question = state.question, !state.isWriting else { return nil }
             state.shown += 1
             state.isOpen = false
             return (question.words, state.shown)
         }
-        guard let (words, number) = next else { return }
+        guard let (words, number) = next else { return holdForNote() }
+        input.setReadsCommands(false)
         startReading()
         guard !input.isInBackground else { return hold() }
         setPrompt("")
@@ -148,10 +242,18 @@ final class TerminalQuestions: Sendable {
     }
 
     /// Shows what is typed, or only makes room if the terminal shows it by itself.
-    private func setPrompt(_ typed: String) { console.setPrompt(input.readsKeys ? Self.mark + typed : "") }
+    private func setPrompt(_ typed: String) {
+        console.setPrompt(Console.Prompt(mark: input.readsKeys ? Self.mark : "", typed: input.readsKeys ? typed : ""))
+    }
+
+    private func setNotePrompt(_ typed: String) {
+        console.setPrompt(Console.Prompt(mark: Self.noteMark, typed: typed, hint: Self.noteHint))
+    }
 
     private func edited(_ typed: String) {
-        guard state.withLock({ $0.isOpen }) else { return }
+        let (isOpen, isWriting) = state.withLock { ($0.isOpen, $0.isWriting) }
+        if isWriting { return setNotePrompt(typed) }
+        guard isOpen else { return }
         setPrompt(typed)
     }
 
@@ -184,6 +286,7 @@ final class TerminalQuestions: Sendable {
     // MARK: Answers
 
     private func take(_ line: String) {
+        if state.withLock({ $0.isWriting }) { return wrote(line) }
         let asked = state.withLock { state in state.isOpen ? (question: state.question, number: state.shown) : nil }
         guard let asked, let question = asked.question else { return noteLateAnswer(line) }
         // Enter alone repeats the question.
@@ -213,7 +316,7 @@ final class TerminalQuestions: Sendable {
                 show()
             case false?:
                 echo(line)
-                console.setPrompt(nil)
+                endLine()
                 action()
             }
         }
@@ -227,13 +330,20 @@ final class TerminalQuestions: Sendable {
     /// No question is open. If one has just been withdrawn, the person typed an answer to it: no answer is dropped in
     /// silence.
     private func noteLateAnswer(_ line: String) {
+        guard !line.allSatisfy(\.isWhitespace), !isLateAnswer() else { return }
+        if state.withLock({ $0.question == nil }) { programs?.refuse() }
+    }
+
+    /// Whether what is typed now was meant for a question that has just been withdrawn. Says so, once for each question: a
+    /// key is no command then, or an answer “n” would begin a note.
+    private func isLateAnswer() -> Bool {
         let isLate = state.withLock { state in
             guard state.question == nil, let withdrawn = state.withdrawn else { return false }
             state.withdrawn = nil
             return .now - withdrawn < Self.lateAnswer
         }
-        guard isLate, !line.allSatisfy(\.isWhitespace) else { return }
-        console.say("That question had ended, so the answer wasn't used.")
+        if isLate { console.say("That question had ended, so the answer wasn't used.") }
+        return isLate
     }
 
     private func end() {

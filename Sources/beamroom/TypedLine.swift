@@ -1,3 +1,5 @@
+import BeamProtocol
+
 /// The line that is being typed on a terminal whose own line editing is off (`TerminalMode`).
 struct TypedLine {
     enum Change: Equatable {
@@ -11,14 +13,23 @@ struct TypedLine {
 
     private enum Escape { case none, begun, sequence }
 
-    /// In bytes of UTF-8. What is typed beyond that is ignored.
-    private static let longest = 256
+    /// In bytes of UTF-8: a note's length. What is typed beyond that is ignored.
+    private static let longest = RoomLimits.note
 
     private var bytes: [UInt8] = []
     /// Arrow and function keys send a sequence that begins with ESC (ECMA-48, 5.4).
     private var escape = Escape.none
 
+    /// ESC was the last key: the Escape key, unless the rest of a sequence follows.
+    var isEscapeBegun: Bool { escape == .begun }
+
     var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// A printable ASCII character that isn't a part of an escape sequence; nil for other keys.
+    func command(_ byte: UInt8) -> Character? {
+        guard case .none = escape, (0x20...0x7E).contains(byte) else { return nil }
+        return Character(Unicode.Scalar(byte))
+    }
 
     mutating func take(_ byte: UInt8) -> Change {
         switch (escape, byte) {

@@ -48,7 +48,8 @@ struct ViewerTable {
             let rate = ShareReporter.number(slowest.framesPerSecond.rounded())
             lines.append(
                 slowest.isWatching
-                    ? "  and \(hidden.count) more, with \(rate) frames/s or more" : "  and \(hidden.count) more")
+                    ? "  and \(hidden.count) more, with \(rate) \(rate == "1" ? "frame/s" : "frames/s") or more"
+                    : "  and \(hidden.count) more")
         }
         return lines
     }

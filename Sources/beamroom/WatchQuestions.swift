@@ -20,18 +20,18 @@ final class WatchQuestions: Sendable {
         case code
     }
 
-    private let console: Console
-    private let latch: EndingLatch
+    private let context: CommandContext
     private let hasWindow: Bool
-    private let terminal: TerminalQuestions
+    private let desk: QuestionDesk
+    private let place: Int
     private let state = Mutex(State())
 
-    init(_ console: Console, latch: EndingLatch, hasWindow: Bool) {
-        self.console = console
-        self.latch = latch
+    init(_ context: CommandContext, hasWindow: Bool, desk: QuestionDesk) {
+        self.context = context
         self.hasWindow = hasWindow
-        terminal = TerminalQuestions(console)
-        terminal.onEnd { [weak self] in self?.inputEnded() }
+        self.desk = desk
+        place = desk.addPlace()
+        desk.onEnd(place) { [weak self] in self?.inputEnded() }
     }
 
     /// Where the person's answers go.
@@ -68,8 +68,8 @@ final class WatchQuestions: Sendable {
             state.asked = .host
             return (isFirst, lines)
         }
-        if isFirst { console.say("Several hosts were found:") }
-        for line in lines { console.say(line) }
+        if isFirst { context.say("Several hosts were found:") }
+        for line in lines { context.say(line) }
         guard isFirst else { return }
         let place = hasWindow ? ", or pick it in the window" : ""
         ask(
@@ -99,7 +99,7 @@ final class WatchQuestions: Sendable {
     private func endWithoutPerson(_ choices: [HostChoice]) {
         guard !hasWindow else { return }
         let names = choices.map { Self.name($0) }.joined(separator: ", ")
-        latch.end(.failed("Several hosts were found: \(names). Name one: `beamroom watch NAME`."))
+        context.latch.end(.failed("Several hosts were found: \(names). Name one: `beamroom watch NAME`."))
     }
 
     /// A host was picked, here or in the window.
@@ -111,7 +111,7 @@ final class WatchQuestions: Sendable {
     func show(_ status: ViewerAnnouncement) {
         guard let prompt = status.question, !prompt.isBeingChecked, TerminalQuestions.hasPerson else {
             withdraw(.code)
-            return console.say(status.sentence)
+            return context.say(status.sentence)
         }
         var words = status.sentence
         if prompt.mayAsk, !prompt.isAsking { words += " Or type `ask`, and the person there is asked to let you in." }
@@ -140,7 +140,7 @@ final class WatchQuestions: Sendable {
     // MARK: Steps
 
     private func ask(_ question: TerminalQuestions.Question, isRepeated: Bool = false) {
-        if !terminal.ask(question, isRepeated: isRepeated) { inputEnded() }
+        if !desk.ask(question, at: place, isRepeated: isRepeated) { inputEnded() }
     }
 
     private func withdraw(_ asked: Asked) {
@@ -149,7 +149,7 @@ final class WatchQuestions: Sendable {
             state.asked = .nothing
             return true
         }
-        if isOpen { terminal.withdraw() }
+        if isOpen { desk.withdraw(place) }
     }
 
     /// Ctrl-D: nobody can answer here any more. With a window the person answers there.
@@ -159,7 +159,7 @@ final class WatchQuestions: Sendable {
             return state.asked
         }
         guard asked != .nothing, !hasWindow else { return }
-        latch.end(
+        context.latch.end(
             .peerLost(
                 asked == .code
                     ? "Standard input has ended, so nobody can type the code. Give it with --code."

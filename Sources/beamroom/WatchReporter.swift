@@ -22,11 +22,15 @@ final class WatchReporter: Sendable {
         /// The newest status hasn't been printed.
         var isStatusPending = false
         var warnings = WordLimit()
+        /// Nil before the first attempt.
+        var connection: ConnectionState?
     }
 
     /// What the viewer was started for.
     struct Purpose: Sendable {
         var hasWindow: Bool
+        /// Others are watched at the same time.
+        var isOneOfSeveral = false
         /// Files to write: a recording, pictures.
         var files: Int
         /// In seconds.
@@ -36,12 +40,17 @@ final class WatchReporter: Sendable {
     private let context: CommandContext
     private let purpose: Purpose
     private let questions: WatchQuestions
+    private let room: RoomReporter
     private let state = Mutex(State())
 
-    init(_ context: CommandContext, _ purpose: Purpose) {
+    /// - Parameters:
+    ///   - context: the program's, or the part of it for one of several hosts.
+    ///   - desk: where the person is asked.
+    init(_ context: CommandContext, _ purpose: Purpose, desk: QuestionDesk) {
         self.context = context
         self.purpose = purpose
-        questions = WatchQuestions(context.console, latch: context.latch, hasWindow: purpose.hasWindow)
+        room = RoomReporter(context)
+        questions = WatchQuestions(context, hasWindow: purpose.hasWindow, desk: desk)
     }
 
     /// Where the person's answers go.
@@ -50,7 +59,6 @@ final class WatchReporter: Sendable {
     // MARK: Notices
 
     func handle(_ notice: ViewerNotice) {
-        let console = context.console
         switch notice {
         case .session(let event): handle(event)
         case .status(let status): show(status)
@@ -66,7 +74,7 @@ final class WatchReporter: Sendable {
         case .chosen: questions.picked()
         case .firstFrame(let size):
             state.withLock { $0.hasPicture = true }
-            console.say("The first picture is here: \(size.width) × \(size.height).")
+            context.say("The first picture is here: \(size.width) × \(size.height).")
             context.events.write(
                 "first-frame",
                 [
@@ -74,13 +82,20 @@ final class WatchReporter: Sendable {
                     "height": .integer(size.height),
                 ])
         case .resized(let size):
-            guard state.withLock({ $0.sizes.allows(at: .now) }) else { break }
-            console.say("The picture is now \(size.width) × \(size.height).")
+            // In a grid, sizes follow the tiles.
+            guard !purpose.isOneOfSeveral, state.withLock({ $0.sizes.allows(at: .now) }) else { break }
+            context.say("The picture is now \(size.width) × \(size.height).")
         case .writing(let file, let isContinued): writing(file, isContinued: isContinued)
+        case .fileBehind(let file): fileBehind(file)
+        case .fileCaughtUp(let file, let leftOut):
+            let name = file.path == "-" ? "standard output" : file.path
+            context.say("\(Words.count(leftOut, "picture was", "pictures were")) left out of \(name).")
+            context.events.write(
+                "\(file.kind.rawValue)-caught-up", ["file": .string(file.path), "leftOut": .integer(leftOut)])
         case .fileFailed(let file, let reason): fileFailed(file, reason)
         case .warning(let text):
             guard state.withLock({ $0.warnings.allows(at: .now) }) else { break }
-            console.say("Warning: \(text)")
+            context.say("Warning: \(text)")
         case .failed(let reason): context.latch.end(.failed(reason))
         }
     }
@@ -99,8 +114,8 @@ final class WatchReporter: Sendable {
         }
         if status?.question == nil { questions.withdrawCode() }
         guard isPrinted else { return }
-        guard var status else { return context.console.say(Self.liveAgain) }
-        if isFirst, !purpose.hasWindow {
+        guard var status else { return context.say(Self.liveAgain) }
+        if isFirst, !purpose.hasWindow, !purpose.isOneOfSeveral {
             status.detail = [status.detail, "Ctrl-C ends."].compactMap { $0 }.joined(separator: " ")
         }
         questions.show(status)
@@ -117,19 +132,32 @@ final class WatchReporter: Sendable {
             state.isStatusPending = false
             return .some(state.status)
         }
-        if let pending { context.console.say(pending?.sentence ?? Self.liveAgain) }
+        if let pending { context.say(pending?.sentence ?? Self.liveAgain) }
     }
 
     private func writing(_ file: OutputPath, isContinued: Bool) {
         context.events.write(file.kind.rawValue, ["file": .string(file.path)])
         switch (file.kind, isContinued) {
-        case (.recording, false): context.console.say("Recording into \(file.path).")
+        case (.recording, false): context.say("Recording into \(file.path).")
         case (.recording, true):
-            context.console.say("The picture's size has changed: the recording goes on in \(file.path).")
-        case (.frames, false): context.console.say("Writing the pictures into \(file.path).")
+            context.say("The picture's size has changed: the recording goes on in \(file.path).")
+        case (.frames, false): context.say("Writing the pictures into \(file.path).")
         case (.frames, true):
-            context.console.say("The picture's size or format has changed: the pictures go on in \(file.path).")
+            context.say("The picture's size or format has changed: the pictures go on in \(file.path).")
+        case (.transcript, _): context.say("Writing the transcript into \(file.path).")
         }
+    }
+
+    private func fileBehind(_ file: OutputPath) {
+        let reader = file.path == "-" ? "The program that reads the pictures" : file.path
+        let words =
+            switch file.kind {
+            case .recording: "The disk is too slow for the recording, which has gaps."
+            case .transcript: "The disk is too slow for the transcript."
+            case .frames: "\(reader) takes the pictures too slowly, or not at all. Some are left out."
+            }
+        context.say("Warning: \(words)")
+        context.events.write("\(file.kind.rawValue)-behind", ["file": .string(file.path)])
     }
 
     private func fileFailed(_ file: OutputPath, _ reason: String) {
@@ -140,9 +168,13 @@ final class WatchReporter: Sendable {
         context.events.write("\(file.kind.rawValue)-failed", ["file": .string(file.path), "reason": .string(reason)])
         let goesOn = purpose.hasWindow || failures < purpose.files
         guard context.latch.current == nil else { return }
-        context.console.say(
-            (file.kind == .recording ? "The recording has ended: " : "The file of pictures has ended: ") + reason
-                + (goesOn ? " Watching goes on." : ""))
+        let what =
+            switch file.kind {
+            case .recording: "The recording"
+            case .frames: "The file of pictures"
+            case .transcript: "The transcript"
+            }
+        context.say("\(what) has ended: \(reason)\(goesOn ? " Watching goes on." : "")")
         // Nobody watches, and nothing is written any more.
         if !goesOn { context.latch.end(.done) }
     }
@@ -150,17 +182,23 @@ final class WatchReporter: Sendable {
     // MARK: Events
 
     private func handle(_ event: ViewerEvent) {
-        let console = context.console
         let events = context.events
         switch event {
         case .connecting(let attempt):
             events.write("connecting", ["attempt": .integer(attempt)])
+            // The state at the start, which nothing announces.
+            let isFirst = state.withLock { state in
+                defer { state.connection = state.connection ?? .connecting }
+                return state.connection == nil
+            }
+            if isFirst { write(.connecting) }
+        case .connection(let connection):
+            state.withLock { $0.connection = connection }
+            write(connection)
         case .waitingForPerson(let host, _):
             events.write("asking", ["name": .string(host)])
         case .hostCallsItself(let name, let known):
-            console.say(
-                "“\(known)” calls itself “\(name)” now. To use that name here: `beamroom devices rename \(Words.shellWord(known)) \(Words.shellWord(name))`."
-            )
+            context.say(Words.newName(name, of: known, who: "“\(known)”"))
         case .hostReached, .hostNamed, .waitingForDecision: break
         case .codeNeeded(let question):
             events.write(
@@ -170,12 +208,12 @@ final class WatchReporter: Sendable {
                     "mayAsk": .bool(question.mayAsk),
                 ])
         case .hostPaired(_, let name, let isToBeRemembered):
-            console.say(
-                "Paired with “\(name)”\(isToBeRemembered ? ": next time it needs no code" : " for this session").")
+            context.say(
+                "Paired with “\(name)”\(isToBeRemembered ? ": next time no code is needed" : " for this session").")
             events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
         case .paired(let session, let deviceName, let isNewSession, let isEncrypted):
             if isNewSession, !isEncrypted {
-                console.say("Warning: this picture is not encrypted: everybody on this network can see it.")
+                context.say("Warning: This picture is not encrypted: everybody on this network can see it.")
             }
             events.write(
                 "paired",
@@ -200,30 +238,38 @@ final class WatchReporter: Sendable {
         case .controlLost(let reason):
             events.write("reconnect", ["what": .string("control"), "reason": .string(reason)])
         case .controlRestored: events.write("restored")
+        case .room(let event): room.handle(event)
         }
+    }
+
+    private func write(_ connection: ConnectionState) {
+        context.events.write("connection", ["state": .string(connection.rawValue)])
     }
 
     // MARK: Figures
 
-    func tick(_ viewer: Viewer) {
+    /// Reports the figures; returns the status line, or nil while a question is open.
+    func tick(_ viewer: Viewer) -> String? {
         let report = viewer.takeReport()
         showPending()
-        context.console.live(questions.isAsking ? [] : [line(report, stalledFor: viewer.stalledSeconds)])
         context.events.write("stats", fields(report))
+        return questions.isAsking ? nil : line(report, stalledFor: viewer.stalledSeconds)
     }
 
     /// The status line: the rates of a live picture, or for how long there has been none.
     private func line(_ report: ViewerReport, stalledFor seconds: Int?) -> String {
-        let status = state.withLock { $0.status }
+        let (status, connection) = state.withLock { ($0.status, $0.connection) }
         if let status { return status.headline + (seconds.map { " (\($0) s)" } ?? "") }
         let rate = report.framesPerSecond.rounded()
         return "\(ShareReporter.number(rate)) \(rate == 1 ? "frame/s" : "frames/s")   "
             + "\(ShareReporter.megabits(report.bitsPerSecond))/s   \(report.session.lost) lost"
+            + (connection == .unstable ? "   connection unstable" : "")
     }
 
     func summarise(_ viewer: Viewer) {
-        context.console.finish()
         context.events.write("summary", fields(viewer.summary()))
+        if let recording = viewer.recording { context.say(Words.recorded(recording)) }
+        if let transcript = viewer.transcript { context.say(Words.written(transcript)) }
     }
 
     private func fields(_ report: ViewerReport) -> [String: EventWriter.Value?] {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BeamNetwork
+import BeamProtocol
 import Glibc
 
 /// Who to watch: `192.0.2.7`, `192.0.2.7:52345`, `[2001:db8::7]:52345`, `2001:db8::7`, `desk.local:52345`, or a name as
@@ -15,8 +16,11 @@ struct WatchTarget: Sendable {
     private static let longest = 255
 
     let kind: Kind
+    /// As it was typed.
+    let text: String
 
     init(parsing text: String) throws(WatchTargetError) {
+        self.text = text
         guard !text.isEmpty else { throw .empty }
         guard text.utf8.count <= Self.longest else { throw .tooLong }
         if let scheme = text.range(of: "://") { throw .isURL(String(text[scheme.upperBound...])) }
@@ -27,6 +31,16 @@ struct WatchTarget: Sendable {
             kind = .endpoint(Endpoint(host: try Self.checked(host), port: Self.defaultPort))
         } else {
             kind = .name(text)
+        }
+    }
+
+    /// Whether both are certainly the same host. (One host may have several addresses and names.)
+    func isSame(as other: WatchTarget) -> Bool {
+        switch (kind, other.kind) {
+        case (.endpoint(let one), .endpoint(let another)):
+            one.host.lowercased() == another.host.lowercased() && one.port == another.port
+        case (.name(let one), .name(let another)): DeviceNames.areSame(one, another)
+        default: false
         }
     }
 

@@ -1,3 +1,5 @@
+import BeamCodec
+import BeamMedia
 import BeamProtocol
 
 /// Small parts of messages for people.
@@ -5,6 +7,28 @@ enum Words {
     /// `1 frame`, `2 frames`.
     static func count(_ number: some BinaryInteger, _ one: String, _ many: String? = nil) -> String {
         "\(number) \(number == 1 ? one : many ?? one + "s")"
+    }
+
+    /// That the device `known` calls itself otherwise, and how to use that name here; `who` begins the sentence.
+    static func newName(_ name: String, of known: String, who: String) -> String {
+        "\(who) calls itself “\(name)” now. To \(PeerText.isCut(name) ? "give it another" : "use that") name here: "
+            + PeerText.renameCommand(known, to: name) + "."
+    }
+
+    /// What was recorded.
+    static func recorded(_ recording: BackgroundRecorder.Report) -> String {
+        let last = recording.lastPath == recording.path ? "" : " to \(recording.lastPath)"
+        let missing =
+            recording.dropped == 0
+            ? "" : " \(count(recording.dropped, "frame was", "frames were")) left out: the disk was too slow."
+        return "Recorded \(count(recording.frames, "frame")) in \(recording.path)\(last).\(missing)"
+    }
+
+    /// What was written into a transcript.
+    static func written(_ transcript: TranscriptReport) -> String {
+        transcript.entries == 0
+            ? "Nothing was said or written, so there is no transcript \(transcript.path)."
+            : "Wrote \(count(transcript.entries, "entry", "entries")) of the transcript into \(transcript.path)."
     }
 
     /// Quoted for a shell, so that a command with a peer's name in it can be copied from a message as it is.

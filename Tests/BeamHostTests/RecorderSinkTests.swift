@@ -141,7 +141,7 @@ struct RecorderSinkTests {
         // F_SETPIPE_SZ, which Swift can't import: 4096 bytes is the smallest pipe.
         try #require(reader >= 0 && fcntl(reader, 1031, 4096) == 4096)
         let wanted = EncoderDemand(wake: {})
-        let queue = BoundedQueue<EncodedFrame>(capacity: 8)
+        let queue = BoundedQueue<BackgroundRecorder.Entry>(capacity: 8)
         let sink = try RecorderSink(
             path: pipe, consumer: wanted.addConsumer(), queue: queue, handlers: told.handlers)
         sink.open()

@@ -1,7 +1,7 @@
 import BeamMedia
-import BeamProtocol
 import Testing
 
+@testable import BeamProtocol
 @testable import BeamViewer
 
 /// The window always shows a text or a picture, and the text is true.
@@ -38,6 +38,66 @@ struct ViewerStatusTests {
         #expect(!isNewsAgain)
     }
 
+    private static func alert(_ alert: RoomAlert) -> ViewerEvent {
+        let line = RoomLine(
+            author: DeviceKey([UInt8](repeating: 7, count: 32))!, name: "desk", isOwn: false, isKeepers: true,
+            content: .alert(alert), time: .zero, age: .zero)
+        return .room(.lines([line]))
+    }
+
+    @Test func aPausedHostHasItsWordsWithAndWithoutAPicture() {
+        var status = Self.watching()
+        status.handle(Self.alert(.paused))
+        #expect(
+            status.isPaused && status.words?.sentence == "“desk” has paused. The last picture stays until it resumes.")
+        // A loss says more.
+        status.handle(.stalled(.seconds(2), .nothingArrives))
+        #expect(status.words?.headline == "Nothing arrives from “desk”")
+        status.handle(.mediaResumed)
+        #expect(status.words?.headline == "“desk” has paused")
+        status.handle(Self.alert(.resumed))
+        #expect(!status.isPaused && status.words == nil)
+
+        var late = ViewerStatus(connectingTo: "desk")
+        late.handle(Self.paired())
+        late.handle(Self.alert(.paused))
+        #expect(late.words?.sentence == "“desk” has paused. The picture comes when it resumes.")
+        late.handle(Self.alert(.resumed))
+        _ = late.pictureArrived()
+        #expect(late.words == nil)
+    }
+
+    @Test func anOldPauseIsNotShownWhileTheHistoryComes() {
+        var status = Self.watching()
+        for event in [.room(.catchingUp), Self.alert(.paused)] { status.handle(event) }
+        #expect(!status.isPaused && status.words == nil)
+        status.handle(Self.alert(.resumed))
+        status.handle(.room(.caughtUp(host: "desk")))
+        #expect(!status.isPaused && status.words == nil)
+        // A new session in the same room, before a picture.
+        status.handle(Self.alert(.paused))
+        status.handle(Self.paired())
+        for event in [.room(.catchingUp), Self.alert(.resumed), Self.alert(.paused)] { status.handle(event) }
+        #expect(status.words?.headline == "“desk” has let you in", "it isn't known yet")
+        status.handle(.room(.caughtUp(host: "desk")))
+        #expect(status.words?.headline == "“desk” has paused")
+    }
+
+    @Test func anotherRoomOrVersionIsNotPaused() {
+        var status = Self.watching()
+        status.handle(Self.alert(.paused))
+        status.handle(.hostEnded(says: nil))
+        #expect(status.words?.headline == "“desk” has ended its share")
+        status.handle(Self.paired())
+        #expect(status.isPaused, "the same room may go on")
+        #expect(status.words?.headline == "“desk” has let you in", "or another one begins")
+        status.handle(.room(.began(completeSince: .zero, takesNotes: true)))
+        #expect(!status.isPaused)
+        status.handle(Self.alert(.paused))
+        status.handle(.paired(session: "S", deviceName: "desk", isNewSession: true, isEncrypted: false))
+        #expect(!status.isPaused)
+    }
+
     @Test func aHostThatWasNeverReachedIsConnectedTo() {
         var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
         for number in 1...3 {
@@ -50,10 +110,21 @@ struct ViewerStatusTests {
         }
     }
 
+    /// A name that can't be discovered is no use in a command, and a host that was never named has none.
+    @Test(arguments: [ViewerRefusal.unknownThere, .forgottenHere, .notPaired])
+    func aCommandNamesWhatWasWatched(_ refusal: ViewerRefusal) {
+        for name in [nil, "desk"] {
+            var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
+            if let name { status.handle(.hostNamed(name)) }
+            status.handle(.refused(refusal))
+            #expect(status.words?.detail?.contains("`beamroom watch '192.0.2.7:52345'`") == true)
+        }
+    }
+
     @Test func aHostThatHasEndedHasOneSentence() {
         var status = Self.watching()
         status.handle(.hostEnded(says: nil))
-        let sentence = "“desk” has ended its share. Watching again when it is back."
+        let sentence = "“desk” has ended its share. The picture returns when it shares again."
         let rest: [ViewerEvent] = [
             .connecting(attempt: 1), .retrying(after: .seconds(1), reason: "refused"),
             .stalled(.seconds(3), .nothingArrives), .mediaReconnecting, .mediaResumed, .connecting(attempt: 2),
@@ -76,7 +147,7 @@ struct ViewerStatusTests {
         status.handle(.hostEnded(says: "The shared window was closed"))
         #expect(
             status.words?.sentence
-                == "“desk” has ended its share. It says “The shared window was closed”. Watching again when it is back."
+                == "“desk” has ended its share. It says “The shared window was closed”. The picture returns when it shares again."
         )
     }
 
@@ -144,10 +215,74 @@ struct ViewerStatusTests {
         var status = Self.watching()
         status.handle(.stalled(.seconds(1), .nothingArrives))
         let words = status.words
-        status.handle(.controlLost(reason: "reset"))
-        status.handle(.retrying(after: .seconds(1), reason: "it took the connection and has answered nothing for 5 s"))
-        status.handle(.stalled(.seconds(9), .nothingArrives))
+        let time = TimeOfDay(hour: 9, minute: 3, second: 7)
+        status.handle(.controlLost(reason: "reset"), at: time)
         #expect(status.words == words && words?.headline == "Nothing arrives from “desk”")
+        status.handle(.retrying(after: .seconds(1), reason: "it has accepted the connection, but sent nothing for 5 s"))
+        let lost = status.words
+        #expect(
+            lost?.sentence
+                == "“desk” hasn't been reachable since 09:03:07. The network or that machine may be down. The picture goes on when it is back."
+        )
+        // The time is that of the loss, whatever comes later, and the words are said once.
+        let later = TimeOfDay(hour: 10, minute: 0, second: 0)
+        let rest: [ViewerEvent] = [
+            .stalled(.seconds(9), .nothingArrives), .connecting(attempt: 2), .controlLost(reason: "reset"),
+            .retrying(after: .seconds(2), reason: "refused"), .connection(.connecting), .mediaReconnecting,
+        ]
+        for event in rest {
+            status.handle(event, at: later)
+            #expect(status.words == lost, "\(event)")
+        }
+        #expect(status.stalledSeconds == 9, "how long is shown beside them")
+    }
+
+    @Test func aHostThatIsBackIsNotLostAnyMore() {
+        func lost() -> ViewerStatus {
+            var status = Self.watching()
+            status.handle(.controlLost(reason: "reset"))
+            status.handle(.retrying(after: .seconds(1), reason: "refused"))
+            #expect(status.words == nil, "the picture still moves")
+            status.handle(.stalled(.seconds(1), .nothingArrives))
+            #expect(status.words?.headline.hasPrefix("“desk” hasn't been reachable since ") == true)
+            return status
+        }
+        // Another run of the host, perhaps at another address and under another name.
+        var status = lost()
+        status.handle(Self.paired("attic"))
+        #expect(status.words?.headline == "“attic” has let you in" && status.lostSince == nil)
+        // The same run.
+        status = lost()
+        status.handle(Self.paired(nil, isNew: false))
+        status.handle(.mediaResumed)
+        #expect(status.words == nil && status.lostSince == nil)
+        status.handle(.stalled(.seconds(1), .nothingArrives))
+        #expect(status.words?.headline == "Nothing arrives from “desk”")
+        // It says goodbye.
+        status = lost()
+        status.handle(.hostEnded(says: nil))
+        #expect(status.words?.headline == "“desk” has ended its share" && status.lostSince == nil)
+    }
+
+    @Test func anUnstableConnectionIsNamed() {
+        var status = Self.watching()
+        status.handle(.controlLost(reason: "reset"), at: TimeOfDay(hour: 12, minute: 3, second: 10))
+        status.handle(.connection(.unstable))
+        #expect(status.words == nil)
+        status.handle(.retrying(after: .seconds(1), reason: "refused"))
+        status.handle(.stalled(.seconds(1), .nothingArrives))
+        #expect(
+            status.words?.sentence
+                == "“desk” hasn't been reachable since 12:03:10. The connection is unstable: it ended within 5 s of being made. The picture goes on when it is back."
+        )
+        status.handle(Self.paired())
+        _ = status.pictureArrived()
+        #expect(status.words == nil)
+        // Lost before there was a picture.
+        status.handle(Self.paired())
+        status.handle(.controlLost(reason: "reset"))
+        status.handle(.retrying(after: .seconds(1), reason: "refused"))
+        #expect(status.words?.headline.hasPrefix("“desk” hasn't been reachable since ") == true)
     }
 
     @Test func theEndOfSharingStaysShownDuringTheStallThatFollows() {
@@ -192,8 +327,20 @@ struct ViewerStatusTests {
         _ = status.pictureArrived()
         status.handle(.stalled(.seconds(3), .nothingArrives))
         #expect(status.refusal == .declined)
-        #expect(status.words?.sentence == "The person at desk has declined. Ask there, then watch again.")
+        #expect(
+            status.words?.sentence
+                == "The person at desk has declined. To ask again, run `beamroom watch 'desk'`. With the six digits that desk shows, nobody is asked: `beamroom watch 'desk' --code NNNNNN`."
+        )
         #expect(status.words?.isFinal == true)
+    }
+
+    @Test func whoWasForgottenLearnsWhatToDo() {
+        var status = Self.watching()
+        status.handle(.refused(.forgotten(says: "This viewer was forgotten here")))
+        #expect(
+            status.words?.sentence
+                == "“desk” has ended this viewer's access. It says “This viewer was forgotten here”. Only the person there can let it in again: ask for the six digits that “desk” shows, and run `beamroom watch '192.0.2.7:52345' --code NNNNNN`."
+        )
     }
 
     @Test func anotherKeyIsRefusedByTheViewer() throws {
@@ -235,6 +382,11 @@ struct ViewerStatusTests {
         #expect(status.words?.headline == "Looking for desk…")
         status.discovery(problem: "The Avahi daemon isn't running on this machine.")
         #expect(status.words?.sentence == "Looking for desk… The Avahi daemon isn't running on this machine.")
+        status.discovery(problem: "The Avahi daemon isn't running on this machine.", triesAddresses: true)
+        #expect(
+            status.words?.sentence
+                == "Looking for desk… Trying the addresses where “desk” was last. Discovery (Avahi) doesn't work on this machine, so a new address isn't found."
+        )
         status.found()
         #expect(status.words?.sentence == "Connecting to desk…")
         #expect(ViewerStatus(searchingFor: nil).words?.headline == "Looking for hosts…")

@@ -1,3 +1,4 @@
+import BeamProtocol
 import Testing
 
 @testable import beamroom
@@ -26,7 +27,7 @@ struct TypedLineTests {
     @Test func aLineIsLimited() {
         var typed = TypedLine()
         let lines = type(String(repeating: "a", count: 100_000) + "\nb\n", into: &typed)
-        #expect(lines.count == 2 && lines[0].count == 256 && lines[1] == "b")
+        #expect(lines.count == 2 && lines[0].count == 2000 && lines[1] == "b")
     }
 
     @Test func onlyVisibleChangesAreReported() {
@@ -35,6 +36,24 @@ struct TypedLineTests {
         #expect(typed.take(UInt8(ascii: "y")) == .edited)
         #expect(typed.take(0x1B) == .none)
         #expect(typed.text == "y")
+    }
+}
+
+struct PromptTests {
+    /// The cursor is always in sight: of a long line its end is shown.
+    @Test func theEndOfALongLineIsShown() {
+        #expect(Console.end("short", in: 6) == "short")
+        #expect(Console.end("abcdefghij", in: 6) == "…ghij")
+        #expect(Console.end("abcdefghij", in: 0) == "abcdefghij")
+        // Wide characters take two columns, and a mark isn't left without its letter.
+        #expect(Console.end("你好你好你好", in: 8) == "…好你好" && Console.end("你好你好你好", in: 7) == "…你好")
+        #expect(Console.end("abcde\u{301}fgh", in: 5) == "…fgh")
+        for length in 0..<40 {
+            for columns in 3..<30 {
+                let shown = Console.end(String(repeating: "x", count: length) + "|", in: columns)
+                #expect(shown.hasSuffix("|") && PeerText.columns(shown) < columns, "\(shown)")
+            }
+        }
     }
 }
 
@@ -68,6 +87,18 @@ struct WordsTests {
     @Test func counts() {
         #expect(Words.count(1, "frame") == "1 frame" && Words.count(0, "frame") == "0 frames")
         #expect(Words.count(2, "frame was", "frames were") == "2 frames were")
+    }
+
+    @Test func aNameThatWasCutIsNotToBeTyped() {
+        let long = PeerText.name("Müller’s very long desk name that nobody reads")
+        let words = Words.newName(long, of: "deskT", who: "It")
+        #expect(
+            words
+                == "It calls itself “\(long)” now. To give it another name here: `beamroom devices rename 'deskT' NAME`."
+        )
+        #expect(
+            Words.newName("desk", of: "deskT", who: "It").hasSuffix(
+                "To use that name here: `beamroom devices rename 'deskT' 'desk'`."))
     }
 
     @Test func namesInCommandsAreHarmless() {

@@ -35,7 +35,7 @@ extension EndToEnd {
             try host.waitForWords("Shall both screens show digits")
             host.process.type("y")
             let digits = try byDigits.shownCode()
-            try host.waitForWords("Does that one show the same")
+            try host.waitForWords("Does it show the same digits")
             noticeTheQuestion()
             host.process.type("y")
             try byDigits.waitFor("first-frame")

@@ -9,7 +9,7 @@ extension EndToEnd {
             ["share", "--accept", "maybe"], ["share", "--monitor", "1", "--region", "10x10+0+0"],
             ["share", "--region", "big"], ["share", "--window", "zero"], ["share", "-b", "lots"], ["share", "--what"],
             ["share", "--time-limit", "-1"], ["watch", "--no-window", "--fullscreen"], ["watch", "--code", "12345"],
-            ["watch", "one", "two"], ["watch", "--video-decoder", "nonsense"], ["hosts", "--wait", "-1"], ["pattern"],
+            ["watch", "one", "one"], ["watch", "--video-decoder", "nonsense"], ["hosts", "--wait", "-1"], ["pattern"],
             ["nonsense"], ["watch", "host:99999"], ["watch", "host:abc"], ["watch", "http://desk"],
             ["watch", "999.1.1.1"], ["watch", "fe80::1"],
         ])
@@ -100,9 +100,9 @@ extension EndToEnd {
 
         @Test func theTimeLimitEndsTheHostOrderly() throws {
             let ports = try Ports()
-            let host = try Program.share(["--source", "pattern", "--time-limit", "2"], ports: ports)
+            let host = try Program.share(["--source", "pattern", "--time-limit", "8"], ports: ports)
             defer { host.end() }
-            let viewer = try Program.watch([ports.target, "--time-limit", "1.5"])
+            let viewer = try Program.watch([ports.target, "--time-limit", "5"])
             defer { viewer.end() }
             #expect(try viewer.waitForEnd() == .exited(0))
             #expect(try host.waitForEnd() == .exited(0))

@@ -190,7 +190,7 @@ extension EndToEnd {
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
             try file.truncate(atOffset: 40)
             try file.close()
-            try host.waitForWords("No remembered viewer is let in until this is mended")
+            try host.waitForWords("No remembered viewer is let in until this is corrected")
             expectPlainWords(host.errorText)
             let comes = try Program.watch([ports.target], machine: other)
             defer { comes.end() }

@@ -25,7 +25,7 @@ extension EndToEnd {
                 WireMessage.welcome,
                 [0, 2, 0, 0, 0, 0, 0, 2] + [UInt8](repeating: 7, count: 32) + WireMessage.text("desk"))
             #expect(try viewer.waitForEnd() == .exited(2))
-            #expect(viewer.errorText.contains("can't prove who it is"), "\(viewer.errorText)")
+            #expect(viewer.errorText.contains("can't prove its identity"), "\(viewer.errorText)")
             #expect(viewer.events("device-paired").isEmpty && viewer.events("paired").isEmpty)
             #expect(try sofa.devices().isEmpty)
             expectPlainWords(viewer.errorText)

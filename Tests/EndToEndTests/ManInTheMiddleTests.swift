@@ -59,7 +59,7 @@ extension EndToEnd {
             try viewer.waitFor("retry")
             #expect(host.events("comparison-failed").count == 1)
             #expect(
-                !host.errorText.contains("Does that one show the same"),
+                !host.errorText.contains("Does it show the same digits"),
                 "the person isn't asked to compare different digits")
             #expect(viewer.events("paired").isEmpty)
             #expect(relay.state.current.fromViewer.contains { $0.kind == WireMessage.compareReveal })
@@ -105,7 +105,7 @@ extension EndToEnd {
             let answered = Array(answer.prefix(32))
             falseViewer.send(WireMessage.compareReveal, viewerNonce)
             let asked = try host.shownCode()
-            try host.waitForWords("Does that one show the same")
+            try host.waitForWords("Does it show the same digits")
 
             #expect(shown != asked, "equal digits would let the person accept the middle")
             // Lengths below 128 take one byte (CPace draft).

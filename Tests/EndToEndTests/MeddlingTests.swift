@@ -11,12 +11,20 @@ extension EndToEnd {
             ProcessInfo.processInfo.environment["BEAMROOM_MEDDLING"].flatMap { Int($0) } ?? 60_000
         private static let rate = 10_000.0
 
+        /// Seconds in which threads of both programs wait for a processor, in each second, if nothing else needs one. Beside
+        /// four busy loops on two processors it was 1.6.
+        private static let mostWaiting = 0.7
+
         let scratch: ScratchDirectory
         let ports: Ports
 
         init() throws {
             scratch = try ScratchDirectory()
             ports = try Ports()
+        }
+
+        private static func waiting(_ programs: ProgramProcess...) throws -> Double {
+            try programs.reduce(0) { try $0 + $1.process.waitingSeconds() }
         }
 
         @Test(.tags(.alone)) func forgedDatagramsDoNotDisturbAPairedViewer() throws {
@@ -29,41 +37,52 @@ extension EndToEnd {
             ])
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
-            try viewer.waitFor("stats", from: viewer.lineCount) { ($0.number("fps") ?? 0) > 20 }
+            try viewer.waitFor("stats", from: viewer.lineCount) { ($0.number("frames") ?? 0) >= 30 }
+            let waiting = try Self.waiting(scene.program, viewer)
             let memory = try [scene.program, viewer].map { try $0.residentMegabytes() }
-            let before = (sent: try scene.stats("frames"), shown: try viewer.stats("frames"))
+            let before = try [scene.program, viewer].map { try $0.nextStats() }
             let start = secondsNow()
             try scene.meddler.meddle(Self.count, rate: Self.rate)
             let seconds = secondsNow() - start
-            let after = (sent: try scene.stats("frames"), shown: try viewer.stats("frames"))
+            let waited = try (Self.waiting(scene.program, viewer) - waiting) / seconds
+            let after = try [scene.program, viewer].map { try $0.nextStats() }
             let growth = try zip([scene.program, viewer], memory).map { try $0.residentMegabytes() - $1 }
             let state = scene.meddler.state.current
             let kinds = Meddler.Trick.allCases.map { "\(state.sent[$0.rawValue]) \($0)" }.joined(separator: ", ")
+            // The picture goes on, whatever was before.
+            let last = after[1].number("frames") ?? 0
+            try viewer.waitFor("stats", from: viewer.lineCount) { ($0.number("frames") ?? 0) > last + 5 }
             let joinedAndLeft = ["viewer-joined", "viewer-left"].map { scene.program.events($0).count }
             viewer.interrupt()
             #expect(try viewer.waitForEnd() == .exited(0))
 
-            let share = (after.shown - before.shown) / max(1, after.sent - before.sent)
+            // Their figures come at different times, and not every second on a busy machine, so rates are compared.
+            let rates = zip(before, after).map { Event.rate(of: "frames", from: $0, to: $1) }
+            let share = rates[1] / max(1, rates[0])
             let summary = try #require(viewer.events("summary").first)
             report(
                 "datagrams meddled with",
                 """
-                \(state.sent.reduce(0, +)) in \(seconds.short) s (\(kinds)); frames shown of those sent meanwhile: \
-                \(Int(after.shown - before.shown)) of \(Int(after.sent - before.sent)); lost \
+                \(state.sent.reduce(0, +)) in \(seconds.short) s (\(kinds)); frames sent and shown a second \
+                meanwhile: \(rates[0].short), \(rates[1].short); waited for a processor \(waited.short) s a second; lost \
                 \(Int(summary.number("lost") ?? -1)), malformed \(Int(summary.number("malformed") ?? -1)); memory grew by \
                 \(growth[0].short) and \(growth[1].short) MB
                 """)
             #expect(state.sent.reduce(0, +) >= Self.count)
-            #expect(
-                viewer.events("stall").isEmpty && viewer.events("reconnect").isEmpty && viewer.events("retry").isEmpty)
-            #expect(share > (machineIsBusy() ? 0.7 : 0.95))
+            // Programs that get no processor stall without any datagram's help, and lose what their sockets can't hold.
+            let isStarved = waited > Self.mostWaiting
+            #expect(isStarved || viewer.events("stall").isEmpty)
+            #expect(viewer.events("reconnect").isEmpty && viewer.events("retry").isEmpty)
+            #expect(share > (isStarved ? 0.5 : 0.95))
             #expect(joinedAndLeft == [1, 0])
             #expect(growth.allSatisfy { $0 < 64 })
 
             // Every picture comes from the source.
             let worst = try Y4M(frames).matches(in: Y4M(source)).map(\.psnr).min() ?? 0
             report("the worst picture among them", "\(worst.short) dB")
-            #expect(worst >= 30)
+            // What comes late for want of a processor looks like a slow network, and lowers the bit rate: to 23.8 dB beside
+            // six busy loops. Another picture of the source would have 16 dB, a picture with an old lower third 21.
+            #expect(worst >= (isStarved ? 22 : 30))
 
             #expect(state.strayed == 0, "datagrams went to unauthenticated addresses")
             guard let packets = try capture?.finish() else { return }
@@ -112,9 +131,6 @@ private final class Scene {
         try program.waitFor("ready")
     }
 
-    /// The next count of that name.
-    func stats(_ key: String) throws -> Double { try program.stats(key) }
-
     deinit {
         program.end()
         control.end()
@@ -122,11 +138,16 @@ private final class Scene {
     }
 }
 
-extension ProgramProcess {
-    /// A figure of the next `stats` event.
-    fileprivate func stats(_ key: String) throws -> Double {
-        try waitFor("stats", from: lineCount).number(key) ?? 0
+extension Event {
+    /// A second, by the program's own clock.
+    fileprivate static func rate(of key: String, from first: Event, to second: Event) -> Double {
+        let seconds = (second.number("t") ?? 0) - (first.number("t") ?? 0)
+        return ((second.number(key) ?? 0) - (first.number(key) ?? 0)) / max(0.1, seconds)
     }
+}
+
+extension ProgramProcess {
+    fileprivate func nextStats() throws -> Event { try waitFor("stats", from: lineCount) }
 
     fileprivate func residentMegabytes() throws -> Double {
         let fields = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8).split(separator: " ")

@@ -119,7 +119,7 @@ extension EndToEnd {
             try host.waitForWords("Shall both screens show digits")
             host.process.type("y")
             let digits = try host.shownCode()
-            try host.waitForWords("Does that one show the same")
+            try host.waitForWords("Does it show the same digits")
             noticeTheQuestion()
             let connection = try XConnection(server.display)
             for answer in [nil, "y"] {

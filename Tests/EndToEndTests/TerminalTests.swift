@@ -31,7 +31,7 @@ extension EndToEnd {
             try second.waitFor("asking")
             noticeTheQuestion()
             host.process.type("y")
-            try host.waitForWords("Does that one show the same")
+            try host.waitForWords("Does it show the same digits")
             let digits = try first.shownCode()
 
             // The first viewer is gone while its digits stand there: the person must not compare the second one's with
@@ -44,7 +44,7 @@ extension EndToEnd {
             report("a question after its predecessor's asker has gone", "\(((secondsNow() - start) * 1000).short) ms")
             noticeTheQuestion()
             host.process.type("y")
-            try host.waitForWords("Does that one show the same", from: seen)
+            try host.waitForWords("Does it show the same digits", from: seen)
             let asked = lines(host).dropFirst(seen).lazy.compactMap { Program.code(in: $0) }.first
             #expect(asked != digits)
             #expect(try second.shownCode() == asked)
@@ -85,6 +85,9 @@ extension EndToEnd {
             host.process.type("y")
             try host.waitForWords("That question had ended, so the answer wasn't used")
             #expect(host.events("paired").isEmpty)
+            // Keys are commands again.
+            host.process.send("p")
+            try host.waitFor("paused")
         }
 
         @Test func enterAloneRepeatsTheQuestionAndOtherWordsAreExplained() throws {
@@ -167,7 +170,7 @@ extension EndToEnd {
             try host.waitForWords("Shall both screens show digits")
             noticeTheQuestion()
             host.process.type("y")
-            try host.waitForWords("Does that one show the same")
+            try host.waitForWords("Does it show the same digits")
             let asked = lines(host).first { $0.contains("Digits to compare") }.flatMap { Program.code(in: $0) }
             #expect(try first.shownCode() == asked)
             noticeTheQuestion()
@@ -195,7 +198,7 @@ extension EndToEnd {
             program.process.hangUp()
             #expect(try program.waitForEnd() == .exited(0))
             #expect(program.events.last?.name == "summary")
-            if let other { try other.waitFor("viewer-left") { $0.string("reason") == "it has ended" } }
+            if let other { try other.waitFor("viewer-left") { $0.string("reason") == "its program has ended" } }
         }
 
         @Test func nohupKeepsTheProgramRunning() throws {

@@ -74,7 +74,7 @@ extension EndToEnd {
                 seen = host.process.state.current.errors.count
                 // Input in advance is no answer: the second `y` must not accept the digits.
                 host.process.type("y\ny")
-                try host.waitForWords("Does that one show the same", from: seen)
+                try host.waitForWords("Does it show the same digits", from: seen)
                 let asked = try #require(
                     host.process.state.current.errors.dropFirst(seen).lazy.compactMap { Program.code(in: $0) }.first)
                 let showsThem = { (viewer: ProgramProcess) in Program.code(in: viewer.errorText) == asked }

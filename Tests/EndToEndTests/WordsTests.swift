@@ -114,7 +114,7 @@ extension EndToEnd {
         @Test func noCodeIsShownWhenEverybodyIsLetIn() throws {
             let host = try Program.share(.pattern, ports: ports, accept: "all", machine: desk, input: .terminal)
             defer { host.end() }
-            try host.waitForWords("every viewer is let in")
+            try host.waitForWords("Every viewer is let in")
             #expect(Program.code(in: host.errorText) == nil, "\(host.errorText)")
         }
 

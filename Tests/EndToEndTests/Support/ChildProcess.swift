@@ -184,18 +184,27 @@ final class ChildProcess: Sendable {
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    /// The same for threads whose names begin with `prefix`, to the nanosecond.
+    /// How long its threads have waited for a processor so far, all together, in seconds.
+    func waitingSeconds() throws -> Double { try schedulingSeconds { _ in true }.waiting }
+
+    /// Processor time of threads whose names begin with `prefix`, to the nanosecond.
     func processorSeconds(ofThreads prefix: String) throws -> Double {
+        try schedulingSeconds { $0.hasPrefix(prefix) }.running
+    }
+
+    /// Of the threads whose names `isMeant` accepts (Documentation/scheduler/sched-stats of Linux: nanoseconds on a
+    /// processor, nanoseconds in a run queue).
+    private func schedulingSeconds(of isMeant: (String) -> Bool) throws -> (running: Double, waiting: Double) {
         let tasks = "/proc/\(pid)/task"
-        return try FileManager.default.contentsOfDirectory(atPath: tasks).reduce(0) { sum, task in
-            guard let name = try? String(contentsOfFile: "\(tasks)/\(task)/comm", encoding: .utf8),
-                name.hasPrefix(prefix)
+        return try FileManager.default.contentsOfDirectory(atPath: tasks).reduce((0, 0)) { sum, task in
+            guard let name = try? String(contentsOfFile: "\(tasks)/\(task)/comm", encoding: .utf8), isMeant(name)
             else { return sum }
             let text = try String(contentsOfFile: "\(tasks)/\(task)/schedstat", encoding: .utf8)
-            guard let nanoseconds = text.split(separator: " ").first.flatMap({ Double($0) }) else {
+            let fields = text.split(separator: " ").compactMap { Double($0) }
+            guard fields.count > 1 else {
                 throw HarnessError("\(tasks)/\(task)/schedstat isn't as expected: \(text)")
             }
-            return sum + nanoseconds / 1e9
+            return (sum.running + fields[0] / 1e9, sum.waiting + fields[1] / 1e9)
         }
     }
 }

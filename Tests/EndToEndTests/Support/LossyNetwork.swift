@@ -34,10 +34,14 @@ final class LossyNetwork: Sendable {
             }
         }
 
-        func start(_ arguments: [String]) throws -> ProgramProcess {
+        func start(
+            _ arguments: [String], as other: Machine? = nil, input: ChildProcess.Input = .none
+        ) throws -> ProgramProcess {
+            let machine = other ?? machine
             let process = try ChildProcess(
                 "nsenter", ["--net=\(path)", Program.path] + arguments + ["--time-limit", "60"],
-                environment: ["DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_STATE_HOME": machine.state])
+                environment: ["DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_STATE_HOME": machine.state],
+                input: input)
             return ProgramProcess(wrapping: process, on: machine)
         }
     }
@@ -99,7 +103,11 @@ final class LossyNetwork: Sendable {
         return program
     }
 
-    func watch(_ arguments: [String]) throws -> ProgramProcess {
-        try viewer.start(["watch", Self.hostAddress, "--json", "--no-window"] + arguments)
+    /// With the identity of `machine`, so that there can be several viewers.
+    func watch(
+        _ arguments: [String], as machine: Machine? = nil, input: ChildProcess.Input = .none
+    ) throws -> ProgramProcess {
+        try viewer.start(
+            ["watch", Self.hostAddress, "--json", "--no-window"] + arguments, as: machine, input: input)
     }
 }

@@ -37,17 +37,23 @@ final class PrivateMachine: Sendable {
     func startDaemon() throws { try Tool.run(Self.script, ["start-daemon", directory.path]) }
 
     /// Starts the program in this machine's network and on its bus, with the identity of `machine`.
-    func start(_ arguments: [String], as machine: Machine? = nil) throws -> ProgramProcess {
+    func start(
+        _ arguments: [String], as machine: Machine? = nil, input: ChildProcess.Input = .none
+    ) throws -> ProgramProcess {
         ProgramProcess(
             wrapping: try run(
-                [Program.path] + arguments, environment: ["XDG_STATE_HOME": (machine ?? self.machine).state]))
+                [Program.path] + arguments, environment: ["XDG_STATE_HOME": (machine ?? self.machine).state],
+                input: input))
     }
 
     /// Starts a command in this machine's network and on its bus.
-    func run(_ command: [String], environment: [String: String?] = [:]) throws -> ChildProcess {
+    func run(
+        _ command: [String], environment: [String: String?] = [:], input: ChildProcess.Input = .none
+    ) throws -> ChildProcess {
         // Each step of the script replaces itself by exec, so that the process number is the command's.
         try ChildProcess(
-            Self.script, ["run", directory.path] + command, environment: environment.merging(["DISPLAY": nil]) { $1 })
+            Self.script, ["run", directory.path] + command, environment: environment.merging(["DISPLAY": nil]) { $1 },
+            input: input)
     }
 
     /// Runs `body` in this machine's network; its sockets stay there.
@@ -78,17 +84,20 @@ final class PrivateMachine: Sendable {
 
     /// A discoverable host of the test pattern on the default ports.
     func share(
-        name: String, _ arguments: [String] = [], accept: String? = "all", as machine: Machine? = nil
+        name: String, _ arguments: [String] = [], accept: String? = "all", as machine: Machine? = nil,
+        input: ChildProcess.Input = .none
     ) throws -> ProgramProcess {
         let host = try start(
             ["share", "--json", "--time-limit", "60", "--name", name] + (accept.map { ["--accept", $0] } ?? [])
-                + .pattern + arguments, as: machine)
+                + .pattern + arguments, as: machine, input: input)
         try host.waitFor("ready")
         return host
     }
 
-    func watch(_ arguments: [String], as machine: Machine? = nil) throws -> ProgramProcess {
-        try start(["watch", "--json", "--no-window", "--time-limit", "60"] + arguments, as: machine)
+    func watch(
+        _ arguments: [String], as machine: Machine? = nil, input: ChildProcess.Input = .none
+    ) throws -> ProgramProcess {
+        try start(["watch", "--json", "--no-window", "--time-limit", "60"] + arguments, as: machine, input: input)
     }
 
     /// The output of `beamroom hosts` here after `wait` seconds.

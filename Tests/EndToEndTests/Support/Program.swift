@@ -13,13 +13,14 @@ enum Program {
 
     /// A host on its own ports that accepts everyone and isn't announced. `arguments` come last.
     static func share(
-        _ arguments: [String], ports: Ports, accept: String? = "all", machine: Machine? = nil,
-        input: ChildProcess.Input = .none, output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
+        _ arguments: [String], ports: Ports, accept: String? = "all", environment: [String: String?] = [:],
+        machine: Machine? = nil, input: ChildProcess.Input = .none, output: ChildProcess.Outlet = .read,
+        errors: ChildProcess.Outlet = .read
     ) throws -> ProgramProcess {
         try ProgramProcess(
             ["share", "--json", "--no-discovery", "--port", "\(ports.control)", "--media-port", "\(ports.media)"]
-                + (accept.map { ["--accept", $0] } ?? []) + limited(arguments), machine: machine, input: input,
-            output: output, errors: errors)
+                + (accept.map { ["--accept", $0] } ?? []) + limited(arguments), environment: environment,
+            machine: machine, input: input, output: output, errors: errors)
     }
 
     /// A viewer, with `--no-window` unless `display` names an X display.

@@ -1,0 +1,41 @@
+import BeamDesktop
+import BeamNetwork
+import BeamProtocol
+
+/// What the desktop around the host says to its viewers: a locked screen, an empty battery; and the host's presence over
+/// Bluetooth.
+final class HostDesktop: Sendable {
+    private let watch: DesktopWatch
+    private let presence: BluetoothPresence?
+    private let advertised: @Sendable () -> [String]
+    private let port: UInt16
+    private let key: [UInt8]
+
+    init(_ options: HostOptions, _ server: HostServer) {
+        watch = DesktopWatch { event in
+            switch event {
+            case .screenLocked(let isLocked): server.write(.alert(isLocked ? .locked : .unlocked))
+            case .batteryLow(let percent): server.write(.alert(.batteryLow(percent: percent)))
+            case .batteryFine: server.write(.alert(.batteryFine))
+            }
+        }
+        let bound = options.server.bindAddress
+        advertised = { bound.map { [$0] } ?? LocalAddresses.list() }
+        port = server.controlPort
+        key = options.server.session.trust.own.bytes
+        presence = options.isAnnounced && options.usesBluetooth ? BluetoothPresence() : nil
+    }
+
+    /// This machine's addresses may have changed.
+    func updateAddresses() { presence?.update(addresses: advertised(), port: port) }
+
+    func start() {
+        watch.start()
+        presence?.advertise(addresses: advertised(), port: port, key: key)
+    }
+
+    func stop() {
+        watch.stop()
+        presence?.stop()
+    }
+}

@@ -1,0 +1,63 @@
+import BeamMedia
+import BeamProtocol
+
+/// The figures that the overlay shows.
+enum StatisticsOverlay {
+    static func lines(
+        _ report: ViewerReport?, isEncrypted: Bool, connection: ConnectionState, renderer: String
+    ) -> [String] {
+        guard let report, let size = report.size else { return ["No picture yet"] }
+        let session = report.session
+        let expected = session.datagrams + session.lost
+        let loss = expected == 0 ? 0 : Double(session.lost) * 100 / Double(expected)
+        return [
+            "Picture\t\(size.width) × \(size.height), \(renderer)",
+            "Stream\t\(isEncrypted ? "encrypted" : "not encrypted"), connection \(connection.rawValue)",
+            "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
+            "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), "
+                + "\(session.dropped) \(session.dropped == 1 ? "frame" : "frames")"
+                + (session.skipped > 0 ? ", \(session.skipped) skipped" : ""),
+        ] + network(session) + [
+            "Stages\t\(stages(report))",
+            "Arrival to window\t\(times(report.times[.arrivalToWindow]))",
+        ] + glass(report)
+    }
+
+    /// Loss, recovery and the path's rate, if the host reports them (version 2).
+    private static func network(_ session: ViewerStatistics) -> [String] {
+        guard let estimated = session.estimatedRate, let used = session.usedRate else { return [] }
+        let trip = session.roundTrip.map { "\(rounded($0.inMilliseconds, 1)) ms" } ?? "–"
+        return [
+            "Recovery\t\(session.missed) missed, \(session.recovered) retransmitted, \(session.reconstructed) by parity, "
+                + "\(session.keyframesRequested) \(session.keyframesRequested == 1 ? "keyframe" : "keyframes")",
+            "Path\t\(megabits(used)) of \(megabits(estimated)) Mbit/s, round trip \(trip), "
+                + "buffer \(rounded(session.buffer.inMilliseconds, 1)) ms",
+        ]
+    }
+
+    private static func megabits(_ rate: Int) -> String { String(rounded(Double(rate) / 1_000_000, 2)) }
+
+    /// Latency from screen to window, if the host reports capture times.
+    private static func glass(_ report: ViewerReport) -> [String] {
+        guard let times = report.times[.captureToWindow], let error = report.session.clockError else { return [] }
+        return ["Screen to window\t\(Self.times(times)), ± \(rounded(error.inMilliseconds, 1)) ms"]
+    }
+
+    /// The known spans, one by one.
+    private static func stages(_ report: ViewerReport) -> String {
+        let parts = [FrameSpan.capture, .encode, .network, .reassembly, .decode, .present].compactMap { span in
+            report.times[span].map { "\(span.rawValue) \(rounded($0.median, 1))" }
+        }
+        return parts.isEmpty ? "–" : parts.joined(separator: ", ") + " ms"
+    }
+
+    private static func times(_ summary: LatencyHistogram.Summary?) -> String {
+        guard let summary else { return "–" }
+        return "\(rounded(summary.median, 1)) ms, 95 %: \(rounded(summary.p95, 1)) ms"
+    }
+
+    private static func rounded(_ value: Double, _ digits: Int) -> String {
+        let scale = digits == 1 ? 10.0 : 100.0
+        return String((value * scale).rounded() / scale)
+    }
+}

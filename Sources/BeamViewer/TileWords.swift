@@ -1,0 +1,56 @@
+import BeamProtocol
+
+/// What a host's tile in a grid says in place of a live picture.
+struct TileWords: Sendable, Equatable {
+    var state: String
+    var detail: String?
+    /// A fault, not a step on the way to the picture.
+    var isFault = false
+
+    static let codeNeeded = "Its code is needed"
+}
+
+extension ViewerStatus {
+    /// The same as `words`, short, and without the host's name, which is the tile's label. Nil while the picture is live.
+    var tileWords: TileWords? {
+        switch phase {
+        case .searching: TileWords(state: "Looking for it…")
+        case .picking: nil
+        case .connecting:
+            TileWords(
+                state: "Connecting…", detail: failure.map { ViewerAnnouncement.sentence($0) },
+                isFault: failure != nil)
+        case .waitingForPerson: TileWords(state: "The person there is asked")
+        case .waitingForDecision(let code):
+            TileWords(state: code.spaced, detail: "The person there compares these digits")
+        case .code(let code):
+            switch code.step {
+            case .typing: TileWords(state: TileWords.codeNeeded)
+            case .asking: TileWords(state: "The person there is asked")
+            case .proving: TileWords(state: "The code is checked…")
+            }
+        case .waitingForPicture where lostSince != nil, .noDatagrams where lostSince != nil,
+            .stalled(.nothingArrives, _) where lostSince != nil:
+            TileWords(
+                state: lostSince.map { "Lost since \($0)" } ?? "Lost", detail: "The picture returns by itself.",
+                isFault: true)
+        case .playing where isPaused, .waitingForPicture where isPaused: TileWords(state: "Paused")
+        case .playing where isSourceHidden:
+            TileWords(state: "The window is hidden", detail: "Minimised there, or on another workspace.")
+        case .playing: nil
+        case .waitingForPicture: TileWords(state: "Waiting for the picture…")
+        case .noDatagrams:
+            TileWords(state: "No picture arrives", detail: "A firewall may block its UDP port.", isFault: true)
+        case .notSharing: TileWords(state: "Not sharing at the moment")
+        case .ended: TileWords(state: "Has ended its share")
+        case .stalled(.nothingArrives, _): TileWords(state: "Nothing arrives", isFault: true)
+        case .stalled(.loss, _): TileWords(state: "Too much is lost on the way", isFault: true)
+        case .stalled(.tooSlow, _): TileWords(state: "Arrives too slowly", isFault: true)
+        case .mistrusting(let refusal), .refused(let refusal):
+            TileWords(
+                state: "Not watched",
+                detail: words?.detail ?? ViewerAnnouncement.sentence(refusal.reason), isFault: true)
+        case .streamRefused(let reason): TileWords(state: "Can't be shown", detail: reason, isFault: true)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import BeamClock
+import BeamDisplay
+import BeamMedia
+import BeamProtocol
+
+/// Shows one viewer's status, words and figures in a window: those of the only host, or of the one that a person looks at.
+@MainActor final class ViewerPane {
+    let viewer: Viewer
+    private let window: VideoWindow
+    /// What the window shows now, so that only changes are passed to it.
+    private var shownMessage: WindowMessage?
+    private var shownName: String?
+    private var shownNotice: Int
+    private var isHeld = false
+    /// The window may still show what is another viewer's.
+    private var isNew: Bool
+
+    private static let program = "BeamRoom"
+
+    /// - Parameters:
+    ///   - isNew: the window may show what is another viewer's.
+    ///   - shownNotice: the number of the last notice that a person has seen.
+    init(_ viewer: Viewer, in window: VideoWindow, isNew: Bool = false, shownNotice: Int = 0) {
+        self.viewer = viewer
+        self.window = window
+        self.isNew = isNew
+        self.shownNotice = shownNotice
+    }
+
+    private static let unencrypted = WindowWarning(
+        words: "Not encrypted: everybody on this network can see this picture")
+
+    /// The screen for the host's code. It stays while the person at the host is asked, and while the code is checked.
+    static func prompt(_ status: ViewerStatus) -> CodePrompt? {
+        let host = status.quotedName ?? "the host"
+        guard let words = status.words, let question = words.question else { return nil }
+        let offer: String? =
+            if question.isAsking || question.isBeingChecked {
+                [words.headline + (words.headline.hasSuffix("…") ? "" : "."), words.detail].compactMap { $0 }
+                    .joined(separator: " ")
+            } else if question.mayAsk {
+                "No code at hand? Press Enter, and the person there is asked to let you in."
+            } else {
+                nil
+            }
+        return CodePrompt(
+            headline: "Type the six digits that \(host) shows", problem: question.problem, offer: offer,
+            takesOffer: question.mayAsk && !question.isAsking && !question.isBeingChecked,
+            isWaiting: question.isBeingChecked)
+    }
+
+    private static func message(_ words: ViewerAnnouncement, stalledFor seconds: Int?) -> WindowMessage {
+        let time = seconds.map { "No new picture for \($0) s." }
+        let detail = [words.detail, time].compactMap { $0 }.joined(separator: " ")
+        return WindowMessage(
+            headline: words.headline, detail: detail.isEmpty ? nil : detail, code: words.digits?.description)
+    }
+
+    /// What the viewer does, over its picture.
+    func showStatus(_ status: ViewerStatus) {
+        let words = status.words
+        let name = status.quotedName
+        window.setWarning(status.isUnencrypted ? Self.unencrypted : nil)
+        // The words about a lost host say since when.
+        let seconds = status.lostSince == nil ? status.stalledSeconds : nil
+        let message = words.map { Self.message($0, stalledFor: seconds) }
+        if isNew || message != shownMessage {
+            shownMessage = message
+            window.setMessage(message)
+        }
+        if isNew || status.isPaused != isHeld {
+            isHeld = status.isPaused
+            window.setHeld(isHeld ? WindowMessage(headline: "\(name ?? "The host") has paused") : nil)
+        }
+        if isNew || name != shownName {
+            shownName = name
+            window.title = name.map { "\($0) - \(Self.program)" } ?? Self.program
+        }
+        isNew = false
+    }
+
+    /// Its picture is one of several, whose tiles say what the viewers do.
+    func showInGrid() {
+        window.setWarning(nil)
+        window.setMessage(nil)
+        window.setHeld(nil)
+        window.title = Self.program
+        isNew = true
+    }
+
+    /// Until the next caption goes; nil: none is shown.
+    var captionTime: Duration? {
+        let now = MediaTime.now
+        return viewer.shared.read { $0.words.deadline(now: now) }.map { max(.zero, $0 - now) }
+    }
+
+    /// The room's words, and its transcript's new lines.
+    func takeWords() -> (board: WordBoard, transcript: (isNew: Bool, lines: [TranscriptLine])) {
+        viewer.shared.change { content in
+            let transcript = content.words.takeTranscript()
+            return (content.words, transcript)
+        }
+    }
+
+    /// Captions, and what the keys for notes do. `notices`: whether they are shown at the window's edge, too.
+    func showWords(_ words: WordBoard, notices: Bool) {
+        let isUnencrypted = viewer.shared.read { $0.status.isUnencrypted }
+        window.setCaptions(words.captions(now: .now))
+        window.allowsNotes = words.takesNotes && !isUnencrypted
+        window.noNotesReason =
+            isUnencrypted || words.heading != .nothingYet
+            ? "This host takes no notes" : "Notes can be written when the host is connected"
+        if words.notice.number != shownNotice, notices {
+            shownNotice = words.notice.number
+            window.setNotice(nil)
+            window.setNotice(words.notice.content)
+        }
+    }
+
+    /// How much of the session the transcript has.
+    func heading(_ words: WordBoard) -> TranscriptHeading {
+        viewer.shared.read { $0.status.isUnencrypted } ? .notOffered : words.heading
+    }
+
+    /// Only while the overlay is visible.
+    func showStatistics() {
+        guard window.showsStatistics else { return }
+        let (status, report) = viewer.shared.read { ($0.status, $0.report) }
+        window.setOverlay(
+            StatisticsOverlay.lines(
+                report, isEncrypted: !status.isUnencrypted, connection: status.connection,
+                renderer: window.rendererName))
+    }
+}

@@ -1,0 +1,155 @@
+import BeamDisplay
+import BeamMedia
+import BeamProtocol
+
+/// What the window shows of the room: captions and notes for a while, the transcript, notices.
+struct WordBoard: Sendable {
+    private struct Line {
+        var caption: WindowCaption
+        var until: MediaTime
+    }
+
+    private struct Speaking {
+        var author: DeviceKey
+        var caption: WindowCaption
+        var until: MediaTime
+    }
+
+    /// An older caption than this, and an older note from before this viewer came, is in the transcript only.
+    private static let longestDelay = Duration.seconds(5)
+    /// How long a line stays at least, and beyond the time that it takes to read it.
+    private static let leastTime = Duration.seconds(4)
+    private static let spareTime = Duration.seconds(1)
+    /// A partial caption that isn't revised for so long stays behind: its author has stopped, or the connection is lost.
+    private static let longestSilence = Duration.seconds(10)
+    /// How long a partial caption stays after its end, because its final text comes with or after it: nothing flickers.
+    private static let handOver = Duration.milliseconds(200)
+    /// How long a notice is shown.
+    private static let noticeTime = Duration.seconds(6)
+    /// The most lines that the window shows.
+    private static let mostLines = 3
+
+    /// Lines that wait for the window at most, and the bytes of their texts: more than a room's log has. The window stands
+    /// still if its X server does.
+    static let mostPending = 100_000
+    static let mostPendingBytes = 64 << 20
+
+    private var lines: [Line] = []
+    private var speaking: [Speaking] = []
+    /// Lines for the transcript that the window hasn't taken yet, and the bytes of their texts.
+    private var pending: [TranscriptLine] = []
+    private var pendingBytes = 0
+    /// The window's transcript belongs to another room.
+    private var isOutdated = false
+    private(set) var heading = TranscriptHeading.nothingYet
+    private var condition = ShareCondition()
+    /// Alerts that the person was told, and until when they are shown at least.
+    private var told: [(alert: RoomAlert, until: MediaTime)] = []
+    /// Counted, so that the same words can be shown again.
+    private(set) var notice: (number: Int, content: WindowNotice?) = (0, nil)
+    /// There is a room, and the host takes notes.
+    private(set) var takesNotes = false
+
+    mutating func handle(_ event: RoomEvent, now: MediaTime) {
+        let changes = condition.handle(event)
+        switch event {
+        case .began(let since, let takesNotes):
+            self = WordBoard(after: self)
+            heading = since == .zero ? .complete : .since(since)
+            self.takesNotes = takesNotes
+        case .lines(let lines):
+            for line in lines { add(line, now: now) }
+            if let line = lines.last(where: \.isKeepers) { tell(changes, host: line.name, now: now) }
+        case .caughtUp(let host): tell(changes, host: host, now: now)
+        case .partial(let author, _, let partial): speak(partial, by: author, now: now)
+        case .unwritten(.note, let reason): say("The note wasn't sent: \(reason).", isWarning: true)
+        case .slowed(true): say("Too much is written at once: the host takes it more slowly.", isWarning: true)
+        case .catchingUp, .slowed, .unwritten, .message, .delivered, .undelivered: break
+        }
+    }
+
+    init() {}
+
+    private init(after old: WordBoard) {
+        isOutdated = true
+        notice = (old.notice.number + 1, nil)
+    }
+
+    private mutating func speak(_ partial: RoomPartial?, by author: DeviceKey, now: MediaTime) {
+        let text = ShownText.lines(partial?.text ?? "")
+        let index = speaking.firstIndex { $0.author == author }
+        guard let partial, !text.isEmpty else {
+            if let index { speaking[index].until = min(speaking[index].until, now + Self.handOver) }
+            return
+        }
+        let caption = WindowCaption(text: text, name: partial.speaker.map { PeerText.name($0) }, isPartial: true)
+        let time = max(Self.longestSilence, TranscriptLine.readingTime(of: text) + Self.spareTime)
+        if let index { speaking.remove(at: index) }
+        // A host could name ever new authors.
+        if speaking.count >= Self.mostLines { speaking.removeFirst() }
+        speaking.append(Speaking(author: author, caption: caption, until: now + time))
+    }
+
+    private mutating func add(_ line: RoomLine, now: MediaTime) {
+        guard let shown = line.transcriptLine else { return }
+        keep(shown)
+        let isNote = shown.kind == .note
+        let isNew = line.age < Self.longestDelay || isNote && !line.isHistory
+        guard isNew, shown.kind != .alert else { return }
+        if !isNote { speaking.removeAll { $0.author == line.author } }
+        let caption = WindowCaption(
+            text: shown.text, name: isNote ? shown.author : shown.speaker, isPartial: false, isNote: isNote)
+        lines.append(
+            Line(
+                caption: caption,
+                until: now + max(Self.leastTime, TranscriptLine.readingTime(of: shown.text) + Self.spareTime)))
+        if lines.count > Self.mostLines { lines.removeFirst(lines.count - Self.mostLines) }
+    }
+
+    /// For the transcript. When too many wait, the older half goes, and the transcript begins anew after it.
+    private mutating func keep(_ line: TranscriptLine) {
+        pending.append(line)
+        pendingBytes += line.text.utf8.count
+        guard pending.count > Self.mostPending || pendingBytes > Self.mostPendingBytes else { return }
+        pending.removeFirst(pending.count / 2)
+        pendingBytes = pending.reduce(0) { $0 + $1.text.utf8.count }
+        isOutdated = true
+        heading = .since(pending.first?.time ?? line.time)
+    }
+
+    /// That the host has paused is the status's to say. What was told a moment ago and still holds is told again beside
+    /// what is new: the window has one notice.
+    private mutating func tell(_ changes: [RoomAlert], host: String, now: MediaTime) {
+        let new = changes.filter { $0 != .paused && $0 != .resumed }
+        guard !new.isEmpty else { return }
+        told.removeAll { $0.until <= now || !condition.warnings.contains($0.alert) || new.contains($0.alert) }
+        let alerts = told.map(\.alert) + new
+        told += new.map { ($0, now + Self.noticeTime) }
+        let words = alerts.map { $0.words(host: PeerText.name(host)) }
+        guard !words.isEmpty else { return }
+        say(words.joined(separator: " "), isWarning: alerts.contains(where: condition.warnings.contains))
+    }
+
+    private mutating func say(_ words: String, isWarning: Bool = false) {
+        notice = (notice.number + 1, WindowNotice(text: words, isWarning: isWarning, time: Self.noticeTime))
+    }
+
+    // MARK: For the window
+
+    /// The newest last.
+    func captions(now: MediaTime) -> [WindowCaption] {
+        let shown = lines.filter { $0.until > now }.map(\.caption) + speaking.filter { $0.until > now }.map(\.caption)
+        return Array(shown.suffix(Self.mostLines))
+    }
+
+    /// When a line goes; nil: none is shown.
+    func deadline(now: MediaTime) -> MediaTime? {
+        (lines.map(\.until) + speaking.map(\.until)).filter { $0 > now }.min()
+    }
+
+    /// What is to be appended to the window's transcript; `isNew`: it is to be cleared first.
+    mutating func takeTranscript() -> (isNew: Bool, lines: [TranscriptLine]) {
+        defer { (isOutdated, pending, pendingBytes) = (false, [], 0) }
+        return (isOutdated, pending)
+    }
+}

@@ -1,0 +1,186 @@
+import BeamMedia
+import BeamProtocol
+import Dispatch
+import Glibc
+import Synchronization
+
+/// What another program writes on standard input with `--json`: one JSON object a line.
+///
+/// `{"message":…, "to":"all"|NAME|KEY, "id":…}` sends a message; `{"note":"…"}` writes a note; `{"pause":true|false}`
+/// pauses a host. While several hosts are watched, `"host"` says which one's room it is for, by the name on the command
+/// line. A bad line gets an event `error` and disturbs nothing.
+final class ProgramInput: Sendable {
+    /// The longest line in bytes: a message of the greatest length, and what is around it.
+    static let longestLine = RoomLimits.entryBody + 1024
+    /// Messages without a result, after which reading pauses: nothing waits for this program but the other one.
+    private static let mostOpen = 1000
+
+    struct Handlers: Sendable {
+        var write: @Sendable (RoomInput) -> Void
+        /// For each of several hosts, in place of `write`.
+        var hosts: [String: @Sendable (RoomInput) -> Void] = [:]
+        /// Nil: this side can't pause.
+        var pause: (@Sendable (Bool) -> Void)?
+    }
+
+    private struct State {
+        var handlers: Handlers?
+        var count: UInt64 = 0
+        var open: Set<String> = []
+        var isEnded = false
+        /// The number of the line that is being read, from 1.
+        var line = 0
+    }
+
+    private let events: EventWriter
+    private let state = Mutex(State())
+    /// Signalled when a message has got its result, and when lines are taken.
+    private let settled = DispatchSemaphore(value: 0)
+
+    init(_ events: EventWriter) { self.events = events }
+
+    func connect(_ handlers: Handlers) {
+        state.withLock { $0.handlers = handlers }
+        settled.signal()
+    }
+
+    /// The next call is about this line of standard input, counted from 1.
+    func begin(line: Int) { state.withLock { $0.line = line } }
+
+    /// A line of standard input. Waits, on the reading thread, until there is somebody to take it, and while too many
+    /// messages have no result.
+    func take(_ line: [UInt8]) {
+        wait { $0.handlers == nil }
+        do throws(BadLine) {
+            try handle(line)
+        } catch {
+            report(error)
+        }
+        wait { $0.open.count >= Self.mostOpen }
+    }
+
+    private func wait(while isBusy: (State) -> Bool) {
+        while state.withLock({ !$0.isEnded && isBusy($0) }) {
+            _ = settled.wait(timeout: .now() + .milliseconds(200))
+        }
+    }
+
+    /// A line that is neither an object nor an answer to a question.
+    func refuse() { report(BadLine(reason: "it isn't a JSON object")) }
+
+    func lineTooLong() { report(BadLine(reason: "it is longer than \(Self.longestLine) bytes")) }
+
+    private func report(_ error: BadLine) {
+        events.write(
+            "error",
+            [
+                "what": .string("line"), "line": .integer(state.withLock { $0.line }),
+                "id": error.id.map { .string($0) }, "reason": .string(error.reason),
+            ])
+    }
+
+    /// The room has told what became of a message.
+    func noteResult(_ event: RoomEvent) {
+        switch event {
+        case .delivered(let id, _), .undelivered(let id, _):
+            guard state.withLock({ $0.open.remove(id) }) != nil else { return }
+            settled.signal()
+        default: break
+        }
+    }
+
+    func end() {
+        state.withLock { $0.isEnded = true }
+        settled.signal()
+    }
+
+    private struct BadLine: Error {
+        var reason: String
+        /// The line's own ID, as far as it has one.
+        var id: String?
+    }
+
+    private func handle(_ line: [UInt8]) throws(BadLine) {
+        let members: [String: [UInt8]]?
+        do throws(ProgramJSON.Malformed) {
+            members = try ProgramJSON.members(line)
+        } catch {
+            throw BadLine(reason: "\(error)")
+        }
+        guard let members else { throw BadLine(reason: "it isn't a JSON object") }
+        do throws(BadLine) {
+            try handle(members)
+        } catch {
+            throw BadLine(reason: error.reason, id: Self.id(members))
+        }
+    }
+
+    /// Nil: there is none, or it isn't what an ID may be.
+    private static func id(_ members: [String: [UInt8]]) -> String? {
+        guard let id = members["id"].flatMap(ProgramJSON.string), (1...RoomLimits.messageID).contains(id.utf8.count)
+        else { return nil }
+        return id
+    }
+
+    private func handle(_ members: [String: [UInt8]]) throws(BadLine) {
+        guard let handlers = state.withLock({ $0.handlers }) else { throw BadLine(reason: "nothing is shared yet") }
+        if let body = members["message"] {
+            try send(body, members, try writer(members, handlers))
+        } else if let note = members["note"] {
+            guard let text = ProgramJSON.string(note) else { throw BadLine(reason: "`note` takes a string") }
+            guard !ShownText.line(text).isEmpty else { throw BadLine(reason: "`note` is empty") }
+            try writer(members, handlers)(.note(text))
+        } else if let value = members["pause"] {
+            guard let pause = handlers.pause else { throw BadLine(reason: "only a host can pause") }
+            switch String(decoding: value, as: UTF8.self) {
+            case "true": pause(true)
+            case "false": pause(false)
+            default: throw BadLine(reason: "`pause` takes true or false")
+            }
+        } else {
+            throw BadLine(reason: "it has none of the members `message`, `note` and `pause`")
+        }
+    }
+
+    /// Which room a line is for.
+    private func writer(
+        _ members: [String: [UInt8]], _ handlers: Handlers
+    ) throws(BadLine) -> @Sendable (RoomInput) -> Void {
+        guard !handlers.hosts.isEmpty else { return handlers.write }
+        guard let host = members["host"].flatMap({ ProgramJSON.string($0) }) else {
+            throw BadLine(reason: "`host` has to say which host it is for: several are watched")
+        }
+        guard let write = handlers.hosts[host] else { throw BadLine(reason: "`host` is none of the hosts watched") }
+        return write
+    }
+
+    private func send(
+        _ body: [UInt8], _ members: [String: [UInt8]], _ write: @Sendable (RoomInput) -> Void
+    ) throws(BadLine) {
+        let recipient: RoomInput.Recipient
+        switch members["to"] {
+        case nil: recipient = .all
+        case let text?:
+            guard let name = ProgramJSON.string(text) else { throw BadLine(reason: "`to` takes a string") }
+            recipient = name == "all" ? .all : .named(name)
+        }
+        let id: String
+        switch members["id"] {
+        case nil:
+            let number = state.withLock { state in
+                state.count += 1
+                return state.count
+            }
+            id = "\(number)"
+        case _?:
+            guard let given = Self.id(members) else {
+                throw BadLine(reason: "`id` takes a string of 1 to \(RoomLimits.messageID) bytes")
+            }
+            id = given
+        }
+        guard state.withLock({ $0.open.insert(id).inserted }) else {
+            throw BadLine(reason: "the message with this id has no result yet")
+        }
+        write(.message(id: id, json: body, to: recipient))
+    }
+}

@@ -1,0 +1,78 @@
+import BeamNetwork
+import BeamProtocol
+import Synchronization
+import Testing
+
+@testable import BeamViewer
+
+/// Which addresses a host is looked for at before discovery has said anything. Nothing is started here.
+struct HostFinderTests {
+    private static let stored = [
+        Endpoint(host: "192.0.2.1", port: 52345), Endpoint(host: "fe80::1%eth0", port: 52345),
+    ]
+
+    private final class Calls: Sendable {
+        let reachable = Mutex(0)
+    }
+
+    private func finder(_ target: ViewerOptions.Target, _ calls: Calls = Calls()) -> HostFinder {
+        HostFinder(
+            target, lastKnown: { DeviceNames.areSame($0, "desk") ? Self.stored : [] },
+            handlers: HostFinder.Handlers(
+                onChoices: { _ in }, onChosen: { _ in },
+                onReachable: { _ in calls.reachable.withLock { $0 += 1 } },
+                onFound: {}, onSearching: { _ in }, onDiscovery: { _, _ in }))
+    }
+
+    @Test func aPairedHostIsLookedForAtItsLastAddresses() {
+        let known = finder(.name("Desk", port: 52345))
+        #expect(known.hints() == Self.stored)
+        // Whether the system can resolve the name is asked when discovery hasn't found it.
+        #expect(known.endpoints() == [])
+        #expect(finder(.name("attic", port: 52345)).hints() == [])
+        #expect(finder(.anyHost).hints() == [])
+    }
+
+    @Test func thePickedHostIsLookedForAtItsLastAddresses() {
+        let calls = Calls()
+        let finder = finder(.anyHost, calls)
+        finder.choose(HostChoice(name: "desk", addresses: ["192.0.2.9"], port: 52345))
+        #expect(finder.hints() == Self.stored)
+        #expect(calls.reachable.withLock { $0 } == 1)
+    }
+
+    @Test func anotherSourceAddsACandidate() {
+        let calls = Calls()
+        let finder = finder(.name("desk", port: 52345), calls)
+        let bad: [(String, UInt16)] = [
+            ("desk.local", 52345), ("192.0.2.300", 52345), ("192.0.2.5", 0), ("", 1), ("fe80::1", 1),
+        ]
+        for (address, port) in bad { #expect(!finder.offer(address: address, port: port)) }
+        #expect(calls.reachable.withLock { $0 } == 0)
+        for _ in 0..<3 { #expect(finder.offer(address: "192.0.2.5", port: 52399)) }
+        #expect(finder.hints() == Self.stored + [Endpoint(host: "192.0.2.5", port: 52399)])
+        #expect(calls.reachable.withLock { $0 } == 1, "it is tried at once, and once")
+        finder.foundOther(at: Endpoint(host: "192.0.2.5", port: 52399))
+        #expect(finder.hints() == Self.stored)
+    }
+
+    /// With nobody chosen there is nobody to look for.
+    @Test func aCandidateOfNoHostWaits() {
+        let calls = Calls()
+        let finder = finder(.anyHost, calls)
+        #expect(finder.offer(address: "192.0.2.5", port: 52399))
+        #expect(calls.reachable.withLock { $0 } == 0 && finder.hints() == [])
+    }
+
+    @Test func onlyAnAddressThatThePersonGaveBecomesAPlace() {
+        let typed = Endpoint(host: "192.0.2.7", port: 52345)
+        let finder = finder(.endpoint(typed))
+        #expect(finder.reached(typed) == "192.0.2.7:52345")
+        // It has moved, and another source has found it.
+        #expect(finder.offer(address: "192.0.2.5", port: 52399))
+        let moved = Endpoint(host: "192.0.2.5", port: 52399)
+        #expect(finder.reached(moved) == nil)
+        #expect(finder.hints().first == moved)
+        #expect(finder.reached(typed) == "192.0.2.7:52345")
+    }
+}
