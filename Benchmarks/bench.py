@@ -4,15 +4,17 @@ import importlib
 import pathlib
 import sys
 
-COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "netlab")
+COMMANDS = ("micro", "glass", "crowd", "flame", "history", "readme", "netlab", "words", "wall")
+# Modules that aren't named as their commands.
+MODULES = {"words": "roombench"}
 
 if __name__ == "__main__":
     here = pathlib.Path(__file__).resolve().parent
-    sys.path += [str(here / "Glass"), str(here / "Netlab"), str(here / "Crowd")]
+    sys.path += [str(here / "Glass"), str(here / "Netlab"), str(here / "Crowd"), str(here / "Words"), str(here / "Wall")]
     if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
         sys.exit(f"one of {', '.join(COMMANDS)} is wanted")
     try:
-        sys.exit(importlib.import_module(sys.argv[1]).run(sys.argv[2:]))
+        sys.exit(importlib.import_module(MODULES.get(sys.argv[1], sys.argv[1])).run(sys.argv[2:]))
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:

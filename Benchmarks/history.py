@@ -81,6 +81,22 @@ def crowd_figures(entry):
                     yield f"{row} {side} {name}", value, form(digits, unit)
 
 
+def words_figures(entry):
+    def form(digits, unit):
+        return lambda value: number(value, digits, unit)
+
+    found = entry["rows"]
+    for row, words in (("captions", "caption to event"), ("drawn", "caption to window")):
+        for name in ("median", "p95"):
+            yield f"{words} {name}", found[row][name], form(1, " ms")
+    yield "late viewer, first line", found["history"]["first"], form(0, " ms")
+    yield "late viewer, last line", found["history"]["last"], form(0, " ms")
+    yield "messages both ways", found["messages"]["seconds"], form(1, " s")
+    yield "notes equal after", found["notes"]["seconds"], form(2, " s")
+    for side, times in found["restarts"].items():
+        yield f"restart of the {side}", times["median"], form(2, " s")
+
+
 def show(kind, figures, count, pattern):
     entries = results.read(kind)
     if not entries:
@@ -109,11 +125,11 @@ def show(kind, figures, count, pattern):
 
 def run(arguments):
     parser = argparse.ArgumentParser(prog="Scripts/bench history")
-    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd"), help="(all)")
+    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd", "words"), help="(all)")
     parser.add_argument("--entries", type=int, default=5, help="the newest so many (5)")
     parser.add_argument("--match", default="", help="only figures whose names contain this")
     options = parser.parse_args(arguments)
     for kind, figures in (("micro", micro_figures), ("glass", glass_figures), ("netlab", netlab_figures),
-                          ("crowd", crowd_figures)):
+                          ("crowd", crowd_figures), ("words", words_figures)):
         if options.kind in (None, kind):
             show(kind, figures, options.entries, options.match)

@@ -1,5 +1,5 @@
-"""Scripts/bench readme: writes the figures in README and in the pages on performance and networks, from the newest runs
-that have them.
+"""Scripts/bench readme: writes the figures in README and in the pages on performance, networks and words, from the newest
+runs that have them.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import micro
 import networks
 import report
 import results
+import roombench
 import table
 from results import number
 
@@ -153,11 +154,26 @@ def aims_table(entry, systems):
     return "\n".join(lines)
 
 
+def words_text():
+    """The figures of the page on words: each row with its aim."""
+    entries = results.read("words")
+    if not entries:
+        print("No run of Scripts/bench words over all its rows is in the history: its table in Words.md stays empty.",
+              file=sys.stderr)
+        return ""
+    entry = entries[-1]
+    rows = [row(["", "aim", "measured", "reached"]), row(["---"] * 4)]
+    rows += [row([words[0].upper() + words[1:], *cells]) for words, *cells in roombench.lines(entry["rows"])]
+    return "\n\n".join(["## How soon words arrive", "\n".join(rows),
+                        "`Scripts/bench words`, real programs, on " + source(entry)])
+
+
 MANUAL = results.ROOT / "Sources" / "beamroom" / "beamroom.docc"
 PAGES = {
     results.ROOT / "README.md": peers_text,
     MANUAL / "Performance.md": stages_text,
     MANUAL / "Networks.md": networks_text,
+    MANUAL / "Words.md": words_text,
 }
 
 

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "Sources/beamroom/beamroom.docc/Attacks.md"
 BEGIN = "<!-- results: written by Scripts/attack --page -->"
 END = "<!-- end of results -->"
-MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies")
+MODULES = ("undisturbed", "pairing", "words", "values", "places", "floods", "memory", "lies", "members")
 # IPv6 addresses of attackers, of two prefixes, on the private network's loopback.
 ADDRESSES = ["fd77:1::1/64", *(f"fd77:2::{number:x}/64" for number in range(1, 65)), "fd77:3::1/64"]
 
@@ -34,7 +34,7 @@ def parse(arguments):
     parser.add_argument("--program", metavar="PATH", help="the beamroom to attack")
     parser.add_argument("--json", metavar="FILE", help="write the rows there, too")
     parser.add_argument("--page", metavar="FILE", help="write the table of such a file into the page Attacks")
-    parser.add_argument("--short", action="store_true", help="what fits into a test: about 90 s")
+    parser.add_argument("--short", action="store_true", help="what fits into a test: about 2 minutes")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

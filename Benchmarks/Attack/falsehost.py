@@ -90,6 +90,8 @@ class FalseHost:
     def __init__(self, identity, body, name="desk", methods=wire.OPEN, address="127.0.0.1", trusted=False):
         self.identity, self.body, self.name, self.methods = identity, body, name, methods
         self.address, self.trusted = address, trusted
+        # The bit set that its welcome names.
+        self.features = 0
         self.context = server_context(identity)
         self.listener = socket.create_server((address, 0), backlog=64)
         self.port = self.listener.getsockname()[1]
@@ -144,7 +146,7 @@ class FalseHost:
         if message is None:
             raise Refused("no hello")
         nonce = os.urandom(32)
-        connection.send(wire.welcome(self.name, self.methods, nonce, self.trusted))
+        connection.send(wire.welcome(self.name, self.methods, nonce, self.trusted, features=self.features))
         return message[17:], nonce
 
     def admit(self, connection):

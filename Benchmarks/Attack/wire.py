@@ -78,8 +78,8 @@ def hello(name, instance, features=0, version=2):
     return struct.pack(">BHIQ", HELLO, version, features, instance) + text(name)
 
 
-def welcome(name, methods, nonce, trusted=False, version=2):
-    return struct.pack(">BHIBB", WELCOME, version, 0, trusted, methods) + nonce + text(name)
+def welcome(name, methods, nonce, trusted=False, version=2, features=0):
+    return struct.pack(">BHIBB", WELCOME, version, features, trusted, methods) + nonce + text(name)
 
 
 @dataclasses.dataclass

@@ -146,8 +146,9 @@ def compared(title, without, with_):
     return lines
 
 
-# The host's reasons for viewers that left by themselves, or returned.
-OWN_ENDINGS = {"it has ended", "another one of the same device has come"}
+# The host's reasons for viewers that left by themselves, or returned; the last two are in older results.
+OWN_ENDINGS = {"its program has ended", "another viewer of the same device took its place",
+               "it has ended", "another one of the same device has come"}
 
 
 def misbehaving(found):

@@ -218,7 +218,7 @@ class Memory(Fault):
     name = "memory-viewer"
     right_within = None
     # Which library finds no room first depends on the machine.
-    says = {"viewer": "memory|does not start"}
+    says = {"viewer": "memory|doesn't start"}
     ends = {"viewer": 1}
     viewer_can_speak = False
 

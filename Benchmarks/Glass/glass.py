@@ -4,9 +4,11 @@ import argparse
 import os
 import pathlib
 import signal
+import statistics
 import subprocess
 import sys
 
+import pairs
 import results
 import systems
 import table
@@ -32,11 +34,16 @@ def parse(arguments):
     parser.add_argument("--rate", type=int, default=60, help="frames a second (60)")
     parser.add_argument("--no-4k", action="store_true", help="leave out 3840x2160 at 30, which takes BeamRoom only")
     parser.add_argument("--no-start", action="store_true", help="don't time the viewers' start")
+    parser.add_argument("--captions", action="store_true",
+                        help="BeamRoom alone, in pairs: without and with captions, and whether they differ beyond the "
+                             "noise, which takes at least 6 pairs (--reps 6). Adds no history")
     parser.add_argument("--no-history", action="store_true", help="print only")
     parser.add_argument("--no-setup", action="store_true", help="install nothing")
     options = parser.parse_args(arguments)
     options.only = options.only.split(",")
     options.content = options.content.split(",")
+    if options.captions:
+        options.only, options.no_4k, options.no_start, options.no_history = ["beamroom"], True, True, True
     unknown = [name for name in options.only if name not in systems.NAMES]
     if unknown or not set(options.content) <= set(CONTENTS) or options.reps < 1 or options.seconds <= 0:
         parser.error(f"there is no system {', '.join(unknown)}" if unknown else "see --help")
@@ -142,7 +149,10 @@ def measure(options, size, rate, names):
         for repetition in range(options.reps):
             # The systems alternate, so that a slow period of the machine affects all of them.
             for shown in options.content:
-                for name, system in made.items():
+                # Of a pair, each is the first in turn.
+                order = reversed(made) if options.captions and repetition % 2 else made
+                for name in order:
+                    system = made[name]
                     figures = laboratory.measure(system, shown, options.seconds, 4 if shown == "still" else 0)
                     report(laboratory, name, shown, repetition, figures)
                     add(found[name].setdefault(shown, {}), figures)
@@ -185,9 +195,36 @@ def add(kept, figures):
         kept.setdefault("stages", []).append(figures["stages"])
 
 
+def compare_captions(options):
+    """Prints the latency without and with captions, the ratio of each pair, and whether the difference is noise."""
+    found = measure(options, options.size, options.rate, ["beamroom", "captions"])["systems"]
+    print(f"{results.describe(results.machine())}, load {os.getloadavg()[0]:.1f}; commit {results.commit()}")
+    for shown in options.content:
+        for key in ("median", "p95"):
+            measured = [(without, captioned) for without, captioned
+                        in zip(found["beamroom"][shown][key], found["captions"][shown][key])
+                        if without is not None and captioned is not None]
+            if not measured:
+                print(f"{shown}, {key}: no pair was measured")
+                continue
+            without, captioned = (statistics.median(side) for side in zip(*measured))
+            ratios = sorted(second / first for first, second in measured)
+            print(f"{shown}, {key} latency: {without:.1f} ms without captions, {captioned:.1f} ms with (medians of "
+                  f"{len(measured)}); ratio of pairs {statistics.median(ratios):.3f} ({ratios[0]:.3f} to "
+                  f"{ratios[-1]:.3f}); {pairs.verdict(measured)}.")
+        # Where a difference comes from.
+        sides = [found[name][shown].get("stages", []) for name in ("beamroom", "captions")]
+        for stage in sorted({stage for side in sides for run in side for stage in run}):
+            without, captioned = (results.median([run[stage]["median"] for run in side if stage in run])
+                                  for side in sides)
+            print(f"  {stage}: {results.number(without, 2)} ms without, {results.number(captioned, 2)} ms with")
+
+
 def inside(arguments):
     options = parse(arguments)
     enter()
+    if options.captions:
+        return compare_captions(options)
     tables = {f"{options.size}p{options.rate}": measure(options, options.size, options.rate, options.only)}
     if "beamroom" in options.only and not options.no_4k and options.size != 2160:
         tables["2160p30"] = measure(options, 2160, 30, ["beamroom"])

@@ -82,16 +82,24 @@ static const char usage[] =
     "usage: glassprobe --host DISPLAY --viewer DISPLAY --content still|scroll|video [--image FILE.ppm]\n"
     "                  [--rate 60.1] [--seconds 8] [--warm-up 2] [--rest SECONDS] [--process NAME:PID]…\n"
     "                  [--trace FILE] [--signal PID]\n"
-    "                  [--spawn COMMAND [--right 28]]\n\n"
+    "                  [--spawn COMMAND [--right 28]]\n"
+    "       glassprobe --viewer DISPLAY --changes X,Y,WIDTHxHEIGHT\n\n"
     "Paints on the host's display, watches the viewer's, and prints one JSON object: latencies in ms, quality in\n"
     "dB, processor time in % of a core. --rest also measures what is used when nothing changes, after the end.\n"
-    "--spawn starts the viewer and times it until its picture is right.\n";
+    "--spawn starts the viewer and times it until its picture is right. --changes only prints when that part of the\n"
+    "viewer's display changes, until standard input ends.\n";
 
 static void add_group(char *argument) {
     char *colon = strchr(argument, ':');
     if (!colon || group_count == GROUPS) fail("NAME:PID is wanted", argument);
     *colon = 0;
     groups[group_count++] = (struct group){.name = argument, .pid = atoi(colon + 1)};
+}
+
+static void read_part(const char *argument) {
+    struct part *part = &options.changes;
+    if (sscanf(argument, "%d,%d,%dx%d", &part->x, &part->y, &part->width, &part->height) != 4 || part->width < 1)
+        fail("X,Y,WIDTHxHEIGHT is wanted", argument);
 }
 
 static void read_options(int count, char **arguments) {
@@ -108,6 +116,7 @@ static void read_options(int count, char **arguments) {
                                           {"right", 1, 0, 'R'},
                                           {"trace", 1, 0, 'T'},
                                           {"signal", 1, 0, 'G'},
+                                          {"changes", 1, 0, 'C'},
                                           {"help", 0, 0, '?'},
                                           {0}};
     int option;
@@ -127,9 +136,10 @@ static void read_options(int count, char **arguments) {
             case 'R': options.right_db = atof(optarg); break;
             case 'T': options.trace = optarg; break;
             case 'G': options.signalled = atoi(optarg); break;
+            case 'C': read_part(optarg); break;
             default: fputs(usage, stderr); exit(64);
         }
-    if (!options.host || !options.viewer || options.rate <= 0) {
+    if ((!options.host && !options.changes.width) || !options.viewer || options.rate <= 0) {
         fputs(usage, stderr);
         exit(64);
     }
@@ -244,6 +254,10 @@ int main(int count, char **arguments) {
     XInitThreads();
     // Only root may; otherwise at the usual priority.
     (void)!setpriority(PRIO_PROCESS, 0, -10);
+    if (options.changes.width) {
+        print_changes();
+        return 0;
+    }
     Display *host = XOpenDisplay(options.host), *viewer = XOpenDisplay(options.viewer);
     if (!host) fail("can't open the display", options.host);
     if (!viewer) fail("can't open the display", options.viewer);

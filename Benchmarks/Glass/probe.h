@@ -34,6 +34,11 @@ static inline bool in_strip(int x, int y) {
 
 enum content { STILL, SCROLL, VIDEO };
 
+/// Of a display, in pixels.
+struct part {
+    int x, y, width, height;
+};
+
 struct options {
     const char *host, *viewer;
     enum content content;
@@ -50,6 +55,8 @@ struct options {
     const char *trace;
     /// A process that is told with SIGUSR1 when measuring begins; 0 is none.
     int signalled;
+    /// Only changes of this part of the viewer's display are watched; without a width, everything is measured.
+    struct part changes;
 };
 
 extern struct options options;
@@ -134,6 +141,12 @@ void *trace_quality(void *unused);
 /// Writes what was painted and seen to `options.trace`, when the threads have ended; what is measured lay between
 /// `begin` and `end`.
 void write_trace(double begin, double end);
+
+// --- Changes of any kind
+
+/// Prints a line for each change of `options.changes`, the first picture included: the time in seconds of
+/// CLOCK_MONOTONIC, and a checksum of the pixels. Looks two thousand times a second, until standard input ends.
+void print_changes(void);
 
 // --- What processes and the network use
 

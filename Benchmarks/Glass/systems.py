@@ -1,11 +1,17 @@
 """The measured systems, each started as a person would for the least delay."""
 
+import contextlib
+import itertools
 import json
+import os
 import pathlib
 import secrets
 import shlex
 import subprocess
+import threading
 import time
+
+from laboratory import Trouble
 
 
 class System:
@@ -88,6 +94,41 @@ class BeamRoom(System):
         return "this commit"
 
 
+class CaptionedBeamRoom(BeamRoom):
+    """BeamRoom with a caption each 200 ms: one that grows, and every fifth is final. Prepare a `BeamRoom` first."""
+
+    title = "BeamRoom with captions"
+    words = "Today we read the first chapter, and then we talk about what we have understood of it.".split()
+
+    def share(self, screens, port, *more):
+        return super().share(screens, port, "--trusted-only", "--captions", self._pipe, *more)
+
+    def prepare(self, laboratory):
+        os.mkfifo(self._pipe)
+        # Open for reading, too, so that opening doesn't wait for a host.
+        pipe = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK)
+        threading.Thread(target=self._write, args=[pipe], daemon=True).start()
+
+    def stages(self, directory):
+        if not self.events("viewer", "caption"):
+            raise Trouble("The captions didn't arrive.")
+        return super().stages(directory)
+
+    @property
+    def _pipe(self):
+        return self.directory / "captions"
+
+    def _write(self, pipe):
+        for number in itertools.count(1):
+            time.sleep(0.2)
+            step = (number - 1) % 5 + 1
+            text = " ".join(self.words[:len(self.words) * step // 5])
+            line = json.dumps({"final" if step == 5 else "partial": text, "speaker": "Anna"}) + "\n"
+            # Full while no host reads.
+            with contextlib.suppress(BlockingIOError):
+                os.write(pipe, line.encode())
+
+
 class GStreamer(System):
     title = "GStreamer"
     package = "gstreamer1.0-tools"
@@ -157,4 +198,5 @@ NAMES = ["beamroom", *PEERS]
 
 
 def make(name, program, directory):
-    return BeamRoom(program, directory) if name == "beamroom" else PEERS[name]()
+    rooms = {"beamroom": BeamRoom, "captions": CaptionedBeamRoom}
+    return rooms[name](program, directory) if name in rooms else PEERS[name]()

@@ -1,0 +1,81 @@
+"""The room's messages (page WireVersion2, "The room"), as far as an attacker needs them."""
+
+import dataclasses
+import hashlib
+import os
+import struct
+
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+GREETING, ENTRIES, ACKNOWLEDGED, PARTIAL, RECEIPTS, SLOWED = 0x40, 0x41, 0x42, 0x43, 0x44, 0x45
+CAPTION, NOTE, ALERT, MESSAGE, MEMBER = 1, 2, 3, 4, 7
+# The feature bit, of viewers and hosts.
+FEATURE = 4
+
+
+def sha(data):
+    return hashlib.sha256(data).digest()
+
+
+@dataclasses.dataclass
+class Greeting:
+    room: bytes
+    run: int
+    has: dict
+
+    @classmethod
+    def read(cls, message):
+        room, _, run, _, _, _, count = struct.unpack(">16sQQBQIH", message[1:48])
+        has = {}
+        for place in range(count):
+            device, author_run, number = struct.unpack(">32sQI", message[48 + 44 * place:92 + 44 * place])
+            has[(device, author_run)] = number
+        return cls(room, run, has)
+
+
+def greeting(room, run, has=()):
+    entries = b"".join(device + struct.pack(">QI", author_run, number) for (device, author_run), number in has)
+    return bytes([GREETING]) + struct.pack(">16sQQBQIH", room, 0, run, 1, 0, 0, len(has)) + entries
+
+
+def entry(kind, body, milliseconds=0):
+    return struct.pack(">BQB", kind, milliseconds, 0) + body
+
+
+def caption(text):
+    return entry(CAPTION, struct.pack(">H", 0) + text)
+
+
+class Author:
+    """Writes a log of its own."""
+
+    def __init__(self, identity, room, run=None):
+        self.key, self.room = identity.key, room
+        self.run = int.from_bytes(os.urandom(8), "big") if run is None else run
+        self.point = self.key.public_key().public_bytes(serialization.Encoding.X962,
+                                                        serialization.PublicFormat.UncompressedPoint)
+        self.number = 0
+        self.digest = sha(b"BeamRoom 2 log\0" + room + identity.device + struct.pack(">Q", self.run))
+
+    def sign(self, data):
+        r, s = utils.decode_dss_signature(self.key.sign(data, ec.ECDSA(hashes.SHA256())))
+        return r.to_bytes(32, "big") + s.to_bytes(32, "big")
+
+    def batch(self, entries, point=None):
+        """The next entries, in one message; `point`: the public key that it claims."""
+        first = self.number + 1
+        items = b""
+        for content in entries:
+            self.digest = sha(self.digest + sha(content))
+            self.number += 1
+            items += b"\0\0" + struct.pack(">I", len(content)) + content
+        signature = self.sign(b"BeamRoom 2 entry\0" + self.digest + struct.pack(">I", self.number))
+        return (bytes([ENTRIES, 1]) + (point or self.point) + struct.pack(">QIB", self.run, first, 0) + signature
+                + struct.pack(">H", len(entries)) + items)
+
+    def partial(self, counter, text):
+        body = struct.pack(">H", 0) + text
+        signed = b"BeamRoom 2 partial\0" + self.room + struct.pack(">QII", self.run, self.number, counter) + body
+        return (bytes([PARTIAL]) + self.point + struct.pack(">QII", self.run, self.number, counter) + self.sign(signed)
+                + body)

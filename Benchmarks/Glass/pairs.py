@@ -1,0 +1,37 @@
+"""Whether two ways differ, by runs in pairs: one way and the other, one after the other."""
+
+import math
+import statistics
+
+
+def order(count):
+    """Which of `count` sorted differences bounds their median from below, counted from 0, with 95 % confidence, so that
+    the same from the end bounds it from above; None if they are too few. By the signs alone, so that no distribution is
+    assumed: P(at most k of n below the median) = sum of C(n, i) / 2^n.
+    """
+    rank, tail = None, 0.0
+    for number in range(count // 2):
+        tail += math.comb(count, number) / 2 ** count
+        if 2 * tail > 0.05:
+            break
+        rank = number
+    return rank
+
+
+def verdict(pairs, unit="ms"):
+    """In words: the median difference, and whether it is more than noise. `pairs` are (without, with)."""
+    differences = sorted(second - first for first, second in pairs)
+    median = statistics.median(differences)
+    noise = statistics.median(abs(one - next_) for side in zip(*pairs) for one, next_ in zip(side, side[1:])) \
+        if len(pairs) > 1 else None
+    words = f"difference {median:+.2f} {unit}"
+    if noise is not None:
+        words += f"; runs of one kind differ by {noise:.2f} {unit} (median)"
+    rank = order(len(differences))
+    if rank is None:
+        return f"{words}. {len(pairs)} {'pair is' if len(pairs) == 1 else 'pairs are'} too few to tell: 6 are needed"
+    low, high = differences[rank], differences[-1 - rank]
+    interval = f"between {low:+.2f} and {high:+.2f} {unit} with 95 % confidence"
+    if low <= 0 <= high:
+        return f"{words}. No difference beyond the noise: {interval}"
+    return f"{words}. {'Slower' if median > 0 else 'Faster'} beyond the noise: {interval}"
