@@ -48,6 +48,10 @@ struct MediaLiveness: Sendable {
     private var isPaused = false
     /// A stall was reported, and the picture hasn't gone on since.
     private var isStalled = false
+    /// Something arrived during the stall: what is lost on the way makes it, so a single picture is no sign of its end.
+    private var isLossy = false
+    /// Since when pictures have kept up after a stall that losses made; nil while they don't.
+    private var steadySince: MediaTime?
     private var isReconnecting = false
     private var lastData: MediaTime?
     /// Parts of frames have come lately, and the host hasn't paused, so more is expected soon.
@@ -80,6 +84,7 @@ struct MediaLiveness: Sendable {
         var next = socket ?? .distantFuture
         if let report = stallReportDue { next = min(next, report) }
         if let test = controlTestDue { next = min(next, test) }
+        if let steadySince { next = min(next, steadySince + ViewerTiming.steadyTime) }
         return next < .distantFuture ? next : nil
     }
 
@@ -142,6 +147,7 @@ struct MediaLiveness: Sendable {
         unansweredSince = nil
         hasTestedControl = false
         behindSince = nil
+        steadySince = nil
         lastFrame = nil
         lastStallReport = nil
     }
@@ -207,24 +213,31 @@ struct MediaLiveness: Sendable {
         unansweredSince = nil
         hasTestedControl = false
         if !isStalled || !isAnswered { lastStallReport = nil }
-        return resumed(hasPicture: !isAnswered || behindSince == nil)
+        return resumed(hasPicture: !isAnswered || behindSince == nil, now: now)
     }
 
     /// What is known of the host's frames. `complete`: how many have been completed; `isBehind`: there are newer ones.
     mutating func pictures(complete: UInt64, isBehind: Bool, now: MediaTime) -> Action? {
         let isNew = complete != frames
+        if let behindSince, now - behindSince >= ViewerTiming.longestSteadyGap { steadySince = nil }
         if isNew {
+            if isLossy, steadySince == nil { steadySince = now }
             frames = complete
             lastFrame = now
             behindSince = nil
         }
         if !isBehind { behindSince = nil } else if behindSince == nil { behindSince = now }
-        return isNew ? resumed(hasPicture: true) : nil
+        return isNew ? resumed(hasPicture: true, now: now) : nil
     }
 
-    private mutating func resumed(hasPicture: Bool) -> Action? {
+    private mutating func resumed(hasPicture: Bool, now: MediaTime) -> Action? {
         guard isStalled || isReconnecting, hasPicture || !isStalled else { return nil }
+        if isStalled, isLossy {
+            guard let steadySince, now - steadySince >= ViewerTiming.steadyTime else { return nil }
+        }
         isStalled = false
+        isLossy = false
+        steadySince = nil
         isReconnecting = false
         lastStallReport = nil
         return .tell(.mediaResumed)
@@ -259,6 +272,12 @@ struct MediaLiveness: Sendable {
 
     mutating func deadlineReached(now: MediaTime) -> [Action] {
         var actions = testControl(now: now) + stallReport(now: now)
+        if let steadySince, steadySince + ViewerTiming.steadyTime <= now {
+            // The last picture is complete, or the next one is about to be.
+            let isSteady = behindSince.map { now - $0 < ViewerTiming.longestSteadyGap } ?? true
+            if isSteady, let action = resumed(hasPicture: true, now: now) { actions.append(action) }
+            self.steadySince = nil
+        }
         switch state {
         case .closed:
             break
@@ -312,6 +331,7 @@ struct MediaLiveness: Sendable {
         lastStallReport = now
         guard isAnswered else { return [.stalled(time: lastData.map { now - $0 } ?? .zero, isSilent: true)] }
         let isSilent = silentSince.map { $0 + ViewerTiming.stallTimeout <= now } ?? false
+        if !isSilent { isLossy = true }
         let since = [lastFrame, behindSince, silentSince].compactMap { $0 }.min() ?? now
         return [.stalled(time: now - since, isSilent: isSilent)]
     }

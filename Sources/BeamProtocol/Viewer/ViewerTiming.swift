@@ -76,6 +76,11 @@ enum ViewerTiming {
     /// Version 2: a stall is reported after this long without a new picture although there is one, or without an answer
     /// to hellos.
     static let stallTimeout = Duration.seconds(1)
+    /// Version 2: after a stall that losses made, the picture is live again when no new frame has been incomplete for
+    /// longer than `longestSteadyGap` during `steadyTime`: while four of five packets are lost, a few pictures still get
+    /// through.
+    static let steadyTime = Duration.milliseconds(700)
+    static let longestSteadyGap = Duration.milliseconds(200)
     /// Version 2: if nothing has arrived for this long, the control connection is tested by a ping; if that isn't
     /// answered until the stall is reported, the connection is made anew, perhaps to another address.
     static let controlTest = Duration.milliseconds(500)

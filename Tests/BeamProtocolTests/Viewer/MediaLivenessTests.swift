@@ -176,4 +176,55 @@ struct MediaLivenessTests {
         #expect((4...6).contains(hellos(within: 3, firstFrame: 0.2)), "two, and then one each second")
         #expect(hellos(within: 20, firstFrame: nil) <= 40, "not for ever")
     }
+
+    // MARK: After losses
+
+    /// A version 2 viewer whose picture has stood since 0 s, while parts of frames go on arriving, at 1.5 s.
+    private func stalledByLosses() -> MediaLiveness {
+        var media = MediaLiveness()
+        media.isAnswered = true
+        _ = media.start(port: 1, isNewSession: true, now: .zero)
+        _ = media.opened(localPort: 2, now: .zero)
+        _ = media.pictures(complete: 1, isBehind: false, now: .zero)
+        var actions: [MediaLiveness.Action] = []
+        for step in 0...15 {
+            let now = MediaTime.at(Double(step) / 10)
+            _ = media.datagram(.media, now: now)
+            _ = media.pictures(complete: 1, isBehind: true, now: now)
+            actions += media.deadlineReached(now: now)
+        }
+        #expect(actions.contains { if case .stalled(_, isSilent: false) = $0 { true } else { false } })
+        return media
+    }
+
+    /// When the picture is said to be live again, of pictures that are complete at `times`, each with newer ones behind it.
+    private func resumption(of media: MediaLiveness, pictures times: [Double], until end: Double) -> Double? {
+        var (media, complete) = (media, UInt64(1))
+        for step in 1_501...Int(end * 1000) {
+            let now = MediaTime.at(Double(step) / 1000)
+            var actions = [media.datagram(.media, now: now)]
+            if times.contains(where: { Int($0 * 1000) == step }) { complete += 1 }
+            actions.append(media.pictures(complete: complete, isBehind: true, now: now))
+            actions += media.deadlineReached(now: now)
+            if actions.contains(.tell(.mediaResumed)) { return now.seconds }
+        }
+        return nil
+    }
+
+    @Test func aFewPicturesDoNotEndAStallThatLossesMade() throws {
+        let media = stalledByLosses()
+        #expect(resumption(of: media, pictures: [2], until: 8) == nil)
+        #expect(resumption(of: media, pictures: [2, 2.1, 2.2, 2.3, 2.6, 2.7, 2.8, 3.1, 3.2], until: 8) == nil)
+        let steady = (0..<30).map { 3 + Double($0) / 20 }
+        let time = try #require(resumption(of: media, pictures: [2, 2.1] + steady, until: 8))
+        #expect((3.69...3.71).contains(time))
+    }
+
+    @Test func aStillScreenEndsAStallThatLossesMade() {
+        var media = stalledByLosses()
+        #expect(media.pictures(complete: 2, isBehind: false, now: .at(1.6)) == nil)
+        #expect(media.datagram(.pause, now: .at(1.61)) == nil)
+        #expect(media.deadline.map { $0 <= .at(2.3) } == true)
+        #expect(media.deadlineReached(now: .at(2.3)).contains(.tell(.mediaResumed)))
+    }
 }
