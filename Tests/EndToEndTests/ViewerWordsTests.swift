@@ -172,7 +172,8 @@ extension EndToEnd {
             #expect(mkfifo(pipe, 0o600) == 0)
             let viewer = try Program.watch([ports.target, "--code-file", pipe])
             defer { viewer.end() }
-            pause(seconds: 1.5)
+            try viewer.process.waitUntilItTakesInterrupts()
+            pause(seconds: 1)
             #expect(viewer.isRunning)
             viewer.interrupt()
             #expect(try viewer.waitForEnd() == .exited(0))

@@ -51,7 +51,12 @@ final class ChildProcess: Sendable {
 
     /// Held from the making of a pipe until the child has started. Otherwise another child could inherit the pipe
     /// before it is set to close on exec.
-    private static let oneAtATime = Monitor(())
+    private static let oneAtATime = {
+        // Writing to a child that has ended must return an error instead of ending all tests. Children begin with the
+        // default.
+        Glibc.signal(SIGPIPE, SIG_IGN)
+        return Monitor(())
+    }()
 
     /// Runs `body`, which makes descriptors without close-on-exec, while no child is started that could inherit them.
     static func whileNoneStarts<Result>(_ body: () throws -> Result) rethrows -> Result {
@@ -171,6 +176,21 @@ final class ChildProcess: Sendable {
     func end() {
         kill()
         _ = state.wait(timeout: 30) { $0.ending }
+    }
+
+    /// Waits until the program takes SIGINT itself (the signal's bit in SigIgn or SigCgt of proc_pid_status(5)).
+    /// Before, an interrupt would kill it, as with any program that is just starting.
+    func waitUntilItTakesInterrupts(timeout: Double = 30) throws {
+        let end = secondsNow() + timeout
+        while secondsNow() < end {
+            let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+            for line in status.split(separator: "\n") where line.hasPrefix("SigIgn:") || line.hasPrefix("SigCgt:") {
+                let set = UInt64(line.dropFirst(7).trimmingCharacters(in: .whitespaces), radix: 16) ?? 0
+                if set & 1 << UInt64(SIGINT - 1) != 0 { return }
+            }
+            pause(seconds: 0.02)
+        }
+        throw HarnessError("\(name) (process \(pid)) doesn't take interrupts after \(timeout.short) s")
     }
 
     /// Processor time of all its threads so far, in seconds.
