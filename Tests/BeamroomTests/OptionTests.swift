@@ -51,8 +51,8 @@ struct OptionTests {
     }
 
     @Test func chromaFormatsAreNamedByTheirRatio() throws {
-        #expect(try Share.parse([]).chroma == .subsampled)
-        #expect(try Share.parse(["--chroma", "444"]).chroma == .full)
+        #expect(try Share.parse([]).capture.chroma == .subsampled)
+        #expect(try Share.parse(["--chroma", "444"]).capture.chroma == .full)
         for nonsense in ["4:4:4", "422", ""] {
             #expect(throws: (any Error).self, "\(nonsense)") { try Share.parse(["--chroma", nonsense]) }
         }
