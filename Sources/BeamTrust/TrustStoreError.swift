@@ -14,6 +14,8 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
     case damagedIdentity(path: String)
     case damagedDevices(path: String, reason: String)
     case newerDevices(path: String, version: Int)
+    case damagedRooms(path: String, reason: String)
+    case newerRooms(path: String, version: Int)
     case tooManyDevices(most: Int)
     case unknownDevice(String)
     /// `matches` has two or more devices.
@@ -46,6 +48,10 @@ public enum TrustStoreError: Error, CustomStringConvertible, Equatable {
             "\(path) is damaged (\(reason)). Restore it from a backup; or move it away, and pair the devices again."
         case .newerDevices(let path, let version):
             "\(path) was written by a newer beamroom (format \(version)). Update this one; or move the file away, and pair the devices again."
+        case .damagedRooms(let path, let reason):
+            "\(path) is damaged (\(reason)). Restore it from a backup; or move it away, and enter the rooms anew with the code of somebody who is in them."
+        case .newerRooms(let path, let version):
+            "\(path) was written by a newer beamroom (format \(version)). Update this one; or move the file away, and enter the rooms anew."
         case .tooManyDevices(let most):
             "This machine remembers \(most) devices already, which is the limit. Forget some with `beamroom devices forget NAME`."
         case .unusableName(let name):
