@@ -1,4 +1,3 @@
-import BeamIdentity
 import BeamProtocol
 import NIOCore
 import NIOPosix
@@ -16,11 +15,11 @@ import NIOPosix
 final class ControlDialer {
     /// Confined to the event loop, like the dialer. None is called from within `dial`, `send` or `close`.
     struct Events {
-        /// A version 1 connection is established.
-        var onConnected: (any Channel) -> Void
+        /// A version 1 connection to this address is established.
+        var onConnected: (SocketAddress?) -> Void
         var onBytes: ([UInt8]) -> Void
-        /// A version 2 connection is secured; its peer holds this key, which is one of the expected.
-        var onSecured: (DeviceKey, any Channel) -> Void
+        /// A version 2 connection is secured; its peer, at this address, holds this key, which is one of the expected.
+        var onSecured: (DeviceKey, SocketAddress?) -> Void
         var onMessage: ([UInt8]) -> Void
         /// No connection could be made, or the one that was made has ended. Called once for each `dial`. `reason` is a
         /// part of a sentence.
@@ -88,14 +87,18 @@ final class ControlDialer {
     private var dialled: UInt64 = 0
 
     /// - Parameters:
+    ///   - transport: its purpose is what is spoken with the host.
     ///   - source: the numeric local address of all connections; nil: the system chooses.
     ///   - mayFallBack: version 1 is tried if the host doesn't answer TLS.
-    init(loop: any EventLoop, identity: LocalIdentity, source: String?, mayFallBack: Bool, events: Events) {
+    init(
+        loop: any EventLoop, transport: Result<SecureTransport, any Error>, source: String?, mayFallBack: Bool,
+        events: Events
+    ) {
         self.loop = loop
         self.events = events
         self.source = source
         self.mayFallBack = mayFallBack
-        transport = Result { try SecureTransport(identity) }
+        self.transport = transport
     }
 
     /// The local address of the connection.
@@ -266,7 +269,7 @@ final class ControlDialer {
         attempt.secure = try? channel.pipeline.syncOperations.handler(type: SecureControl.self)
         guard version == .version1 else { return }
         choose(attempt)
-        events.onConnected(channel)
+        events.onConnected(channel.remoteAddress)
         // The connection may have ended already.
         if chosen === attempt, !channel.isActive { end("the other side has closed the connection", .network) }
     }
@@ -275,7 +278,7 @@ final class ControlDialer {
         guard chosen == nil, attempt.channel === channel, open.contains(where: { $0 === attempt }) else { return }
         if let expected, !expected.contains(host) { return foundOther(attempt, host) }
         choose(attempt)
-        events.onSecured(host, channel)
+        events.onSecured(host, channel.remoteAddress)
     }
 
     private func choose(_ attempt: Attempt) {

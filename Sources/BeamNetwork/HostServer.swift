@@ -57,11 +57,11 @@ public final class HostServer: Sendable {
     /// Binds both ports; the host can be reached once this returns.
     public init(_ options: Options, handlers: Handlers) throws(NetworkError) {
         do {
-            handle = try LoopHandle(on: nil, statistics: HostStatistics()) { loop in
-                try HostDriver(loop: loop, options: options, handlers: handlers)
+            handle = LoopHandle(on: nil, statistics: HostStatistics()) { loop in
+                HostDriver(loop: loop, session: options.session, handlers: handlers)
             }
             do {
-                (controlPort, mediaPort) = try handle.start { $0.start(options) }
+                (controlPort, mediaPort) = try handle.start { $0.start(options, handlers) }
             } catch {
                 handle.end()
                 throw error
@@ -70,6 +70,13 @@ public final class HostServer: Sendable {
             throw error as? NetworkError
                 ?? NetworkError(binding: options.bindAddress ?? "any address", port: Int(options.controlPort), error)
         }
+    }
+
+    /// For a host whose control connections come from elsewhere.
+    init(_ handle: LoopHandle<HostDriver>, controlPort: UInt16, mediaPort: UInt16) {
+        self.handle = handle
+        self.controlPort = controlPort
+        self.mediaPort = mediaPort
     }
 
     /// Passes the next encoded frame to the network.
@@ -146,4 +153,43 @@ public final class HostServer: Sendable {
     public func shutdown() { handle.end() }
 }
 
-extension HostDriver: LoopDriver {}
+extension HostDriver: LoopDriver {
+    /// Listens for viewers, and binds the media port.
+    fileprivate func start(
+        _ options: HostServer.Options, _ handlers: HostServer.Handlers
+    ) -> EventLoopFuture<(control: UInt16, media: UInt16)> {
+        let listener: ControlListener
+        do {
+            listener = ControlListener(
+                loop: loop, transport: try SecureTransport(options.identity), events: connections(handlers))
+        } catch {
+            return loop.makeFailedFuture(error)
+        }
+        setControl(listener)
+        let bound = NIOLoopBound((self, listener), eventLoop: loop)
+        return listener.start(options.bindAddress, port: options.controlPort).flatMap { local in
+            bound.value.0.bindMedia(local.with(port: options.mediaPort)).map {
+                (UInt16(clamping: local.port ?? 0), $0)
+            }
+        }.flatMapErrorThrowing { error in
+            bound.value.0.cancel()
+            bound.value.1.cancel()
+            throw error
+        }
+    }
+
+    /// What happens on a listening socket's connections.
+    private func connections(_ handlers: HostServer.Handlers) -> ControlListener.Events {
+        ControlListener.Events(
+            admits: { [unowned self] in self.admits($0, from: $1) },
+            isKnownAddress: { [unowned self] in self.isKnownAddress($0) },
+            onBytes: { [unowned self] in self.handle(.connectionBytes($0, $1)) },
+            onSecured: { [unowned self] in self.handle(.connectionSecured($0, $1.device)) },
+            onMessage: { [unowned self] in self.handle(.connectionMessage($0, $1)) },
+            onViolation: { [unowned self] in self.handle(.connectionViolated($0, reason: $1)) },
+            onEnd: { [unowned self] in self.handle(.connectionClosed($0, tlsFailure: $1)) },
+            onExhausted: { handlers.onEvent(.acceptingPaused(reason: $0)) },
+            onListeningFailed: { handlers.onEvent(.listeningFailed(reason: $0)) },
+            onListeningAgain: { handlers.onEvent(.listeningAgain) })
+    }
+}

@@ -47,7 +47,7 @@ final class LoopHandle<Driver: LoopDriver>: Sendable {
     private let loop: any EventLoop
     /// Nil if the loop is shared.
     private let ownLoop: NetworkLoop?
-    private let driver: NIOLoopBoundBox<Driver>
+    let driver: NIOLoopBoundBox<Driver>
     private let lastStatistics: Mutex<Driver.Statistics>
     private let hasEnded = Mutex(false)
     /// Calls that have found the driver running and haven't reached the loop yet. `end` waits for them, because a loop

@@ -29,7 +29,13 @@ final class SecureControl: ChannelInboundHandler {
     /// Enough for a slow machine on a bad network; usually a handshake takes milliseconds.
     static let handshakeTimeout = TimeAmount.seconds(5)
 
+    /// The subject public key (SEC 1, uncompressed point) of the peer, and the application protocol that both chose;
+    /// known from `onSecured` on.
+    private(set) var publicKey: [UInt8] = []
+    private(set) var applicationProtocol = ""
+
     private let tls: NIOSSLHandler
+    private let protocols: [String]
     private let proof: PeerProof
     private let timeout: TimeAmount
     private var events: Events?
@@ -41,8 +47,10 @@ final class SecureControl: ChannelInboundHandler {
     private var isViolated = false
     private var framing = MessageFraming()
 
-    init(tls: NIOSSLHandler, proof: PeerProof, timeout: TimeAmount, events: Events) {
+    /// `protocols`: one of these has to be chosen in the handshake.
+    init(tls: NIOSSLHandler, protocols: [String], proof: PeerProof, timeout: TimeAmount, events: Events) {
         self.tls = tls
+        self.protocols = protocols
         self.proof = proof
         self.timeout = timeout
         self.events = events
@@ -144,6 +152,9 @@ final class SecureControl: ChannelInboundHandler {
         }
     }
 
+    /// It is the last field of a P-256 key's SubjectPublicKeyInfo (RFC 5480).
+    private static let publicKeyLength = 65
+
     private struct Refused: Error {
         var reason: String
     }
@@ -168,9 +179,11 @@ final class SecureControl: ChannelInboundHandler {
         else {
             throw Refused(reason: PeerCertificateError.unreadable.description)
         }
-        guard negotiated == SecureTransport.applicationProtocol else {
+        guard let negotiated, protocols.contains(negotiated) else {
             throw Refused(reason: TLSFailure.applicationProtocol)
         }
+        applicationProtocol = negotiated
+        publicKey = Array(proven.suffix(Self.publicKeyLength))
         return key
     }
 

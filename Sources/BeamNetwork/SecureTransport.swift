@@ -16,32 +16,51 @@ struct SecureTransport: Sendable {
         case host
     }
 
-    /// Negotiated by ALPN (RFC 7301).
-    static let applicationProtocol = "beamroom/2"
+    /// What is spoken inside TLS. Negotiated by ALPN (RFC 7301).
+    enum Purpose: Sendable {
+        /// A viewer and a host.
+        case share
+        /// At the server: a viewer and a host, or two members of a room of equals. At the client: the latter only.
+        case room
 
+        fileprivate func protocols(_ role: Role) -> [String] {
+            switch (self, role) {
+            case (.share, _): [shareProtocol]
+            case (.room, .viewer): [roomProtocol]
+            case (.room, .host): [shareProtocol, roomProtocol]
+            }
+        }
+    }
+
+    static let shareProtocol = "beamroom/2"
+    static let roomProtocol = "beamroom-room/2"
+
+    private let purpose: Purpose
     private let viewer: NIOSSLContext
     private let host: NIOSSLContext
 
-    init(_ identity: LocalIdentity) throws {
+    init(_ identity: LocalIdentity, for purpose: Purpose = .share) throws {
+        self.purpose = purpose
         let certificate = try NIOSSLCertificate(bytes: identity.certificate, format: .der)
         let key = try NIOSSLPrivateKey(bytes: identity.privateKeyDER, format: .der)
         viewer = try NIOSSLContext(
-            configuration: Self.configured(.makeClientConfiguration(), certificate: certificate, key: key))
+            configuration: Self.configured(
+                .makeClientConfiguration(), protocols: purpose.protocols(.viewer), certificate: certificate, key: key))
         host = try NIOSSLContext(
             configuration: Self.configured(
-                .makeServerConfiguration(certificateChain: [], privateKey: .privateKey(key)), certificate: certificate,
-                key: key))
+                .makeServerConfiguration(certificateChain: [], privateKey: .privateKey(key)),
+                protocols: purpose.protocols(.host), certificate: certificate, key: key))
     }
 
     private static func configured(
-        _ base: TLSConfiguration, certificate: NIOSSLCertificate, key: NIOSSLPrivateKey
+        _ base: TLSConfiguration, protocols: [String], certificate: NIOSSLCertificate, key: NIOSSLPrivateKey
     ) -> TLSConfiguration {
         var configuration = base
         configuration.minimumTLSVersion = .tlsv13
         configuration.maximumTLSVersion = .tlsv13
         configuration.certificateChain = [.certificate(certificate)]
         configuration.privateKey = .privateKey(key)
-        configuration.applicationProtocols = [applicationProtocol]
+        configuration.applicationProtocols = protocols
         // A certificate is required, and checked by each connection's callback. There are no trust roots, so that
         // without a callback every certificate would be refused.
         configuration.certificateVerification = .noHostnameVerification
@@ -75,7 +94,8 @@ struct SecureTransport: Sendable {
                     context: viewer, serverHostname: nil, customVerificationCallback: verify)
             case .host: NIOSSLServerHandler(context: host, customVerificationCallback: verify)
             }
-        let control = SecureControl(tls: tls, proof: proof, timeout: timeout, events: events)
+        let control = SecureControl(
+            tls: tls, protocols: purpose.protocols(role), proof: proof, timeout: timeout, events: events)
         // The last handler first, because the handshake may begin and fail while TLS is added.
         try pipeline.addHandler(control)
         try pipeline.addHandler(tls, position: .before(control))

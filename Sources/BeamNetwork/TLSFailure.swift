@@ -8,7 +8,7 @@ import NIOSSL
 enum TLSFailure {
     static let version = "the other side doesn't speak TLS 1.3; is it BeamRoom, and up to date?"
     static let applicationProtocol =
-        "the other side speaks TLS, but not BeamRoom's protocol (\(SecureTransport.applicationProtocol))"
+        "the other side speaks TLS, but not BeamRoom's protocol (\(SecureTransport.shareProtocol))"
     static let resumed = "the other side has resumed an earlier connection, which BeamRoom never does"
     static let closed = "the other side has closed the connection"
 

@@ -82,8 +82,20 @@ public final class ViewerClient: Sendable {
         identity: LocalIdentity, session: ViewerSession.Configuration, handlers: Handlers, options: Options = Options()
     ) {
         handle = LoopHandle(on: options.loop, statistics: ViewerStatistics()) { loop in
-            ViewerDriver(loop: loop, identity: identity, session: session, handlers: handlers, options: options)
+            ViewerDriver(loop: loop, session: session, handlers: handlers, options: options) { events in
+                DialledPath(
+                    ControlDialer(
+                        loop: loop, transport: Result { try SecureTransport(identity) }, source: options.source,
+                        mayFallBack: session.allowsUnencrypted, events: events),
+                    handlers)
+            }
         }
+        handle.perform { $0.start() }
+    }
+
+    /// For a viewer whose control connection comes from elsewhere.
+    init(_ handle: LoopHandle<ViewerDriver>) {
+        self.handle = handle
         handle.perform { $0.start() }
     }
 
@@ -111,7 +123,7 @@ public final class ViewerClient: Sendable {
 
     /// Tells the host the largest size in pixels in which the picture is shown; nil: any.
     public func setShownSize(_ size: PixelSize?) {
-        handle.perform { $0.handle(.shownSize(size)) }
+        handle.perform { $0.setShownSize(size) }
     }
 
     /// Writes to the room.

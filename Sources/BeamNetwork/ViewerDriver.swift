@@ -1,5 +1,4 @@
 import BeamClock
-import BeamIdentity
 import BeamMedia
 import BeamProtocol
 import CBeamSockets
@@ -14,9 +13,11 @@ final class ViewerDriver {
     private let timer: DeadlineTimer
     private var session: ViewerSession
     private var isPumping = false
+    /// The size in which the picture is shown; nil: any.
+    private var shownSize: PixelSize?
 
-    /// Set in `init`, whose closures need the driver.
-    private var dialer: ControlDialer?
+    /// Set in `init`: its events need the driver.
+    private var path: (any ControlPath)?
     /// The address of the last control connection: media comes from there, even after that is lost.
     private var hostAddress: SocketAddress?
     private var media: (any Channel)?
@@ -34,9 +35,10 @@ final class ViewerDriver {
     /// The last datagram's time of arrival: times given to the session never go back.
     private var lastArrival = MediaTime.distantPast
 
+    /// - Parameter makePath: makes the control connection, which tells what happens on it by these events.
     init(
-        loop: any EventLoop, identity: LocalIdentity, session: ViewerSession.Configuration,
-        handlers: ViewerClient.Handlers, options: ViewerClient.Options
+        loop: any EventLoop, session: ViewerSession.Configuration, handlers: ViewerClient.Handlers,
+        options: ViewerClient.Options, makePath: (ControlDialer.Events) -> any ControlPath
     ) {
         self.loop = loop
         self.handlers = handlers
@@ -44,18 +46,17 @@ final class ViewerDriver {
         usesSystemTimes = options.usesSystemTimes
         self.session = ViewerSession(configuration: session, random: SystemRandomNumberGenerator())
         timer = DeadlineTimer(loop: loop)
-        dialer = ControlDialer(
-            loop: loop, identity: identity, source: options.source, mayFallBack: session.allowsUnencrypted,
-            events: ControlDialer.Events(
-                onConnected: { [unowned self] channel in
-                    self.hostAddress = channel.remoteAddress
+        path = makePath(
+            ControlDialer.Events(
+                onConnected: { [unowned self] address in
+                    self.hostAddress = address
                     self.handle(.controlConnected)
                 },
                 onBytes: { [unowned self] in self.handle(.controlBytes($0)) },
-                onSecured: { [unowned self] host, channel in
-                    self.hostAddress = channel.remoteAddress
+                onSecured: { [unowned self] host, address in
+                    self.hostAddress = address
                     let peer = self.media?.remoteAddress?.ipAddress
-                    let hasMoved = peer != nil && peer != channel.remoteAddress?.ipAddress
+                    let hasMoved = peer != nil && peer != address?.ipAddress
                     self.handle(.controlSecured(host, hasMoved: hasMoved))
                 },
                 onMessage: { [unowned self] in self.handle(.controlMessage($0)) },
@@ -79,18 +80,26 @@ final class ViewerDriver {
         pump()
     }
 
+    func setShownSize(_ size: PixelSize?) {
+        shownSize = size
+        shownSizeChanged()
+    }
+
+    /// The path may ask for another size than the one that is shown.
+    func shownSizeChanged() { handle(.shownSize(path?.shownSize(shownSize))) }
+
     /// Discovery has found the host, or it may be at another address.
     func hostAppeared(announcedVersion: Int?) {
         if let announcedVersion { handle(.announced(version: announcedVersion)) }
         // A dial that is under way takes the new addresses; otherwise one begins.
-        dialer?.add(handlers.locate(), hints: handlers.hints())
+        path?.add()
         handle(.hostAppeared)
     }
 
     func shutdown() -> EventLoopFuture<Void> {
         handle(.shutdown)
         timer.cancel()
-        dialer?.close()
+        path?.end()
         closeMedia()
         return loop.makeSucceededVoidFuture()
     }
@@ -181,8 +190,8 @@ final class ViewerDriver {
         // SwiftNIO closes the socket after some errors.
         guard hasNoAddress || !media.isActive else { return }
         mediaFailed(error, generation: generation, hasNoAddress: true)
-        if hasNoAddress, mediaSource != nil, mediaSource == dialer?.localAddress?.ipAddress {
-            dialer?.drop("this machine's address has changed")
+        if hasNoAddress, mediaSource != nil, mediaSource == path?.localAddress?.ipAddress {
+            path?.drop("this machine's address has changed")
         }
     }
 
@@ -227,10 +236,9 @@ final class ViewerDriver {
         while true {
             switch session.pollOutput(now: .now) {
             case .connectControl(let version):
-                dialer?.dial(
-                    handlers.locate(), hints: handlers.hints(), expecting: session.expectedHosts, version)
-            case .sendControl(let bytes): dialer?.send(bytes)
-            case .closeControl: dialer?.close()
+                path?.dial(version, expecting: session.expectedHosts)
+            case .sendControl(let bytes): path?.send(bytes)
+            case .closeControl: path?.close()
             case .openMedia(let port): openMedia(port: port)
             case .closeMedia: closeMedia()
             case .sendMedia(let bytes): sendMedia(bytes)

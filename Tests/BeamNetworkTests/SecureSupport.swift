@@ -156,7 +156,7 @@ struct UnknownPeer {
     var certificates: [[UInt8]]
     var key: NIOSSLPrivateKey?
     var version = TLSVersion.tlsv13
-    var applicationProtocols = [SecureTransport.applicationProtocol]
+    var applicationProtocols = [SecureTransport.shareProtocol]
     var acceptsPeer = true
 
     /// With a valid certificate.

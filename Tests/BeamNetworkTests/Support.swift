@@ -102,7 +102,8 @@ final class TestViewer: Sendable {
     init(
         _ locate: @escaping @Sendable () -> [Endpoint], code: String? = "482913", identity: LocalIdentity? = nil,
         knowing known: [DeviceKey: String] = [:], requiring required: Set<DeviceKey>? = nil,
-        hints: @escaping @Sendable () -> [Endpoint] = { [] }, options: ViewerClient.Options = ViewerClient.Options()
+        hints: @escaping @Sendable () -> [Endpoint] = { [] }, named name: String = "viewer",
+        options: ViewerClient.Options = ViewerClient.Options()
     ) throws {
         let reached = self.reached
         let others = self.others
@@ -113,7 +114,7 @@ final class TestViewer: Sendable {
             identity: own,
             session: ViewerSession.Configuration(
                 trust: ViewerTrust(
-                    own: own.deviceKey, name: "viewer", instance: 1, known: known, required: required),
+                    own: own.deviceKey, name: name, instance: 1, known: known, required: required),
                 code: code.flatMap(PairingCode.init), allowsUnencrypted: identity == nil,
                 announcedVersion: identity == nil ? 1 : 2),
             handlers: ViewerClient.Handlers(

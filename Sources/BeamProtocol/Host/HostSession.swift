@@ -88,6 +88,8 @@ public struct HostSession: Sendable {
         case pictureSize(PixelSize)
         /// What this machine writes to the room.
         case room(RoomInput)
+        /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
+        case closedToNew(reason: String?)
         /// What viewers are told at the end, without a full stop.
         case farewell(String)
         /// The system refused to send to this address (port unreachable, no route).
@@ -185,6 +187,7 @@ public struct HostSession: Sendable {
         case .sourceVisible(let isVisible): lobby.sourceVisibilityChanged(isVisible)
         case .pictureSize(let size): pictureSizeChanged(size, now: now)
         case .room(let input): room?.handle(input, now: now)
+        case .closedToNew(let reason): lobby.closedToNew = reason
         case .farewell(let reason): lobby.farewell = reason
         case .sendFailed(let address): sendFailed(address, now: now)
         case .shutdown: return shutdown(now: now)

@@ -57,7 +57,7 @@ extension Mesh {
         statuses[own.device] = MemberStatus(
             run: own.run, counter: ownStatus.counter, flags: ownStatus.flags,
             sealingKey: configuration.sealing.publicKey,
-            addresses: Array(configuration.addresses.prefix(MeshLimits.statusAddresses)),
+            addresses: addresses,
             links: Array(up.prefix(MeshLimits.statusLinks)), received: received, room: membership.room,
             signing: configuration.signing)
         updatePresence(now: now)
@@ -83,7 +83,10 @@ extension Mesh {
             statuses[device] = status
             statusTimes[device] = now
             hasChanged = true
-            if addresses != status.addresses { appeared(device, now: now) }
+            if addresses != status.addresses {
+                changedKeepsake()
+                appeared(device, now: now)
+            }
             confirm(status, of: device)
             guard self.index(of: id) == index else { break }
         }

@@ -16,8 +16,6 @@ struct Mesh: Sendable {
         var name: String
         var signing: RoomSigning
         var sealing: MeshSealing
-        /// Where this device's control port can be reached.
-        var addresses: [NetworkAddress] = []
     }
 
     /// A connection to a member, or to somebody who may be one.
@@ -51,6 +49,8 @@ struct Mesh: Sendable {
     }
 
     let configuration: Configuration
+    /// Where this device's control port can be reached.
+    private(set) var addresses: [NetworkAddress] = []
     /// Nil before a room was founded or entered.
     var membership: Membership?
     var log: RoomLog
@@ -81,6 +81,8 @@ struct Mesh: Sendable {
     private(set) var isEnded = false
     /// The peer through which this device enters, while it is in no room.
     private var entrance: DeviceKey?
+    /// Grows whenever something changes that a member keeps of its room.
+    private(set) var keepsakes = 0
     /// What was reported of the people last, and whether that may have changed.
     private var reported: [MeshPerson] = []
     private var mayHaveChanged = false
@@ -99,6 +101,25 @@ struct Mesh: Sendable {
     func index(of id: MeshLinkID) -> Int? { links.firstIndex { $0.id == id } }
 
     mutating func pollOutput() -> Output? { outputs.popFirst() }
+
+    /// This device can be reached at other addresses.
+    mutating func setAddresses(_ addresses: [NetworkAddress], now: MediaTime) {
+        let addresses = Array(addresses.prefix(MeshLimits.statusAddresses))
+        guard addresses != self.addresses else { return }
+        self.addresses = addresses
+        ownStatus.isDirty = true
+    }
+
+    /// What this device keeps of the room; nil before it has one.
+    func kept(now: MediaTime) -> KeptRoom? {
+        membership.map { membership in
+            KeptRoom(
+                id: membership.room, name: membership.roomName, statements: membership.statements.map(\.bytes),
+                age: age(now: now), addresses: statuses.filter { $0.key != own.device }.mapValues(\.addresses))
+        }
+    }
+
+    mutating func changedKeepsake() { keepsakes += 1 }
 
     // MARK: A room begins
 
@@ -226,6 +247,7 @@ struct Mesh: Sendable {
             dials[person.device] = Dial(next: isCaller ? now : now + MeshLimits.dialGrace)
         }
         ownStatus.isDirty = true
+        keepsakes += 1
         updatePresence(now: now)
     }
 
@@ -360,6 +382,7 @@ struct Mesh: Sendable {
             guard links[index].entries.isGreeted else { return violated(index, "it didn't greet first", now: now) }
             switch message {
             case .greeting, .alive: break
+            case .toHost, .toViewer: outputs.append(.carried(id, message))
             case .statements(let statements): _ = take(statements, from: index, now: now)
             case .statuses(let statuses): take(statuses, from: index, now: now)
             }

@@ -1,13 +1,13 @@
 import BeamMedia
 
 /// A control connection between two members, numbered by the driver.
-struct MeshLinkID: Hashable, Sendable {
-    var value: UInt64
-    init(_ value: UInt64) { self.value = value }
+public struct MeshLinkID: Hashable, Sendable {
+    public let value: UInt64
+    public init(_ value: UInt64) { self.value = value }
 }
 
 /// Why a link is closed, or somebody isn't let in.
-enum MeshRefusal: Error, Hashable, Sendable {
+public enum MeshRefusal: Error, Hashable, Sendable {
     case noRoom
     case notAMember
     case otherRoom
@@ -27,7 +27,7 @@ enum MeshRefusal: Error, Hashable, Sendable {
 }
 
 /// What a room of equals tells its program.
-enum MeshEvent: Sendable, Equatable {
+public enum MeshEvent: Sendable, Equatable {
     case entered(room: String)
     /// Who belongs to the room and is here, or was.
     case people([MeshPerson])
@@ -46,18 +46,42 @@ enum MeshEvent: Sendable, Equatable {
     case putOut(by: String)
     /// More than a room takes have come together, and this device was among the last.
     case full
+    /// What was kept of the room says that this device doesn't belong to it (any more).
+    case notResumed
+}
+
+/// What a member keeps of its room, to come back after its program has ended.
+public struct KeptRoom: Sendable, Hashable {
+    public var id: [UInt8]
+    public var name: String
+    /// Who belongs to it, as it was signed.
+    public var statements: [[UInt8]]
+    /// Since the room began.
+    public var age: Duration
+    /// Where the other members were last.
+    public var addresses: [DeviceKey: [NetworkAddress]]
+
+    public init(
+        id: [UInt8], name: String, statements: [[UInt8]], age: Duration, addresses: [DeviceKey: [NetworkAddress]] = [:]
+    ) {
+        self.id = id
+        self.name = name
+        self.statements = statements
+        self.age = age
+        self.addresses = addresses
+    }
 }
 
 /// A member of the room, as it is shown.
-struct MeshPerson: Sendable, Hashable {
-    var device: DeviceKey
-    var name: String
-    var isHere: Bool
-    var isSharing: Bool
-    var isPaused: Bool
+public struct MeshPerson: Sendable, Hashable {
+    public var device: DeviceKey
+    public var name: String
+    public var isHere: Bool
+    public var isSharing: Bool
+    public var isPaused: Bool
     /// The number of links to it; 0: this device. Nil: it isn't here.
-    var hops: Int?
-    var addresses: [NetworkAddress]
+    public var hops: Int?
+    public var addresses: [NetworkAddress]
 }
 
 extension Mesh {
@@ -67,6 +91,8 @@ extension Mesh {
         case close(MeshLinkID, MeshRefusal)
         /// Connects to the member; answer with `opened` or `dialFailed`.
         case dial(DeviceKey)
+        /// A member that is here has sent a part of a dialog about pictures.
+        case carried(MeshLinkID, MeshMessage)
         case event(MeshEvent)
     }
 }

@@ -23,6 +23,23 @@ enum MeshMessage: Hashable, Sendable {
     case statuses([MemberStatus])
     /// Nothing else was to be said.
     case alive
+    /// A message of a viewer to the one who serves it, about what a member shares; and the answers.
+    case toHost(Carried)
+    case toViewer(Carried)
+
+    /// A message of the dialog of a viewer with a host, on the link of two members: what they say on a connection of their
+    /// own outside rooms.
+    struct Carried: Hashable, Sendable {
+        /// Whose screen it is about. Another member may serve it on.
+        var source: DeviceKey
+        /// Chosen by the viewer: greater in each later dialog on the link.
+        var dialog: UInt32
+        /// Empty: the dialog ends.
+        var message: [UInt8]
+
+        /// The longest message: those that aren't of a room's log are short.
+        static let longest = 4 << 10
+    }
 }
 
 extension MeshMessage {
@@ -32,6 +49,8 @@ extension MeshMessage {
         case .statements: .meshStatements
         case .statuses: .meshStatuses
         case .alive: .meshAlive
+        case .toHost: .meshToHost
+        case .toViewer: .meshToViewer
         }
     }
 
@@ -51,6 +70,10 @@ extension MeshMessage {
             bytes.append(UInt8(clamping: statuses.count))
             for status in statuses { bytes += status.bytes }
         case .alive: break
+        case .toHost(let carried), .toViewer(let carried):
+            bytes += carried.source.bytes
+            bytes.append(bigEndian: carried.dialog)
+            bytes += carried.message
         }
         return bytes
     }
@@ -78,12 +101,19 @@ extension MeshMessage {
             for _ in 0..<count { statuses.append(try reader.read("status") { MemberStatus(&$0) }) }
             self = .statuses(statuses)
         case .meshAlive: self = .alive
+        case .meshToHost: self = .toHost(try reader.carried())
+        case .meshToViewer: self = .toViewer(try reader.carried())
         default: return nil
         }
     }
 }
 
 extension RoomReader {
+    fileprivate mutating func carried() throws(SecureMessageError) -> MeshMessage.Carried {
+        MeshMessage.Carried(
+            source: try device(), dialog: try integer(), message: try rest(MeshMessage.Carried.longest))
+    }
+
     fileprivate mutating func statements() throws(SecureMessageError) -> [MembershipStatement] {
         let count: UInt8 = try integer()
         var statements: [MembershipStatement] = []

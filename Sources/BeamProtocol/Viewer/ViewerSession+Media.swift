@@ -125,6 +125,8 @@ extension ViewerSession {
     mutating func play(now: MediaTime) {
         while var frame = playout.next(now: now) {
             frame.captureTime = frame.captureTime.flatMap { clock.local($0) }
+            lastDelivered = SequenceNumber(frame.number)
+            if frame.isKeyframe { keyframeWantedAfter = nil }
             clockError = clock.error(now: frame.lastArrival)
             outputs.append(.deliver(frame))
         }
@@ -135,7 +137,8 @@ extension ViewerSession {
     /// Version 1 hosts can't be asked: they send a keyframe every two seconds.
     mutating func updateKeyframeRequest(now: MediaTime) {
         let canAsk = isSealed && media.isOpen && membership?.isBroadcasting != false
-        keyframeRequest.update(isWanted: canAsk && reassembler.keyframeNeededAfter != nil, now: now)
+        let isNeeded = reassembler.keyframeNeededAfter != nil || keyframeWantedAfter != nil
+        keyframeRequest.update(isWanted: canAsk && isNeeded, now: now)
     }
 
     mutating func feedbackDeadline(now: MediaTime) -> MediaTime? {
@@ -158,7 +161,9 @@ extension ViewerSession {
         var missing = reassembler.takeRequests(now: now)[...]
         updateKeyframeRequest(now: now)
         var feedback = Feedback(layer: reassembler.layer ?? 0)
-        if keyframeRequest.take(now: now) { feedback.keyframeAfter = reassembler.keyframeNeededAfter }
+        if keyframeRequest.take(now: now) {
+            feedback.keyframeAfter = reassembler.keyframeNeededAfter ?? keyframeWantedAfter
+        }
         reassembler.moveArrivalEvents(to: &arrivals)
         feedback.report = arrivals.take(now: now)
         repeat {

@@ -90,6 +90,8 @@ public struct ViewerSession: Sendable {
         case mediaFailed(reason: String, hasNoAddress: Bool = false)
         /// The decoder couldn't use a delivered frame, and needs a keyframe.
         case decoderFailed
+        /// The pictures are passed on to somebody who needs a keyframe. What is delivered goes on meanwhile.
+        case keyframeWanted
         /// The largest size in pixels in which the picture is shown, so that the host needn't send a larger one; nil:
         /// any. A host that can't scale ignores it.
         case shownSize(PixelSize?)
@@ -232,6 +234,9 @@ public struct ViewerSession: Sendable {
     /// Arrivals, for the reports to the host.
     var arrivals = ArrivalLog()
     var keyframeRequest = KeyframeRequest()
+    /// Who gets the pictures from here needs a keyframe after this frame.
+    var keyframeWantedAfter: SequenceNumber?
+    var lastDelivered: SequenceNumber?
     var playout: PlayoutBuffer
     /// The host's bandwidth estimate and its sending rate.
     var rates: StreamState.Rates?
@@ -316,6 +321,7 @@ public struct ViewerSession: Sendable {
         case .mediaFailed(_, let hasNoAddress):
             perform(media.failed(hasNoAddress: hasNoAddress, now: now), now: now)
         case .decoderFailed: reassembler.decoderFailed()
+        case .keyframeWanted: keyframeWantedAfter = keyframeWantedAfter ?? lastDelivered
         case .shownSize(let size): show(in: size)
         case .room(let input):
             if case .version1 = dialog { room?.refuse(input) } else { room?.handle(input, now: now) }

@@ -40,6 +40,8 @@ extension SecureMessage {
         case meshStatements = 0x49
         case meshStatuses = 0x4A
         case meshAlive = 0x4B
+        case meshToHost = 0x4C
+        case meshToViewer = 0x4D
     }
 }
 

@@ -292,7 +292,7 @@ extension SecureMessage {
                 return
             }
             self = .room(message)
-        case .meshGreeting, .meshStatements, .meshStatuses, .meshAlive:
+        case .meshGreeting, .meshStatements, .meshStatuses, .meshAlive, .meshToHost, .meshToViewer:
             guard let message = try MeshMessage(kind, fields.rest) else {
                 self = .unknown(number)
                 return

@@ -72,11 +72,12 @@ struct MeshSimulation {
 
     private mutating func makeMesh(_ number: UInt8) -> Mesh {
         let (signing, device) = RoomSigning.simulated(number)
-        return Mesh(
+        var mesh = Mesh(
             Mesh.Configuration(
-                own: device, name: "member \(number)", signing: signing, sealing: .simulated(number),
-                addresses: [NetworkAddress(ip: .v4(0x0A00_0000 + UInt32(number)), port: 52345)]),
+                own: device, name: "member \(number)", signing: signing, sealing: .simulated(number)),
             random: SeededGenerator(seed: random.next()))
+        mesh.setAddresses([NetworkAddress(ip: .v4(0x0A00_0000 + UInt32(number)), port: 52345)], now: now)
+        return mesh
     }
 
     mutating func found(_ index: Int) {
@@ -297,6 +298,7 @@ struct MeshSimulation {
                     members[index].refusals.append(reason)
                     close(link.value, by: index)
                 case .event(let event): members[index].events.append(event)
+                case .carried: break
                 case .dial(let device):
                     guard let to = members.firstIndex(where: { DeviceKey.made($0.number) == device }),
                         members[to].isAlive

@@ -42,7 +42,7 @@ extension Lobby {
 
     /// The ways in which an unknown device can be admitted.
     private func methods(for device: DeviceKey) -> SecureMessage.Welcome.Methods {
-        guard trust.takesNewViewers else { return [] }
+        guard trust.takesNewViewers, closedToNew == nil else { return [] }
         var methods: SecureMessage.Welcome.Methods = []
         if code.current != nil { methods.insert(.code) }
         if configuration.acceptance == .ask { methods.insert(.compare) }
@@ -61,6 +61,7 @@ extension Lobby {
             return refuseViewer(id, refusal, reason: reason, now: now)
         }
         let isTrusted = book.trusts(dialog.device)
+        if !isTrusted, let closedToNew { return refuseViewer(id, .other, reason: closedToNew, now: now) }
         let methods = methods(for: dialog.device)
         if !isTrusted, methods.isEmpty {
             return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
@@ -80,6 +81,7 @@ extension Lobby {
     }
 
     private var closedReason: String {
+        if let closedToNew { return closedToNew }
         if !trust.takesNewViewers { return "Only viewers that were paired before are let in" }
         return code.wasUsed ? Self.usedText : "Nobody is there to let new viewers in"
     }
@@ -90,7 +92,7 @@ extension Lobby {
 
     private mutating func beginCode(_ share: [UInt8], on id: ConnectionID, now: MediaTime) {
         guard case .version2(var dialog) = connections[id]?.dialog else { return }
-        guard trust.takesNewViewers, let current = code.current else {
+        guard trust.takesNewViewers, closedToNew == nil, let current = code.current else {
             return refuseViewer(id, closedRefusal, reason: closedReason, now: now)
         }
         if case .wait(let pause) = codeGuard.begin(now: now) {

@@ -65,6 +65,8 @@ struct Lobby: Sendable {
     var isSourceVisible = true
     /// What the viewers are told at the end.
     var farewell = SecureMessage.hostEnded
+    /// Why nobody new is let in; nil: new viewers are let in as the options say.
+    var closedToNew: String?
 
     init(configuration: HostSession.Configuration, random: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration

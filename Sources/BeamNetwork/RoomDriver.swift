@@ -1,0 +1,573 @@
+import BeamClock
+import BeamIdentity
+import BeamMedia
+import BeamProtocol
+import NIOCore
+
+/// Carries out what a `MeshSession` decides: listens for newcomers and members, dials members, and joins their links with
+/// the hosts and viewers of this process (`RoomSource`, `RoomPath`). Confined to its event loop.
+final class RoomDriver {
+    /// A connection to a member, or to somebody who may be one.
+    private struct Link {
+        var device: DeviceKey
+        var remote: SocketAddress?
+        /// Nil: the peer has dialled.
+        var dialer: ControlDialer?
+    }
+
+    /// The member through which this device enters, until it has.
+    private struct Entrance {
+        var device: DeviceKey
+        var endpoint: Endpoint
+        var failures = 0
+    }
+
+    /// Peers of whom nothing is known may hold so many links: one may be a newcomer that another member has let in.
+    private static let mostUnknownLinks = 8
+    /// How often the entrance is dialled, and the pause between.
+    private static let entranceTries = 10
+    private static let entrancePause = TimeAmount.milliseconds(300)
+    /// Between looks at this machine's addresses, and at which ways the pictures take.
+    private static let tickInterval = TimeAmount.seconds(1)
+    private static let shareEnded = "this member shares nothing any more"
+
+    let loop: any EventLoop
+    let identity: LocalIdentity
+    private let options: RoomServer.Options
+    private let handlers: RoomServer.Handlers
+    private let transport: Result<SecureTransport, any Error>
+    private let timer: DeadlineTimer
+    private let door: HostDriver
+    /// This driver from `start` to `shutdown`, for those whom it makes.
+    private let own: NIOLoopBoundBox<RoomDriver?>
+    private var listener: ControlListener?
+    private var session: MeshSession
+    private var isPumping = false
+    private var isShuttingDown = false
+    private var links: [MeshLinkID: Link] = [:]
+    private var dialers: [DeviceKey: ControlDialer] = [:]
+    private var entrance: Entrance?
+    /// Peers of the door's connections.
+    private var visitors: [ConnectionID: ControlListener.Peer] = [:]
+    /// What is shared from here: this machine's screen, and what others share, for those who can't reach them.
+    private var ownShare: RoomSource?
+    private var relays: [DeviceKey: RoomSource] = [:]
+    private var paths: [RoomPath] = []
+    private var lastDialog: UInt32 = 0
+    private var ticker: RepeatedTask?
+    /// What was passed on last.
+    private var members: [DeviceKey: String] = [:]
+    private var isClosed: String??
+    private var keepsakes = 0
+    /// Where members were when this device was here last.
+    private var lastAddresses: [DeviceKey: [NetworkAddress]] = [:]
+    private var roomName = ""
+    private var isOwnPaused = false
+
+    init(loop: any EventLoop, options: RoomServer.Options, handlers: RoomServer.Handlers) {
+        self.loop = loop
+        self.options = options
+        self.handlers = handlers
+        identity = options.identity
+        transport = Result { try SecureTransport(options.identity, for: .room) }
+        timer = DeadlineTimer(loop: loop)
+        session = MeshSession(
+            configuration: MeshSession.Configuration(
+                own: options.identity.deviceKey, name: options.name, signing: options.identity.roomSigning),
+            random: SystemRandomNumberGenerator())
+        let own = NIOLoopBoundBox.makeEmptyBox(valueType: RoomDriver.self, eventLoop: loop)
+        self.own = own
+        door = HostDriver(
+            loop: loop, session: options.door,
+            handlers: HostServer.Handlers(
+                onEvent: { own.value?.doorEvent($0) }, requestKeyframe: { _ in }, onDemand: { _, _ in }))
+        timer.onDeadline { [unowned self] in self.pump() }
+    }
+
+    // MARK: Beginning and end
+
+    /// Binds the control port; the one that is asked for if it is free.
+    func start() -> EventLoopFuture<UInt16> {
+        let listener: ControlListener
+        do {
+            listener = ControlListener(loop: loop, transport: try transport.get(), events: connections)
+        } catch {
+            return loop.makeFailedFuture(error)
+        }
+        own.value = self
+        self.listener = listener
+        door.setControl(listener)
+        let bound = NIOLoopBound((self, listener), eventLoop: loop)
+        let options = self.options
+        return listener.start(options.bindAddress, port: options.controlPort).flatMapError { error in
+            guard case .portInUse? = error as? NetworkError, options.controlPort != 0 else {
+                return bound.eventLoop.makeFailedFuture(error)
+            }
+            return bound.value.1.start(options.bindAddress, port: 0)
+        }.flatMap { local in
+            // Its port is told to newcomers, who get no pictures from the door.
+            bound.value.0.door.bindMedia(local.with(port: 0)).map { _ in UInt16(clamping: local.port ?? 0) }
+        }.flatMapErrorThrowing { error in
+            bound.value.0.door.cancel()
+            bound.value.1.cancel()
+            throw error
+        }
+    }
+
+    func begin(_ beginning: RoomServer.Beginning) {
+        guard !isShuttingDown, ticker == nil else { return }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        ticker = loop.scheduleRepeatedTask(initialDelay: .zero, delay: Self.tickInterval) { _ in bound.value.tick() }
+        switch beginning {
+        case .found(let name): handle(.begin(.found(name: name)))
+        case .resume(let room):
+            lastAddresses = room.addresses
+            handle(.begin(.resume(room)))
+        case .enter(let device, let endpoint):
+            entrance = Entrance(device: device, endpoint: endpoint)
+            handle(.begin(.enter(through: device)))
+            dial(device, [endpoint])
+        }
+    }
+
+    func shutdown() -> EventLoopFuture<Void> {
+        isShuttingDown = true
+        ticker?.cancel()
+        entrance = nil
+        handle(.leave)
+        for source in relays.values { _ = source.driver.shutdown() }
+        relays = [:]
+        for dialer in dialers.values { dialer.close() }
+        dialers = [:]
+        timer.cancel()
+        own.value = nil
+        return door.shutdown()
+    }
+
+    var statistics: HostStatistics { door.statistics }
+
+    // MARK: Inputs
+
+    func handle(_ input: MeshSession.Input) {
+        session.handle(input, now: .now)
+        pump()
+    }
+
+    func setPaused(_ isPaused: Bool) {
+        isOwnPaused = isPaused
+        if ownShare != nil { handle(.sharing(true, isPaused: isPaused)) }
+    }
+
+    func putOut(_ device: DeviceKey) -> MeshRefusal? {
+        defer { pump() }
+        do throws(MeshRefusal) {
+            try session.putOut(device, now: .now)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    func tellDoor(_ input: HostSession.Input) { door.handle(input) }
+
+    private func tick() {
+        let port = listener?.localAddress?.port ?? 0
+        let own = options.bindAddress.map { [$0] } ?? LocalAddresses.list()
+        handle(
+            .addresses(
+                own.compactMap { text in
+                    (try? SocketAddress(ipAddress: text, port: port)).flatMap { NetworkAddress($0) }
+                }))
+        for path in paths { path.preferDirectLink() }
+        for (device, source) in relays where source.isIdle || !paths.contains(where: { $0.source == device }) {
+            endRelay(device)
+        }
+    }
+
+    // MARK: The door
+
+    private func doorEvent(_ event: HostEvent) {
+        switch event {
+        case .devicePaired, .viewerPaired:
+            // On the loop, but not from within the door's session, which is being polled.
+            let bound = NIOLoopBound(self, eventLoop: loop)
+            loop.execute { bound.value.admitVisitors() }
+        default: break
+        }
+        handlers.onEvent(.door(event))
+    }
+
+    /// Vouches for those whom the door has let in.
+    private func admitVisitors() {
+        guard !isShuttingDown else { return }
+        for guest in door.guests {
+            guard case .device(let device) = guest.identity, !session.belongs(device),
+                let key = visitors.values.first(where: { $0.device == device })?.publicKey
+            else { continue }
+            do throws(MeshRefusal) {
+                try session.admit(publicKey: key, name: guest.name ?? PeerText.unnamed, now: .now)
+            } catch {
+                handlers.onEvent(.notAdmitted(device, error))
+                // Whoever doesn't belong to the room is sent away from the door.
+                door.handle(.remembered(members))
+            }
+        }
+        pump()
+    }
+
+    /// Tells the door and those who share who belongs to the room.
+    private func passOnMembers() {
+        let now = session.members.filter { $0.key != identity.deviceKey }
+        if now != members {
+            members = now
+            door.handle(.remembered(now))
+            ownShare?.driver.handle(.remembered(now))
+            for source in relays.values { source.driver.handle(.remembered(now)) }
+        }
+        let reason: String? =
+            if session.members.isEmpty {
+                "This member isn't in a room yet"
+            } else if session.isFull {
+                "The room “\(PeerText.name(roomName))” is full: \(MeshLimits.members) members are here"
+            } else {
+                nil
+            }
+        if isClosed != .some(reason) {
+            isClosed = .some(reason)
+            door.handle(.closedToNew(reason: reason))
+        }
+    }
+
+    // MARK: Connections
+
+    private var connections: ControlListener.Events {
+        ControlListener.Events(
+            admits: { [unowned self] in self.door.admits($0, from: $1) },
+            isKnownAddress: { [unowned self] address in
+                self.door.isKnownAddress(address)
+                    || self.links.values.contains { $0.remote.flatMap(IPAddress.init) == address }
+            },
+            onBytes: { [unowned self] in self.door.handle(.connectionBytes($0, $1)) },
+            onSecured: { [unowned self] in self.secured($0, $1) },
+            onMessage: { [unowned self] id, bytes in
+                let link = MeshLinkID(id.value)
+                if self.links[link] == nil {
+                    self.door.handle(.connectionMessage(id, bytes))
+                } else {
+                    self.handle(.message(link, bytes))
+                }
+            },
+            onViolation: { [unowned self] id, reason in
+                let link = MeshLinkID(id.value)
+                guard self.links[link] != nil else {
+                    return self.door.handle(.connectionViolated(id, reason: reason))
+                }
+                self.listener?.close(id)
+                self.linkEnded(link)
+            },
+            onEnd: { [unowned self] id, failure in
+                self.visitors[id] = nil
+                let link = MeshLinkID(id.value)
+                guard self.links[link] == nil else { return self.linkEnded(link) }
+                self.door.handle(.connectionClosed(id, tlsFailure: failure))
+            },
+            onExhausted: { [unowned self] in self.handlers.onEvent(.door(.acceptingPaused(reason: $0))) },
+            onListeningFailed: { [unowned self] in self.handlers.onEvent(.door(.listeningFailed(reason: $0))) },
+            onListeningAgain: { [unowned self] in self.handlers.onEvent(.door(.listeningAgain)) })
+    }
+
+    private func secured(_ id: ConnectionID, _ peer: ControlListener.Peer) {
+        guard peer.speaksRoom else {
+            visitors = visitors.filter { listener?.remoteAddress(of: $0.key) != nil }
+            visitors[id] = peer
+            return door.handle(.connectionSecured(id, peer.device))
+        }
+        // It isn't a viewer's connection: the door doesn't count it any more.
+        door.handle(.connectionClosed(id))
+        let isKnown = session.belongs(peer.device) || peer.device == entrance?.device
+        guard isKnown || session.unknownLinks < Self.mostUnknownLinks else {
+            listener?.close(id)
+            return
+        }
+        let link = MeshLinkID(id.value)
+        links[link] = Link(device: peer.device, remote: listener?.remoteAddress(of: id), dialer: nil)
+        handle(.opened(link, peer.device, isOutgoing: false))
+    }
+
+    private func dial(_ device: DeviceKey, _ endpoints: [Endpoint]) {
+        dialers.removeValue(forKey: device)?.close()
+        guard !endpoints.isEmpty, let listener else { return dialFailed(device) }
+        let link = MeshLinkID(listener.nextID().value)
+        let dialer = ControlDialer(
+            loop: loop, transport: transport, source: nil, mayFallBack: false,
+            events: ControlDialer.Events(
+                onConnected: { _ in }, onBytes: { _ in },
+                onSecured: { [unowned self] _, address in
+                    self.links[link] = Link(device: device, remote: address, dialer: self.dialers[device])
+                    self.handle(.opened(link, device, isOutgoing: true))
+                },
+                onMessage: { [unowned self] in self.handle(.message(link, $0)) },
+                onEnd: { [unowned self] _, _ in
+                    if self.links[link] == nil {
+                        self.dialers[device] = nil
+                        self.dialFailed(device)
+                    } else {
+                        self.linkEnded(link)
+                    }
+                }, onOtherHost: { _ in }))
+        dialers[device] = dialer
+        dialer.dial(endpoints, expecting: [device], .version2)
+    }
+
+    private func dialFailed(_ device: DeviceKey) {
+        handle(.dialFailed(device))
+        tryEntranceAgain(device)
+    }
+
+    /// The first connection of a newcomer is made again if it is lost before the room is known.
+    private func tryEntranceAgain(_ device: DeviceKey) {
+        guard var entrance, entrance.device == device, session.members.isEmpty, !isShuttingDown else { return }
+        entrance.failures += 1
+        self.entrance = entrance
+        guard entrance.failures < Self.entranceTries else {
+            self.entrance = nil
+            return handlers.onEvent(.notEntered)
+        }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.scheduleTask(in: Self.entrancePause) {
+            let driver = bound.value
+            guard driver.session.members.isEmpty, !driver.isShuttingDown, let entrance = driver.entrance else { return }
+            driver.dial(device, [entrance.endpoint])
+        }
+    }
+
+    private func linkEnded(_ id: MeshLinkID) {
+        guard let link = links.removeValue(forKey: id) else { return }
+        if link.dialer != nil, dialers[link.device] === link.dialer { dialers[link.device] = nil }
+        forget(id)
+        handle(.closed(id))
+        tryEntranceAgain(link.device)
+    }
+
+    private func close(_ id: MeshLinkID) {
+        guard let link = links.removeValue(forKey: id) else { return }
+        if let dialer = link.dialer {
+            if dialers[link.device] === dialer { dialers[link.device] = nil }
+            dialer.close()
+        } else {
+            listener?.close(ConnectionID(id.value))
+        }
+        forget(id)
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let device = link.device
+        loop.execute { bound.value.tryEntranceAgain(device) }
+    }
+
+    /// Hosts and viewers that used the link.
+    private func forget(_ id: MeshLinkID) {
+        ownShare?.linkEnded(id)
+        for source in relays.values { source.linkEnded(id) }
+        for path in paths { path.linkEnded(id) }
+    }
+
+    // MARK: Outputs of the session
+
+    private func pump() {
+        guard !isPumping else { return }
+        isPumping = true
+        defer { isPumping = false }
+        while true {
+            switch session.pollOutput(now: .now) {
+            case .send(let id, let bytes):
+                guard let link = links[id] else { break }
+                if let dialer = link.dialer {
+                    dialer.send(bytes)
+                } else {
+                    listener?.send(bytes, on: ConnectionID(id.value))
+                }
+            case .close(let id, _): close(id)
+            case .dial(let device, let addresses):
+                let told = (addresses.isEmpty ? lastAddresses[device] ?? [] : addresses).map {
+                    Endpoint(host: "\($0.ip)", port: $0.port)
+                }
+                let endpoints = told + handlers.locate(device).filter { !told.contains($0) }
+                // Later: the session can't take an event while it is being polled.
+                let bound = NIOLoopBound(self, eventLoop: loop)
+                loop.execute { if !bound.value.isShuttingDown { bound.value.dial(device, endpoints) } }
+            case .carried(let id, let carried): take(carried, from: id)
+            case .event(let event): report(event)
+            case .wait(let deadline):
+                passOnMembers()
+                keep()
+                return timer.arm(deadline)
+            }
+        }
+    }
+
+    private func report(_ event: MeshEvent) {
+        if case .entered(let room) = event {
+            entrance = nil
+            roomName = room
+        }
+        handlers.onEvent(.mesh(event))
+        guard case .people(let people) = event else { return }
+        for path in paths where people.contains(where: { $0.device == path.source && $0.isHere }) { path.appeared() }
+        for person in people where !(person.isHere && person.isSharing) { endRelay(person.device) }
+    }
+
+    private func keep() {
+        guard session.keepsakes != keepsakes, !isShuttingDown, var room = session.kept(now: .now) else { return }
+        keepsakes = session.keepsakes
+        room.addresses.merge(lastAddresses.filter { session.belongs($0.key) }) { new, _ in new }
+        handlers.onEvent(.keep(room))
+    }
+
+    // MARK: Pictures
+
+    private func take(_ carried: MeshSession.Carried, from link: MeshLinkID) {
+        guard let member = session.member(on: link), let remote = links[link]?.remote.flatMap(IPAddress.init) else {
+            return
+        }
+        if carried.isToHost {
+            if let source = source(carried.source, for: member) {
+                source.take(carried, of: member, from: link, at: remote)
+            } else if !carried.message.isEmpty {
+                carry(
+                    MeshSession.Carried(
+                        source: carried.source, dialog: carried.dialog, message: [], isToHost: false), on: link)
+            }
+        } else {
+            for path in paths where path.source == carried.source { path.received(carried, from: link) }
+        }
+    }
+
+    /// Who serves what `device` shares; nil: nobody here.
+    private func source(_ device: DeviceKey, for member: DeviceKey) -> RoomSource? {
+        if device == identity.deviceKey { return ownShare }
+        if let relay = relays[device] { return relay }
+        // What comes from this member can't be served to it; and nothing is served that isn't received here.
+        guard device != member, let path = paths.first(where: { $0.source == device && $0.link != nil }),
+            path.link.flatMap({ session.member(on: $0) }) != member, let local = listener?.localAddress
+        else { return nil }
+        let own = own
+        let driver = HostDriver(
+            loop: loop, session: Self.restricted(HostSession.Configuration.relay(identity), to: identity),
+            handlers: HostServer.Handlers(
+                onEvent: { _ in }, requestKeyframe: { _ in own.value?.relayNeedsKeyframe(of: device) },
+                onDemand: { _, _ in }))
+        let relay = RoomSource(device, driver, in: self)
+        relays[device] = relay
+        driver.setControl(relay)
+        driver.handle(.remembered(members))
+        driver.handle(.broadcast(true))
+        driver.bindMedia(local.with(port: 0)).whenFailure { _ in own.value?.endRelay(device) }
+        for path in paths where path.source == device { path.viewer?.shownSizeChanged() }
+        return relay
+    }
+
+    private func relayNeedsKeyframe(of device: DeviceKey) {
+        // Later: it may be asked for while a frame is delivered.
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute {
+            for path in bound.value.paths where path.source == device { path.viewer?.handle(.keyframeWanted) }
+        }
+    }
+
+    private func endRelay(_ device: DeviceKey) {
+        guard let relay = relays.removeValue(forKey: device) else { return }
+        _ = relay.driver.shutdown()
+        for path in paths where path.source == device { path.viewer?.shownSizeChanged() }
+    }
+
+    /// Whether somebody gets from here what this member shares.
+    func isRelayed(_ device: DeviceKey) -> Bool { relays[device] != nil }
+
+    /// A frame of what `device` shares has arrived: it is served on as it is.
+    func relay(_ frame: ReceivedFrame, of device: DeviceKey) {
+        guard let relay = relays[device], !relay.isIdle else { return }
+        relay.driver.submit(
+            EncodedFrame(
+                unit: frame.unit, captureTime: frame.captureTime ?? .now, stages: frame.stages,
+                isRepeated: frame.captureTime == nil))
+    }
+
+    /// A host's configuration for a share in a room: all members watch, and nobody else.
+    static func restricted(
+        _ session: HostSession.Configuration, to identity: LocalIdentity
+    ) -> HostSession.Configuration {
+        var session = session
+        session.acceptance = .none
+        session.trust = HostTrust(
+            own: identity.deviceKey, code: .none, takesNewViewers: false, remembersNewViewers: false)
+        session.allowsUnencrypted = false
+        session.room = nil
+        return session
+    }
+
+    /// Begins to share with the members. Returns the media port.
+    func share(_ driver: HostDriver, mediaPort: UInt16) -> EventLoopFuture<UInt16> {
+        guard let local = listener?.localAddress, !isShuttingDown else {
+            return loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+        }
+        let source = RoomSource(identity.deviceKey, driver, in: self)
+        driver.setControl(source)
+        driver.handle(.remembered(members))
+        let bound = NIOLoopBound((self, source), eventLoop: loop)
+        return driver.bindMedia(local.with(port: mediaPort)).map { port in
+            let (room, source) = bound.value
+            room.ownShare = source
+            room.isOwnPaused = false
+            room.handle(.sharing(true, isPaused: false))
+            return port
+        }
+    }
+
+    /// What this member shares has ended.
+    func ended(_ source: RoomSource) {
+        guard ownShare === source else { return }
+        ownShare = nil
+        handle(.sharing(false, isPaused: false))
+    }
+
+    // MARK: For sources and paths
+
+    func carry(_ carried: MeshSession.Carried, on link: MeshLinkID) {
+        session.carry(carried, on: link, now: .now)
+        pump()
+    }
+
+    func connectionID() -> ConnectionID { listener?.nextID() ?? ConnectionID(0) }
+
+    func nextDialog() -> UInt32 {
+        lastDialog &+= 1
+        return lastDialog
+    }
+
+    func remoteAddress(of link: MeshLinkID) -> SocketAddress? { links[link]?.remote }
+
+    func directLink(to device: DeviceKey) -> MeshLinkID? { session.link(to: device) }
+
+    /// The link by which what `device` shares is got: to it, or to a member that serves it on.
+    func way(to device: DeviceKey) -> MeshLinkID? {
+        session.link(to: device)
+            ?? session.relays(to: device).lazy.compactMap { [self] in session.link(to: $0) }.first
+    }
+
+    func name(of device: DeviceKey) -> String? { members[device] }
+
+    func add(_ path: RoomPath) {
+        if !paths.contains(where: { $0 === path }) { paths.append(path) }
+    }
+
+    func remove(_ path: RoomPath) { paths.removeAll { $0 === path } }
+}
+
+extension HostSession.Configuration {
+    /// For what is served on: nobody is let in but those whom the room names.
+    fileprivate static func relay(_ identity: LocalIdentity) -> HostSession.Configuration {
+        HostSession.Configuration(
+            acceptance: .none, trust: HostTrust(own: identity.deviceKey, code: .none, takesNewViewers: false))
+    }
+}
+
+extension RoomDriver: LoopDriver {}

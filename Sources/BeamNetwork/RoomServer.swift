@@ -1,0 +1,194 @@
+import BeamIdentity
+import BeamMedia
+import BeamProtocol
+import NIOCore
+
+/// A member of a room of equals on the network: one TCP port for newcomers and for the other members, and the connections
+/// to these. What members share goes over the same connections (control) and UDP ports of its own (pictures).
+///
+/// Its methods may be called from any thread but the event loop's own.
+public final class RoomServer: Sendable {
+    public struct Options: Sendable {
+        /// A numeric address or a name of this machine; nil: all addresses, IPv4 and IPv6.
+        public var bindAddress: String?
+        /// Used if it is free; otherwise the system chooses another. (Several members may be on one machine.)
+        public var controlPort: UInt16
+        public var identity: LocalIdentity
+        /// How newcomers are let in. Who is let in belongs to the room from then on.
+        public var door: HostSession.Configuration
+        /// This member's name.
+        public var name: String
+
+        public init(
+            bindAddress: String? = nil, controlPort: UInt16 = 52345, identity: LocalIdentity,
+            door: HostSession.Configuration, name: String
+        ) {
+            self.bindAddress = bindAddress
+            self.controlPort = controlPort
+            self.identity = identity
+            self.door = door
+            self.name = name
+        }
+    }
+
+    /// How the room begins for this member.
+    public enum Beginning: Sendable {
+        /// A new room with this name.
+        case found(name: String)
+        /// A room in which it was before.
+        case resume(KeptRoom)
+        /// The room of this member, which is at this address and has let this device in.
+        case enter(through: DeviceKey, at: Endpoint)
+    }
+
+    public enum Event: Sendable {
+        case mesh(MeshEvent)
+        /// About newcomers: questions, codes, refusals.
+        case door(HostEvent)
+        /// What is to be kept of the room has changed.
+        case keep(KeptRoom)
+        /// The door has let somebody in whom the room doesn't take.
+        case notAdmitted(DeviceKey, MeshRefusal)
+        /// The member through which this device was to enter can't be reached, or doesn't let it in.
+        case notEntered
+    }
+
+    /// Called on the event loop: must not block.
+    public struct Handlers: Sendable {
+        public var onEvent: @Sendable (Event) -> Void
+        /// Where the member may be, besides the addresses that it tells itself: discovery's, and those of the last time.
+        public var locate: @Sendable (DeviceKey) -> [Endpoint]
+
+        public init(
+            onEvent: @escaping @Sendable (Event) -> Void, locate: @escaping @Sendable (DeviceKey) -> [Endpoint]
+        ) {
+            self.onEvent = onEvent
+            self.locate = locate
+        }
+    }
+
+    /// The port in use.
+    public let controlPort: UInt16
+
+    let handle: LoopHandle<RoomDriver>
+    let network: NetworkLoop
+    let identity: LocalIdentity
+    private let name: String
+
+    /// Binds the port. Nothing else happens before `begin`.
+    public init(_ options: Options, handlers: Handlers) throws(NetworkError) {
+        let network = NetworkLoop()
+        self.network = network
+        identity = options.identity
+        name = options.name
+        handle = LoopHandle(on: network, statistics: HostStatistics()) { loop in
+            RoomDriver(loop: loop, options: options, handlers: handlers)
+        }
+        do {
+            controlPort = try handle.start { $0.start() }
+        } catch {
+            handle.end()
+            network.shutdown()
+            throw error as? NetworkError
+                ?? NetworkError(binding: options.bindAddress ?? "any address", port: Int(options.controlPort), error)
+        }
+    }
+
+    /// Makes, enters or takes up the room. Once.
+    public func begin(_ beginning: Beginning) { handle.perform { $0.begin(beginning) } }
+
+    /// Writes to the room: a caption, a note, an alert, a message.
+    public func write(_ input: RoomInput) { handle.perform { $0.handle(.write(input)) } }
+
+    /// The person's answer to a question of the door: `HostEvent.comparisonAsked` or `.digitsShown`.
+    public func decide(_ connection: ConnectionID, accept: Bool) {
+        handle.perform { $0.tellDoor(.decision(connection, accept: accept)) }
+    }
+
+    /// Replaces the code for newcomers.
+    public func setCode(_ code: PairingCode) { handle.perform { $0.tellDoor(.code(code)) } }
+
+    /// Puts a member out that came after this one. `onResult` gets nil, or why it wasn't; on the event loop.
+    public func putOut(_ device: DeviceKey, onResult: @escaping @Sendable (MeshRefusal?) -> Void) {
+        handle.perform { onResult($0.putOut(device)) }
+    }
+
+    /// Discovery has found the member, or it may be at another address: it is dialled soon.
+    public func appeared(_ device: DeviceKey) { handle.perform { $0.handle(.appeared(device)) } }
+
+    /// What this member shares is held, or goes on.
+    public func setPaused(_ isPaused: Bool) { handle.perform { $0.setPaused(isPaused) } }
+
+    /// Leaves and closes all connections; returns when that is done, after 2 s at the latest. The hosts and viewers in the
+    /// room have to be shut down before.
+    public func shutdown() {
+        handle.end()
+        network.shutdown()
+    }
+
+    /// How a viewer in the room trusts: what it is sent comes over links whose ends have proved who they are.
+    func trust(watching device: DeviceKey) -> ViewerTrust {
+        ViewerTrust(
+            own: identity.deviceKey, name: name, instance: UInt64.random(in: 0 ... .max), known: [device: ""],
+            required: [device], pairs: false, remembersNewHosts: false)
+    }
+}
+
+extension HostServer {
+    /// Shares with the members of a room, over its connections. One at a time; ended by `shutdown`.
+    ///
+    /// - Parameters:
+    ///   - mediaPort: used if it is free; otherwise the system chooses another.
+    ///   - session: its trust and acceptance are replaced by the room's: all members watch, nobody else.
+    public convenience init(
+        in room: RoomServer, mediaPort: UInt16 = 52346, session: HostSession.Configuration, handlers: Handlers
+    ) throws(NetworkError) {
+        let session = RoomDriver.restricted(session, to: room.identity)
+        let handle = LoopHandle(on: room.network, statistics: HostStatistics()) { loop in
+            HostDriver(loop: loop, session: session, handlers: handlers)
+        }
+        let driver = room.handle.driver
+        let port: UInt16
+        do {
+            port = try handle.start { driver.value.share($0, mediaPort: mediaPort) }
+        } catch {
+            handle.end()
+            throw error as? NetworkError ?? NetworkError(binding: "any address", port: Int(mediaPort), error)
+        }
+        self.init(handle, controlPort: room.controlPort, mediaPort: port)
+    }
+}
+
+extension ViewerClient {
+    /// Watches what a member of a room shares, directly or through another member.
+    ///
+    /// - Parameter session: its trust is replaced by the room's.
+    public convenience init(
+        in room: RoomServer, watching device: DeviceKey, session: ViewerSession.Configuration, handlers: Handlers
+    ) {
+        var session = session
+        session.trust = room.trust(watching: device)
+        session.room = nil
+        session.allowsUnencrypted = false
+        var handlers = handlers
+        let driver = room.handle.driver
+        handlers.onFrame = { [onFrame = handlers.onFrame] frame in
+            driver.value.relay(frame, of: device)
+            onFrame(frame)
+        }
+        let (finished, finishedSession) = (handlers, session)
+        self.init(
+            LoopHandle(on: room.network, statistics: ViewerStatistics()) { loop in
+                var made: RoomPath?
+                let viewer = ViewerDriver(
+                    loop: loop, session: finishedSession, handlers: finished, options: Options()
+                ) { events in
+                    let path = RoomPath(to: device, in: driver, loop: loop, events: events)
+                    made = path
+                    return path
+                }
+                made?.viewer = viewer
+                return viewer
+            })
+    }
+}
