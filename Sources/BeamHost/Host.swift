@@ -13,11 +13,13 @@ public final class Host: Sendable {
     public let warnings: [String]
 
     private let server: HostServer
+    private let room: RoomServer?
     private let slot: LatestSlot<Picture>
     private let capture: CaptureStage
     private let encode: EncodeStage
     private let publisher: ServicePublisher?
-    private let guests: GuestKeeper
+    /// Nil in a room.
+    private let guests: GuestKeeper?
     private let isStopped = Atomic<Bool>(false)
     private let sinks: [any FrameSink]
     private let recorder: RecorderSink?
@@ -54,19 +56,24 @@ public final class Host: Sendable {
 
         let words = try HostWords(options, recorder: recorder, onNotice: onNotice)
         defer { if !isStarted { words.close() } }
-        let guests = GuestKeeper(options.store, onNotice)
+        let guests = options.room == nil ? GuestKeeper(options.store, onNotice) : nil
         var network = options.server
         network.session.bitRate = encoderSettings.bitRate
         network.session.usesFullChroma = options.chroma != .subsampled
-        let server = try HostServer(
-            network,
-            handlers: HostServer.Handlers(
-                onEvent: { event in
-                    words.handle(event)
-                    guests.handle(event)
-                }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
-                onDemand: { viewers.set($0, layer: $1) }))
-        try guests.connect(server)
+        let handlers = HostServer.Handlers(
+            onEvent: { event in
+                words.handle(event)
+                if let guests { guests.handle(event) } else { onNotice(.session(event)) }
+            }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
+            onDemand: { viewers.set($0, layer: $1) })
+        let server =
+            if let room = options.room {
+                try HostServer(
+                    in: room, mediaPort: network.mediaPort, session: network.session, handlers: handlers)
+            } else {
+                try HostServer(network, handlers: handlers)
+            }
+        try guests?.connect(server)
         // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
         let sinks: [any FrameSink] = [NetworkSink(server, consumer: viewers)] + (recorder.map { [$0] } ?? [])
         source.onVisibility { isVisible in
@@ -93,10 +100,13 @@ public final class Host: Sendable {
         for sink in sinks { sink.open() }
         isStarted = true
         words.start(server)
-        let desktop = HostDesktop(options, server)
+        let desktop = HostDesktop(options, server.controlPort) { input in
+            if let room = options.room { room.write(input) } else { server.write(input) }
+        }
         desktop.start()
 
         self.onNotice = onNotice
+        room = options.room
         self.words = words
         self.desktop = desktop
         self.sinks = sinks
@@ -107,7 +117,7 @@ public final class Host: Sendable {
         self.encode = encode
         self.capture = capture
         publisher =
-            options.isAnnounced
+            options.isAnnounced && options.room == nil
             ? Self.announce(
                 options.name, bindAddress: options.server.bindAddress, port: server.controlPort,
                 versions: options.server.session.allowsUnencrypted ? "1,2" : "2", onNotice: onNotice) : nil
@@ -127,7 +137,7 @@ public final class Host: Sendable {
 
     public func setPaused(_ isPaused: Bool) {
         guard capture.setPaused(isPaused) else { return }
-        server.write(.alert(isPaused ? .paused : .resumed))
+        if let room { room.setPaused(isPaused) } else { server.write(.alert(isPaused ? .paused : .resumed)) }
         onNotice(.paused(isPaused))
     }
 
@@ -164,7 +174,7 @@ public final class Host: Sendable {
     public func stop(because reason: String? = nil) {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         if let reason { server.setFarewell(reason) }
-        guests.stop()
+        guests?.stop()
         words.stopReading()
         desktop.stop()
         capture.stop()

@@ -11,19 +11,20 @@ final class HostDesktop: Sendable {
     private let port: UInt16
     private let key: [UInt8]
 
-    init(_ options: HostOptions, _ server: HostServer) {
+    /// `write` writes to the room in which viewers read what happens here.
+    init(_ options: HostOptions, _ port: UInt16, write: @escaping @Sendable (RoomInput) -> Void) {
         watch = DesktopWatch { event in
             switch event {
-            case .screenLocked(let isLocked): server.write(.alert(isLocked ? .locked : .unlocked))
-            case .batteryLow(let percent): server.write(.alert(.batteryLow(percent: percent)))
-            case .batteryFine: server.write(.alert(.batteryFine))
+            case .screenLocked(let isLocked): write(.alert(isLocked ? .locked : .unlocked))
+            case .batteryLow(let percent): write(.alert(.batteryLow(percent: percent)))
+            case .batteryFine: write(.alert(.batteryFine))
             }
         }
         let bound = options.server.bindAddress
         advertised = { bound.map { [$0] } ?? LocalAddresses.list() }
-        port = server.controlPort
+        self.port = port
         key = options.server.session.trust.own.bytes
-        presence = options.isAnnounced && options.usesBluetooth ? BluetoothPresence() : nil
+        presence = options.isAnnounced && options.usesBluetooth && options.room == nil ? BluetoothPresence() : nil
     }
 
     /// This machine's addresses may have changed.

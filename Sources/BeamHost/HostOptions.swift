@@ -38,6 +38,9 @@ public struct HostOptions: Sendable {
     public var isAnnounced: Bool
     /// Announce this host's address over Bluetooth, if there is an adapter.
     public var usesBluetooth = true
+    /// The room whose members watch; nil: viewers connect to this host. In a room there are no captions, no transcript,
+    /// no announcement and no list of viewers: these are the room's.
+    public var room: RoomServer?
 
     public init(
         source: Source, maxSize: Int? = nil, bitRate: Int? = nil, encoder: String? = nil,

@@ -25,15 +25,21 @@ public final class Viewer: Sendable {
     /// The newest decoded picture, for the window.
     let slot: LatestSlot<Picture>
     private let words: ViewerWords
-    private let search: HostSearch?
+    /// Who finds the host and keeps it; nil in a room, which does both.
+    private let sought: Sought?
     private let loop: NetworkLoop?
     private let onNotice: @Sendable (ViewerNotice) -> Void
     private let queue: BoundedQueue<ReceivedFrame>
     let decode: DecodeStage
-    private let finder: HostFinder
     private let identity: LocalIdentity
-    private let keeper: HostKeeper
-    private let trustWatch: TrustWatch
+
+    /// What finds a host, and keeps it in the store.
+    private struct Sought: Sendable {
+        var finder: HostFinder
+        var keeper: HostKeeper
+        var trustWatch: TrustWatch
+        var search: HostSearch?
+    }
 
     /// Opens the files. Nothing uses the network before `start`. `onNotice` is called on the viewer's threads.
     public convenience init(_ options: ViewerOptions, onNotice: @escaping @Sendable (ViewerNotice) -> Void) throws {
@@ -47,13 +53,9 @@ public final class Viewer: Sendable {
     ) throws {
         try DescriptorLimit.prepare()
         identity = try options.trust.store.identity()
-        keeper = try HostKeeper(options.trust.store)
-        if !options.trust.pairs, case .name(let name, _) = options.target, !keeper.knows(name) {
-            throw UnknownHost(name: name)
-        }
-        let shared = ViewerState(Self.firstStatus(options.target))
-        trustWatch = try keeper.watch(
-            { hosts in shared.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
+        let shared = ViewerState(
+            options.member.map { ViewerStatus(connectingTo: PeerText.name($0.name)) }
+                ?? Self.firstStatus(options.target))
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<ReceivedFrame>(
             capacity: Self.queueCapacity, weighing: { $0.unit.bytes.count }, atMost: Self.queueBytes)
@@ -83,7 +85,20 @@ public final class Viewer: Sendable {
         self.shared = shared
         self.slot = slot
         self.queue = queue
-        let keeper = self.keeper
+        sought = options.member == nil ? try Self.seek(options, shared, resources?.nearby, onNotice) : nil
+    }
+
+    /// Prepares to find the host.
+    private static func seek(
+        _ options: ViewerOptions, _ shared: ViewerState, _ nearby: NearbyHosts?,
+        _ onNotice: @escaping @Sendable (ViewerNotice) -> Void
+    ) throws -> Sought {
+        let keeper = try HostKeeper(options.trust.store)
+        if !options.trust.pairs, case .name(let name, _) = options.target, !keeper.knows(name) {
+            throw UnknownHost(name: name)
+        }
+        let trustWatch = try keeper.watch(
+            { hosts in shared.setRemembered(hosts) }, onWarning: { onNotice(.warning($0)) })
         let finder = HostFinder(
             options.target, lastKnown: { keeper.addresses(of: $0) },
             handlers: HostFinder.Handlers(
@@ -103,14 +118,14 @@ public final class Viewer: Sendable {
                 onDiscovery: { problem, triesAddresses in
                     shared.updateStatus { $0.discovery(problem: problem, triesAddresses: triesAddresses) }
                 }))
-        self.finder = finder
-        search =
+        let search =
             options.usesBluetooth
-            ? (resources?.nearby ?? NearbyHosts()).makeSearch { host in
+            ? (nearby ?? NearbyHosts()).makeSearch { host in
                 // Only a hint where to connect: TLS proves the key.
                 guard keeper.knows(keyPrefix: host.keyPrefix) else { return }
                 _ = finder.offer(address: host.address, port: host.port)
             } : nil
+        return Sought(finder: finder, keeper: keeper, trustWatch: trustWatch, search: search)
     }
 
     /// Creates the files that the options ask for. `askForKeyframe` is called when a recording can go on after a gap.
@@ -145,20 +160,18 @@ public final class Viewer: Sendable {
     /// open.
     public func start() {
         defer { if options.window == nil { decode.start() } }
-        let finder = self.finder
+        let sought = self.sought
         let queue = self.queue
         let shared = self.shared
         let onNotice = self.onNotice
         let identity = self.identity
-        let keeper = self.keeper
         let trust = options.trust
         let buffer = options.buffer
         let words = self.words
         let hasWindow = options.window != nil
-        let search = self.search
         let decode = self.decode
         let loop = self.loop
-        let wasPlain = trust.allowsUnencrypted && keeper.isPlain(finder.choice)
+        let wasPlain = trust.allowsUnencrypted && sought.map { $0.keeper.isPlain($0.finder.choice) } ?? false
         shared.setAnnouncer { onNotice(.status($0)) }
         let handlers = ViewerClient.Handlers(
             onEvent: { event in
@@ -171,25 +184,25 @@ public final class Viewer: Sendable {
                 shared.updateStatus { $0.handle(event) }
                 switch event {
                 // Only when the usual addresses don't answer, so that it costs the first picture nothing.
-                case .retrying, .controlLost: search?.begin()
-                case .paired: search?.end()
+                case .retrying, .controlLost: sought?.search?.begin()
+                case .paired: sought?.search?.end()
                 default: break
                 }
-                if case .hostPaired(let host, let name, true) = event {
+                if case .hostPaired(let host, let name, true) = event, let sought {
                     // Reported when the host has been stored.
-                    return keeper.remember(host, name: name) { isRemembered, warning in
+                    return sought.keeper.remember(host, name: name) { isRemembered, warning in
                         onNotice(.session(.hostPaired(host, name: name, isToBeRemembered: isRemembered)))
                         if let warning { onNotice(.warning(warning)) }
                     }
                 }
                 switch event {
-                case .controlLost, .hostEnded: finder.lost()
+                case .controlLost, .hostEnded: sought?.finder.lost()
                 default: break
                 }
                 if case .paired(_, _, true, let isEncrypted) = event, wasPlain || !isEncrypted,
-                    let address = finder.choice.address
+                    let sought, let address = sought.finder.choice.address
                 {
-                    keeper.note(address, isPlain: !isEncrypted)
+                    sought.keeper.note(address, isPlain: !isEncrypted)
                 }
                 onNotice(.session(event))
             },
@@ -199,11 +212,23 @@ public final class Viewer: Sendable {
                 queue.flush()
                 shared.tellClient { $0.decoderFailed() }
             },
-            locate: { finder.endpoints() }, hints: { finder.hints() },
+            locate: { sought?.finder.endpoints() ?? [] }, hints: { sought?.finder.hints() ?? [] },
             onReached: { host, endpoint in
-                keeper.note(finder.reached(endpoint), at: endpoint, of: host) { onNotice(.warning($0)) }
+                guard let sought else { return }
+                sought.keeper.note(sought.finder.reached(endpoint), at: endpoint, of: host) { onNotice(.warning($0)) }
             },
-            onOtherHost: { finder.foundOther(at: $0) })
+            onOtherHost: { sought?.finder.foundOther(at: $0) })
+        if let member = options.member {
+            shared.setClientMaker {
+                let trust = ViewerTrust(own: identity.deviceKey, name: trust.deviceName, instance: 0)
+                return ViewerClient(
+                    in: member.room, watching: member.device,
+                    session: ViewerSession.Configuration(trust: trust, buffer: buffer), handlers: handlers)
+            }
+            shared.hostAppeared()
+        }
+        guard let sought else { return }
+        let (finder, keeper) = (sought.finder, sought.keeper)
         shared.setClientMaker {
             // The host is chosen by now.
             let configuration = ViewerSession.Configuration(
@@ -219,7 +244,7 @@ public final class Viewer: Sendable {
     }
 
     /// Takes the person's choice among several hosts.
-    public func choose(_ choice: HostChoice) { finder.choose(choice) }
+    public func choose(_ choice: HostChoice) { sought?.finder.choose(choice) }
 
     /// Adds an address at which the host that is sought may be, as another source than discovery has found it. It is
     /// tried at once beside the others. It needs no trust: whatever answers there has to prove the host's key, so it is
@@ -230,7 +255,9 @@ public final class Viewer: Sendable {
     ///   - port: the control port.
     /// - Returns: false if `address` isn't a numeric address of one machine, or `port` is 0.
     @discardableResult
-    public func addCandidate(address: String, port: UInt16) -> Bool { finder.offer(address: address, port: port) }
+    public func addCandidate(address: String, port: UInt16) -> Bool {
+        sought?.finder.offer(address: address, port: port) ?? false
+    }
 
     /// Passes on the host's code, which the person has typed.
     public func enter(_ code: PairingCode) {
@@ -287,14 +314,14 @@ public final class Viewer: Sendable {
 
     /// Ends the session, decodes queued frames, completes the files.
     public func stop() {
-        trustWatch.cancel()
-        finder.stop()
+        sought?.trustWatch.cancel()
+        sought?.finder.stop()
         shared.stop()?.shutdown()
         decode.stop()
         slot.close()
-        search?.stop()
+        sought?.search?.stop()
         words.close()
-        if let problem = keeper.finish() { onNotice(.warning(problem)) }
+        if let problem = sought?.keeper.finish() { onNotice(.warning(problem)) }
     }
 
     private func makeReport(sinceStart: Bool) -> ViewerReport {

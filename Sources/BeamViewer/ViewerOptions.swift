@@ -51,7 +51,22 @@ public struct ViewerOptions: Sendable {
         }
     }
 
+    /// What a member of a room shares.
+    public struct Member: Sendable {
+        public var room: RoomServer
+        public var device: DeviceKey
+        public var name: String
+
+        public init(room: RoomServer, device: DeviceKey, name: String) {
+            self.room = room
+            self.device = device
+            self.name = name
+        }
+    }
+
     public var target: Target
+    /// Whose share in a room is watched, in place of the target: nothing is sought, paired or stored.
+    public var member: Member?
     public var trust: Trust
     /// Nil: no window.
     public var window: WindowOptions?
