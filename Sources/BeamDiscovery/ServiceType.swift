@@ -2,4 +2,6 @@
 public struct ServiceType {
     /// A host's control connection: TCP. The instance name is shown in lists of hosts.
     public static let control = "_beamctl._tcp"
+    /// The control port of a member of a room of equals: TCP. The instance name is the room's.
+    public static let room = "_beamroom._tcp"
 }

@@ -9,7 +9,8 @@ import Glibc
 /// and closes the transcript, in which the wheel, the arrow keys, Page Up and Down, Home and End scroll; `n` opens a line
 /// for a note, sent with Enter; `q` quits. Escape closes the note's line, or else the transcript, or else leaves
 /// fullscreen. While a code or a note is typed, letters are text. A keyboard layout without Latin letters has these keys at
-/// their places of a US keyboard. With several sources there are more keys: see `setSources`.
+/// their places of a US keyboard. With several sources there are more keys: see `setSources`. In a room `s` and `p` are
+/// reported to the caller, and `w` shows and hides the list of people.
 @MainActor public final class VideoWindow {
     let window: WindowHandle
     let renderer: any Renderer
@@ -30,6 +31,8 @@ import Glibc
     /// What is shown, unless that is a grid.
     var picture: Picture?
     let grid = SourceGrid()
+    /// See `WindowOptions.isRoom`.
+    let isRoom: Bool
     /// Changes whenever `shownSizes` may have changed.
     public internal(set) var layoutVersion = 0
     /// To be reported.
@@ -80,6 +83,8 @@ import Glibc
         self.signal = signal
         fontDeadline = .now + Self.textDelay
         title = options.title
+        isRoom = options.isRoom
+        panels.isRoom = options.isRoom
         panels.showsStatistics = options.showsStatistics
         panels.showsCaptions = options.showsCaptions
         panels.allowsNotes = options.allowsNotes
@@ -210,7 +215,7 @@ import Glibc
         let dimming = panels.hasWords ? Theme.dimming : 0
         if grid.isShown {
             let setting = PanelStack.Setting(
-                canvas: canvas, textScale: scale, isOverPicture: true, captionArea: focusRect)
+                canvas: canvas, textScale: scale, isOverPicture: true, captionArea: isRoom ? nil : focusRect)
             return Scene(
                 canvas: canvas, background: .plain, pictures: grid.pictures(gridSetting, dimming: dimming),
                 layers: hadFonts ? grid.layers(gridSetting) + panels.layers(setting) : [])

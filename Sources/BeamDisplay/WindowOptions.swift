@@ -38,6 +38,9 @@ public struct WindowOptions: Sendable {
     public var allowsNotes: Bool
     /// How many sources the window is going to show; it sets the first size.
     public var sources: Int
+    /// What is shown comes from the members of a room: captions, notes and the transcript are the room's, whichever source
+    /// is in focus, and there are keys for what a member does (`shareToggled`, `pauseToggled`, `people`).
+    public var isRoom = false
 
     public init(
         title: String = "BeamRoom", isFullscreen: Bool = false, renderer: RendererChoice = .automatic,
@@ -66,6 +69,12 @@ public enum WindowEvent: Hashable, Sendable {
     case statistics(isShown: Bool)
     /// The person toggled the captions with `c`; the window has already done so.
     case captions(isShown: Bool)
+    /// In a room: the person pressed `s`, to share or to end that.
+    case shareToggled
+    /// In a room: the person pressed `p`, to hold what is shared from here, or to go on.
+    case pauseToggled
+    /// In a room: the person showed or hid the list of people with `w`; the window has already done so.
+    case people(isShown: Bool)
     /// The person opened or closed the transcript; the window has already done so.
     case transcript(isShown: Bool)
     /// The person wrote this note: one line, not empty, at most 2,000 bytes of UTF-8, without control, bidirectional and

@@ -54,7 +54,9 @@ public final class Host: Sendable {
         var isStarted = false
         defer { if !isStarted { recorder?.close() } }
 
-        let words = try HostWords(options, recorder: recorder, onNotice: onNotice)
+        let words = try HostWords(
+            captionsPath: options.captionsPath, transcriptPath: options.transcriptPath, recorder: recorder,
+            onNotice: onNotice)
         defer { if !isStarted { words.close() } }
         let guests = options.room == nil ? GuestKeeper(options.store, onNotice) : nil
         var network = options.server
@@ -62,7 +64,7 @@ public final class Host: Sendable {
         network.session.usesFullChroma = options.chroma != .subsampled
         let handlers = HostServer.Handlers(
             onEvent: { event in
-                words.handle(event)
+                if case .room(let event) = event { words.handle(event) }
                 if let guests { guests.handle(event) } else { onNotice(.session(event)) }
             }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
             onDemand: { viewers.set($0, layer: $1) })
@@ -99,7 +101,7 @@ public final class Host: Sendable {
         server.setPictureSize(size)
         for sink in sinks { sink.open() }
         isStarted = true
-        words.start(server)
+        words.start { server.write($0) }
         let desktop = HostDesktop(options, server.controlPort) { input in
             if let room = options.room { room.write(input) } else { server.write(input) }
         }

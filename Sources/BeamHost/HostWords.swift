@@ -5,8 +5,9 @@ import BeamProtocol
 import BeamWords
 import Synchronization
 
-/// A host's words: captions that are read and written to the room, and the transcript and subtitles of everything in it.
-final class HostWords: Sendable {
+/// The words of a host or of a member of a room: captions that are read and written to the room, and the transcript and
+/// subtitles of everything in it.
+public final class HostWords: Sendable {
     /// Older lines than this aren't a recording's any more.
     private static let subtitleAge = Duration.seconds(5)
 
@@ -15,41 +16,49 @@ final class HostWords: Sendable {
     private let recorder: RecorderSink?
     private let onNotice: @Sendable (HostNotice) -> Void
 
-    /// Opens the files.
+    /// Opens the files: see `HostOptions`.
+    public convenience init(
+        captionsPath: String?, transcriptPath: String?, onNotice: @escaping @Sendable (HostNotice) -> Void
+    ) throws(WordsError) {
+        try self.init(
+            captionsPath: captionsPath, transcriptPath: transcriptPath, recorder: nil, onNotice: onNotice)
+    }
+
     init(
-        _ options: HostOptions, recorder: RecorderSink?, onNotice: @escaping @Sendable (HostNotice) -> Void
+        captionsPath: String?, transcriptPath: String?, recorder: RecorderSink?,
+        onNotice: @escaping @Sendable (HostNotice) -> Void
     ) throws(WordsError) {
         self.recorder = recorder
         self.onNotice = onNotice
-        if let path = options.captionsPath {
+        if let path = captionsPath {
             reader = try CaptionReader(path: path)
         } else {
             reader = nil
         }
-        if let path = options.transcriptPath {
+        if let path = transcriptPath {
             transcript = try TranscriptFile(path: path) { onNotice(.transcriptFailed(reason: $0.description)) }
         } else {
             transcript = nil
         }
     }
 
-    /// Begins to read captions.
-    func start(_ server: HostServer) {
+    /// Begins to read captions, and writes them to a room.
+    public func start(writing write: @escaping @Sendable (RoomInput) -> Void) {
         reader?.start { [onNotice] event in
             switch event {
-            case .partial(let text, let speaker): server.write(.partial(text: text, speaker: speaker))
-            case .final(let text, let speaker): server.write(.caption(text: text, speaker: speaker))
+            case .partial(let text, let speaker): write(.partial(text: text, speaker: speaker))
+            case .final(let text, let speaker): write(.caption(text: text, speaker: speaker))
             case .badLine(let number, let reason): onNotice(.captionLineRefused(number: number, reason: reason))
             case .ended:
                 // Nobody will complete what was just being said.
-                server.write(.partial(text: "", speaker: nil))
+                write(.partial(text: "", speaker: nil))
                 onNotice(.captionsEnded)
             }
         }
     }
 
-    func handle(_ event: HostEvent) {
-        guard case .room(.lines(let lines)) = event else { return }
+    public func handle(_ event: RoomEvent) {
+        guard case .lines(let lines) = event else { return }
         let shown = lines.compactMap { line in line.transcriptLine.map { (line: $0, age: line.age) } }
         transcript?.append(shown.map(\.line))
         let now = MediaTime.now
@@ -59,11 +68,11 @@ final class HostWords: Sendable {
     }
 
     /// Nothing is read any more. Before the room ends.
-    func stopReading() { reader?.stop() }
+    public func stopReading() { reader?.stop() }
 
     /// Nil: there is no transcript, or its failure was reported.
-    var report: TranscriptReport? { transcript?.report }
+    public var report: TranscriptReport? { transcript?.report }
 
     /// Completes the transcript.
-    func close() { transcript?.close() }
+    public func close() { transcript?.close() }
 }

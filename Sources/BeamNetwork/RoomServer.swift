@@ -127,9 +127,9 @@ public final class RoomServer: Sendable {
     }
 
     /// How a viewer in the room trusts: what it is sent comes over links whose ends have proved who they are.
-    func trust(watching device: DeviceKey) -> ViewerTrust {
+    func trust(watching device: DeviceKey, called known: String) -> ViewerTrust {
         ViewerTrust(
-            own: identity.deviceKey, name: name, instance: UInt64.random(in: 0 ... .max), known: [device: ""],
+            own: identity.deviceKey, name: name, instance: UInt64.random(in: 0 ... .max), known: [device: known],
             required: [device], pairs: false, remembersNewHosts: false)
     }
 }
@@ -162,12 +162,15 @@ extension HostServer {
 extension ViewerClient {
     /// Watches what a member of a room shares, directly or through another member.
     ///
-    /// - Parameter session: its trust is replaced by the room's.
+    /// - Parameters:
+    ///   - member: its name in the room.
+    ///   - session: its trust is replaced by the room's.
     public convenience init(
-        in room: RoomServer, watching device: DeviceKey, session: ViewerSession.Configuration, handlers: Handlers
+        in room: RoomServer, watching device: DeviceKey, called member: String, session: ViewerSession.Configuration,
+        handlers: Handlers
     ) {
         var session = session
-        session.trust = room.trust(watching: device)
+        session.trust = room.trust(watching: device, called: member)
         session.room = nil
         session.allowsUnencrypted = false
         var handlers = handlers

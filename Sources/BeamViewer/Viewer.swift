@@ -222,7 +222,7 @@ public final class Viewer: Sendable {
             shared.setClientMaker {
                 let trust = ViewerTrust(own: identity.deviceKey, name: trust.deviceName, instance: 0)
                 return ViewerClient(
-                    in: member.room, watching: member.device,
+                    in: member.room, watching: member.device, called: member.name,
                     session: ViewerSession.Configuration(trust: trust, buffer: buffer), handlers: handlers)
             }
             shared.hostAppeared()

@@ -286,6 +286,21 @@ struct ViewerStatus: Sendable {
 
     /// What the person is told; nil while the picture is live, and while a host is picked.
     var words: ViewerAnnouncement? {
+        var words = phaseWords
+        words?.isWithoutFault = isWithoutFault
+        return words
+    }
+
+    private var isWithoutFault: Bool {
+        switch phase {
+        case .searching, .picking, .playing, .notSharing, .ended: true
+        case .connecting: failure == nil
+        case .waitingForPicture: lostSince == nil
+        default: false
+        }
+    }
+
+    private var phaseWords: ViewerAnnouncement? {
         let host = quotedName ?? "the host"
         return switch phase {
         case .searching(let name?) where discoveryProblem != nil && triesAddresses:

@@ -4,7 +4,8 @@ import Foundation
 
 /// What several viewers in one process use together.
 struct ViewerResources: Sendable {
-    let loop: NetworkLoop
+    /// Nil: members of a room, which has its own.
+    let loop: NetworkLoop?
     let decoders: DecoderPool
     /// Nil: no search over Bluetooth.
     let nearby: NearbyHosts?
@@ -21,6 +22,7 @@ public final class ViewerWall: Sendable {
     /// The names by which the person has called the hosts.
     let names: [String]
     let window: WindowOptions?
+    private let loop: NetworkLoop
     private let resources: ViewerResources
 
     /// Nothing uses the network before `start`.
@@ -35,8 +37,10 @@ public final class ViewerWall: Sendable {
     ) throws {
         precondition(hosts.count <= Self.mostHosts)
         let processors = ProcessInfo.processInfo.activeProcessorCount
+        let loop = NetworkLoop()
+        self.loop = loop
         let resources = ViewerResources(
-            loop: NetworkLoop(), decoders: DecoderPool(threads: min(hosts.count, processors)),
+            loop: loop, decoders: DecoderPool(threads: min(hosts.count, processors)),
             nearby: hosts.contains { $0.options.usesBluetooth } ? NearbyHosts() : nil)
         self.resources = resources
         self.window = window
@@ -49,7 +53,7 @@ public final class ViewerWall: Sendable {
             }
         } catch {
             resources.decoders.stop()
-            resources.loop.shutdown()
+            loop.shutdown()
             throw error
         }
     }
@@ -72,6 +76,6 @@ public final class ViewerWall: Sendable {
     public func stop() {
         for viewer in viewers { viewer.stop() }
         resources.decoders.stop()
-        resources.loop.shutdown()
+        loop.shutdown()
     }
 }

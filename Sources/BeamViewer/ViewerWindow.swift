@@ -50,7 +50,9 @@ public final class ViewerWindow {
                 // The person doesn't give the code, so there is nothing to watch.
                 case .codeGivenUp: return
                 case .noteWritten(let text): viewer.write(.note(text))
-                case .wake, .statistics, .captions, .transcript, .focusChanged, .resized, .fullscreen: break
+                case .wake, .statistics, .captions, .transcript, .focusChanged, .resized, .fullscreen, .shareToggled,
+                    .pauseToggled, .people:
+                    break
                 }
             }
             showState()

@@ -70,6 +70,9 @@ struct WordBoard: Sendable {
 
     init() {}
 
+    /// Says something at the window's edge for a moment.
+    mutating func tell(_ words: String) { say(words) }
+
     private init(after old: WordBoard) {
         isOutdated = true
         notice = (old.notice.number + 1, nil)

@@ -14,7 +14,7 @@ struct Beamroom: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            Share.self, Watch.self, Hosts.self, Devices.self, Measure.self, PatternCommand.self,
+            Share.self, Watch.self, Room.self, Hosts.self, Devices.self, Measure.self, PatternCommand.self,
         ])
 
     static func main() {

@@ -3,13 +3,8 @@ import BeamClock
 import BeamMedia
 import BeamProtocol
 
-/// Options of both `share` and `watch`.
-struct CommonOptions: ParsableArguments {
-    @Flag(
-        help: "Also allow version 1, for older apps. It isn't encrypted: everybody on this network can see the picture."
-    )
-    var allowUnencrypted = false
-
+/// Options of `share`, `watch` and `room`.
+struct RunOptions: ParsableArguments {
     @Option(help: ArgumentHelp("End after this many seconds.", valueName: "seconds"))
     var timeLimit: Double?
 
@@ -24,6 +19,19 @@ struct CommonOptions: ParsableArguments {
             throw ValidationError("--time-limit takes a number of seconds above 0.")
         }
     }
+}
+
+/// Options of both `share` and `watch`.
+struct CommonOptions: ParsableArguments {
+    @Flag(
+        help: "Also allow version 1, for older apps. It isn't encrypted: everybody on this network can see the picture."
+    )
+    var allowUnencrypted = false
+
+    @OptionGroup var run: RunOptions
+
+    var timeLimit: Double? { run.timeLimit }
+    var json: Bool { run.json }
 }
 
 /// What every command needs while it runs.
@@ -47,12 +55,14 @@ struct CommandContext: Sendable {
 
     /// The context of one of several hosts: it ends by itself, and says which host it is about. Not to be closed.
     ///
-    /// - Parameter host: as it was named on the command line.
-    init(_ all: CommandContext, host: String) {
+    /// - Parameters:
+    ///   - host: as it was named on the command line, or as a room calls it.
+    ///   - device: whose events say which device they are about, too.
+    init(_ all: CommandContext, host: String, device: DeviceKey? = nil) {
         start = all.start
         console = all.console
         prefix = PeerText.name(host) + ": "
-        events = EventWriter(all.events, host: host)
+        events = EventWriter(all.events, host: host, device: device)
         programs = all.programs
     }
 

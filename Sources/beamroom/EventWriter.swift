@@ -1,5 +1,6 @@
 import BeamClock
 import BeamMedia
+import BeamProtocol
 import Foundation
 import Glibc
 
@@ -30,11 +31,12 @@ final class EventWriter: Sendable {
             } : nil
     }
 
-    /// Writes the events of one of several hosts to the same reader, each with `host`.
-    init(_ all: EventWriter, host: String) {
+    /// Writes the events of one of several hosts to the same reader, each with `host`, and with `from` if there is a
+    /// `device`.
+    init(_ all: EventWriter, host: String, device: DeviceKey? = nil) {
         start = all.start
         output = all.output
-        common = ["host": .string(host)]
+        common = ["host": .string(host), "from": device.map { .string($0.hex) }].compactMapValues { $0 }
     }
 
     /// `texts` are more members, whose values are JSON texts of one line each; they stand first, as they are.

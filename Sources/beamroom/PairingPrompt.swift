@@ -2,7 +2,7 @@ import BeamProtocol
 import Foundation
 import Synchronization
 
-/// Asks the person at the host about viewers, one at a time.
+/// Asks the person at the host about viewers, one at a time; in a room of equals, about newcomers.
 ///
 /// For a viewer of version 2 there are two questions: whether to compare digits with it, and, when both screens show
 /// them, whether they are the same. `TerminalQuestions` decides which answers count.
@@ -32,12 +32,21 @@ final class PairingPrompt: Sendable {
     private let state = Mutex(State())
     private let console: Console
     private let terminal: TerminalQuestions
+    /// What they ask for: to `watch`, to `enter`.
+    private let wish: String
 
     /// `programs` takes another program's lines on standard input.
-    init(_ console: Console, programs: ProgramInput? = nil, keyboard: Keyboard = .standardInput) {
+    convenience init(
+        _ console: Console, programs: ProgramInput? = nil, keyboard: Keyboard = .standardInput
+    ) {
+        self.init(console, TerminalQuestions(console, programs: programs, keyboard: keyboard), wish: "watch")
+    }
+
+    /// Asks at a terminal at which something else may be asked before `start`.
+    init(_ console: Console, _ terminal: TerminalQuestions, wish: String) {
         self.console = console
-        terminal = TerminalQuestions(console, programs: programs, keyboard: keyboard)
-        terminal.onEnd { [weak self] in self?.refuseAll() }
+        self.terminal = terminal
+        self.wish = wish
     }
 
     /// This job is in the background: nobody can be asked at present.
@@ -51,6 +60,7 @@ final class PairingPrompt: Sendable {
     /// Begins to ask. Answers go to `decide`.
     func start(_ decide: @escaping @Sendable (ConnectionID, Bool) -> Void) {
         state.withLock { $0.decide = decide }
+        terminal.onEnd { [weak self] in self?.refuseAll() }
         terminal.takeKeyboard()
         askFirst()
     }
@@ -87,8 +97,15 @@ final class PairingPrompt: Sendable {
         }
         guard let gone else { return }
         terminal.withdraw()
-        console.say("\(gone.visitor) no longer asks to watch.")
+        console.say("\(gone.visitor) no longer asks to \(wish).")
         askFirst()
+    }
+
+    /// Asks the person something else, unless a visitor waits for an answer. A visitor who comes meanwhile takes its
+    /// place.
+    func ask(_ question: TerminalQuestions.Question) {
+        guard state.withLock({ $0.questions.isEmpty }) else { return }
+        _ = terminal.ask(question)
     }
 
     // MARK: Asking
@@ -103,9 +120,9 @@ final class PairingPrompt: Sendable {
 
     private func askFirst() {
         let first = state.withLock { state in state.decide == nil ? nil : state.questions.first }
-        guard let first, let words = Self.words(first) else { return }
+        guard let first, let words = words(first) else { return }
         let isAsked = terminal.ask(
-            TerminalQuestions.Question(words: words, summary: "\(first.visitor) asks to watch.") { [self] line in
+            TerminalQuestions.Question(words: words, summary: "\(first.visitor) asks to \(wish).") { [self] line in
                 switch line.trimmingCharacters(in: .whitespaces).lowercased() {
                 case "y", "yes": .answer { [self] in answer(first.connection, accept: true) }
                 case "n", "no": .answer { [self] in answer(first.connection, accept: false) }
@@ -117,14 +134,14 @@ final class PairingPrompt: Sendable {
 
     /// Nil while the person has nothing to answer. The name has a line of its own that begins with spaces, so that no
     /// name can look like a question.
-    private static func words(_ question: Question) -> String? {
+    private func words(_ question: Question) -> String? {
         var who = "    \(question.visitor)"
         if question.visitor.isNamesake { who += "\n    This is not the known device of that name, but another one." }
         return switch question.subject {
         case .code(let code):
-            "Somebody asks to watch with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
+            "Somebody asks to \(wish) with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
         case .comparing:
-            "Somebody asks to watch, without the code:\n\(who)\nShall both screens show digits to compare? [y/n]"
+            "Somebody asks to \(wish), without the code:\n\(who)\nShall both screens show digits to compare? [y/n]"
         case .waitingForDigits: nil
         case .digits(let digits):
             "Digits to compare, not to type: \(digits.spaced)\n\(who)\nDoes it show the same digits? [y/n]"
@@ -157,7 +174,7 @@ final class PairingPrompt: Sendable {
         }
         for question in unanswered {
             console.say(
-                "\(question.visitor) asked to watch and was refused: standard input has ended, so nobody can answer.")
+                "\(question.visitor) asked to \(wish) and was refused: standard input has ended, so nobody can answer.")
             decide?(question.connection, false)
         }
     }

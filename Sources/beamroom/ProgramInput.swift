@@ -8,7 +8,8 @@ import Synchronization
 ///
 /// `{"message":…, "to":"all"|NAME|KEY, "id":…}` sends a message; `{"note":"…"}` writes a note; `{"pause":true|false}`
 /// pauses a host. While several hosts are watched, `"host"` says which one's room it is for, by the name on the command
-/// line. A bad line gets an event `error` and disturbs nothing.
+/// line. In a room `{"share":true|false}` begins and ends to share, `{"caption":"…","speaker":"…"}` writes a caption
+/// (`partial` what is just being said), and `{"putOut":NAME|KEY}` puts a member out. A bad line gets an event `error` and disturbs nothing.
 final class ProgramInput: Sendable {
     /// The longest line in bytes: a message of the greatest length, and what is around it.
     static let longestLine = RoomLimits.entryBody + 1024
@@ -21,6 +22,14 @@ final class ProgramInput: Sendable {
         var hosts: [String: @Sendable (RoomInput) -> Void] = [:]
         /// Nil: this side can't pause.
         var pause: (@Sendable (Bool) -> Void)?
+        /// What a member of a room can do besides.
+        var room: Room?
+    }
+
+    struct Room: Sendable {
+        var share: @Sendable (Bool) -> Void
+        /// Nil: it is tried; otherwise why it can't be, without a full stop.
+        var putOut: @Sendable (_ member: String) -> String?
     }
 
     private struct State {
@@ -137,9 +146,46 @@ final class ProgramInput: Sendable {
             case "false": pause(false)
             default: throw BadLine(reason: "`pause` takes true or false")
             }
+        } else if let room = handlers.room, try handle(members, room, handlers.write) {
+            return
         } else {
-            throw BadLine(reason: "it has none of the members `message`, `note` and `pause`")
+            throw BadLine(
+                reason: handlers.room == nil
+                    ? "it has none of the members `message`, `note` and `pause`"
+                    : "it has none of the members `message`, `note`, `caption`, `share`, `pause` and `putOut`")
         }
+    }
+
+    private func speaker(_ members: [String: [UInt8]]) throws(BadLine) -> String? {
+        guard let value = members["speaker"] else { return nil }
+        guard let name = ProgramJSON.string(value) else { throw BadLine(reason: "`speaker` takes a string") }
+        return name
+    }
+
+    /// False: it is nothing of a room.
+    private func handle(
+        _ members: [String: [UInt8]], _ room: Room, _ write: @Sendable (RoomInput) -> Void
+    ) throws(BadLine) -> Bool {
+        if let caption = members["caption"] {
+            guard let text = ProgramJSON.string(caption) else { throw BadLine(reason: "`caption` takes a string") }
+            guard !ShownText.lines(text).isEmpty else { throw BadLine(reason: "`caption` is empty") }
+            write(.caption(text: text, speaker: try speaker(members)))
+        } else if let partial = members["partial"] {
+            guard let text = ProgramJSON.string(partial) else { throw BadLine(reason: "`partial` takes a string") }
+            write(.partial(text: text, speaker: try speaker(members)))
+        } else if let value = members["share"] {
+            switch String(decoding: value, as: UTF8.self) {
+            case "true": room.share(true)
+            case "false": room.share(false)
+            default: throw BadLine(reason: "`share` takes true or false")
+            }
+        } else if let value = members["putOut"] {
+            guard let name = ProgramJSON.string(value) else { throw BadLine(reason: "`putOut` takes a string") }
+            if let reason = room.putOut(name) { throw BadLine(reason: reason) }
+        } else {
+            return false
+        }
+        return true
     }
 
     /// Which room a line is for.

@@ -19,8 +19,12 @@ final class QuestionDesk: Sendable {
     private let terminal: TerminalQuestions
     private let state = Mutex(State())
 
-    init(_ console: Console, programs: ProgramInput?) {
-        terminal = TerminalQuestions(console, programs: programs)
+    convenience init(_ console: Console, programs: ProgramInput?) {
+        self.init(TerminalQuestions(console, programs: programs))
+    }
+
+    init(_ terminal: TerminalQuestions) {
+        self.terminal = terminal
         terminal.onEnd { [weak self] in self?.inputEnded() }
     }
 

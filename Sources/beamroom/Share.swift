@@ -130,8 +130,8 @@ struct Share: ParsableCommand {
     /// A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
     private func showsCode(_ console: Console) -> Bool { console.isTerminal && !trustedOnly && acceptance != .all }
 
-    private func invitation(_ console: Console) -> ShareReporter.Invitation {
-        ShareReporter.Invitation(
+    private func invitation(_ console: Console) -> DoorReporter.Invitation {
+        DoorReporter.Invitation(
             acceptance: acceptance, isTrustedOnly: trustedOnly, showsCode: showsCode(console),
             hasCode: code.code != nil || code.codeFile != nil, codeFile: code.codeFile,
             allowsUnencrypted: common.allowUnencrypted)

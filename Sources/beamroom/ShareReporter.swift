@@ -10,24 +10,19 @@ import Synchronization
 final class ShareReporter: Sendable {
     private let context: CommandContext
     private let prompt: PairingPrompt
-    private let invitation: Invitation
+    private let door: DoorReporter
+    private let invitation: DoorReporter.Invitation
     private let room: RoomReporter
     private let state = Mutex(State())
 
     private struct State {
         var last: HostReport?
-        /// The code from the file, once it was used.
-        var usedCode: PairingCode?
-        var code: PairingCode?
-        var tally = PeerTally()
         /// The recording's first file was reported.
         var isRecording = false
         /// Why the recording ended before the host.
         var recordingFailure: String?
         /// The admitted viewers, by session; never more than the host admits.
         var viewers: [String: Visitor] = [:]
-        /// When a code was last used up.
-        var codeUsed: ContinuousClock.Instant?
         /// Why the host ends, for its viewers; nil: the usual reason.
         var farewell: String?
         /// What a paired viewer can cause as often as it likes.
@@ -40,27 +35,16 @@ final class ShareReporter: Sendable {
         var early: [RoomEvent]? = []
     }
 
-    /// How new viewers are admitted.
-    struct Invitation: Sendable {
-        var acceptance: HostSession.Acceptance
-        var isTrustedOnly: Bool
-        /// The code is shown on this terminal.
-        var showsCode: Bool
-        /// A code was given.
-        var hasCode: Bool
-        var codeFile: String?
-        var allowsUnencrypted: Bool
-    }
-
-    init(_ context: CommandContext, prompt: PairingPrompt, invitation: Invitation) {
+    init(_ context: CommandContext, prompt: PairingPrompt, invitation: DoorReporter.Invitation) {
         self.context = context
         self.prompt = prompt
         self.invitation = invitation
+        door = DoorReporter(context, prompt: prompt, invitation: invitation, guests: .viewers)
         room = RoomReporter(context)
     }
 
     func ready(_ host: Host) {
-        state.withLock { $0.code = host.code }
+        door.setCode(host.code)
         let facts = host.description
         for warning in host.warnings { context.console.say("Warning: \(warning)") }
         context.console.say(
@@ -136,55 +120,6 @@ final class ShareReporter: Sendable {
         )
     }
 
-    /// A code was used, or the file holds a new one. Nil: no code until the file holds another.
-    private func codeChanged(_ code: PairingCode?) {
-        state.withLock { state in
-            if code == nil { state.usedCode = state.code }
-            if state.code != nil { state.codeUsed = .now }
-            state.code = code
-        }
-        if let code {
-            let used = invitation.codeFile == nil ? "This code was used. " : ""
-            if invitation.showsCode { context.console.say("\(used)New code to type at a new viewer: \(code.spaced)") }
-        } else if let file = invitation.codeFile {
-            context.console.say(
-                "The code in \(file) was used. To let in another viewer, write a new code into the file.")
-        } else {
-            context.console.say("The code was used, so it lets in nobody else.")
-        }
-    }
-
-    /// Reads the file again after its code was used. A file that is incomplete or missing is read again a second later.
-    private func rereadCode(_ host: Host) {
-        guard let path = invitation.codeFile, let used = state.withLock({ $0.usedCode }),
-            let code = try? CodeFile(path: path).read(), code != used
-        else { return }
-        state.withLock { $0.usedCode = nil }
-        host.setCode(code)
-    }
-
-    /// Whether an event that anybody on the network can cause is reported now, or summed up later.
-    private func verdict(on kind: PeerTally.Kind, from address: IPAddress) -> PeerTally.Verdict {
-        sumUp()
-        return state.withLock { $0.tally.note(kind, from: address, now: .now) }
-    }
-
-    /// Reports what was left out in the periods that are over.
-    private func sumUp() {
-        for summary in state.withLock({ $0.tally.takeSummaries(now: .now) }) {
-            if summary.isForPerson { context.console.say(summary.words) }
-            if summary.isForProgram {
-                context.events.write(
-                    "unknown-peers",
-                    [
-                        "what": .string(summary.kind.name), "count": .integer(summary.count),
-                        "addresses": .integer(summary.addresses),
-                        "seconds": .integer(Int(PeerTally.period.inSeconds)),
-                    ])
-            }
-        }
-    }
-
     func handle(_ notice: HostNotice) {
         switch notice {
         case .session(let event): handle(event)
@@ -256,49 +191,13 @@ final class ShareReporter: Sendable {
     }
 
     private func handle(_ event: HostEvent) {
+        if door.handle(event) { return }
         let console = context.console
         let events = context.events
         switch event {
-        case .viewerAsks(let connection, let code, let visitor):
-            if verdict(on: .question, from: visitor.address).toProgram { events.write("pairing", Self.fields(visitor)) }
-            prompt.ask(connection, code: code, from: visitor)
-        case .comparisonAsked(let connection, let visitor):
-            if verdict(on: .question, from: visitor.address).toProgram { events.write("pairing", Self.fields(visitor)) }
-            prompt.askToCompare(connection, from: visitor)
-        case .digitsShown(let connection, let digits, _):
-            prompt.compare(connection, digits: digits)
-        case .comparisonFailed(let visitor, let reason, let failures):
-            console.say(
-                "Comparing digits with \(visitor) failed: \(reason)."
-                    + (failures < 3
-                        ? "" : " \(failures) comparisons have failed within a day: somebody may be guessing digits."))
-            events.write(
-                "comparison-failed",
-                Self.fields(visitor, ["reason": .string(reason), "failures": .integer(failures)]))
-        case .askWithdrawn(let connection):
-            prompt.withdraw(connection)
-        case .devicePaired(_, let name, let isToBeRemembered):
-            console.say(
-                isToBeRemembered
-                    ? "“\(name)” is paired: next time no code is needed."
-                    : "“\(name)” is paired for this time only: when it is started again, it has to be let in again.")
-            events.write("device-paired", ["name": .string(name), "remembered": .bool(isToBeRemembered)])
-        case .codeChanged(let code):
-            codeChanged(code)
-        case .wrongCode(let visitor, let pause):
-            let verdict = verdict(on: .wrongCode, from: visitor.address)
-            let seconds = pause.map { Int($0.inSeconds.rounded(.up)) }
-            if verdict.toPerson {
-                console.say(
-                    "\(visitor) typed a wrong code.\(hintOfUsedCode)"
-                        + (seconds.map { " Too many wrong codes: the next one is checked in \($0) s." } ?? ""))
-            }
-            if verdict.toProgram {
-                events.write("wrong-code", Self.fields(visitor, ["pause": seconds.map { .integer($0) }]))
-            }
         case .viewerPaired(let session, let visitor, let isResumed):
             state.withLock { $0.viewers[session] = visitor }
-            let verdict = verdict(on: .visit, from: visitor.address)
+            let verdict = door.verdict(on: .visit, from: visitor.address)
             if verdict.toPerson {
                 console.say("\(visitor) \(isResumed ? "is connected again" : "is let in").")
                 if let name = visitor.newName, let known = visitor.name, !isResumed {
@@ -312,43 +211,16 @@ final class ShareReporter: Sendable {
             guard verdict.toProgram else { break }
             events.write(
                 "paired",
-                Self.fields(
+                DoorReporter.fields(
                     visitor,
                     [
                         "session": .string(session), "resumed": .bool(isResumed),
                         "encrypted": .bool(visitor.isEncrypted),
                     ]))
-        case .viewerRefused(let visitor, let reason):
-            let verdict = verdict(on: .viewerRefused, from: visitor.address)
-            if verdict.toPerson { console.say("\(visitor) was refused, and told: “\(reason).”") }
-            if verdict.toProgram { events.write("refused", Self.fields(visitor, ["reason": .string(reason)])) }
-        case .connectionRefused(let address, let reason):
-            if verdict(on: .connectionRefused, from: address).toPerson {
-                console.say("A connection from \(address) was closed: \(reason).")
-            }
-        case .connectionsRefused(let count, let addresses):
-            console.say(
-                "\(Words.count(count, "more connection or viewer", "more connections and viewers")) from "
-                    + "\(Words.count(addresses, "address", "addresses")) \(count == 1 ? "was" : "were") refused in the last 10 s."
-            )
-            events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
-        case .acceptingPaused(let reason):
-            console.say(
-                "New viewers have to wait: the system has no room for another connection (\(reason)). The host tries "
-                    + "again twice a second. If this lasts, close other programs, or raise the limit with `ulimit -n` before "
-                    + "`beamroom share`.")
-        case .listeningFailed(let reason):
-            console.say(
-                "Warning: No new viewer can connect, because the port was lost (\(reason)). The host tries to open it "
-                    + "again twice a second. Viewers that watch already aren't affected.")
-            events.write("listening", ["on": .bool(false), "reason": .string(reason)])
-        case .listeningAgain:
-            console.say("New viewers can connect again.")
-            events.write("listening", ["on": .bool(true)])
         case .room(let event):
             if state.withLock({ $0.early?.append(event) }) == nil { room.handle(event) }
         case .mediaStarted(let session, let address):
-            let verdict = verdict(on: .visit, from: address.ip)
+            let verdict = door.verdict(on: .visit, from: address.ip)
             if verdict.toPerson { console.say("\(who(session)) gets the picture, at \(address).") }
             if verdict.toProgram {
                 events.write("viewer-joined", ["address": .string("\(address)"), "session": .string(session)])
@@ -360,12 +232,16 @@ final class ShareReporter: Sendable {
             break
         case .viewerLeft(let session, let visitor, let reason):
             state.withLock { $0.viewers[session] = nil }
-            let verdict = verdict(on: .visit, from: visitor.address)
+            let verdict = door.verdict(on: .visit, from: visitor.address)
             if verdict.toPerson { console.say("\(visitor) has left: \(reason).") }
             guard verdict.toProgram else { break }
             events.write(
-                "viewer-left", Self.fields(visitor, ["session": .string(session), "reason": .string(reason)]))
+                "viewer-left", DoorReporter.fields(visitor, ["session": .string(session), "reason": .string(reason)]))
         case .audience:
+            break
+        case .viewerAsks, .comparisonAsked, .digitsShown, .comparisonFailed, .askWithdrawn, .devicePaired, .codeChanged,
+            .wrongCode, .viewerRefused, .connectionRefused, .connectionsRefused, .acceptingPaused, .listeningFailed,
+            .listeningAgain:
             break
         case .layerChanged(let session, let isReduced):
             if state.withLock({ $0.layers.allows(at: .now) }) {
@@ -390,18 +266,9 @@ final class ShareReporter: Sendable {
         state.withLock { $0.viewers[session] }.map { "\($0)" } ?? "A viewer"
     }
 
-    /// Whoever types the code of a moment ago should know that it is the code that has changed.
-    private var hintOfUsedCode: String {
-        let (used, code) = state.withLock { ($0.codeUsed, $0.code) }
-        guard let used, .now - used < .seconds(600) else { return "" }
-        guard let code, invitation.showsCode else { return " A code lets in one viewer, and the last one was used." }
-        return " A code lets in one viewer, and the last one was used. The code to type now: \(code.spaced)"
-    }
-
     func tick(_ host: Host) {
         let report = host.report()
-        sumUp()
-        rereadCode(host)
+        door.tick { host.setCode($0) }
         let previous = state.withLock { state in
             defer { state.last = report }
             return state.last
@@ -456,15 +323,6 @@ final class ShareReporter: Sendable {
             "lanes": .array(report.layers.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }),
             "latencyMs": .latencies(["capture": report.capture, "encode": report.encode]),
         ]
-    }
-
-    private static func fields(
-        _ visitor: Visitor, _ more: [String: EventWriter.Value?] = [:]
-    ) -> [String: EventWriter.Value?] {
-        var fields = more
-        fields["address"] = .string("\(visitor.address)")
-        fields["name"] = visitor.name.map { .string($0) }
-        return fields
     }
 
     /// `30`, `59.94`.

@@ -34,6 +34,12 @@ final class TerminalQuestions: Sendable {
         var note: (@Sendable (String) -> Void)?
         /// `p`.
         var pause: (@Sendable () -> Void)?
+        /// In a room, `s`: to share, or to end that.
+        var share: (@Sendable () -> Void)?
+        /// In a room, `w`: who is here?
+        var people: (@Sendable () -> Void)?
+        /// In a room, `x`: to put somebody out.
+        var putOut: (@Sendable () -> Void)?
     }
 
     private struct State {
@@ -172,6 +178,9 @@ final class TerminalQuestions: Sendable {
             input.setReadsCommands(false)
             setNotePrompt("")
         case "p": commands.pause?()
+        case "s": commands.share?()
+        case "w": commands.people?()
+        case "x": commands.putOut?()
         default: break
         }
     }

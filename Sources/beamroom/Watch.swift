@@ -39,33 +39,9 @@ struct Watch: ParsableCommand {
     @Flag(help: "Accept another host at this address than the last time, because another machine has it now.")
     var newHost = false
 
-    @Flag(name: [.short, .long], help: "Fill the screen.")
-    var fullscreen = false
-    @Flag(help: "Open no window, for recording or measuring.")
-    var noWindow = false
     @Option(help: ArgumentHelp("The X display for the window. (default: $DISPLAY)", valueName: "display"))
     var display: String?
-    @Option(help: "How the window is drawn: automatic, opengl or software.")
-    var renderer = RendererChoice.automatic
-    @Option(help: "Whether OpenGL waits for the display's refresh: auto (if that adds less than a frame), on or off.")
-    var vsync = VerticalSync.automatic
-    @Option(
-        help: ArgumentHelp(
-            "The decoder: auto (a graphics device for large pictures only), software, vaapi or vaapi:DEVICE.",
-            valueName: "decoder"), transform: DecoderChoice.init(parsing:))
-    var videoDecoder = DecoderChoice.automatic
-    @Option(
-        help: ArgumentHelp(
-            "The largest pictures to decode. This limits the memory that a host's stream can take.",
-            valueName: "WxH"), transform: PixelSize.reading(OptionWords.size))
-    var maxPicture = StreamBounds.standardLargest
-    @Option(
-        help: ArgumentHelp(
-            "Delay that evens out jitter: auto (0 on a quiet network), or 0 to 2000 ms.",
-            valueName: "ms"), transform: PlayoutDelay.reading(OptionWords.playoutDelay))
-    var buffer = PlayoutDelay.automatic
-    @Flag(help: "Show statistics in the window.")
-    var stats = false
+    @OptionGroup var playback: PlaybackOptions
 
     @Option(help: ArgumentHelp("Record the stream as it is received (.mkv or .mp4).", valueName: "file"))
     var record: String?
@@ -95,8 +71,8 @@ struct Watch: ParsableCommand {
             throw ValidationError(
                 "--auto checks the host's key, which needs encryption: leave --allow-unencrypted out.")
         }
-        if noWindow, fullscreen || stats || display != nil {
-            throw ValidationError("--fullscreen, --stats and --display need a window: leave --no-window out.")
+        if playback.noWindow, display != nil {
+            throw ValidationError("--display needs a window: leave --no-window out.")
         }
     }
 
@@ -110,7 +86,7 @@ struct Watch: ParsableCommand {
         let reporter = WatchReporter(
             context,
             WatchReporter.Purpose(
-                hasWindow: !noWindow, files: [record, frames, transcript].compactMap { $0 }.count,
+                hasWindow: !playback.noWindow, files: [record, frames, transcript].compactMap { $0 }.count,
                 timeLimit: common.timeLimit), desk: desk)
         let viewer: Viewer
         do {
@@ -132,59 +108,14 @@ struct Watch: ParsableCommand {
             reporter.summarise(viewer)
             try context.conclude(reporter.verdict(ending, viewer))
         }
-        let ending = runToEnd(
+        let ending = MainWindow(hasWindow: !playback.noWindow).run(
             context, prepare: { () throws(DisplayError) in try ViewerWindow.prepare(for: viewer) },
             start: { viewer.start() },
             open: { () throws(DisplayError) in
-                let window = try ViewerWindow(viewer) { Self.finishWithoutDisplay(context, finish) }
+                let window = try ViewerWindow(viewer) { MainWindow.finishWithoutDisplay(context, finish) }
                 return { window.run() }
             }, end: { viewer.endWindow() })
         try finish(ending)
-    }
-
-    private static let lostDisplay =
-        "The display has gone: its X server has ended, or the connection to it was lost. "
-        + "Watch again when it is back."
-
-    /// Returns when the person, the time limit or the host has ended the program.
-    ///
-    /// - Parameters:
-    ///   - prepare: finds out whether there is a display.
-    ///   - start: begins to watch.
-    ///   - open: opens the window; returns what runs it until it is closed.
-    ///   - end: makes the window close; called on any thread.
-    func runToEnd(
-        _ context: CommandContext, prepare: @MainActor () throws(DisplayError) -> Void, start: @MainActor () -> Void,
-        open: @MainActor () throws(DisplayError) -> @MainActor () -> Void, end: @escaping @Sendable () -> Void
-    ) -> Ending {
-        // The command runs on the main thread, as SDL requires for a window.
-        MainActor.assumeIsolated {
-            guard !noWindow else {
-                start()
-                return context.latch.wait()
-            }
-            do throws(DisplayError) {
-                try prepare()
-                // Connects while the window opens, because both take time.
-                start()
-                let run = try open()
-                context.latch.whenEnded(end)
-                run()
-                context.latch.end(.done)
-            } catch {
-                context.latch.end(.failed("\(error)"))
-            }
-            return context.latch.wait()
-        }
-    }
-
-    /// When the display has gone: ends the program on the present thread, while the main thread is blocked for ever.
-    static func finishWithoutDisplay(_ context: CommandContext, _ finish: (Ending) throws -> Void) -> Never {
-        context.latch.end(.failed(lostDisplay))
-        var status: CInt = 0
-        do { try finish(context.latch.wait()) } catch { status = (error as? ExitCode)?.rawValue ?? 1 }
-        context.close()
-        _exit(status)
     }
 
     /// `isWanted`: the program isn't to end yet.
@@ -201,25 +132,16 @@ struct Watch: ParsableCommand {
             }
         let trust = ViewerOptions.Trust(
             store: try TrustStore(), deviceName: MachineName.current, code: try code.read(while: isWanted),
-            asksForCode: auto == nil && (!noWindow || TerminalQuestions.hasPerson), pairs: auto == nil,
+            asksForCode: auto == nil && (!playback.noWindow || TerminalQuestions.hasPerson), pairs: auto == nil,
             remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted, isNewHost: newHost)
         var options = ViewerOptions(
-            target: target, trust: trust, window: windowOptions, decoder: videoDecoder,
-            buffer: buffer.duration, recordPath: record, framesPath: frames, transcriptPath: transcript)
-        options.bounds = StreamBounds(largest: maxPicture)
+            target: target, trust: trust, window: windowOptions, decoder: playback.videoDecoder,
+            buffer: playback.buffer.duration, recordPath: record, framesPath: frames, transcriptPath: transcript)
+        options.bounds = StreamBounds(largest: playback.maxPicture)
         options.usesBluetooth = !noBluetooth
         return options
     }
 
     /// Nil: no window.
-    var windowOptions: WindowOptions? {
-        noWindow
-            ? nil
-            : WindowOptions(
-                title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, verticalSync: vsync, display: display,
-                showsStatistics: stats, showsCaptions: captions.isOn, allowsNotes: true)
-    }
+    var windowOptions: WindowOptions? { playback.window(on: display, showsCaptions: captions.isOn) }
 }
-
-extension RendererChoice: ExpressibleByArgument {}
-extension VerticalSync: ExpressibleByArgument {}

@@ -31,6 +31,8 @@ final class WatchReporter: Sendable {
         var hasWindow: Bool
         /// Others are watched at the same time.
         var isOneOfSeveral = false
+        /// Who shares and who doesn't is said for the room.
+        var isInRoom = false
         /// Files to write: a recording, pictures.
         var files: Int
         /// In seconds.
@@ -107,7 +109,8 @@ final class WatchReporter: Sendable {
         let (isFirst, isPrinted) = state.withLock { state in
             defer { state.hasStatus = state.hasStatus || status != nil }
             // The first picture is reported with its size.
-            let isNews = status != nil || state.status != nil && state.hasPicture
+            let isBeginningOrEnd = purpose.isInRoom && (status?.isWithoutFault ?? !state.hasPicture)
+            let isNews = !isBeginningOrEnd && (status != nil || state.status != nil && state.hasPicture)
             state.status = status
             state.isStatusPending = isNews && !isLasting && !state.statuses.allows(at: .now)
             return (!state.hasStatus, isNews && !state.isStatusPending)

@@ -41,7 +41,8 @@ extension Watch {
             WatchReporter(
                 part,
                 WatchReporter.Purpose(
-                    hasWindow: !noWindow, isOneOfSeveral: true, files: 0, timeLimit: common.timeLimit), desk: desk)
+                    hasWindow: !playback.noWindow, isOneOfSeveral: true, files: 0, timeLimit: common.timeLimit),
+                desk: desk)
         }
         endWithLast(parts, context.latch)
         let wall: ViewerWall
@@ -78,11 +79,11 @@ extension Watch {
             }
             try context.conclude(worst)
         }
-        let ending = runToEnd(
+        let ending = MainWindow(hasWindow: !playback.noWindow).run(
             context, prepare: { () throws(DisplayError) in try WallWindow.prepare(for: wall) },
             start: { wall.start() },
             open: { () throws(DisplayError) in
-                let window = try WallWindow(wall) { Self.finishWithoutDisplay(context, finish) }
+                let window = try WallWindow(wall) { MainWindow.finishWithoutDisplay(context, finish) }
                 return { window.run() }
             }, end: { wall.endWindow() })
         try finish(ending)

@@ -86,7 +86,7 @@ private final class TestMember: Sendable {
     func watch(_ member: TestMember) -> (client: ViewerClient, frames: Log<ReceivedFrame>, events: Log<ViewerEvent>) {
         let (frames, events) = (Log<ReceivedFrame>(), Log<ViewerEvent>())
         let client = ViewerClient(
-            in: server, watching: member.key,
+            in: server, watching: member.key, called: member.name,
             session: ViewerSession.Configuration(
                 trust: ViewerTrust(own: key, name: name, instance: 1)),
             handlers: ViewerClient.Handlers(

@@ -14,6 +14,11 @@ import BeamMedia
     var notice: Notice?
     var statistics: [String] = []
     var showsStatistics = false
+    /// Who is in the room: a name, and after a tab what it does.
+    var people: [String] = []
+    var showsPeople = false
+    /// The words are those of a room, not of what is shown: captions are shown without a picture, too.
+    var isRoom = false
     /// As `CaptionPanel.prepared` makes them, oldest first.
     var captions: [WindowCaption] = []
     var showsCaptions = true
@@ -79,14 +84,15 @@ import BeamMedia
         var setting: Setting
     }
 
-    private struct StatisticsContent: Hashable {
+    private struct TableContent: Hashable {
         var lines: [String]
         var setting: Setting
-        var central: PixelRect?
+        var others: [PixelRect]
     }
 
     private var drawnCentral: (what: Central, setting: Setting, room: PixelSize, layer: Layer)?
-    private var drawnStatistics = LayerCache<StatisticsContent>()
+    private var drawnStatistics = LayerCache<TableContent>()
+    private var drawnPeople = LayerCache<TableContent>()
     private var drawnCaptions = LayerCache<Placed<[WindowCaption]>>()
     private var drawnNotice = LayerCache<Placed<WindowNotice>>()
     private var drawnBadge = LayerCache<Placed<BadgeContent>>()
@@ -110,11 +116,13 @@ import BeamMedia
         let transcript = transcriptLayer(setting, in: area)
         if let transcript { area.width = transcript.x }
         let central = centralLayer(setting, beside: transcript?.rect)
-        let statistics = statisticsLayer(setting, avoiding: central?.rect)
-        let middle = [statistics, central].compactMap { $0?.rect }
+        let statistics = statisticsLayer(setting, avoiding: [central?.rect].compactMap(\.self))
+        let people = peopleLayer(
+            setting, in: area, avoiding: [central, statistics].compactMap { $0?.rect })
+        let middle = [statistics, people, central].compactMap { $0?.rect }
         let captions = captionLayer(setting, in: area, avoiding: middle)
         let notice = noticeLayer(setting, in: area, avoiding: middle, captions: captions?.rect)
-        let others = [statistics, captions, transcript, central, notice, note].compactMap(\.self)
+        let others = [statistics, people, captions, transcript, central, notice, note].compactMap(\.self)
         let badge = badgeLayer(
             setting, in: area, avoiding: others.map(\.rect), edges: [captions, notice].compactMap { $0?.rect })
         return others + [badge].compactMap(\.self)
@@ -171,17 +179,28 @@ import BeamMedia
                     detail: "Run `beamroom share` on the machine that you want to watch."))
     }
 
-    private func statisticsLayer(_ setting: Setting, avoiding central: PixelRect?) -> Layer? {
+    private func statisticsLayer(_ setting: Setting, avoiding others: [PixelRect]) -> Layer? {
         let isShown = showsStatistics && !statistics.isEmpty
-        let content = StatisticsContent(lines: statistics, setting: setting, central: central)
+        let content = TableContent(lines: statistics, setting: setting, others: others)
         return drawnStatistics.layer(isShown ? content : nil) {
-            StatisticsPanel.layer($0.lines, canvas: setting.canvas, scale: setting.scale, avoiding: central)
+            TablePanel.layer(
+                $0.lines, in: .left, canvas: setting.canvas, scale: setting.scale, avoiding: others)
+        }
+    }
+
+    /// Without a picture there is nothing that the people could be in the way of.
+    private func peopleLayer(_ setting: Setting, in area: PixelRect, avoiding others: [PixelRect]) -> Layer? {
+        let isShown = (showsPeople || !setting.isOverPicture) && !people.isEmpty && codeEntry == nil && !area.isEmpty
+        let content = TableContent(lines: people, setting: setting, others: others + [area])
+        return drawnPeople.layer(isShown ? content : nil) {
+            TablePanel.layer(
+                $0.lines, in: .right, canvas: area.size, scale: setting.scale, avoiding: others)
         }
     }
 
     private func captionLayer(_ setting: Setting, in area: PixelRect, avoiding others: [PixelRect]) -> Layer? {
         let area = setting.captionArea ?? area
-        let isShown = showsCaptions && !captions.isEmpty && setting.isOverPicture && !area.isEmpty
+        let isShown = showsCaptions && !captions.isEmpty && (setting.isOverPicture || isRoom) && !area.isEmpty
         return drawnCaptions.layer(
             isShown ? Placed(content: captions, setting: setting, area: area, others: others) : nil
         ) {

@@ -74,6 +74,18 @@ extension VideoWindow {
         if panels.showsStatistics { areLayersStale = true }
     }
 
+    /// Who is in the room, at the window's upper right: a line for each, a tab separates the name and what it does.
+    /// Visible while the person wants it (`w`), and without a picture.
+    public func setPeople(_ lines: [String]) {
+        let lines = lines.map { line in
+            line.split(separator: "\t", omittingEmptySubsequences: false).map { VisibleText.cleaned(String($0)) }
+                .joined(separator: "\t")
+        }
+        guard lines != panels.people else { return }
+        panels.people = lines
+        areLayersStale = true
+    }
+
     /// Shows captions and notes over the picture's lower edge, the newest last: as many of their last three lines as
     /// there is room for. Texts of any length are taken; line feeds separate lines. Control characters, characters that
     /// change the direction of writing, and invisible ones are not shown.

@@ -100,6 +100,12 @@ extension VideoWindow {
             tell(showsCaptions ? "Captions are on" : "Captions are off: press c to show them")
             events.append(.captions(isShown: showsCaptions))
         case SDLK_n where panels.picker == nil && panels.codeEntry == nil: openNote()
+        case SDLK_s where isRoom: events.append(.shareToggled)
+        case SDLK_p where isRoom: events.append(.pauseToggled)
+        case SDLK_w where isRoom:
+            panels.showsPeople.toggle()
+            areLayersStale = true
+            events.append(.people(isShown: panels.showsPeople))
         case SDLK_ESCAPE where isFullscreen: toggleFullscreen(&events)
         case SDLK_i:
             showsStatistics.toggle()

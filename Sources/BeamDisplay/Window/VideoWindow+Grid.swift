@@ -126,7 +126,7 @@ extension VideoWindow {
 
     /// Another source is in focus, or the grid has come or gone.
     private func focusChanged(from old: Int?) {
-        if !grid.isShown, let source = focus.source { picture = grid.picture(of: source) }
+        if !grid.isShown { picture = focus.source.flatMap { grid.picture(of: $0) } }
         isStale = true
         layoutChanged()
         sourceChanged(from: old)
@@ -135,7 +135,8 @@ extension VideoWindow {
 
     private func sourceChanged(from old: Int?) {
         hasFocusChanged = true
-        guard let source = focus.source, source != old else { return }
+        // In a room the words are everybody's.
+        guard !isRoom, let source = focus.source, source != old else { return }
         if let transcript = grid.transcript(of: source) { panels.transcript = transcript }
         guard panels.showsNote else { return }
         // What is written for one isn't sent to another. `n` opens the line again.

@@ -13,7 +13,7 @@ extension VideoWindow {
     }
 
     private var noteRecipient: String? {
-        guard grid.sources.count > 1 else { return nil }
+        guard grid.sources.count > 1, !isRoom else { return nil }
         return grid.sources.first { $0.id == focus.source }.map { VisibleText.name($0.name) }
     }
 

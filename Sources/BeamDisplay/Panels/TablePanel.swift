@@ -1,10 +1,16 @@
 import BeamMedia
 
-/// Statistics in small text at the window's upper left.
-enum StatisticsPanel {
+/// Lines of small text in an upper corner of the window: statistics at the left, people at the right.
+enum TablePanel {
+    enum Corner: Hashable {
+        case left, right
+    }
+
     /// A tab in a line separates label and value; values are aligned in a column. Of the last lines, those are left out
-    /// that would be under `other`; nil if that is all of them.
-    static func layer(_ lines: [String], canvas: PixelSize, scale: Double, avoiding other: PixelRect?) -> Layer? {
+    /// that would be under one of `others`; nil if that is all of them.
+    static func layer(
+        _ lines: [String], in corner: Corner, canvas: PixelSize, scale: Double, avoiding others: [PixelRect]
+    ) -> Layer? {
         let margin = (12 * scale).rounded()
         let padding = (12 * scale).rounded()
         let gap = (16 * scale).rounded()
@@ -28,11 +34,13 @@ enum StatisticsPanel {
             let size = PixelSize(
                 width: min(canvas.width, Int((inner + 2 * padding).rounded(.up))),
                 height: min(canvas.height, Int((height + 2 * padding).rounded(.up))))
+            let x = min(Int(margin), canvas.width - size.width)
             return PixelRect(
-                x: min(Int(margin), canvas.width - size.width), y: min(Int(margin), canvas.height - size.height),
+                x: corner == .left ? x : canvas.width - size.width - x,
+                y: min(Int(margin), canvas.height - size.height),
                 width: size.width, height: size.height)
         }
-        while let other, !rows.isEmpty, !place().intersection(other).isEmpty { rows.removeLast() }
+        while !rows.isEmpty, others.contains(where: { !place().intersection($0).isEmpty }) { rows.removeLast() }
         guard !rows.isEmpty else { return nil }
         let rect = place()
         let bitmap = Bitmap(rect.size) { pen in

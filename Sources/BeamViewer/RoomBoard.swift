@@ -1,0 +1,112 @@
+import BeamDisplay
+import BeamMedia
+import BeamProtocol
+import Synchronization
+
+/// What a window shows of a room of equals beside the pictures: who is here, and the words. Changed by any thread, read by
+/// the main thread.
+public final class RoomBoard: Sendable {
+    struct Content: Sendable {
+        var room: String?
+        var people: [MeshPerson] = []
+        /// This device.
+        var own: DeviceKey
+        var words = WordBoard()
+        var isSharing = false
+        var isPaused = false
+        /// What a newcomer types; nil: there is none, or it isn't shown.
+        var code: PairingCode?
+        var isEnded = false
+        fileprivate(set) var version = 0
+    }
+
+    private struct State {
+        var content: Content
+        var wake: (@Sendable () -> Void)?
+    }
+
+    private let state: Mutex<State>
+
+    public init(own: DeviceKey) { state = Mutex(State(content: Content(own: own))) }
+
+    func read<Result: Sendable>(_ body: (Content) -> Result) -> Result { state.withLock { body($0.content) } }
+
+    func setWindow(_ wake: (@Sendable () -> Void)?) { state.withLock { $0.wake = wake } }
+
+    private func change(_ body: (inout Content) -> Void) {
+        let wake = state.withLock { state in
+            body(&state.content)
+            state.content.version += 1
+            return state.wake
+        }
+        wake?()
+    }
+
+    /// Something has happened in the room.
+    public func handle(_ event: MeshEvent) {
+        let now = MediaTime.now
+        change { content in
+            if case .entered(let room) = event { content.room = PeerText.name(room) }
+            if case .people(let people) = event { content.people = people }
+            if let event = event.roomEvent { content.words.handle(event, now: now) }
+        }
+    }
+
+    /// Says something at the window's edge for a moment.
+    public func tell(_ words: String) { change { $0.words.tell(words) } }
+
+    /// What this device shares.
+    public func setShare(isOn: Bool, isPaused: Bool) {
+        change { ($0.isSharing, $0.isPaused) = (isOn, isPaused) }
+    }
+
+    /// The code for newcomers, if it is to be shown.
+    public func setCode(_ code: PairingCode?) { change { $0.code = code } }
+
+    /// Makes `RoomWindow.run` return.
+    public func endWindow() { change { $0.isEnded = true } }
+
+    /// The room's new lines for the transcript.
+    func takeWords() -> (words: WordBoard, transcript: (isNew: Bool, lines: [TranscriptLine])) {
+        state.withLock { state in
+            let transcript = state.content.words.takeTranscript()
+            return (state.content.words, transcript)
+        }
+    }
+}
+
+extension RoomBoard.Content {
+    /// A line for each person in the window: a name, a tab, what that person does.
+    var peopleLines: [String] {
+        people.map { person in "\(PeerText.name(person.name))\t\(state(of: person))" }
+    }
+
+    private func state(of person: MeshPerson) -> String {
+        if person.device == own {
+            return isSharing ? (isPaused ? "you, paused" : "you, sharing") : "you"
+        }
+        guard person.isHere else { return "away" }
+        let doing = person.isSharing ? (person.isPaused ? "paused" : "sharing") : "here"
+        guard let hops = person.hops, hops > 1 else { return doing }
+        return "\(doing), by \(hops - 1 == 1 ? "another member" : "\(hops - 1) others")"
+    }
+
+    /// Shown while no picture is there.
+    var invitation: WindowMessage {
+        guard let room else { return WindowMessage(headline: "Entering the room…") }
+        let others = people.count { $0.device != own && $0.isHere }
+        let here =
+            switch others {
+            case 0: "Nobody else is here yet."
+            case 1: "One other person is here, and shares no screen."
+            default: "\(others) other people are here, and none of them shares a screen."
+            }
+        let share =
+            isSharing
+            ? (others == 0 ? "Whoever comes sees your screen." : "The others see your screen.")
+            : "Press s to share yours."
+        let entry = code.map { "To let somebody in: code \($0.spaced)." }
+        return WindowMessage(
+            headline: "The room “\(room)”", detail: [here, share, entry].compactMap(\.self).joined(separator: " "))
+    }
+}

@@ -1,0 +1,178 @@
+import BeamClock
+import BeamDiscovery
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import Dispatch
+import Synchronization
+
+/// Rooms of equals in the network's discovery: which there are, where the members of one's own are, and this device's
+/// announcement.
+///
+/// A room's name is announced, and a tag by which its members recognise each other (`RoomTag`); nothing else.
+public final class RoomPresence: Sendable {
+    /// A room that is announced.
+    public struct Found: Sendable, Hashable {
+        /// The room's name, cleaned.
+        public var room: String
+        /// Where a member of it is, the most likely address first.
+        public var endpoints: [Endpoint]
+    }
+
+    public enum Event: Sendable {
+        /// This member has appeared, or is at another address.
+        case appeared(DeviceKey)
+        case announced
+        /// There is no discovery on this machine at present; a sentence for a person. Said once.
+        case unavailable(reason: String)
+    }
+
+    private struct Sighting {
+        var room: String
+        var tag: RoomTag
+        var endpoints: [Endpoint]
+    }
+
+    private struct State {
+        /// By instance name.
+        var sightings: [String: Sighting] = [:]
+        var isSettled = false
+        /// The members of this device's room, by what they announce.
+        var members: [RoomTag: DeviceKey] = [:]
+        var own: RoomTag?
+        var publisher: ServicePublisher?
+        /// Why there is no discovery, once that is known.
+        var problem: String?
+        var onEvent: (@Sendable (Event) -> Void)?
+    }
+
+    private let state = Mutex(State())
+    /// Signalled when the first look at the network is complete.
+    private let settled = DispatchSemaphore(value: 0)
+    private let browser = Mutex<ServiceBrowser?>(nil)
+
+    public init() {}
+
+    /// Sets who is told what happens, on discovery's threads.
+    public func connect(_ onEvent: @escaping @Sendable (Event) -> Void) {
+        let problem = state.withLock { state in
+            state.onEvent = onEvent
+            return state.problem
+        }
+        if let problem { onEvent(.unavailable(reason: problem)) }
+    }
+
+    private func tell(_ event: Event) { state.withLock { $0.onEvent }?(event) }
+
+    /// Begins to look. Waits for the Avahi daemon.
+    public func start() {
+        let made = ServiceBrowser(type: ServiceType.room) { [weak self] event in self?.handle(event) }
+        browser.withLock { $0 = made }
+    }
+
+    /// The announced rooms; waits until the first look at the network is complete, or for `time`.
+    public func rooms(within time: Duration) -> [Found] {
+        if !state.withLock({ $0.isSettled }) {
+            _ = settled.wait(timeout: .now() + .milliseconds(Int(time.inMilliseconds)))
+        }
+        return found
+    }
+
+    /// The announced rooms, but for those of this device's room that it knows; by name.
+    public var found: [Found] {
+        state.withLock { state in
+            state.sightings.values.filter { $0.tag != state.own && state.members[$0.tag] == nil }
+                .map { Found(room: $0.room, endpoints: $0.endpoints) }
+                .sorted {
+                    ($0.room, $0.endpoints.first?.description ?? "") < ($1.room, $1.endpoints.first?.description ?? "")
+                }
+        }
+    }
+
+    /// Who belongs to this device's room: they are looked for.
+    public func setRoom(_ id: [UInt8], members: some Sequence<DeviceKey>, own: DeviceKey) {
+        let tags = Dictionary(members.filter { $0 != own }.map { (RoomTag(room: id, member: $0), $0) }) { $1 }
+        let appeared = state.withLock { state in
+            let new = tags.filter { state.members[$0.key] == nil }
+            state.members = tags
+            state.own = RoomTag(room: id, member: own)
+            return state.sightings.values.compactMap { new[$0.tag] }
+        }
+        for device in appeared { tell(.appeared(device)) }
+    }
+
+    /// Announces this member of the room on its control port, once.
+    public func announce(_ room: String, _ id: [UInt8], own: DeviceKey, port: UInt16) {
+        guard state.withLock({ $0.publisher == nil }) else { return }
+        let publisher = ServicePublisher(
+            name: room, type: ServiceType.room, port: port,
+            txt: [(key: "room", value: room), (key: "m", value: RoomTag(room: id, member: own).text)]
+        ) { [weak self] event in
+            switch event {
+            case .published: self?.tell(.announced)
+            // Several members of one room: they differ by a number.
+            case .renamed: break
+            case .unavailable(let reason), .failed(let reason): self?.complain(reason)
+            }
+        }
+        state.withLock { $0.publisher = publisher }
+    }
+
+    /// Where the member may be. Called on the event loop.
+    public func endpoints(of device: DeviceKey) -> [Endpoint] {
+        state.withLock { state in
+            state.sightings.values.filter { state.members[$0.tag] == device }.flatMap(\.endpoints)
+        }
+    }
+
+    /// Withdraws the announcement, and looks no more.
+    public func stop() {
+        let publisher = state.withLock { state in
+            defer { state.publisher = nil }
+            return state.publisher
+        }
+        publisher?.withdraw()
+        let running = browser.withLock { browser in
+            defer { browser = nil }
+            return browser
+        }
+        running?.stop()
+    }
+
+    private func complain(_ reason: String) {
+        let isFirst = state.withLock { state in
+            defer { state.problem = reason }
+            return state.problem == nil
+        }
+        if isFirst { tell(.unavailable(reason: reason)) }
+    }
+
+    private func settle() {
+        let isFirst = state.withLock { state in
+            defer { state.isSettled = true }
+            return !state.isSettled
+        }
+        if isFirst { settled.signal() }
+    }
+
+    private func handle(_ event: BrowserEvent) {
+        switch event {
+        case .found(let host):
+            guard let tag = host.txt["m"].flatMap({ RoomTag(announced: $0) }), !host.addresses.isEmpty else { break }
+            let room = PeerText.name(host.txt["room"] ?? host.name)
+            let sighting = Sighting(
+                room: room, tag: tag, endpoints: host.addresses.map { Endpoint(host: $0, port: host.port) })
+            let member = state.withLock { state in
+                state.sightings[host.name] = sighting
+                return state.members[tag]
+            }
+            if let member { tell(.appeared(member)) }
+        case .lost(let name): state.withLock { _ = $0.sightings.removeValue(forKey: name) }
+        case .settled: settle()
+        case .available: break
+        case .unavailable(let reason):
+            settle()
+            complain(reason)
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import BeamCodec
+import BeamDisplay
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Watches what the other members of a room share: a viewer for each that shares, for as long as it does.
+///
+/// Viewers are made and ended one after another on a thread of their own, because both wait for the disk and for
+/// decoders.
+public final class RoomViewers: Sendable {
+    public struct Options: Sendable {
+        public var room: RoomServer
+        public var trust: ViewerOptions.Trust
+        /// Nil: no window.
+        public var window: WindowOptions?
+        public var decoder: DecoderChoice
+        public var bounds: StreamBounds
+        /// The playout delay; nil: adaptive.
+        public var buffer: Duration?
+
+        public init(
+            room: RoomServer, trust: ViewerOptions.Trust, window: WindowOptions? = nil,
+            decoder: DecoderChoice = .automatic, bounds: StreamBounds = StreamBounds(), buffer: Duration? = nil
+        ) {
+            self.room = room
+            self.trust = trust
+            self.window = window
+            self.decoder = decoder
+            self.bounds = bounds
+            self.buffer = buffer
+        }
+    }
+
+    /// A member that shares, and its viewer.
+    public struct Watched: Sendable {
+        public var device: DeviceKey
+        public var name: String
+        public var viewer: Viewer
+        /// Never given to another viewer.
+        var id: Int
+    }
+
+    private struct State {
+        /// Who shares now, in the order in which they are listed.
+        var wanted: [(device: DeviceKey, name: String)] = []
+        var watched: [Watched] = []
+        var lastID = 0
+        var isStopped = false
+        var onChange: (@Sendable () -> Void)?
+    }
+
+    private let options: Options
+    private let resources: ViewerResources
+    private let onNotice: @Sendable (_ device: DeviceKey, _ name: String, ViewerNotice) -> Void
+    private let queue = DispatchQueue(label: "beam-room-viewers")
+    private let state = Mutex(State())
+
+    /// `onNotice` is called on the viewers' threads.
+    public init(
+        _ options: Options,
+        onNotice: @escaping @Sendable (_ device: DeviceKey, _ name: String, ViewerNotice) -> Void
+    ) {
+        self.options = options
+        self.onNotice = onNotice
+        resources = ViewerResources(
+            loop: nil, decoders: DecoderPool(threads: ProcessInfo.processInfo.activeProcessorCount), nearby: nil)
+    }
+
+    /// Who is in the room has changed. May be called on the event loop.
+    ///
+    /// - Parameter people: without this device.
+    public func update(_ people: [MeshPerson]) {
+        let sharers = people.filter { $0.isHere && $0.isSharing }.map { (device: $0.device, name: $0.name) }
+        let isNews = state.withLock { state in
+            guard !state.isStopped, !sharers.elementsEqual(state.wanted, by: { $0 == $1 }) else { return false }
+            state.wanted = sharers
+            return true
+        }
+        if isNews { queue.async { [self] in follow() } }
+    }
+
+    /// The viewers at present, in the order in which their members began to share.
+    public var watched: [Watched] { state.withLock { $0.watched } }
+
+    /// Sets who is told that `watched` has changed; on any thread.
+    func setWindow(_ onChange: (@Sendable () -> Void)?) { state.withLock { $0.onChange = onChange } }
+
+    /// Ends all viewers; returns when that is done. Before the room is left.
+    public func stop() {
+        state.withLock { state in
+            state.isStopped = true
+            state.wanted = []
+        }
+        queue.sync { follow() }
+        resources.decoders.stop()
+    }
+
+    // MARK: On the queue
+
+    private func follow() {
+        let ended = state.withLock { state in
+            let (stay, ended) = state.watched.partitioned { watched in
+                state.wanted.contains { $0.device == watched.device }
+            }
+            state.watched = stay
+            return ended
+        }
+        // The window lets go of them first.
+        if !ended.isEmpty { state.withLock { $0.onChange }?() }
+        for watched in ended {
+            watched.viewer.shared.setWindow(nil)
+            watched.viewer.stop()
+        }
+        while let next = state.withLock({ state in
+            state.wanted.first { wanted in !state.watched.contains { $0.device == wanted.device } }
+        }) {
+            guard begin(next.device, next.name) else { return }
+        }
+    }
+
+    /// Begins to watch a member. False: it isn't possible, and the person was told.
+    private func begin(_ device: DeviceKey, _ name: String) -> Bool {
+        var viewing = ViewerOptions(
+            target: .anyHost, trust: options.trust, window: options.window, decoder: options.decoder,
+            buffer: options.buffer)
+        viewing.member = ViewerOptions.Member(room: options.room, device: device, name: name)
+        viewing.bounds = options.bounds
+        viewing.usesBluetooth = false
+        let onNotice = self.onNotice
+        do {
+            let viewer = try Viewer(viewing, sharing: resources) { onNotice(device, name, $0) }
+            let onChange = state.withLock { state -> (@Sendable () -> Void)? in
+                state.lastID += 1
+                state.watched.append(Watched(device: device, name: name, viewer: viewer, id: state.lastID))
+                return state.onChange
+            }
+            onChange?()
+            viewer.start()
+            if viewing.window != nil { viewer.decode.start() }
+            return true
+        } catch {
+            // Not again before something has changed in the room.
+            state.withLock { state in state.wanted.removeAll { $0.device == device } }
+            onNotice(device, name, .warning("What “\(PeerText.name(name))” shares can't be shown: \(error)"))
+            return false
+        }
+    }
+}
+
+extension Array {
+    /// Those that fulfil the condition, and the others, in their order.
+    fileprivate func partitioned(_ condition: (Element) -> Bool) -> (some: [Element], others: [Element]) {
+        (filter(condition), filter { !condition($0) })
+    }
+}

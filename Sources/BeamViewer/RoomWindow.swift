@@ -1,0 +1,134 @@
+import BeamClock
+import BeamDisplay
+import BeamMedia
+import BeamProtocol
+
+/// The window of a member of a room of equals: what the others share, one picture or a grid, who is here, and the room's
+/// words. Runs on the main thread, as SDL requires.
+@MainActor
+public final class RoomWindow {
+    /// What the person does in the window, besides looking. Called on the main thread.
+    public struct Actions: Sendable {
+        public var write: @Sendable (RoomInput) -> Void
+        /// To share, or to end that.
+        public var toggleShare: @Sendable () -> Void
+        public var togglePause: @Sendable () -> Void
+
+        public init(
+            write: @escaping @Sendable (RoomInput) -> Void, toggleShare: @escaping @Sendable () -> Void,
+            togglePause: @escaping @Sendable () -> Void
+        ) {
+            self.write = write
+            self.toggleShare = toggleShare
+            self.togglePause = togglePause
+        }
+    }
+
+    private let board: RoomBoard
+    private let viewers: RoomViewers
+    private let actions: Actions
+    private let window: VideoWindow
+    private let grid: ViewerGrid
+    private var shownVersion = -1
+    private var shownNotice = 0
+
+    private static let program = "BeamRoom"
+
+    /// Prepares the environment for the window, and finds out whether there is a display. Call it before anything else
+    /// starts.
+    public static func prepare(_ options: WindowOptions) throws(DisplayError) {
+        try VideoWindow.prepareEnvironment(options)
+    }
+
+    /// - Parameter whenLost: as for `ViewerWindow`.
+    public init(
+        _ options: WindowOptions, board: RoomBoard, viewers: RoomViewers, actions: Actions,
+        whenLost: @escaping @Sendable () -> Never
+    ) throws(DisplayError) {
+        self.board = board
+        self.viewers = viewers
+        self.actions = actions
+        var options = options
+        options.isRoom = true
+        window = try VideoWindow(options, whenLost: whenLost)
+        grid = ViewerGrid(window)
+        let window = self.window
+        board.setWindow { window.wake() }
+        viewers.setWindow { window.wake() }
+    }
+
+    /// Runs the window until the person closes it, or `RoomBoard.endWindow` does.
+    public func run() {
+        defer {
+            board.setWindow(nil)
+            viewers.setWindow(nil)
+            grid.end()
+        }
+        update(isAll: true)
+        while !board.read({ $0.isEnded }) {
+            for event in window.waitForEvents(timeout: timeout) {
+                switch event {
+                case .quit: return
+                case .noteWritten(let text): actions.write(.note(text))
+                case .shareToggled: actions.toggleShare()
+                case .pauseToggled: actions.togglePause()
+                case .codeEntered, .offerTaken, .codeGivenUp, .focusChanged, .chosen, .wake, .statistics, .captions,
+                    .transcript, .resized, .fullscreen, .people:
+                    break
+                }
+            }
+            update()
+        }
+    }
+
+    /// Until something has to change by itself.
+    private var timeout: Duration? {
+        let now = MediaTime.now
+        let caption = board.read { $0.words.deadline(now: now) }.map { max(.zero, $0 - now) }
+        return [grid.timeout, caption].compactMap(\.self).min()
+    }
+
+    private func update(isAll: Bool = false) {
+        let watched = viewers.watched
+        let haveChanged = watched.map(\.id) != grid.slots.map(\.id)
+        if haveChanged {
+            grid.setSlots(watched.map { ViewerGrid.Slot(id: $0.id, name: $0.name, viewer: $0.viewer) })
+        }
+        _ = grid.update(isAll: isAll)
+        let content = board.read { $0 }
+        if content.version != shownVersion || haveChanged { show(content) }
+        window.title = title(content)
+        showWords()
+    }
+
+    private func show(_ content: RoomBoard.Content) {
+        shownVersion = content.version
+        window.setPeople(content.peopleLines)
+        if grid.slots.isEmpty {
+            window.setHeld(nil)
+            window.setWarning(nil)
+            window.setOverlay(nil)
+            window.setMessage(content.invitation)
+        }
+    }
+
+    private func title(_ content: RoomBoard.Content) -> String {
+        guard let room = content.room else { return Self.program }
+        return "\(room)\(content.isSharing ? ", you share your screen" : "") - \(Self.program)"
+    }
+
+    private func showWords() {
+        let (words, transcript) = board.takeWords()
+        if transcript.isNew { window.clearTranscript() }
+        window.setTranscript(heading: words.heading)
+        if !transcript.lines.isEmpty { window.appendTranscript(transcript.lines) }
+        window.setCaptions(words.captions(now: .now))
+        window.allowsNotes = words.takesNotes
+        window.noNotesReason = "Notes can be written when the room is entered"
+        if words.notice.number != shownNotice {
+            shownNotice = words.notice.number
+            window.setNotice(nil)
+            window.setNotice(words.notice.content)
+        }
+    }
+}

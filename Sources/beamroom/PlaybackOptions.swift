@@ -1,0 +1,54 @@
+import ArgumentParser
+import BeamCodec
+import BeamDisplay
+import BeamMedia
+import BeamProtocol
+
+/// How what is watched is decoded and shown: of `watch` and `room`.
+struct PlaybackOptions: ParsableArguments {
+    @Flag(name: [.short, .long], help: "Fill the screen.")
+    var fullscreen = false
+    @Flag(help: "Open no window, for recording or measuring.")
+    var noWindow = false
+    @Option(help: "How the window is drawn: automatic, opengl or software.")
+    var renderer = RendererChoice.automatic
+    @Option(help: "Whether OpenGL waits for the display's refresh: auto (if that adds less than a frame), on or off.")
+    var vsync = VerticalSync.automatic
+    @Option(
+        help: ArgumentHelp(
+            "The decoder: auto (a graphics device for large pictures only), software, vaapi or vaapi:DEVICE.",
+            valueName: "decoder"), transform: DecoderChoice.init(parsing:))
+    var videoDecoder = DecoderChoice.automatic
+    @Option(
+        help: ArgumentHelp(
+            "The largest pictures to decode. This limits the memory that a host's stream can take.",
+            valueName: "WxH"), transform: PixelSize.reading(OptionWords.size))
+    var maxPicture = StreamBounds.standardLargest
+    @Option(
+        help: ArgumentHelp(
+            "Delay that evens out jitter: auto (0 on a quiet network), or 0 to 2000 ms.",
+            valueName: "ms"), transform: PlayoutDelay.reading(OptionWords.playoutDelay))
+    var buffer = PlayoutDelay.automatic
+    @Flag(help: "Show statistics in the window.")
+    var stats = false
+
+    func validate() throws {
+        if noWindow, fullscreen || stats {
+            throw ValidationError("--fullscreen and --stats need a window: leave --no-window out.")
+        }
+    }
+
+    var bounds: StreamBounds { StreamBounds(largest: maxPicture) }
+
+    /// Nil: no window.
+    func window(on display: String?, showsCaptions: Bool) -> WindowOptions? {
+        noWindow
+            ? nil
+            : WindowOptions(
+                title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, verticalSync: vsync, display: display,
+                showsStatistics: stats, showsCaptions: showsCaptions, allowsNotes: true)
+    }
+}
+
+extension RendererChoice: ExpressibleByArgument {}
+extension VerticalSync: ExpressibleByArgument {}

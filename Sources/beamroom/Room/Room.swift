@@ -1,0 +1,264 @@
+import ArgumentParser
+import BeamDisplay
+import BeamHost
+import BeamIdentity
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import BeamTrust
+import BeamViewer
+
+/// `beamroom room`.
+struct Room: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Meets others in a room: everybody may share a screen, and sees the others'.",
+        discussion: """
+            `beamroom room study` makes a room of that name, or enters it if somebody on this network is in it. Any one member
+            lets a newcomer in, by the code that it shows or by comparing digits; all others know the newcomer then. Nobody is
+            the server: whoever leaves, the others go on. A room takes 8 people. Who was in a room before comes back without a
+            code. Without a name it enters the only room on this network, or else makes one that is named after this machine.
+
+            In the window: s shares your screen and ends that, p pauses it, w shows who is here; 1 to 8 or a click shows one
+            screen alone, g or Escape all of them; n writes a note, t shows the transcript, c hides captions, i shows
+            statistics, f fills the screen, q leaves. The same keys s, p, w and n are in the terminal, and x to put somebody
+            out.
+            The exit status is 2 if this device isn't let in or is put out, and 1 if the program couldn't start.
+            """)
+
+    @Argument(help: ArgumentHelp("The room's name.", valueName: "name"))
+    var room: String?
+    @Option(
+        help: ArgumentHelp(
+            "Enter through the member at this address, where the room isn't found by itself.", valueName: "host[:port]"),
+        transform: WatchTarget.init(parsing:))
+    var at: WatchTarget?
+    @Option(help: ArgumentHelp("Forget the rooms of this name, and do nothing else.", valueName: "name"))
+    var forget: String?
+
+    @Option(help: ArgumentHelp("Your name in the room. (default: this machine's name)", valueName: "name"))
+    var name: String?
+    @OptionGroup var code: CodeOptions
+    @Option(
+        help:
+            "Newcomers without a code: ask about each, let in all, or none. (default: ask, or none without a terminal)")
+    var accept: HostSession.Acceptance?
+
+    @Flag(help: "Share your screen from the beginning.")
+    var share = false
+    @OptionGroup var capture: CaptureOptions
+
+    @Option(
+        help: ArgumentHelp("The X display for the window. (default: $DISPLAY)", valueName: "display"))
+    var windowDisplay: String?
+    @OptionGroup var playback: PlaybackOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Read captions from a file, a named pipe or - (standard input; not with --json), and write them to the room.",
+            valueName: "file"))
+    var captions: String?
+    @Option(
+        help: ArgumentHelp(
+            "Write captions, notes and alerts into a file (.txt, .srt, .vtt or .jsonl).", valueName: "file"))
+    var transcript: String?
+
+    @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
+    var bind: String?
+    @Option(
+        help: "The TCP port for members and newcomers. If it is in use, another one is taken. (default: 52345)",
+        transform: UInt16.reading(OptionWords.port))
+    var port: UInt16 = 52345
+    @Option(
+        help: "The UDP port of the pictures. If it is in use, another one is taken. (default: 52346)",
+        transform: UInt16.reading(OptionWords.port))
+    var mediaPort: UInt16 = 52346
+    @Flag(help: "Don't announce the room on the network, and don't look for it there.")
+    var noDiscovery = false
+
+    @OptionGroup var common: RunOptions
+
+    /// How long the rooms of the network are waited for.
+    private static let searchTime = Duration.seconds(2)
+
+    func validate() throws {
+        for (option, text) in [("The room's name", room), ("--name", name)] {
+            if let text, ShownText.line(text).isEmpty || text.utf8.count > 200 {
+                throw ValidationError("\(option) takes 1 to 200 bytes of visible characters.")
+            }
+        }
+        if case .name? = at?.kind {
+            throw ValidationError("--at takes an address, as in 192.0.2.7 or 192.0.2.7:52345.")
+        }
+        if captions == "-", common.json {
+            throw ValidationError(
+                "--captions - and --json both read standard input: read the captions from a file or a named pipe (--captions FILE)."
+            )
+        }
+        if captions == "-", accept == .ask, !Keyboard.isBesideInput {
+            throw ValidationError(
+                "With --captions - and no terminal nobody can be asked: leave --accept ask out, or read the captions from a file or a named pipe (--captions FILE)."
+            )
+        }
+        if playback.noWindow, windowDisplay != nil {
+            throw ValidationError("--window-display needs a window: leave --no-window out.")
+        }
+        if forget != nil, room != nil || at != nil || share {
+            throw ValidationError("--forget is used alone.")
+        }
+    }
+
+    func run() throws {
+        let context = CommandContext(json: common.json)
+        defer { context.close() }
+        if let forget { return try forgetRooms(forget, context) }
+        let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
+        defer { withExtendedLifetime(endings) {} }
+        do {
+            try meet(context)
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            // Ctrl-C while the code was awaited.
+            try context.conclude(context.latch.current ?? .failed("\(error)"))
+        }
+    }
+
+    private func forgetRooms(_ name: String, _ context: CommandContext) throws {
+        do {
+            let count = try TrustStore().forgetRooms(named: name)
+            guard count > 0 else {
+                return try context.conclude(.failed("No room called “\(PeerText.name(name))” is known here."))
+            }
+            context.say(
+                "“\(PeerText.name(name))” is forgotten. The others still know this device, until they put it out.")
+        } catch let error as TrustStoreError {
+            try context.conclude(.failed("\(error)"))
+        }
+    }
+
+    private func meet(_ context: CommandContext) throws {
+        let store = try TrustStore()
+        let identity = try store.identity()
+        let given = try code.read { context.latch.current == nil }
+        if let windowOptions { try MainActor.assumeIsolated { try RoomWindow.prepare(windowOptions) } }
+
+        let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: keyboard)
+        let prompt = PairingPrompt(context.console, terminal, wish: "enter")
+        let presence = noDiscovery ? nil : RoomPresence()
+        let meeting = RoomMeeting(
+            context, settings(store, identity, given, context.console), prompt: prompt, presence: presence)
+        // What may wait for the network or the person comes after all that can fail at once.
+        try meeting.open()
+        presence?.start()
+        let entry = RoomEntry(
+            context: context, store: store, presence: presence, deviceName: ownName, code: given,
+            window: windowOptions, terminal: terminal)
+        let beginning: RoomServer.Beginning
+        do {
+            guard
+                let found = try entry.find(
+                    room.map { ShownText.line($0) }, at: at, machine: MachineName.current, within: Self.searchTime)
+            else {
+                meeting.close()
+                return try context.conclude(context.latch.wait())
+            }
+            beginning = found
+        } catch {
+            meeting.close()
+            throw error
+        }
+        prompt.setCommands(
+            TerminalQuestions.Commands(
+                note: { meeting.write(.note($0)) }, pause: { meeting.togglePause() },
+                share: { meeting.toggleShare() }, people: { meeting.listPeople() },
+                putOut: { meeting.askWhomToPutOut() }))
+        prompt.start { connection, accept in meeting.decide(connection, accept: accept) }
+        let ticker = EverySecond { meeting.tick() }
+        /// Ends what runs, and says how it went. On the thread that it is called on.
+        @Sendable func finish(_ ending: Ending) throws {
+            ticker.cancel()
+            meeting.close()
+            try context.conclude(ending)
+        }
+        let ending = MainWindow(hasWindow: !playback.noWindow).run(
+            context, prepare: {}, start: { meeting.begin(beginning) },
+            open: { () throws(DisplayError) in
+                guard let viewers = meeting.viewers, let windowOptions else { return {} }
+                let window = try RoomWindow(
+                    windowOptions, board: meeting.board, viewers: viewers,
+                    actions: RoomWindow.Actions(
+                        write: { meeting.write($0) }, toggleShare: { meeting.toggleShare() },
+                        togglePause: { meeting.togglePause() })
+                ) { MainWindow.finishWithoutDisplay(context, finish) }
+                return { window.run() }
+            }, end: { meeting.board.endWindow() })
+        try finish(ending)
+    }
+
+    // MARK: What the options mean
+
+    /// Captions from standard input leave the terminal to the person, if there is one.
+    private var keyboard: Keyboard { captions == "-" ? .besideInput : .standardInput }
+
+    private var acceptance: HostSession.Acceptance {
+        if let accept { return accept }
+        let canAsk = captions == "-" ? keyboard != .none : TerminalQuestions.hasKeyboard
+        return canAsk ? .ask : .none
+    }
+
+    /// As the others read it.
+    private var ownName: String { ShownText.line(name ?? MachineName.current) }
+
+    /// Nil: no window.
+    private var windowOptions: WindowOptions? { playback.window(on: windowDisplay, showsCaptions: true) }
+
+    private func settings(
+        _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ console: Console
+    ) -> RoomMeeting.Settings {
+        // A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
+        let showsCode = console.isTerminal && acceptance != .all
+        let hostCode: HostCode =
+            if let given {
+                HostCode(given: given, isRenewed: code.codeFile == nil && showsCode)
+            } else {
+                showsCode ? .random() : .none
+            }
+        let name = ownName
+        let door = HostSession.Configuration(
+            acceptance: acceptance, deviceName: name,
+            trust: HostTrust(own: identity.deviceKey, code: hostCode, takesNewViewers: true, remembersNewViewers: false)
+        )
+        let (window, playback, capture, mediaPort) = (windowOptions, playback, capture, mediaPort)
+        let trust = ViewerOptions.Trust(store: store, deviceName: name, pairs: false, remembersNewHosts: false)
+        return RoomMeeting.Settings(
+            server: RoomServer.Options(
+                bindAddress: bind, controlPort: port, identity: identity, door: door, name: name),
+            store: store,
+            invitation: DoorReporter.Invitation(
+                acceptance: acceptance, isTrustedOnly: false, showsCode: showsCode,
+                hasCode: code.code != nil || code.codeFile != nil, codeFile: code.codeFile,
+                allowsUnencrypted: false),
+            usesDiscovery: !noDiscovery,
+            viewing: { room in
+                RoomViewers.Options(
+                    room: room, trust: trust, window: window, decoder: playback.videoDecoder,
+                    bounds: playback.bounds, buffer: playback.buffer.duration)
+            },
+            sharing: { room in
+                var options = HostOptions(
+                    source: capture.pictureSource, maxSize: capture.maxSize,
+                    bitRate: capture.videoBitRate?.bitsPerSecond, encoder: capture.encoder, chroma: capture.chroma,
+                    name: name, store: store,
+                    server: HostServer.Options(
+                        mediaPort: mediaPort, identity: identity,
+                        session: HostSession.Configuration(
+                            acceptance: .none, deviceName: name,
+                            trust: HostTrust(own: identity.deviceKey, code: .none, takesNewViewers: false))))
+                options.isAnnounced = false
+                options.usesBluetooth = false
+                options.room = room
+                return options
+            },
+            sharesAtOnce: share, captionsPath: captions, transcriptPath: transcript)
+    }
+}

@@ -1,0 +1,492 @@
+import BeamHost
+import BeamMedia
+import BeamNetwork
+import BeamProtocol
+import BeamTrust
+import BeamViewer
+import Synchronization
+
+/// This device in a room of equals: joins the room's connections with discovery, what is watched, shared and written, and
+/// with the person.
+final class RoomMeeting: Sendable {
+    struct Settings: Sendable {
+        var server: RoomServer.Options
+        var store: TrustStore
+        var invitation: DoorReporter.Invitation
+        /// Announce the room on the network, and look for its members there.
+        var usesDiscovery: Bool
+        /// How what others share is watched.
+        var viewing: @Sendable (RoomServer) -> RoomViewers.Options
+        /// What is shared from here.
+        var sharing: @Sendable (RoomServer) throws -> HostOptions
+        var sharesAtOnce: Bool
+        var captionsPath: String?
+        var transcriptPath: String?
+    }
+
+    private struct Parts: Sendable {
+        var server: RoomServer
+        var viewers: RoomViewers
+        var share: RoomShare
+        var words: HostWords
+    }
+
+    private struct State {
+        var parts: Parts?
+        /// The present room's name, and its ID once it is known.
+        var room: String?
+        var id: [UInt8]?
+        /// What is to be stored next; nil: nothing waits.
+        var unstored: KeptRoom?
+        var reporters: [DeviceKey: WatchReporter] = [:]
+        var violations = WordLimit()
+        var hasMentionedNamesake = false
+        /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
+        var early: [RoomEvent]? = []
+        var statistics: HostReport?
+    }
+
+    let board: RoomBoard
+    private let settings: Settings
+    private let context: CommandContext
+    private let prompt: PairingPrompt
+    private let desk: QuestionDesk
+    private let people: RoomPeople
+    private let words: RoomReporter
+    private let door: DoorReporter
+    private let keeper: TrustKeeper
+    private let presence: RoomPresence?
+    private let state = Mutex(State())
+
+    private var own: DeviceKey { settings.server.identity.deviceKey }
+
+    /// - Parameter presence: discovery, which is running; nil: it isn't used.
+    init(_ context: CommandContext, _ settings: Settings, prompt: PairingPrompt, presence: RoomPresence?) {
+        self.context = context
+        self.settings = settings
+        self.prompt = prompt
+        self.presence = presence
+        // Of those who share nobody needs a code.
+        desk = QuestionDesk(context.console, programs: nil)
+        let board = RoomBoard(own: settings.server.identity.deviceKey)
+        self.board = board
+        people = RoomPeople(context, own: settings.server.identity.deviceKey) { board.tell($0) }
+        words = RoomReporter(context)
+        door = DoorReporter(context, prompt: prompt, invitation: settings.invitation, guests: .newcomers)
+        keeper = TrustKeeper(settings.store)
+    }
+
+    /// Opens files and ports. Nothing else happens before `begin`.
+    func open() throws {
+        let words = try HostWords(
+            captionsPath: settings.captionsPath, transcriptPath: settings.transcriptPath
+        ) { [weak self] in self?.handle($0) }
+        let server: RoomServer
+        do {
+            server = try RoomServer(
+                settings.server,
+                handlers: RoomServer.Handlers(
+                    onEvent: { [weak self] in self?.handle($0) },
+                    locate: { [presence] in presence?.endpoints(of: $0) ?? [] }))
+        } catch {
+            words.close()
+            throw error
+        }
+        let viewers = RoomViewers(settings.viewing(server)) { [weak self] device, name, notice in
+            self?.handle(notice, of: device, name)
+        }
+        let share = RoomShare({ [settings] in try settings.sharing(server) }) { [weak self] in self?.handle($0) }
+        let parts = Parts(server: server, viewers: viewers, share: share, words: words)
+        state.withLock { $0.parts = parts }
+        presence?.connect { [weak self] in self?.handle($0) }
+        showCode(settings.server.door.trust.code.current)
+    }
+
+    private var parts: Parts? { state.withLock { $0.parts } }
+    var server: RoomServer? { parts?.server }
+    var viewers: RoomViewers? { parts?.viewers }
+
+    func begin(_ beginning: RoomServer.Beginning) { server?.begin(beginning) }
+
+    private func handle(_ event: RoomPresence.Event) {
+        switch event {
+        case .appeared(let device): server?.appeared(device)
+        case .announced:
+            guard let room = state.withLock({ $0.room }) else { break }
+            context.say(
+                "Announced on the network: `beamroom room \(Words.shellWord(room))` on another machine finds it.")
+        case .unavailable(let reason):
+            context.say("Warning: No automatic discovery on this machine: others enter by address. \(reason)")
+        }
+    }
+
+    // MARK: What the person and programs do
+
+    func write(_ input: RoomInput) { server?.write(input) }
+
+    func toggleShare() { parts?.share.toggle() }
+
+    func setSharing(_ isOn: Bool) { parts?.share.set(isOn) }
+
+    func togglePause() { parts?.share.togglePause() }
+
+    func setPaused(_ isPaused: Bool) { parts?.share.setPaused(isPaused) }
+
+    func decide(_ connection: ConnectionID, accept: Bool) { server?.decide(connection, accept: accept) }
+
+    func listPeople() { people.list() }
+
+    /// Puts a member out. Returns why that can't be tried.
+    func putOut(_ text: String) -> String? {
+        let found = people.members(matching: text)
+        guard let member = found.first else { return "no member is called “\(PeerText.name(text))”" }
+        guard found.count == 1 else {
+            return "“\(PeerText.name(text))” may mean \(found.count) members: name one by the digits of its key, "
+                + found.map(\.device.description).joined(separator: " or ")
+        }
+        putOut(member)
+        return nil
+    }
+
+    private func putOut(_ member: MeshPerson) {
+        let name = PeerText.name(member.name)
+        server?.putOut(member.device) { [context] refusal in
+            if let refusal {
+                let words = Self.words(refusal)
+                context.say("“\(name)” isn't put out: \(words).")
+                context.events.write(
+                    "error", ["what": .string("putOut"), "name": .string(name), "reason": .string(words)])
+            } else {
+                context.say("“\(name)” is put out of the room, and gets nothing of it any more.")
+                context.events.write("put-out", ["from": .string(member.device.hex), "name": .string(name)])
+            }
+        }
+    }
+
+    /// Asks the person whom to put out.
+    func askWhomToPutOut() {
+        let others = people.people.filter { $0.device != own }
+        guard !others.isEmpty else { return context.say("Nobody else belongs to the room.") }
+        for (index, person) in others.enumerated() { context.say("  \(index + 1)  \(PeerText.name(person.name))") }
+        prompt.ask(
+            TerminalQuestions.Question(
+                words: "Put whom out of the room? Type the number; Enter alone puts nobody out."
+            ) { [weak self] line in
+                let digits = line.filter { !$0.isWhitespace }
+                if digits.isEmpty { return .answer {} }
+                guard let number = Int(digits), others.indices.contains(number - 1) else {
+                    return .unclear("Type one of the numbers, or Enter alone.")
+                }
+                return .answer { [weak self] in self?.putOut(others[number - 1]) }
+            })
+    }
+
+    static func words(_ refusal: MeshRefusal) -> String {
+        switch refusal {
+        case .noRoom: "this device isn't in a room"
+        case .notAMember: "it doesn't belong to the room"
+        case .otherRoom: "it is in another room"
+        case .full: "the room is full: \(MeshLimits.members) members are here"
+        case .tooManyChanges: "the room's membership has changed too often; make a new room"
+        case .wasHereBefore: "only who has come later can be put out"
+        case .second: "there is another connection"
+        case .silent: "it doesn't answer"
+        case .violation(let what): what
+        case .left: "this device is leaving"
+        }
+    }
+
+    // MARK: What happens in the room
+
+    private func handle(_ event: RoomServer.Event) {
+        switch event {
+        case .mesh(let event): handle(event)
+        case .door(let event): handle(event)
+        case .keep(let room): keep(room)
+        case .notAdmitted(let device, let refusal):
+            context.say("Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).")
+            context.events.write(
+                "refused", ["from": .string(device.hex), "reason": .string(Self.words(refusal))])
+        case .notEntered:
+            context.latch.end(
+                .peerLost(
+                    "The room wasn't entered: the member that let this device in doesn't answer any more. Try again."))
+        }
+    }
+
+    private func handle(_ event: MeshEvent) {
+        board.handle(event)
+        if let event = event.roomEvent {
+            parts?.words.handle(event)
+            if state.withLock({ $0.early?.append(event) }) == nil { words.handle(event) }
+        }
+        switch event {
+        case .entered(let room): entered(room)
+        case .people(let people):
+            self.people.update(people)
+            viewers?.update(people.filter { $0.device != own })
+            if let id = state.withLock({ $0.id }) { presence?.setRoom(id, members: people.map(\.device), own: own) }
+        case .violated(let device, let what):
+            context.events.write(
+                "violated", ["from": .string(device.hex), "reason": .string(PeerText.sentence(what))])
+            guard state.withLock({ $0.violations.allows(at: .now) }) else { break }
+            context.say("Warning: “\(people.name(of: device))” breaks the room's rules: \(PeerText.sentence(what)).")
+        case .putOut(let name):
+            end("put-out", "“\(PeerText.name(name))” has put this device out of the room.", forgets: true)
+        case .full:
+            end(
+                "refused",
+                "The room is full: \(MeshLimits.members) members are here. Come back when somebody has left.",
+                forgets: false)
+        case .notResumed:
+            end(
+                "refused",
+                "This device doesn't belong to the room any more. Start again, and a member can let it in anew.",
+                forgets: true)
+        case .lines, .partial, .message, .delivered, .undelivered, .unwritten, .slowed: break
+        }
+    }
+
+    private func end(_ event: String, _ reason: String, forgets: Bool) {
+        context.events.write(event, ["reason": .string(reason)])
+        if forgets, let id = state.withLock({ $0.id }) { _ = keeper.perform { try? $0.forgetRoom(id) } }
+        context.latch.end(.peerLost(reason))
+    }
+
+    private func entered(_ room: String) {
+        let name = PeerText.name(room)
+        state.withLock { $0.room = name }
+        guard let server else { return }
+        context.say("You are in the room “\(name)”.")
+        let addresses = settings.server.bindAddress.map { [$0] } ?? LocalAddresses.list()
+        let commands = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map { address in
+            let endpoint = Endpoint(host: address, port: server.controlPort)
+            let place = server.controlPort == WatchTarget.defaultPort ? address : endpoint.description
+            return "`beamroom room --at \(place)`"
+        }
+        context.say("To enter it, run on another machine: " + commands.joined(separator: " or ") + ".")
+        sayHowToEnter()
+        context.events.write(
+            "ready",
+            [
+                "room": .string(name), "name": .string(settings.server.name), "key": .string(own.hex),
+                "port": .integer(Int(server.controlPort)),
+            ])
+        let early = state.withLock { state in
+            defer { state.early = nil }
+            return state.early ?? []
+        }
+        for event in early { words.handle(event) }
+        parts?.words.start { server.write($0) }
+        context.programs?.connect(
+            ProgramInput.Handlers(
+                write: { server.write($0) }, pause: { [weak self] in self?.setPaused($0) },
+                room: ProgramInput.Room(
+                    share: { [weak self] in self?.setSharing($0) },
+                    putOut: { [weak self] in self?.putOut($0) })))
+        if settings.sharesAtOnce { setSharing(true) }
+    }
+
+    private func sayHowToEnter() {
+        if settings.invitation.showsCode, let code = door.code {
+            context.say("Code to type at a new member: \(code.spaced)")
+        }
+        let keys =
+            prompt.takesCommands
+            ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, p pauses, Ctrl-C ends."
+            : "Ctrl-C ends."
+        switch settings.invitation.acceptance {
+        case .ask: context.say("You are asked about newcomers without the code. \(keys)")
+        case .all:
+            context.say("Warning: Every newcomer is let in, without a code or a question (--accept all). \(keys)")
+        case .none where settings.invitation.showsCode || settings.invitation.hasCode:
+            context.say("Only members and newcomers with the code are let in. \(keys)")
+        case .none:
+            context.say("No newcomers are let in from here. To let them in, give a code with --code-file FILE. \(keys)")
+        }
+    }
+
+    private func showCode(_ code: PairingCode?) {
+        door.setCode(code)
+        board.setCode(settings.invitation.showsCode ? code : nil)
+    }
+
+    private func handle(_ event: HostEvent) {
+        if case .codeChanged(let code) = event { board.setCode(settings.invitation.showsCode ? code : nil) }
+        _ = door.handle(event)
+    }
+
+    // MARK: Keeping and announcing
+
+    /// Stores the newest state only, however often it changes.
+    private func keep(_ room: KeptRoom) {
+        let isFirst = state.withLock { state in
+            defer {
+                state.id = room.id
+                state.unstored = room
+            }
+            return state.unstored == nil
+        }
+        if let presence, let server {
+            presence.setRoom(room.id, members: people.people.map(\.device), own: own)
+            let (name, id, own) = (PeerText.name(room.name), room.id, self.own)
+            presence.announce(name, id, own: own, port: server.controlPort)
+        }
+        guard isFirst else { return }
+        let isTaken = keeper.perform { [weak self] store in
+            guard let room = self?.state.withLock({ state in state.unstored.take() }) else { return }
+            do {
+                try store.keep(room)
+            } catch {
+                self?.context.say("Warning: The room can't be kept for the next time. \(error)")
+            }
+        }
+        if !isTaken { state.withLock { $0.unstored = nil } }
+    }
+
+    /// A room of the same name that isn't this one is mentioned, once: somebody may have meant to enter.
+    private func mentionNamesakes() {
+        guard let presence, let room = state.withLock({ $0.hasMentionedNamesake ? nil : $0.room }),
+            people.here.count == 1,
+            context.events.millisecondsSinceStart > 5000,
+            let other = presence.found.first(where: { DeviceNames.areSame($0.room, room) }),
+            let endpoint = other.endpoints.first
+        else { return }
+        state.withLock { $0.hasMentionedNamesake = true }
+        context.say(
+            "Another room on this network is called “\(room)”, too. To enter that one: "
+                + "`beamroom room --at \(endpoint.description)`.")
+    }
+
+    // MARK: What is watched and shared
+
+    private func reporter(of device: DeviceKey, _ name: String) -> WatchReporter {
+        state.withLock { state in
+            if let reporter = state.reporters[device] { return reporter }
+            let part = CommandContext(context, host: name, device: device)
+            let reporter = WatchReporter(
+                part,
+                WatchReporter.Purpose(
+                    hasWindow: true, isOneOfSeveral: true, isInRoom: true, files: 0, timeLimit: nil), desk: desk)
+            state.reporters[device] = reporter
+            return reporter
+        }
+    }
+
+    private func handle(_ notice: ViewerNotice, of device: DeviceKey, _ name: String) {
+        reporter(of: device, name).handle(notice)
+    }
+
+    private func handle(_ notice: RoomShare.Notice) {
+        switch notice {
+        case .began(let facts, let warnings):
+            board.setShare(isOn: true, isPaused: false)
+            for warning in warnings { context.say("Warning: \(warning)") }
+            context.say(
+                "You share \(facts.source), \(facts.size.width) × \(facts.size.height), with everybody in the room."
+                    + (prompt.takesCommands ? " s ends that." : ""))
+            board.tell("The others see your screen now. Press s to end that.")
+            context.events.write(
+                "own-share",
+                [
+                    "on": .bool(true), "source": .string(facts.source), "width": .integer(facts.size.width),
+                    "height": .integer(facts.size.height), "encoder": .string(facts.encoder),
+                    "mediaPort": .integer(Int(facts.mediaPort)),
+                ])
+        case .failed(let reason):
+            context.say("Your screen isn't shared. \(reason)")
+            board.tell("Your screen isn't shared. \(reason)")
+            context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
+        case .ended(let reason):
+            board.setShare(isOn: false, isPaused: false)
+            let words = reason.map { "You share no longer: \($0)" } ?? "You share no longer."
+            context.say(words)
+            board.tell(words)
+            context.events.write("own-share", ["on": .bool(false), "reason": reason.map { .string($0) }])
+        case .host(let notice): handle(notice)
+        }
+    }
+
+    /// Of what this device shares; and of the files of words.
+    private func handle(_ notice: HostNotice) {
+        switch notice {
+        case .paused(let isPaused):
+            board.setShare(isOn: true, isPaused: isPaused)
+            context.say(
+                isPaused
+                    ? "Paused: nothing is captured, and the others keep the last picture."
+                        + (prompt.takesCommands ? " Press p to resume." : "")
+                    : "Resumed: the others see your screen again.")
+            context.events.write("paused", ["on": .bool(isPaused)])
+        case .warning(let text): context.say("Warning: \(text)")
+        case .resized(let size): context.say("Your picture is now \(size.width) × \(size.height).")
+        case .sourceVisible(let isVisible):
+            context.events.write("source-visible", ["visible": .bool(isVisible)])
+        case .captionLineRefused(let number, let reason):
+            context.say("Line \(number) of the captions was left out: \(reason).")
+        case .captionsEnded: context.say("The captions have ended.")
+        case .transcriptFailed(let reason):
+            context.say("The transcript has ended: \(reason)")
+            context.events.write("transcript-failed", ["reason": .string(reason)])
+        case .session, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed, .ended: break
+        }
+    }
+
+    // MARK: Figures, and the end
+
+    /// Once a second.
+    func tick() {
+        mentionNamesakes()
+        door.tick { server?.setCode($0) }
+        guard let parts else { return }
+        let here = people.here
+        var lines: [String] = []
+        for watched in parts.viewers.watched {
+            let line = reporter(of: watched.device, watched.name).tick(watched.viewer)
+            lines.append("\(PeerText.name(watched.name))   \(line ?? "")")
+        }
+        let room = state.withLock { $0.room }
+        let sharing = here.count { $0.isSharing }
+        var fields: [String: EventWriter.Value?] = [
+            "here": .integer(here.count), "sharing": .integer(sharing),
+        ]
+        if let host = parts.share.host {
+            let report = host.report()
+            let last = state.withLock { state in
+                defer { state.statistics = report }
+                return state.statistics
+            }
+            let seconds = last.map { max(0.001, (report.time - $0.time).inSeconds) } ?? 1
+            let frames = Double(report.session.frames &- (last?.session.frames ?? 0)) / seconds
+            let bits = Double(report.session.bytes &- (last?.session.bytes ?? 0)) * 8 / seconds
+            fields["own"] = .object([
+                "fps": .rounded(frames), "kbps": .rounded(bits / 1000),
+                "viewers": .integer(report.session.viewers),
+            ])
+            let rate = "\(Int(frames.rounded())) frames/s   \(ShareReporter.megabits(bits))/s"
+            lines.append(
+                "You   \(host.isPaused ? "paused" : rate)   \(Words.count(report.session.viewers, "viewer"))")
+        } else {
+            state.withLock { $0.statistics = nil }
+        }
+        context.events.write("stats", fields)
+        guard let room else { return context.console.live(["Entering the room…"]) }
+        context.console.live(
+            ["“\(room)”   \(Words.count(here.count, "person", "people")), \(sharing) sharing"] + lines)
+    }
+
+    /// Leaves the room and ends everything, in this order: what is shared, what is watched, words, discovery, the room.
+    func close() {
+        guard let parts else { return }
+        parts.share.stop()
+        parts.viewers.stop()
+        parts.words.stopReading()
+        presence?.stop()
+        parts.server.shutdown()
+        parts.words.close()
+        _ = keeper.finish()
+        context.console.finish()
+        context.events.write("summary", ["seconds": .rounded(context.events.millisecondsSinceStart / 1000)])
+        if let transcript = parts.words.report { context.say(Words.written(transcript)) }
+    }
+}

@@ -1,0 +1,141 @@
+import BeamMedia
+import BeamProtocol
+import Synchronization
+
+/// Reports who is in a room of equals, and who comes, leaves, begins and ends to share.
+final class RoomPeople: Sendable {
+    private struct State {
+        var people: [MeshPerson] = []
+        var names: [DeviceKey: String] = [:]
+        /// Those who are here already aren't said to come.
+        var hasBegun = false
+        /// What members can cause as often as they like.
+        var words = WordLimit()
+    }
+
+    private let context: CommandContext
+    private let own: DeviceKey
+    /// Says it in the window, too.
+    private let tell: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    init(_ context: CommandContext, own: DeviceKey, tell: @escaping @Sendable (String) -> Void) {
+        self.context = context
+        self.own = own
+        self.tell = tell
+    }
+
+    var people: [MeshPerson] { state.withLock { $0.people } }
+
+    /// Those who are here, this device among them.
+    var here: [MeshPerson] { people.filter(\.isHere) }
+
+    /// The name of a member, for people.
+    func name(of device: DeviceKey) -> String {
+        state.withLock { $0.names[device] }.map { PeerText.name($0) } ?? device.description
+    }
+
+    private enum Change {
+        case came, left, shares, sharesNoMore, paused, resumed
+
+        var event: String {
+            switch self {
+            case .came: "member-joined"
+            case .left: "member-left"
+            case .shares: "share-began"
+            case .sharesNoMore: "share-ended"
+            case .paused, .resumed: "share-paused"
+            }
+        }
+
+        func words(_ name: String) -> String {
+            switch self {
+            case .came: "“\(name)” is here."
+            case .left: "“\(name)” has left."
+            case .shares: "“\(name)” shares a screen."
+            case .sharesNoMore: "“\(name)” shares no longer."
+            case .paused: "“\(name)” has paused."
+            case .resumed: "“\(name)” goes on."
+            }
+        }
+    }
+
+    /// Passes on what has changed.
+    func update(_ people: [MeshPerson]) {
+        let (old, hasBegun) = state.withLock { state in
+            defer {
+                state.people = people
+                state.hasBegun = true
+                for person in people { state.names[person.device] = person.name }
+            }
+            return (state.people, state.hasBegun)
+        }
+        let list = people.map(fields)
+        if list != old.map(fields) || !hasBegun { context.events.write("people", ["people": .array(list)]) }
+        for person in people where person.device != own {
+            let before = old.first { $0.device == person.device }
+            for change in Self.changes(before, person) { report(change, person, isNews: hasBegun) }
+        }
+        for person in old where person.isHere && !people.contains(where: { $0.device == person.device }) {
+            report(.left, person, isNews: true)
+        }
+    }
+
+    private static func changes(_ old: MeshPerson?, _ new: MeshPerson) -> [Change] {
+        var changes: [Change] = []
+        let (wasHere, wasSharing) = (old?.isHere ?? false, (old?.isHere ?? false) && (old?.isSharing ?? false))
+        let isSharing = new.isHere && new.isSharing
+        if new.isHere, !wasHere { changes.append(.came) }
+        if isSharing, !wasSharing { changes.append(.shares) }
+        if !isSharing, wasSharing { changes.append(.sharesNoMore) }
+        if isSharing, wasSharing, old?.isPaused != new.isPaused { changes.append(new.isPaused ? .paused : .resumed) }
+        if !new.isHere, wasHere { changes.append(.left) }
+        return changes
+    }
+
+    private func report(_ change: Change, _ person: MeshPerson, isNews: Bool) {
+        var fields: [String: EventWriter.Value?] = [
+            "from": .string(person.device.hex), "name": .string(PeerText.name(person.name)),
+        ]
+        if case .paused = change { fields["on"] = .bool(true) }
+        if case .resumed = change { fields["on"] = .bool(false) }
+        context.events.write(change.event, fields)
+        guard state.withLock({ $0.words.allows(at: .now) }) else { return }
+        let words = change.words(PeerText.name(person.name))
+        context.say(words)
+        // Who is here already when this device comes is in the list.
+        if isNews { tell(words) }
+    }
+
+    private func fields(_ person: MeshPerson) -> EventWriter.Value {
+        .object(
+            [
+                "key": .string(person.device.hex), "name": .string(PeerText.name(person.name)),
+                "here": .bool(person.isHere), "sharing": .bool(person.isSharing), "paused": .bool(person.isPaused),
+                "own": .bool(person.device == own), "hops": person.hops.map { .integer($0) },
+            ].compactMapValues { $0 })
+    }
+
+    /// Says who is here, a line each.
+    func list() {
+        for person in people { context.say("  \(PeerText.name(person.name))   \(state(of: person))") }
+    }
+
+    private func state(of person: MeshPerson) -> String {
+        let doing = person.isSharing ? (person.isPaused ? "has paused" : "shares") : "is here"
+        if person.device == own { return person.isSharing ? "you; \(doing)" : "you" }
+        guard person.isHere else { return "is away" }
+        guard let hops = person.hops, hops > 1 else { return doing }
+        return "\(doing), reached through \(Words.count(hops - 1, "other member"))"
+    }
+
+    /// The members that can be meant by a name, in any case, or by a key's beginning (at least four digits).
+    func members(matching text: String) -> [MeshPerson] {
+        let others = people.filter { $0.device != own }
+        let named = others.filter { DeviceNames.areSame($0.name, text) }
+        if !named.isEmpty { return named }
+        let digits = text.lowercased().filter { !$0.isWhitespace }
+        guard digits.count >= 4 else { return [] }
+        return others.filter { $0.device.hex.hasPrefix(digits) }
+    }
+}
