@@ -46,7 +46,8 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-                "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure", "CErrorStream", "CHeap",
+                "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure", "CErrorStream",
+                "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

@@ -86,6 +86,8 @@ struct Mesh: Sendable {
     /// What was reported of the people last, and whether that may have changed.
     private var reported: [MeshPerson] = []
     private var mayHaveChanged = false
+    /// Members that were lost a moment ago, and since when.
+    private var absences: [DeviceKey: MediaTime] = [:]
 
     init(_ configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         var random = random
@@ -484,13 +486,29 @@ struct Mesh: Sendable {
             if links[index].lastSent + MeshLimits.signOfLife <= now { send(.mesh(.alive), index, now: now) }
             next = min(next, links[index].lastSent + MeshLimits.signOfLife)
         }
-        if mayHaveChanged {
+        if mayHaveChanged || absences.values.contains(where: { $0 + MeshLimits.absenceGrace <= now }) {
             mayHaveChanged = false
-            let people = people
+            let people = shownPeople(now: now)
             if people != reported { outputs.append(.event(.people(people))) }
             reported = people
         }
+        next = absences.values.reduce(next) { min($0, $1 + MeshLimits.absenceGrace) }
         deadline = isEnded ? .distantFuture : next
+    }
+
+    /// The people, and those who were lost a moment ago as they were.
+    private mutating func shownPeople(now: MediaTime) -> [MeshPerson] {
+        let before = absences
+        absences = [:]
+        return people.map { person in
+            guard !person.isHere, let last = reported.first(where: { $0.device == person.device }), last.isHere,
+                statuses[person.device]?.flags.contains(.isLeaving) == false
+            else { return person }
+            let since = before[person.device] ?? now
+            guard now < since + MeshLimits.absenceGrace else { return person }
+            absences[person.device] = since
+            return last
+        }
     }
 
     mutating func peopleChanged() { mayHaveChanged = true }

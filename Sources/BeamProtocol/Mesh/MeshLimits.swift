@@ -27,6 +27,9 @@ public enum MeshLimits {
     /// A link on which nothing has come for so long is lost. A sign of life is sent on a link that is quiet.
     static let silence = Duration.seconds(3)
     static let signOfLife = Duration.milliseconds(750)
+    /// A member that is lost without having said that it leaves is shown as present for so long: when one link takes the
+    /// place of another, nobody leaves.
+    static let absenceGrace = Duration.milliseconds(800)
     /// From a link's beginning to the peer's greeting.
     static let greetingTimeout = Duration.seconds(5)
     /// Until somebody is dialled again, after the first failure, the second, …; the last one repeats. After half a minute

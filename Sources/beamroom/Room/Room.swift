@@ -153,19 +153,17 @@ struct Room: ParsableCommand {
         let entry = RoomEntry(
             context: context, store: store, presence: presence, deviceName: ownName, code: given,
             window: windowOptions, terminal: terminal)
-        let beginning: RoomServer.Beginning
+        let beginning: RoomServer.Beginning?
         do {
-            guard
-                let found = try entry.find(
-                    room.map { ShownText.line($0) }, at: at, machine: MachineName.current, within: Self.searchTime)
-            else {
-                meeting.close()
-                return try context.conclude(context.latch.wait())
-            }
-            beginning = found
+            beginning = try entry.find(
+                room.map { ShownText.line($0) }, at: at, machine: MachineName.current, within: Self.searchTime)
         } catch {
             meeting.close()
             throw error
+        }
+        guard let beginning else {
+            meeting.close()
+            return try context.conclude(context.latch.wait())
         }
         prompt.setCommands(
             TerminalQuestions.Commands(

@@ -70,6 +70,27 @@ struct MeshTests {
         #expect(Set(room.openPairs).count == room.openPairs.count)
     }
 
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `Who comes back comes once, also when two links were made`(seed: UInt64) throws {
+        var room = MeshSimulation(seed: seed)
+        try room.makeRoom(2)
+        // As a connection that another one replaces: the one who waited has dialled, too.
+        for back in [1, 0] {
+            room.kill(back)
+            room.run(for: .seconds(5))
+            let stays = 1 - back
+            let seen = room.members[stays].events.count
+            room.restart(back)
+            room.run(for: .seconds(5))
+            let wasHere = room.members[stays].events.dropFirst(seen).compactMap { event -> Bool? in
+                guard case .people(let people) = event else { return nil }
+                return people.first { $0.device == .made(UInt8(back + 1)) }?.isHere
+            }
+            #expect(wasHere.last == true)
+            #expect(!wasHere.drop { !$0 }.contains(false), "\(wasHere)")
+        }
+    }
+
     @Test func `With one link of the mesh missing nothing differs but the hops`() throws {
         var room = MeshSimulation(seed: 7)
         try room.makeRoom(4)
