@@ -60,7 +60,8 @@ extension EndToEnd {
             try anna.program.waitFor("first-frame", from: lines) { $0.string("host") == "Ben" }
 
             for bad in [
-                #"{"share":1}"#, #"{"putOut":"nobody"}"#, #"{"caption":""}"#, #"{"speaker":"x"}"#, "{", #"{"putOut":7}"#,
+                #"{"share":1}"#, #"{"putOut":"nobody"}"#, #"{"caption":""}"#, #"{"speaker":"x"}"#, "{",
+                #"{"putOut":7}"#,
             ] {
                 let lines = anna.program.lineCount
                 anna.program.write(bad)
@@ -212,7 +213,8 @@ extension EndToEnd {
             for (arguments, words) in [
                 (["--at", "desk"], "--at takes an address"), (["study", "--name", "\u{202E}"], "--name"),
                 (["--captions", "-", "--json"], "--captions"), (["--no-window", "--stats"], "--no-window"),
-                (["study", "--forget", "study"], "--forget"), (["--monitor", "1", "--region", "8x8+0+0"], "--monitor"),
+                (["study", "--forget", "study"], "--forget"), (["--no-watch", "--stats"], "--no-watch"),
+                (["--monitor", "1", "--region", "8x8+0+0"], "--monitor"),
             ] {
                 let (ending, _, text) = try Program.run(["room"] + arguments)
                 #expect(ending == .exited(64) && text.contains(words), "\(arguments): \(ending) \(text)")
@@ -391,4 +393,34 @@ private final class Member: Sendable {
     }
 
     func end() { running.current?.end() }
+}
+
+/// The short form of `Scripts/bench room`. Nothing is judged by time.
+extension EndToEnd {
+    @Suite(
+        .needsProgram, .enabled(if: LossyNetwork.obstacle == nil, "\(LossyNetwork.obstacle ?? "")"))
+    struct MeetingBenchTests {
+        private static let script = (#filePath as NSString).deletingLastPathComponent + "/../../Scripts/bench"
+
+        /// Words under loss and across a split, and pictures through a member in between.
+        @Test(arguments: ["words", "pictures"]) func theBenchmarkFindsNothingWrong(row: String) throws {
+            let scratch = try ScratchDirectory()
+            defer { withExtendedLifetime(scratch) {} }
+            let file = scratch.file("results.json")
+            let bench = try ChildProcess(
+                Self.script, ["room", "--check", "--rows", row, "--no-setup", "--json", file],
+                environment: ["BEAMROOM": Program.path])
+            defer { bench.end() }
+            let ending = try bench.waitForEnd(timeout: 180)
+            try #require(ending == .exited(0), "\(bench.outputText)\n\(bench.errorText)")
+            let found = try #require(
+                JSONValue(try String(contentsOfFile: file, encoding: .utf8))?["rows"]?[row]?.object)
+            if row == "words" {
+                #expect(found["lost"]?.number == 0 && found["twice"]?.number == 0 && found["hops"]?.number == 2)
+                #expect(found["kept_apart"]?.number == 1 && found["packets_lost"]?.number ?? 0 > 0)
+            } else {
+                #expect(found["relayed"]?["fps"]?.number ?? 0 > 0 && found["back"]?.number ?? 0 > 0)
+            }
+        }
+    }
 }

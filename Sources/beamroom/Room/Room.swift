@@ -47,6 +47,8 @@ struct Room: ParsableCommand {
     var share = false
     @OptionGroup var capture: CaptureOptions
 
+    @Flag(help: "Watch nothing that others share, and open no window: for a machine that only shares or writes.")
+    var noWatch = false
     @Option(
         help: ArgumentHelp("The X display for the window. (default: $DISPLAY)", valueName: "display"))
     var windowDisplay: String?
@@ -101,6 +103,10 @@ struct Room: ParsableCommand {
         }
         if playback.noWindow, windowDisplay != nil {
             throw ValidationError("--window-display needs a window: leave --no-window out.")
+        }
+        if noWatch, playback.fullscreen || playback.stats || windowDisplay != nil {
+            throw ValidationError(
+                "--fullscreen, --stats and --window-display show what is watched: leave --no-watch out.")
         }
         if forget != nil, room != nil || at != nil || share {
             throw ValidationError("--forget is used alone.")
@@ -178,7 +184,7 @@ struct Room: ParsableCommand {
             meeting.close()
             try context.conclude(ending)
         }
-        let ending = MainWindow(hasWindow: !playback.noWindow).run(
+        let ending = MainWindow(hasWindow: windowOptions != nil).run(
             context, prepare: {}, start: { meeting.begin(beginning) },
             open: { () throws(DisplayError) in
                 guard let viewers = meeting.viewers, let windowOptions else { return {} }
@@ -208,7 +214,9 @@ struct Room: ParsableCommand {
     private var ownName: String { ShownText.line(name ?? MachineName.current) }
 
     /// Nil: no window.
-    private var windowOptions: WindowOptions? { playback.window(on: windowDisplay, showsCaptions: true) }
+    private var windowOptions: WindowOptions? {
+        noWatch ? nil : playback.window(on: windowDisplay, showsCaptions: true)
+    }
 
     private func settings(
         _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ console: Console
@@ -257,6 +265,6 @@ struct Room: ParsableCommand {
                 options.room = room
                 return options
             },
-            sharesAtOnce: share, captionsPath: captions, transcriptPath: transcript)
+            watches: !noWatch, sharesAtOnce: share, captionsPath: captions, transcriptPath: transcript)
     }
 }

@@ -19,6 +19,8 @@ final class RoomMeeting: Sendable {
         var viewing: @Sendable (RoomServer) -> RoomViewers.Options
         /// What is shared from here.
         var sharing: @Sendable (RoomServer) throws -> HostOptions
+        /// What others share is watched.
+        var watches: Bool
         var sharesAtOnce: Bool
         var captionsPath: String?
         var transcriptPath: String?
@@ -224,7 +226,7 @@ final class RoomMeeting: Sendable {
         case .entered(let room): entered(room)
         case .people(let people):
             self.people.update(people)
-            viewers?.update(people.filter { $0.device != own })
+            if settings.watches { viewers?.update(people.filter { $0.device != own }) }
             if let id = state.withLock({ $0.id }) { presence?.setRoom(id, members: people.map(\.device), own: own) }
         case .violated(let device, let what):
             context.events.write(
