@@ -97,6 +97,20 @@ def words_figures(entry):
         yield f"restart of the {side}", times["median"], form(2, " s")
 
 
+def room_figures(entry):
+    def form(digits, unit):
+        return lambda value: number(value, digits, unit)
+
+    found = entry["rows"]
+    for row, name, words in (("words", "all_know_all", "all know all"), ("words", "healed", "equal after a split"),
+                             ("faults", "killed", "a killed one is gone"), ("faults", "frozen", "a frozen one is gone"),
+                             ("faults", "moved", "a moved one is here")):
+        yield words, found[row][name], form(2, " s")
+    yield "more through another member", found["pictures"]["more"], form(1, " ms")
+    yield "shown in each tile", found["grid"]["shown_least"], form(1, "")
+    yield "of one who shows all", found["grid"]["viewer"], form(0, " %")
+
+
 def show(kind, figures, count, pattern):
     entries = results.read(kind)
     if not entries:
@@ -125,11 +139,11 @@ def show(kind, figures, count, pattern):
 
 def run(arguments):
     parser = argparse.ArgumentParser(prog="Scripts/bench history")
-    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd", "words"), help="(all)")
+    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd", "words", "room"), help="(all)")
     parser.add_argument("--entries", type=int, default=5, help="the newest so many (5)")
     parser.add_argument("--match", default="", help="only figures whose names contain this")
     options = parser.parse_args(arguments)
     for kind, figures in (("micro", micro_figures), ("glass", glass_figures), ("netlab", netlab_figures),
-                          ("crowd", crowd_figures), ("words", words_figures)):
+                          ("crowd", crowd_figures), ("words", words_figures), ("room", room_figures)):
         if options.kind in (None, kind):
             show(kind, figures, options.entries, options.match)

@@ -1,11 +1,12 @@
-"""Scripts/bench readme: writes the figures in README and in the pages on performance, networks and words, from the newest
-runs that have them.
+"""Scripts/bench readme: writes the figures in README and in the pages on performance, networks, words and rooms, from the
+newest runs that have them.
 """
 
 import argparse
 import sys
 
 import aims
+import meeting
 import micro
 import networks
 import report
@@ -154,18 +155,26 @@ def aims_table(entry, systems):
     return "\n".join(lines)
 
 
-def words_text():
-    """The figures of the page on words: each row with its aim."""
-    entries = results.read("words")
+def aims_text(kind, page, heading, lines_of, what):
+    """The newest figures of a kind: each row with its aim."""
+    entries = results.read(kind)
     if not entries:
-        print("No run of Scripts/bench words over all its rows is in the history: its table in Words.md stays empty.",
+        print(f"No run of Scripts/bench {kind} over all its rows is in the history: its table in {page} stays empty.",
               file=sys.stderr)
         return ""
     entry = entries[-1]
     rows = [row(["", "aim", "measured", "reached"]), row(["---"] * 4)]
-    rows += [row([words[0].upper() + words[1:], *cells]) for words, *cells in roombench.lines(entry["rows"])]
-    return "\n\n".join(["## How soon words arrive", "\n".join(rows),
-                        "`Scripts/bench words`, real programs, on " + source(entry)])
+    rows += [row([words[:1].upper() + words[1:], *cells]) for words, *cells in lines_of(entry["rows"])]
+    return "\n\n".join([heading, "\n".join(rows), f"`Scripts/bench {kind}`, {what}, on {source(entry)}"])
+
+
+def words_text():
+    return aims_text("words", "Words.md", "## How soon words arrive", roombench.lines, "real programs")
+
+
+def rooms_text():
+    return aims_text("room", "Rooms.md", "## What was measured", meeting.lines,
+                     "real programs on one machine, each in a network of its own")
 
 
 MANUAL = results.ROOT / "Sources" / "beamroom" / "beamroom.docc"
@@ -174,6 +183,7 @@ PAGES = {
     MANUAL / "Performance.md": stages_text,
     MANUAL / "Networks.md": networks_text,
     MANUAL / "Words.md": words_text,
+    MANUAL / "Rooms.md": rooms_text,
 }
 
 
