@@ -211,8 +211,8 @@ def words(options, directory, stack):
     say(options.words // 5)
     time.sleep(max(0, options.split - (time.monotonic() - begin)))
     row["kept_apart"] = int(not any(person.log() == people[-1].log() for person in people[:half]))
-    cables.join()
     healed = time.monotonic()
+    cables.join()
     wait("everything to be everywhere again", 120, lambda: settled(counts()))
     names = [person.name for person in people]
     row["healed"] = max(max(person.program.last_time("note"), person.program.last_time("caption"))

@@ -40,7 +40,7 @@ public final class RoomPresence: Sendable {
         /// The members of this device's room, by what they announce.
         var members: [RoomTag: DeviceKey] = [:]
         var own: RoomTag?
-        var publisher: ServicePublisher?
+        var isAnnounced = false
         /// Why there is no discovery, once that is known.
         var problem: String?
         var onEvent: (@Sendable (Event) -> Void)?
@@ -50,6 +50,9 @@ public final class RoomPresence: Sendable {
     /// Signalled when the first look at the network is complete.
     private let settled = DispatchSemaphore(value: 0)
     private let browser = Mutex<ServiceBrowser?>(nil)
+    private let publisher = Mutex<ServicePublisher?>(nil)
+    /// Publishing waits for the Avahi daemon.
+    private let queue = DispatchQueue(label: "beam-room-presence")
 
     public init() {}
 
@@ -101,10 +104,17 @@ public final class RoomPresence: Sendable {
         for device in appeared { tell(.appeared(device)) }
     }
 
-    /// Announces this member of the room on its control port, once.
+    /// Announces this member of the room on its control port, once. Returns at once.
     public func announce(_ room: String, _ id: [UInt8], own: DeviceKey, port: UInt16) {
-        guard state.withLock({ $0.publisher == nil }) else { return }
-        let publisher = ServicePublisher(
+        let isFirst = state.withLock { state in
+            defer { state.isAnnounced = true }
+            return !state.isAnnounced
+        }
+        if isFirst { queue.async { [self] in publish(room, id, own, port) } }
+    }
+
+    private func publish(_ room: String, _ id: [UInt8], _ own: DeviceKey, _ port: UInt16) {
+        let made = ServicePublisher(
             name: room, type: ServiceType.room, port: port,
             txt: [(key: "room", value: room), (key: "m", value: RoomTag(room: id, member: own).text)]
         ) { [weak self] event in
@@ -115,7 +125,7 @@ public final class RoomPresence: Sendable {
             case .unavailable(let reason), .failed(let reason): self?.complain(reason)
             }
         }
-        state.withLock { $0.publisher = publisher }
+        publisher.withLock { $0 = made }
     }
 
     /// Where the member may be. Called on the event loop.
@@ -127,11 +137,13 @@ public final class RoomPresence: Sendable {
 
     /// Withdraws the announcement, and looks no more.
     public func stop() {
-        let publisher = state.withLock { state in
-            defer { state.publisher = nil }
-            return state.publisher
+        state.withLock { $0.isAnnounced = true }
+        queue.sync {}
+        let announced = publisher.withLock { publisher in
+            defer { publisher = nil }
+            return publisher
         }
-        publisher?.withdraw()
+        announced?.withdraw()
         let running = browser.withLock { browser in
             defer { browser = nil }
             return browser

@@ -83,7 +83,7 @@ private struct MeshFuzz {
         case 0...4: send(.room(fuzz.message(&input, room: room, log: mesh.log)))
         case 5...6: send(.mesh(.statuses((0...input.choice(3)).map { _ in status() })))
         case 7...8: send(.mesh(.statements((0...input.choice(3)).map { _ in statement() })))
-        case 9: send(.mesh(.alive))
+        case 9: send(.mesh(input.chance(128) ? .alive : carried()))
         case 10: connect(UInt8(1 + input.choice(6)))
         case 11: mesh.closed(MeshLinkID(UInt64(input.choice(Int(link) + 1))), now: now)
         case 12...13: now = min(now + .nanoseconds(input.step()), FuzzInput.latest)
@@ -118,6 +118,13 @@ private struct MeshFuzz {
     }
 
     // MARK: Values
+
+    private mutating func carried() -> MeshMessage {
+        let message = MeshMessage.Carried(
+            source: .made(UInt8(1 + input.choice(12))), dialog: input.integer(near: 1),
+            message: (0..<input.choice(40)).map { _ in input.byte() })
+        return input.chance(128) ? .toHost(message) : .toViewer(message)
+    }
 
     private mutating func signing() -> RoomSigning {
         RoomSigning.simulated(input.chance(160) ? 3 : UInt8(1 + input.choice(12))).signing
