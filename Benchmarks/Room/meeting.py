@@ -1,20 +1,14 @@
 """Scripts/bench room: members of a room of equals, each in a network of its own, with real processes."""
 
 import argparse
-import contextlib
 import json
 import os
-import pathlib
 import random
-import shutil
 import signal
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 
-import glass
+import benchrows
 import laboratory
 import netlab
 import results
@@ -56,38 +50,18 @@ def parse(arguments):
 def run(arguments):
     if arguments[:1] == ["--inside"]:
         return inside(arguments[1:])
-    options = parse(arguments)
-    if not options.no_setup:
-        subprocess.run([results.ROOT / "Scripts" / "setup", "--bench"], check=True, stdout=sys.stderr)
-    environment = glass.session_environment()
-    environment["BEAMROOM"] = glass.build_program()
-    environment["BEAMROOM_RELAY"] = netlab.build_relay()
-    if options.json:
-        arguments = [*arguments, f"--json={pathlib.Path(options.json).resolve()}"]
-    command = [sys.executable, "-B", str(results.ROOT / "Benchmarks" / "bench.py"), "room", "--inside", *arguments]
-    return glass.run_isolated(command, environment)
+    return benchrows.outside("room", arguments, parse(arguments), lambda environment: environment.update(
+        BEAMROOM_RELAY=netlab.build_relay()))
 
 
 def inside(arguments):
     options = parse(arguments)
     laboratory.enter()
-    found = {}
-    for name in options.rows:
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="beamroom-room-"))
-        try:
-            with contextlib.ExitStack() as stack:
-                found[name] = globals()[name](options, directory, stack)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        glass.say(f"{name}: {json.dumps(found[name])}")
-    entry = results.entry(load=os.getloadavg()[0], rows=netlab.rounded(found))
+    found, entry = benchrows.inside("room", options, lambda row, *place: globals()[row](options, *place))
     print(f"{results.describe(entry['machine'])}; real processes on one machine, each in a network of its own; commit "
           f"{entry['commit']}\n")
     print(results.table(lines(found), ["", "aim", "measured", "reached"]))
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(entry, indent=1) + "\n")
-    if not options.check and not options.no_history and set(found) == set(NAMES):
-        results.append("room", entry)
+    benchrows.keep("room", options, entry, NAMES)
     return 1 if any(row.get("wrong") for row in found.values()) else 0
 
 

@@ -1,21 +1,16 @@
 """Scripts/bench wall: several hosts in one window of `beamroom watch A B C …`, with real processes."""
 
 import argparse
-import contextlib
 import json
 import math
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 
-import glass
+import benchrows
 import laboratory
-import netlab
 import results
 from laboratory import Trouble
 from members import Member, wait
@@ -51,37 +46,19 @@ def parse(arguments):
 def run(arguments):
     if arguments[:1] == ["--inside"]:
         return inside(arguments[1:])
-    options = parse(arguments)
-    if not options.no_setup:
-        subprocess.run([results.ROOT / "Scripts" / "setup", "--bench"], check=True, stdout=sys.stderr)
-    environment = glass.session_environment()
-    environment["BEAMROOM"] = glass.build_program()
-    if options.json:
-        arguments = [*arguments, f"--json={pathlib.Path(options.json).resolve()}"]
-    command = [sys.executable, "-B", str(results.ROOT / "Benchmarks" / "bench.py"), "wall", "--inside", *arguments]
-    return glass.run_isolated(command, environment)
+    return benchrows.outside("wall", arguments, parse(arguments))
 
 
 def inside(arguments):
     options = parse(arguments)
     laboratory.enter()
-    found = {}
-    for name in options.rows:
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="beamroom-wall-"))
-        try:
-            with contextlib.ExitStack() as stack:
-                found[name] = measure(name, options, directory, stack)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        glass.say(f"{name}: {json.dumps(found[name])}")
-    entry = results.entry(load=os.getloadavg()[0], rows=netlab.rounded(found))
+    found, entry = benchrows.inside("wall", options, lambda row, *place: measure(row, options, *place))
     screens = ", ".join(sorted({row["screen"] for row in found.values()}))
     print(f"{results.describe(entry['machine'])}; screen {screens}, software renderer; commit {entry['commit']}\n")
     lines = [line for name in found for line in described(found[name])]
     print(results.table(lines, ["", "aim", "measured", "reached"]))
     print("\nProcessor time is in percent of one processor, counted for each process by itself (/proc/PID/stat).")
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(entry, indent=1) + "\n")
+    benchrows.keep("wall", options, entry, None)
     return 0
 
 
@@ -94,9 +71,9 @@ def measure(name, options, directory, stack):
     if options.whole:
         width, height = (int(side) for side in size.split("x"))
         columns = math.ceil(math.sqrt(count))
-        rows = math.ceil(count / columns)
+        lines = math.ceil(count / columns)
         # GridLayout's gaps and labels, so that each pixel is one of the window.
-        screen = f"{columns * (width + 10) + 10}x{rows * (height + 34) + 10}"
+        screen = f"{columns * (width + 10) + 10}x{lines * (height + 34) + 10}"
     display, server = new_screen(stack, screen)
     hosts, ports = [], range(53000, 53000 + 2 * count, 2)
     for number, port in enumerate(ports, 1):

@@ -1,21 +1,15 @@
 """Scripts/bench words: how soon captions, notes and messages are at the other end, with real processes."""
 
 import argparse
-import contextlib
-import json
 import os
-import pathlib
-import shutil
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 
+import benchrows
 import between
 import glass
 import laboratory
-import members
 import netlab
 import results
 from drawing import drawn, drawn_lines
@@ -53,18 +47,14 @@ def run(arguments):
     if arguments[:1] == ["--inside"]:
         return inside(arguments[1:])
     options = parse(arguments)
-    if not options.no_setup:
-        subprocess.run([results.ROOT / "Scripts" / "setup", "--bench"], check=True, stdout=sys.stderr)
-    environment = glass.session_environment()
-    environment["BEAMROOM"] = glass.build_program()
-    if "notes" in options.rows:
-        environment["BEAMROOM_RELAY"] = netlab.build_relay()
-    if "drawn" in options.rows:
-        environment["BEAMROOM_PROBE"] = glass.build_probe()
-    if options.json:
-        arguments = [*arguments, f"--json={pathlib.Path(options.json).resolve()}"]
-    command = [sys.executable, "-B", str(results.ROOT / "Benchmarks" / "bench.py"), "words", "--inside", *arguments]
-    return glass.run_isolated(command, environment)
+
+    def prepare(environment):
+        if "notes" in options.rows:
+            environment["BEAMROOM_RELAY"] = netlab.build_relay()
+        if "drawn" in options.rows:
+            environment["BEAMROOM_PROBE"] = glass.build_probe()
+
+    return benchrows.outside("words", arguments, options, prepare)
 
 
 def inside(arguments):
@@ -73,22 +63,10 @@ def inside(arguments):
         laboratory.enter()
     elif subprocess.run(["ip", "link", "set", "lo", "up"]).returncode != 0:
         raise Trouble("The loopback of a network of its own can't be used.")
-    found = {}
-    for name in options.rows:
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="beamroom-words-"))
-        try:
-            with contextlib.ExitStack() as stack:
-                found[name] = globals()[name](options, directory, stack)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        glass.say(f"{name}: {json.dumps(found[name])}")
-    entry = results.entry(load=os.getloadavg()[0], rows=netlab.rounded(found))
+    found, entry = benchrows.inside("words", options, lambda row, *place: globals()[row](options, *place))
     print(f"{results.describe(entry['machine'])}; real processes on one machine; commit {entry['commit']}\n")
     print(results.table(lines(found), ["", "aim", "measured", "reached"]))
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(entry, indent=1) + "\n")
-    if not options.check and not options.no_history and set(found) == set(NAMES):
-        results.append("words", entry)
+    benchrows.keep("words", options, entry, NAMES)
     return 1 if any(broken(found)) else 0
 
 

@@ -16,6 +16,8 @@ public final class RoomBoard: Sendable {
         var isPaused = false
         /// What a newcomer types; nil: there is none, or it isn't shown.
         var code: PairingCode?
+        /// Why the room has ended for this device; nil: it hasn't.
+        var farewell: String?
         var isEnded = false
         fileprivate(set) var version = 0
     }
@@ -63,6 +65,9 @@ public final class RoomBoard: Sendable {
     /// The code for newcomers, if it is to be shown.
     public func setCode(_ code: PairingCode?) { change { $0.code = code } }
 
+    /// The room has ended for this device; the window says why until the person closes it.
+    public func setFarewell(_ reason: String) { change { $0.farewell = reason } }
+
     /// Makes `RoomWindow.run` return.
     public func endWindow() { change { $0.isEnded = true } }
 
@@ -78,7 +83,9 @@ public final class RoomBoard: Sendable {
 extension RoomBoard.Content {
     /// A line for each person in the window: a name, a tab, what that person does.
     var peopleLines: [String] {
-        people.map { person in "\(PeerText.name(person.name))\t\(state(of: person))" }
+        guard farewell == nil else { return [] }
+        return people.map { person in "\(PeerText.name(person.name))\t\(state(of: person))" }
+            + (code.map { ["code for newcomers\t\($0.spaced)"] } ?? [])
     }
 
     private func state(of person: MeshPerson) -> String {
@@ -93,6 +100,9 @@ extension RoomBoard.Content {
 
     /// Shown while no picture is there.
     var invitation: WindowMessage {
+        if let farewell {
+            return WindowMessage(headline: "You are not in the room any more", detail: "\(farewell) Press q to close.")
+        }
         guard let room else { return WindowMessage(headline: "Entering the room…") }
         let others = people.count { $0.device != own && $0.isHere }
         let here =

@@ -76,7 +76,7 @@ public final class RoomPresence: Sendable {
     /// The announced rooms; waits until the first look at the network is complete, or for `time`.
     public func rooms(within time: Duration) -> [Found] {
         if !state.withLock({ $0.isSettled }) {
-            _ = settled.wait(timeout: .now() + .milliseconds(Int(time.inMilliseconds)))
+            _ = settled.wait(timeout: .now() + time.inSeconds)
         }
         return found
     }

@@ -48,15 +48,7 @@ struct Share: ParsableCommand {
             "Record the stream as it is sent (.mkv or .mp4), with or without viewers.", valueName: "file"))
     var record: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Read captions from a file, a named pipe or - (standard input; not with --json): a line each, or JSON lines with partial, final and speaker.",
-            valueName: "file"))
-    var captions: String?
-    @Option(
-        help: ArgumentHelp(
-            "Write captions, notes and alerts into a file (.txt, .srt, .vtt or .jsonl).", valueName: "file"))
-    var transcript: String?
+    @OptionGroup var spoken: SpokenOptions
     @Option(help: ArgumentHelp("Whether viewers may write notes.", valueName: "on|off"))
     var notes = Switch.on
 
@@ -72,16 +64,7 @@ struct Share: ParsableCommand {
             throw ValidationError(
                 "--max-viewers takes a number from 1 to \(HostSession.Configuration.mostViewersPossible).")
         }
-        if captions == "-", common.json {
-            throw ValidationError(
-                "--captions - and --json both read standard input: read the captions from a file or a named pipe (--captions FILE)."
-            )
-        }
-        if captions == "-", accept == .ask, !Keyboard.isBesideInput {
-            throw ValidationError(
-                "With --captions - and no terminal nobody can be asked: leave --accept ask out, or read the captions from a file or a named pipe (--captions FILE)."
-            )
-        }
+        try spoken.check(json: common.json, accept: accept)
         if let name, ShownText.line(name).isEmpty || name.utf8.count > 200 {
             throw ValidationError("--name takes 1 to 200 bytes of visible characters.")
         }
@@ -92,7 +75,7 @@ struct Share: ParsableCommand {
         defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
-        let prompt = PairingPrompt(context.console, programs: context.programs, keyboard: keyboard)
+        let prompt = PairingPrompt(context.console, programs: context.programs, keyboard: spoken.keyboard)
         let reporter = ShareReporter(context, prompt: prompt, invitation: invitation(context.console))
         let host: Host
         do {
@@ -118,13 +101,9 @@ struct Share: ParsableCommand {
         try context.conclude(reporter.verdict(ending))
     }
 
-    /// Captions from standard input leave the terminal to the person, if there is one.
-    private var keyboard: Keyboard { captions == "-" ? .besideInput : .standardInput }
-
     private var acceptance: HostSession.Acceptance {
         if let accept { return accept }
-        let canAsk = captions == "-" ? keyboard != .none : TerminalQuestions.hasKeyboard
-        return canAsk && !trustedOnly ? .ask : .none
+        return spoken.canAsk && !trustedOnly ? .ask : .none
     }
 
     /// A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
@@ -164,7 +143,8 @@ struct Share: ParsableCommand {
                         code: hostCode, takesNewViewers: !trustedOnly, remembersNewViewers: !once),
                     allowsUnencrypted: common.allowUnencrypted, mostViewers: maxViewers,
                     room: RoomOptions(signing: identity.roomSigning, name: name, takesNotes: notes.isOn))),
-            recordPath: record, captionsPath: captions, transcriptPath: transcript, isAnnounced: !noDiscovery)
+            recordPath: record, captionsPath: spoken.captions, transcriptPath: spoken.transcript,
+            isAnnounced: !noDiscovery)
         options.usesBluetooth = !noBluetooth
         return options
     }

@@ -318,10 +318,14 @@ extension EndToEnd {
             try ben.program.waitFor("stats", from: ben.program.lineCount) {
                 $0.string("host") == "Cleo" && $0.number("width") == 1280
             }
-            anna.program.kill()
-            try ben.program.waitFor("member-left") { $0.string("name") == "Anna" }
+            // Put out, the person reads why before the window is closed.
+            anna.program.write(#"{"putOut":"Ben"}"#)
+            try ben.program.waitForWords("“Anna” has put this device out of the room")
+            pause(seconds: 0.5)
+            #expect(ben.program.isRunning)
             try press("q")
-            #expect(try ben.program.waitForEnd() == .exited(0))
+            #expect(try ben.program.waitForEnd() == .exited(2))
+            expectPlainWords(ben.program.errorText)
         }
     }
 }

@@ -54,15 +54,7 @@ struct Room: ParsableCommand {
     var windowDisplay: String?
     @OptionGroup var playback: PlaybackOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Read captions from a file, a named pipe or - (standard input; not with --json), and write them to the room.",
-            valueName: "file"))
-    var captions: String?
-    @Option(
-        help: ArgumentHelp(
-            "Write captions, notes and alerts into a file (.txt, .srt, .vtt or .jsonl).", valueName: "file"))
-    var transcript: String?
+    @OptionGroup var spoken: SpokenOptions
 
     @Option(help: ArgumentHelp("Listen on this address only. (default: all)", valueName: "address"))
     var bind: String?
@@ -91,16 +83,7 @@ struct Room: ParsableCommand {
         if case .name? = at?.kind {
             throw ValidationError("--at takes an address, as in 192.0.2.7 or 192.0.2.7:52345.")
         }
-        if captions == "-", common.json {
-            throw ValidationError(
-                "--captions - and --json both read standard input: read the captions from a file or a named pipe (--captions FILE)."
-            )
-        }
-        if captions == "-", accept == .ask, !Keyboard.isBesideInput {
-            throw ValidationError(
-                "With --captions - and no terminal nobody can be asked: leave --accept ask out, or read the captions from a file or a named pipe (--captions FILE)."
-            )
-        }
+        try spoken.check(json: common.json, accept: accept)
         if playback.noWindow, windowDisplay != nil {
             throw ValidationError("--window-display needs a window: leave --no-window out.")
         }
@@ -148,7 +131,7 @@ struct Room: ParsableCommand {
         let given = try code.read { context.latch.current == nil }
         if let windowOptions { try MainActor.assumeIsolated { try RoomWindow.prepare(windowOptions) } }
 
-        let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: keyboard)
+        let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: spoken.keyboard)
         let prompt = PairingPrompt(context.console, terminal, wish: "enter")
         let presence = noDiscovery ? nil : RoomPresence()
         let meeting = RoomMeeting(
@@ -182,7 +165,7 @@ struct Room: ParsableCommand {
         @Sendable func finish(_ ending: Ending) throws {
             ticker.cancel()
             meeting.close()
-            try context.conclude(ending)
+            try context.conclude(meeting.verdict(ending))
         }
         let ending = MainWindow(hasWindow: windowOptions != nil).run(
             context, prepare: {}, start: { meeting.begin(beginning) },
@@ -201,13 +184,8 @@ struct Room: ParsableCommand {
 
     // MARK: What the options mean
 
-    /// Captions from standard input leave the terminal to the person, if there is one.
-    private var keyboard: Keyboard { captions == "-" ? .besideInput : .standardInput }
-
     private var acceptance: HostSession.Acceptance {
-        if let accept { return accept }
-        let canAsk = captions == "-" ? keyboard != .none : TerminalQuestions.hasKeyboard
-        return canAsk ? .ask : .none
+        accept ?? (spoken.canAsk ? .ask : .none)
     }
 
     /// As the others read it.
@@ -221,13 +199,15 @@ struct Room: ParsableCommand {
     private func settings(
         _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ console: Console
     ) -> RoomMeeting.Settings {
-        // A code is shown on a terminal only: it must not get into a log. Nobody needs one if all are let in.
+        // A code is shown on a terminal and in the window only: it must not get into a log. Nobody needs one if all are let
+        // in.
         let showsCode = console.isTerminal && acceptance != .all
+        let hasCode = showsCode || windowOptions != nil && acceptance != .all
         let hostCode: HostCode =
             if let given {
-                HostCode(given: given, isRenewed: code.codeFile == nil && showsCode)
+                HostCode(given: given, isRenewed: code.codeFile == nil && hasCode)
             } else {
-                showsCode ? .random() : .none
+                hasCode ? .random() : .none
             }
         let name = ownName
         let door = HostSession.Configuration(
@@ -265,6 +245,7 @@ struct Room: ParsableCommand {
                 options.room = room
                 return options
             },
-            watches: !noWatch, sharesAtOnce: share, captionsPath: captions, transcriptPath: transcript)
+            hasWindow: window != nil, watches: !noWatch, sharesAtOnce: share, captionsPath: spoken.captions,
+            transcriptPath: spoken.transcript)
     }
 }

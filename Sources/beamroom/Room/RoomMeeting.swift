@@ -19,6 +19,7 @@ final class RoomMeeting: Sendable {
         var viewing: @Sendable (RoomServer) -> RoomViewers.Options
         /// What is shared from here.
         var sharing: @Sendable (RoomServer) throws -> HostOptions
+        var hasWindow: Bool
         /// What others share is watched.
         var watches: Bool
         var sharesAtOnce: Bool
@@ -46,6 +47,8 @@ final class RoomMeeting: Sendable {
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
         var early: [RoomEvent]? = []
         var statistics: HostReport?
+        /// Why the room has ended for this device; the person reads it in the window.
+        var hasEnded = false
     }
 
     let board: RoomBoard
@@ -108,7 +111,15 @@ final class RoomMeeting: Sendable {
     var server: RoomServer? { parts?.server }
     var viewers: RoomViewers? { parts?.viewers }
 
-    func begin(_ beginning: RoomServer.Beginning) { server?.begin(beginning) }
+    func begin(_ beginning: RoomServer.Beginning) {
+        if case .resume(let room) = beginning { state.withLock { $0.id = room.id } }
+        server?.begin(beginning)
+    }
+
+    /// What the exit status says: closing the window is a failure if the room had ended for this device.
+    func verdict(_ ending: Ending) -> Ending {
+        ending == .done && state.withLock({ $0.hasEnded }) ? .peerLost(nil) : ending
+    }
 
     private func handle(_ event: RoomPresence.Event) {
         switch event {
@@ -252,7 +263,13 @@ final class RoomMeeting: Sendable {
     private func end(_ event: String, _ reason: String, forgets: Bool) {
         context.events.write(event, ["reason": .string(reason)])
         if forgets, let id = state.withLock({ $0.id }) { _ = keeper.perform { try? $0.forgetRoom(id) } }
-        context.latch.end(.peerLost(reason))
+        parts?.share.set(false)
+        viewers?.update([])
+        guard settings.hasWindow else { return context.latch.end(.peerLost(reason)) }
+        // The person reads it there before the program ends.
+        state.withLock { $0.hasEnded = true }
+        context.say(reason)
+        board.setFarewell(reason)
     }
 
     private func entered(_ room: String) {
@@ -303,6 +320,8 @@ final class RoomMeeting: Sendable {
             context.say("Warning: Every newcomer is let in, without a code or a question (--accept all). \(keys)")
         case .none where settings.invitation.showsCode || settings.invitation.hasCode:
             context.say("Only members and newcomers with the code are let in. \(keys)")
+        case .none where settings.hasWindow:
+            context.say("Only members and newcomers with the code are let in. The window shows it (w). \(keys)")
         case .none:
             context.say("No newcomers are let in from here. To let them in, give a code with --code-file FILE. \(keys)")
         }
@@ -310,11 +329,16 @@ final class RoomMeeting: Sendable {
 
     private func showCode(_ code: PairingCode?) {
         door.setCode(code)
-        board.setCode(settings.invitation.showsCode ? code : nil)
+        board.setCode(settings.invitation.acceptance == .all ? nil : code)
     }
 
     private func handle(_ event: HostEvent) {
-        if case .codeChanged(let code) = event { board.setCode(settings.invitation.showsCode ? code : nil) }
+        switch event {
+        case .codeChanged(let code): board.setCode(settings.invitation.acceptance == .all ? nil : code)
+        case .comparisonAsked(_, let visitor) where prompt.takesCommands:
+            board.tell("\(visitor) asks to enter. Answer in the terminal.")
+        default: break
+        }
         _ = door.handle(event)
     }
 
@@ -465,7 +489,7 @@ final class RoomMeeting: Sendable {
                 "fps": .rounded(frames), "kbps": .rounded(bits / 1000),
                 "viewers": .integer(report.session.viewers),
             ])
-            let rate = "\(Int(frames.rounded())) frames/s   \(ShareReporter.megabits(bits))/s"
+            let rate = "\(ShareReporter.number(frames.rounded())) frames/s   \(ShareReporter.megabits(bits))/s"
             lines.append(
                 "You   \(host.isPaused ? "paused" : rate)   \(Words.count(report.session.viewers, "viewer"))")
         } else {
