@@ -159,6 +159,19 @@ def words(options, directory, stack):
             person.program.write({"note": text} if generator.random() < 0.5 else {"caption": text})
             time.sleep(0.004)
 
+    def missing():
+        """Of each member, what it lacks."""
+        return {person.name: {name: sorted(set(range(1, count + 1)) - set(person.log().get(name, [])))[:9]
+                              for name, count in counts().items() if len(person.log().get(name, [])) != count}
+                for person in people}
+
+    def wait_for_all(what):
+        try:
+            wait(what, 120, lambda: settled(counts()))
+        except Trouble as trouble:
+            said = "\n".join(f"{person.name}, {person.people()}: {person.program.last_words()}" for person in people)
+            raise Trouble(f"{trouble} Missing: {missing()}\n{said}")
+
     def settled(expected):
         return all({author: len(lines) for author, lines in person.log().items()} == expected for person in people)
 
@@ -168,7 +181,7 @@ def words(options, directory, stack):
     def arrived():
         """How long after the last word everybody had everything."""
         begin = time.monotonic()
-        wait("everything to be everywhere", 120, lambda: settled(counts()))
+        wait_for_all("everything to be everywhere")
         return max(0, max(max(person.program.last_time("note"), person.program.last_time("caption"))
                           for person in people) - begin)
 
@@ -187,7 +200,7 @@ def words(options, directory, stack):
     row["kept_apart"] = int(not any(person.log() == people[-1].log() for person in people[:half]))
     healed = time.monotonic()
     cables.join()
-    wait("everything to be everywhere again", 120, lambda: settled(counts()))
+    wait_for_all("everything to be everywhere again")
     names = [person.name for person in people]
     row["healed"] = max(max(person.program.last_time("note"), person.program.last_time("caption"))
                         for person in people) - healed

@@ -408,6 +408,9 @@ final class RoomDriver {
         if case .entered(let room) = event {
             entrance = nil
             roomName = room
+            // A stranger who comes to the door learns nobody's name. Later: the door may be the one that is being polled.
+            let bound = NIOLoopBound(self, eventLoop: loop)
+            loop.execute { bound.value.door.handle(.named(PeerText.name(room))) }
         }
         handlers.onEvent(.mesh(event))
         guard case .people(let people) = event else { return }

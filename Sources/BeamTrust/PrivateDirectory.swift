@@ -179,19 +179,7 @@ struct PrivateDirectory: ~Copyable {
     /// Runs `body` while holding the lock, which excludes other threads and processes.
     func locked<Result>(_ body: () throws(TrustStoreError) -> Result) throws(TrustStoreError) -> Result {
         let path = path(of: Self.lockName)
-        let lock = Descriptor(
-            openat(
-                descriptor.number, Self.lockName, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, Self.fileMode)
-        )
-        guard let lock else {
-            switch errno {
-            case ELOOP, ENXIO, EISDIR: throw .notAFile(path: path)
-            case let code: throw .cannotUse(path: path, reason: Self.reason(code))
-            }
-        }
-        try Self.check(lock, at: path, isDirectory: false, mode: Self.fileMode)
-        // The umask may have removed the owner's permissions.
-        _ = fchmod(lock.number, Self.fileMode)
+        let lock = try lockFile(Self.lockName)
         // Polls, because flock has no timeout, and a stopped process (Ctrl-Z) keeps its lock.
         var waited = 0.0
         while flock(lock.number, LOCK_EX | LOCK_NB) != 0 {
@@ -204,6 +192,40 @@ struct PrivateDirectory: ~Copyable {
         }
         // The lock is released when the descriptor is closed.
         return try body()
+    }
+
+    private func lockFile(_ name: String) throws(TrustStoreError) -> Descriptor {
+        let path = path(of: name)
+        let lock = Descriptor(
+            openat(descriptor.number, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, Self.fileMode))
+        guard let lock else {
+            switch errno {
+            case ELOOP, ENXIO, EISDIR: throw .notAFile(path: path)
+            case let code: throw .cannotUse(path: path, reason: Self.reason(code))
+            }
+        }
+        try Self.check(lock, at: path, isDirectory: false, mode: Self.fileMode)
+        // The umask may have removed the owner's permissions.
+        _ = fchmod(lock.number, Self.fileMode)
+        return lock
+    }
+
+    /// Takes a place in the file `name` that only one opened file holds at a time, until the result is closed. Nil: it is
+    /// taken.
+    func place(_ number: Int, in name: String) throws(TrustStoreError) -> Descriptor? {
+        let file = try lockFile(name)
+        // Of the opened file, not of the process: also within one, each claim is another one (fcntl(2), F_OFD_SETLK, which
+        // Swift can't import).
+        var lock = Glibc.flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_start = number
+        lock.l_len = 1
+        guard fcntl(file.number, 37, &lock) == 0 else {
+            if errno == EAGAIN || errno == EACCES { return nil }
+            throw .cannotUse(path: path(of: name), reason: Self.reason(errno))
+        }
+        return file
     }
 
     // MARK: Safety

@@ -4,6 +4,7 @@ import Foundation
 /// The rooms of equals in which this device is or was, in `rooms.json`: with them it comes back without a code.
 extension TrustStore {
     static let roomsName = "rooms.json"
+    static let claimsName = "rooms-in-use"
 
     /// The rooms, the one that was used last first.
     public func rooms() throws(TrustStoreError) -> [KnownRoom] {
@@ -37,6 +38,16 @@ extension TrustStore {
         return count
     }
 
+    /// Makes sure that only one program of this user is in the room on this machine: two would be one member twice.
+    ///
+    /// - Returns: nil if another one is. Otherwise the claim lasts as long as the value.
+    public func claim(_ room: [UInt8]) throws(TrustStoreError) -> RoomClaim? {
+        // Rooms' IDs are hashes: two with the same first bytes aren't met.
+        let place = room.prefix(7).reduce(0) { $0 << 8 | Int($1) }
+        guard let held = try PrivateDirectory.make(at: path).place(place, in: Self.claimsName) else { return nil }
+        return RoomClaim(held)
+    }
+
     private func changeRooms(_ change: (inout [KnownRoom]) -> Void) throws(TrustStoreError) {
         let directory = try PrivateDirectory.make(at: path)
         try directory.locked { () throws(TrustStoreError) in
@@ -64,4 +75,11 @@ extension TrustStore {
             }
         }
     }
+}
+
+/// See `TrustStore.claim`.
+public final class RoomClaim: Sendable {
+    private let held: Descriptor
+
+    init(_ held: consuming Descriptor) { self.held = held }
 }

@@ -56,7 +56,9 @@ extension CodeFile {
         var count = 0
         while count < bytes.count, !bytes[..<count].contains(UInt8(ascii: "\n")) {
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard poll(&ready, 1, 100) != 0 else {
+            let events = poll(&ready, 1, 100)
+            // Nothing yet, or a signal (Ctrl-C): whoever takes it may be about to end this.
+            if events == 0 || events < 0 && errno == EINTR {
                 if isWanted() { continue }
                 break
             }

@@ -66,6 +66,18 @@ import Testing
         #expect(try store.rooms().isEmpty)
     }
 
+    @Test func onlyOneProgramIsInARoom() throws {
+        let store = scratch.store
+        let (one, other) = ([UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16))
+        var first = try store.claim(one)
+        #expect(first != nil)
+        #expect(try store.claim(one) == nil)
+        #expect(try store.claim(other) != nil, "another room")
+        first = nil
+        #expect(try store.claim(one) != nil)
+        #expect(mode(scratch.file("rooms-in-use")) == 0o600)
+    }
+
     @Test(arguments: [
         "", "[]", #"{"version":0,"rooms":[]}"#, #"{"version":1}"#,
         #"{"version":1,"rooms":[{"name":"a","id":"zz","usedAt":"2026-03-01T09:30:00Z","age":1,"statements":["AQ=="],"addresses":{}}]}"#,

@@ -95,6 +95,11 @@ extension EndToEnd {
             try anna.start("STUDY", ["--accept", "none"])
             try ben.waitForPeople(here: 2, from: ben.program.lineCount - 1)
             #expect(anna.program.events("ready").first?.string("room") == "study", "it has its own name")
+            // Once on a machine.
+            let (second, _, reason) = try Program.run(
+                ["room", "study", "--no-discovery", "--no-window", "--bind", "127.0.0.1", "--port", "0"],
+                machine: anna.machine)
+            #expect(second == .exited(1) && reason.contains("is in the room “study” already"), "\(reason)")
             // Forgotten, it is another room.
             anna.program.interrupt()
             _ = try anna.program.waitForEnd()
@@ -168,7 +173,9 @@ extension EndToEnd {
             let ben = try Member("Ben")
             defer { ben.end() }
             try ben.launch(["--at", anna.target], input: .terminal)
-            try ben.program.waitFor("code-needed")
+            // The room's name; nobody's before it is entered.
+            #expect(try ben.program.waitFor("code-needed").string("name") == "study")
+            #expect(!ben.program.errorText.contains("Anna") && !ben.program.process.outputText.contains("Anna"))
             noticeTheQuestion()
             ben.program.process.type(code == "000000" ? "000001" : "000000")
             try ben.program.waitFor("code-needed") { $0.fields["wasWrong"] == .bool(true) }

@@ -176,7 +176,8 @@ extension EndToEnd {
             pause(seconds: 1)
             #expect(viewer.isRunning)
             viewer.interrupt()
-            #expect(try viewer.waitForEnd() == .exited(0))
+            let ending = try viewer.waitForEnd()
+            #expect(ending == .exited(0), "\(viewer.errorText)")
             // The code may come in two parts.
             let host = try share(["--code", "482913", "--accept", "none"])
             defer { host.end() }

@@ -90,6 +90,8 @@ public struct HostSession: Sendable {
         case room(RoomInput)
         /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
         case closedToNew(reason: String?)
+        /// Viewers of version 2 that come from now on are told this name. Nobody may be pairing.
+        case named(String)
         /// What viewers are told at the end, without a full stop.
         case farewell(String)
         /// The system refused to send to this address (port unreachable, no route).
@@ -188,6 +190,7 @@ public struct HostSession: Sendable {
         case .pictureSize(let size): pictureSizeChanged(size, now: now)
         case .room(let input): room?.handle(input, now: now)
         case .closedToNew(let reason): lobby.closedToNew = reason
+        case .named(let name): lobby.shownName = name
         case .farewell(let reason): lobby.farewell = reason
         case .sendFailed(let address): sendFailed(address, now: now)
         case .shutdown: return shutdown(now: now)

@@ -15,7 +15,7 @@ extension Mesh {
                 let count = log.end
                 let (authors, arrivals) = try log.take(
                     known, age: age(now: now), isAuthor: { _ in true }, keeps: { _ in true })
-                note(authors, index)
+                note(known, of: authors, index)
                 // What it has written itself, and what nobody needs: the rest is others'.
                 let own = arrivals.count { $0.author.device == device }
                 let again = max(0, batch.items.count - (log.end - count))
@@ -59,12 +59,15 @@ extension Mesh {
             })
     }
 
-    /// The sender has what it sent.
-    private mutating func note(_ authors: [RoomAuthor], _ index: Int) {
-        for author in authors {
-            guard let place = log.index(of: author) else { continue }
-            let sent = links[index].entries.sent[author] ?? 0
-            links[index].entries.sent[author] = max(sent, log.authors[place].last)
+    /// The sender has what it sent, and perhaps not what is known here besides.
+    ///
+    /// - Parameter authors: of the batch's sections.
+    private mutating func note(_ batch: RoomMessage.Batch, of authors: [RoomAuthor], _ index: Int) {
+        var counts = [UInt32](repeating: 0, count: authors.count)
+        for item in batch.items { counts[Int(item.section)] += 1 }
+        for (place, author) in authors.enumerated() where counts[place] > 0 {
+            let last = batch.sections[place].first + (counts[place] - 1)
+            links[index].entries.sent[author] = max(links[index].entries.sent[author] ?? 0, last)
         }
     }
 

@@ -154,6 +154,10 @@ struct Room: ParsableCommand {
             meeting.close()
             return try context.conclude(context.latch.wait())
         }
+        if case .resume(let known) = beginning, let problem = meeting.claim(known) {
+            meeting.close()
+            return try context.conclude(.failed(problem))
+        }
         prompt.setCommands(
             TerminalQuestions.Commands(
                 note: { meeting.write(.note($0)) }, pause: { meeting.togglePause() },

@@ -41,6 +41,8 @@ final class RoomMeeting: Sendable {
         var id: [UInt8]?
         /// What is to be stored next; nil: nothing waits.
         var unstored: KeptRoom?
+        /// No other program of this user is in the room.
+        var claim: RoomClaim?
         var reporters: [DeviceKey: WatchReporter] = [:]
         var violations = WordLimit()
         var hasMentionedNamesake = false
@@ -112,8 +114,23 @@ final class RoomMeeting: Sendable {
     var viewers: RoomViewers? { parts?.viewers }
 
     func begin(_ beginning: RoomServer.Beginning) {
-        if case .resume(let room) = beginning { state.withLock { $0.id = room.id } }
         server?.begin(beginning)
+    }
+
+    /// Takes the room for this program. Waits for the disk.
+    ///
+    /// - Returns: why it can't be entered; nil: it can.
+    func claim(_ room: KeptRoom) -> String? {
+        do throws(TrustStoreError) {
+            if let id = state.withLock({ $0.claim == nil ? nil : $0.id }), id == room.id { return nil }
+            guard let claim = try settings.store.claim(room.id) else {
+                return "Another beamroom on this machine is in the room “\(PeerText.name(room.name))” already."
+            }
+            state.withLock { ($0.claim, $0.id) = (claim, room.id) }
+            return nil
+        } catch {
+            return "\(error)"
+        }
     }
 
     /// What the exit status says: closing the window is a failure if the room had ended for this device.
@@ -360,11 +377,12 @@ final class RoomMeeting: Sendable {
         }
         guard isFirst else { return }
         let isTaken = keeper.perform { [weak self] store in
-            guard let room = self?.state.withLock({ state in state.unstored.take() }) else { return }
+            guard let self, let room = state.withLock({ state in state.unstored.take() }) else { return }
+            if let problem = claim(room) { return context.latch.end(.failed(problem)) }
             do {
                 try store.keep(room)
             } catch {
-                self?.context.say("Warning: The room can't be kept for the next time. \(error)")
+                context.say("Warning: The room can't be kept for the next time. \(error)")
             }
         }
         if !isTaken { state.withLock { $0.unstored = nil } }

@@ -18,6 +18,32 @@ struct MeshTests {
         #expect(room.members.allSatisfy { $0.events.contains(.entered(room: "study")) })
     }
 
+    /// The middle one of three gets back an old word from its neighbour, while it has a newer one that the neighbour lacks.
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    func `Who sends back an old word gets the newer ones all the same`(seed: UInt64) throws {
+        var room = MeshSimulation(seed: seed)
+        try room.makeRoom(3)
+        room.lossOneIn = 0
+        room.block(0, 2)
+        room.run(for: .seconds(5))
+        room.say(.note("1"), by: 0)
+        room.run(for: .seconds(1))
+        #expect(room.notes(2) == ["member 1: 1"])
+        // What it has just written itself makes the next words wait for a moment.
+        room.say(.note("own"), by: 1)
+        room.say(.note("2"), by: 0)
+        while room.notes(1).count < 3 { room.run(for: .microseconds(100)) }
+        // As if it had got the old word from somebody else.
+        room.act(2) { (mesh, _) in
+            for index in mesh.links.indices {
+                mesh.links[index].entries.sent = [:]
+                mesh.links[index].entries.cursor = mesh.log.start
+            }
+        }
+        room.run(for: .seconds(3))
+        #expect(Set(room.notes(2)) == ["member 1: 1", "member 1: 2", "member 2: own"])
+    }
+
     /// How many are here by what was told last.
     private func toldHere(_ index: Int, _ room: MeshSimulation) -> Int? {
         for case .people(let people) in room.members[index].events.reversed() { return people.count(where: \.isHere) }

@@ -38,7 +38,7 @@ extension Lobby {
         }
     }
 
-    private var name: String { configuration.deviceName ?? "BeamRoom" }
+    private var name: String { shownName ?? configuration.deviceName ?? "BeamRoom" }
 
     /// The ways in which an unknown device can be admitted.
     private func methods(for device: DeviceKey) -> SecureMessage.Welcome.Methods {

@@ -67,6 +67,8 @@ struct Lobby: Sendable {
     var farewell = SecureMessage.hostEnded
     /// Why nobody new is let in; nil: new viewers are let in as the options say.
     var closedToNew: String?
+    /// What this host is called from now on, in version 2; nil: as the options say.
+    var shownName: String?
 
     init(configuration: HostSession.Configuration, random: any RandomNumberGenerator & Sendable) {
         self.configuration = configuration
