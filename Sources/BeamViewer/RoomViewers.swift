@@ -1,3 +1,4 @@
+import BeamClock
 import BeamCodec
 import BeamDisplay
 import BeamMedia
@@ -50,8 +51,15 @@ public final class RoomViewers: Sendable {
         var watched: [Watched] = []
         var lastID = 0
         var isStopped = false
+        /// `follow` is to be called already.
+        var isDue = false
+        /// When a member's viewer was begun last.
+        var begun: [DeviceKey: MediaTime] = [:]
         var onChange: (@Sendable () -> Void)?
     }
+
+    /// Between two viewers of one member, which may begin and end to share as often as it likes: each takes a decoder.
+    private static let pause = Duration.seconds(1)
 
     private let options: Options
     private let resources: ViewerResources
@@ -80,7 +88,15 @@ public final class RoomViewers: Sendable {
             state.wanted = sharers
             return true
         }
-        if isNews { queue.async { [self] in follow() } }
+        if isNews { followSoon() }
+    }
+
+    private func followSoon(after pause: Duration = .zero) {
+        let isFirst = state.withLock { state in
+            defer { state.isDue = true }
+            return !state.isDue
+        }
+        if isFirst { queue.asyncAfter(deadline: .now() + pause.inSeconds) { [self] in follow() } }
     }
 
     /// The viewers at present, in the order in which their members began to share.
@@ -102,6 +118,7 @@ public final class RoomViewers: Sendable {
     // MARK: On the queue
 
     private func follow() {
+        state.withLock { $0.isDue = false }
         let ended = state.withLock { state in
             let (stay, ended) = state.watched.partitioned { watched in
                 state.wanted.contains { $0.device == watched.device }
@@ -115,15 +132,23 @@ public final class RoomViewers: Sendable {
             watched.viewer.shared.setWindow(nil)
             watched.viewer.stop()
         }
-        while let next = state.withLock({ state in
-            state.wanted.first { wanted in !state.watched.contains { $0.device == wanted.device } }
-        }) {
-            guard begin(next.device, next.name) else { return }
+        let now = MediaTime.now
+        let missing = state.withLock { state in
+            state.begun = state.begun.filter { $0.value + Self.pause > now }
+            return state.wanted.filter { wanted in !state.watched.contains { $0.device == wanted.device } }
+        }
+        for next in missing {
+            if let begun = state.withLock({ $0.begun[next.device] }) {
+                followSoon(after: begun + Self.pause - now)
+            } else {
+                state.withLock { $0.begun[next.device] = now }
+                begin(next.device, next.name)
+            }
         }
     }
 
-    /// Begins to watch a member. False: it isn't possible, and the person was told.
-    private func begin(_ device: DeviceKey, _ name: String) -> Bool {
+    /// Begins to watch a member. If that isn't possible, the person is told.
+    private func begin(_ device: DeviceKey, _ name: String) {
         var viewing = ViewerOptions(
             target: .anyHost, trust: options.trust, window: options.window, decoder: options.decoder,
             buffer: options.buffer)
@@ -141,12 +166,10 @@ public final class RoomViewers: Sendable {
             onChange?()
             viewer.start()
             if viewing.window != nil { viewer.decode.start() }
-            return true
         } catch {
             // Not again before something has changed in the room.
             state.withLock { state in state.wanted.removeAll { $0.device == device } }
             onNotice(device, name, .warning("What “\(PeerText.name(name))” shares can't be shown: \(error)"))
-            return false
         }
     }
 }

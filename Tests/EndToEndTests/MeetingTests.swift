@@ -57,7 +57,21 @@ extension EndToEnd {
             // It begins again.
             let lines = anna.program.lineCount
             ben.program.write(#"{"share":true}"#)
-            try anna.program.waitFor("first-frame", from: lines) { $0.string("host") == "Ben" }
+            do {
+                try anna.program.waitFor("first-frame", from: lines) { $0.string("host") == "Ben" }
+            } catch {
+                throw HarnessError("\(error)\nBen's words:\n\(ben.program.errorText)")
+            }
+
+            // Another share has begun before the next second's figures are told, and counts from 0.
+            try ben.program.waitFor("stats", from: ben.program.lineCount) {
+                ($0.fields["own"]?["fps"]?.number ?? 0) > 0
+            }
+            ben.program.write(#"{"share":false}"#)
+            ben.program.write(#"{"share":true}"#)
+            for _ in 0..<2 {
+                try ben.program.waitFor("stats", from: ben.program.lineCount) { $0.fields["own"] != nil }
+            }
 
             for bad in [
                 #"{"share":1}"#, #"{"putOut":"nobody"}"#, #"{"caption":""}"#, #"{"speaker":"x"}"#, "{",

@@ -149,6 +149,21 @@ extension Mesh {
         }
     }
 
+    /// The people, and those who were lost a moment ago as they were.
+    mutating func shownPeople(now: MediaTime) -> [MeshPerson] {
+        let before = absences
+        absences = [:]
+        return people.map { person in
+            guard !person.isHere, let last = reported.first(where: { $0.device == person.device }), last.isHere,
+                statuses[person.device]?.flags.contains(.isLeaving) == false
+            else { return person }
+            let since = before[person.device] ?? now
+            guard now < since + MeshLimits.absenceGrace else { return person }
+            absences[person.device] = since
+            return last
+        }
+    }
+
     /// The members through which the screen of `device` can be got, if there is no link to it: nearest first.
     func relays(to device: DeviceKey) -> [DeviceKey] {
         var graph = statuses.mapValues { Set($0.links) }

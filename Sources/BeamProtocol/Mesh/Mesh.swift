@@ -46,6 +46,8 @@ struct Mesh: Sendable {
         var failures = 0
         var next: MediaTime
         var isUnderWay = false
+        /// When the member appeared last, so that it was dialled soon.
+        var appeared = MediaTime.distantPast
     }
 
     let configuration: Configuration
@@ -84,10 +86,10 @@ struct Mesh: Sendable {
     /// Grows whenever something changes that a member keeps of its room.
     private(set) var keepsakes = 0
     /// What was reported of the people last, and whether that may have changed.
-    private var reported: [MeshPerson] = []
+    private(set) var reported: [MeshPerson] = []
     private var mayHaveChanged = false
     /// Members that were lost a moment ago, and since when.
-    private var absences: [DeviceKey: MediaTime] = [:]
+    var absences: [DeviceKey: MediaTime] = [:]
 
     init(_ configuration: Configuration, random: any RandomNumberGenerator & Sendable) {
         var random = random
@@ -322,7 +324,10 @@ struct Mesh: Sendable {
 
     /// The member is announced on the network, or has a new address: it is dialled soon.
     mutating func appeared(_ device: DeviceKey, now: MediaTime) {
-        guard dials[device]?.isUnderWay == false else { return }
+        guard let dial = dials[device], !dial.isUnderWay else { return }
+        // It could name ever new addresses, also other machines', and have everybody connect to them.
+        guard dial.appeared == .distantPast || dial.appeared + MeshLimits.appearancePause <= now else { return }
+        dials[device]?.appeared = now
         dials[device]?.failures = 0
         schedule(device, now: now)
     }
@@ -494,21 +499,6 @@ struct Mesh: Sendable {
         }
         next = absences.values.reduce(next) { min($0, $1 + MeshLimits.absenceGrace) }
         deadline = isEnded ? .distantFuture : next
-    }
-
-    /// The people, and those who were lost a moment ago as they were.
-    private mutating func shownPeople(now: MediaTime) -> [MeshPerson] {
-        let before = absences
-        absences = [:]
-        return people.map { person in
-            guard !person.isHere, let last = reported.first(where: { $0.device == person.device }), last.isHere,
-                statuses[person.device]?.flags.contains(.isLeaving) == false
-            else { return person }
-            let since = before[person.device] ?? now
-            guard now < since + MeshLimits.absenceGrace else { return person }
-            absences[person.device] = since
-            return last
-        }
     }
 
     mutating func peopleChanged() { mayHaveChanged = true }

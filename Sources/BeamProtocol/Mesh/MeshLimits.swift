@@ -38,6 +38,9 @@ public enum MeshLimits {
         [.milliseconds(200), .milliseconds(500)] + [Duration](repeating: .seconds(1), count: 30) + [
             .seconds(5), .seconds(15),
         ]
+    /// A member that appears again and again, or at ever other addresses, is dialled sooner than these pauses say only
+    /// once in this time.
+    static let appearancePause = Duration.seconds(2)
     /// A dial that the network hasn't answered by then has failed.
     static let dialTimeout = Duration.seconds(6)
     /// The member with the higher key waits so long for the other one to dial.

@@ -228,7 +228,6 @@ struct Room: ParsableCommand {
                 acceptance: acceptance, isTrustedOnly: false, showsCode: showsCode,
                 hasCode: code.code != nil || code.codeFile != nil, codeFile: code.codeFile,
                 allowsUnencrypted: false),
-            usesDiscovery: !noDiscovery,
             viewing: { room in
                 RoomViewers.Options(
                     room: room, trust: trust, window: window, decoder: playback.videoDecoder,

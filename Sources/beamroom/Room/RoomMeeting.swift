@@ -13,8 +13,6 @@ final class RoomMeeting: Sendable {
         var server: RoomServer.Options
         var store: TrustStore
         var invitation: DoorReporter.Invitation
-        /// Announce the room on the network, and look for its members there.
-        var usesDiscovery: Bool
         /// How what others share is watched.
         var viewing: @Sendable (RoomServer) -> RoomViewers.Options
         /// What is shared from here.
@@ -41,15 +39,19 @@ final class RoomMeeting: Sendable {
         var id: [UInt8]?
         /// What is to be stored next; nil: nothing waits.
         var unstored: KeptRoom?
+        /// When the room was stored last.
+        var stored: ContinuousClock.Instant?
         /// No other program of this user is in the room.
         var claim: RoomClaim?
         var reporters: [DeviceKey: WatchReporter] = [:]
         var violations = WordLimit()
+        var refusals = WordLimit()
         var hasMentionedNamesake = false
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
         var early: [RoomEvent]? = []
-        var statistics: HostReport?
-        /// Why the room has ended for this device; the person reads it in the window.
+        /// The figures of the second before, and what was shared then.
+        var last: (host: Host, report: HostReport)?
+        /// The room has ended for this device; the person reads in the window why.
         var hasEnded = false
     }
 
@@ -61,6 +63,7 @@ final class RoomMeeting: Sendable {
     private let people: RoomPeople
     private let words: RoomReporter
     private let door: DoorReporter
+    private let shareReporter: RoomShareReporter
     private let keeper: TrustKeeper
     private let presence: RoomPresence?
     private let state = Mutex(State())
@@ -79,6 +82,7 @@ final class RoomMeeting: Sendable {
         self.board = board
         people = RoomPeople(context, own: settings.server.identity.deviceKey) { board.tell($0) }
         words = RoomReporter(context)
+        shareReporter = RoomShareReporter(context, board, takesCommands: prompt.takesCommands)
         door = DoorReporter(context, prompt: prompt, invitation: settings.invitation, guests: .newcomers)
         keeper = TrustKeeper(settings.store)
     }
@@ -87,7 +91,7 @@ final class RoomMeeting: Sendable {
     func open() throws {
         let words = try HostWords(
             captionsPath: settings.captionsPath, transcriptPath: settings.transcriptPath
-        ) { [weak self] in self?.handle($0) }
+        ) { [shareReporter] in shareReporter.handle($0) }
         let server: RoomServer
         do {
             server = try RoomServer(
@@ -102,7 +106,9 @@ final class RoomMeeting: Sendable {
         let viewers = RoomViewers(settings.viewing(server)) { [weak self] device, name, notice in
             self?.handle(notice, of: device, name)
         }
-        let share = RoomShare({ [settings] in try settings.sharing(server) }) { [weak self] in self?.handle($0) }
+        let share = RoomShare({ [settings] in try settings.sharing(server) }) { [shareReporter] in
+            shareReporter.handle($0)
+        }
         let parts = Parts(server: server, viewers: viewers, share: share, words: words)
         state.withLock { $0.parts = parts }
         presence?.connect { [weak self] in self?.handle($0) }
@@ -234,6 +240,8 @@ final class RoomMeeting: Sendable {
         case .door(let event): handle(event)
         case .keep(let room): keep(room)
         case .notAdmitted(let device, let refusal):
+            // With --accept all, strangers can cause this as often as they like.
+            guard state.withLock({ $0.refusals.allows(at: .now) }) else { break }
             context.say("Somebody was let in, but doesn't get into the room: \(Self.words(refusal)).")
             context.events.write(
                 "refused", ["from": .string(device.hex), "reason": .string(Self.words(refusal))])
@@ -279,7 +287,14 @@ final class RoomMeeting: Sendable {
 
     private func end(_ event: String, _ reason: String, forgets: Bool) {
         context.events.write(event, ["reason": .string(reason)])
-        if forgets, let id = state.withLock({ $0.id }) { _ = keeper.perform { try? $0.forgetRoom(id) } }
+        if forgets,
+            let id = state.withLock({ state in
+                state.unstored = nil
+                return state.id
+            })
+        {
+            _ = keeper.perform { try? $0.forgetRoom(id) }
+        }
         parts?.share.set(false)
         viewers?.update([])
         guard settings.hasWindow else { return context.latch.end(.peerLost(reason)) }
@@ -361,22 +376,31 @@ final class RoomMeeting: Sendable {
 
     // MARK: Keeping and announcing
 
-    /// Stores the newest state only, however often it changes.
     private func keep(_ room: KeptRoom) {
-        let isFirst = state.withLock { state in
-            defer {
-                state.id = room.id
-                state.unstored = room
-            }
-            return state.unstored == nil
+        state.withLock { state in
+            state.id = room.id
+            state.unstored = room
         }
         if let presence, let server {
             presence.setRoom(room.id, members: people.people.map(\.device), own: own)
             let (name, id, own) = (PeerText.name(room.name), room.id, self.own)
             presence.announce(name, id, own: own, port: server.controlPort)
         }
-        guard isFirst else { return }
-        let isTaken = keeper.perform { [weak self] store in
+        store()
+    }
+
+    /// Stores the newest state, at most every two seconds: a member can change it as often as it likes. What waits is
+    /// stored by `tick`, and at the end.
+    private func store(isEnd: Bool = false) {
+        let isDue = state.withLock { state in
+            guard state.unstored != nil, isEnd || state.stored.map({ .now - $0 >= Self.storePause }) ?? true else {
+                return false
+            }
+            state.stored = .now
+            return true
+        }
+        guard isDue else { return }
+        _ = keeper.perform { [weak self] store in
             guard let self, let room = state.withLock({ state in state.unstored.take() }) else { return }
             if let problem = claim(room) { return context.latch.end(.failed(problem)) }
             do {
@@ -385,8 +409,9 @@ final class RoomMeeting: Sendable {
                 context.say("Warning: The room can't be kept for the next time. \(error)")
             }
         }
-        if !isTaken { state.withLock { $0.unstored = nil } }
     }
+
+    private static let storePause = Duration.seconds(2)
 
     /// A room of the same name that isn't this one is mentioned, once: somebody may have meant to enter.
     private func mentionNamesakes() {
@@ -421,66 +446,12 @@ final class RoomMeeting: Sendable {
         reporter(of: device, name).handle(notice)
     }
 
-    private func handle(_ notice: RoomShare.Notice) {
-        switch notice {
-        case .began(let facts, let warnings):
-            board.setShare(isOn: true, isPaused: false)
-            for warning in warnings { context.say("Warning: \(warning)") }
-            context.say(
-                "You share \(facts.source), \(facts.size.width) × \(facts.size.height), with everybody in the room."
-                    + (prompt.takesCommands ? " s ends that." : ""))
-            board.tell("The others see your screen now. Press s to end that.")
-            context.events.write(
-                "own-share",
-                [
-                    "on": .bool(true), "source": .string(facts.source), "width": .integer(facts.size.width),
-                    "height": .integer(facts.size.height), "encoder": .string(facts.encoder),
-                    "mediaPort": .integer(Int(facts.mediaPort)),
-                ])
-        case .failed(let reason):
-            context.say("Your screen isn't shared. \(reason)")
-            board.tell("Your screen isn't shared. \(reason)")
-            context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
-        case .ended(let reason):
-            board.setShare(isOn: false, isPaused: false)
-            let words = reason.map { "You share no longer: \($0)" } ?? "You share no longer."
-            context.say(words)
-            board.tell(words)
-            context.events.write("own-share", ["on": .bool(false), "reason": reason.map { .string($0) }])
-        case .host(let notice): handle(notice)
-        }
-    }
-
-    /// Of what this device shares; and of the files of words.
-    private func handle(_ notice: HostNotice) {
-        switch notice {
-        case .paused(let isPaused):
-            board.setShare(isOn: true, isPaused: isPaused)
-            context.say(
-                isPaused
-                    ? "Paused: nothing is captured, and the others keep the last picture."
-                        + (prompt.takesCommands ? " Press p to resume." : "")
-                    : "Resumed: the others see your screen again.")
-            context.events.write("paused", ["on": .bool(isPaused)])
-        case .warning(let text): context.say("Warning: \(text)")
-        case .resized(let size): context.say("Your picture is now \(size.width) × \(size.height).")
-        case .sourceVisible(let isVisible):
-            context.events.write("source-visible", ["visible": .bool(isVisible)])
-        case .captionLineRefused(let number, let reason):
-            context.say("Line \(number) of the captions was left out: \(reason).")
-        case .captionsEnded: context.say("The captions have ended.")
-        case .transcriptFailed(let reason):
-            context.say("The transcript has ended: \(reason)")
-            context.events.write("transcript-failed", ["reason": .string(reason)])
-        case .session, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed, .ended: break
-        }
-    }
-
     // MARK: Figures, and the end
 
     /// Once a second.
     func tick() {
         mentionNamesakes()
+        store()
         door.tick { server?.setCode($0) }
         guard let parts else { return }
         let here = people.here
@@ -496,13 +467,14 @@ final class RoomMeeting: Sendable {
         ]
         if let host = parts.share.host {
             let report = host.report()
+            // Each share counts from 0.
             let last = state.withLock { state in
-                defer { state.statistics = report }
-                return state.statistics
+                defer { state.last = (host, report) }
+                return state.last.flatMap { $0.host === host ? $0.report : nil }
             }
             let seconds = last.map { max(0.001, (report.time - $0.time).inSeconds) } ?? 1
-            let frames = Double(report.session.frames &- (last?.session.frames ?? 0)) / seconds
-            let bits = Double(report.session.bytes &- (last?.session.bytes ?? 0)) * 8 / seconds
+            let frames = Double(report.session.frames - (last?.session.frames ?? 0)) / seconds
+            let bits = Double(report.session.bytes - (last?.session.bytes ?? 0)) * 8 / seconds
             fields["own"] = .object([
                 "fps": .rounded(frames), "kbps": .rounded(bits / 1000),
                 "viewers": .integer(report.session.viewers),
@@ -511,7 +483,7 @@ final class RoomMeeting: Sendable {
             lines.append(
                 "You   \(host.isPaused ? "paused" : rate)   \(Words.count(report.session.viewers, "viewer"))")
         } else {
-            state.withLock { $0.statistics = nil }
+            state.withLock { $0.last = nil }
         }
         context.events.write("stats", fields)
         guard let room else { return context.console.live(["Entering the room…"]) }
@@ -528,6 +500,7 @@ final class RoomMeeting: Sendable {
         presence?.stop()
         parts.server.shutdown()
         parts.words.close()
+        store(isEnd: true)
         _ = keeper.finish()
         context.console.finish()
         context.events.write("summary", ["seconds": .rounded(context.events.millisecondsSinceStart / 1000)])

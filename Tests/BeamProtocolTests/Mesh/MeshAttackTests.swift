@@ -214,4 +214,23 @@ struct MeshAttackTests {
         #expect(alice.seal([1], [UInt8](repeating: 0, count: 65), []) == nil)
         #expect(bob.publicKey.count == MemberStatus.sealingKeyLength)
     }
+
+    @Test func `Ever new addresses don't make others dial without end`() throws {
+        var room = MeshSimulation(seed: 5)
+        try room.makeRoom(3)
+        room.block(0, 2)
+        room.run(for: .seconds(5))
+        var (mesh, now, dials) = (room.members[0].mesh, room.now, 0)
+        for _ in 0..<100 {
+            now = now + .milliseconds(100)
+            mesh.appeared(.made(3), now: now)
+            mesh.settle(now: now)
+            while let output = mesh.pollOutput() {
+                guard case .dial(let device) = output, device == .made(3) else { continue }
+                dials += 1
+                mesh.dialFailed(device, now: now)
+            }
+        }
+        #expect((1...25).contains(dials), "\(dials) dials in 10 s")
+    }
 }

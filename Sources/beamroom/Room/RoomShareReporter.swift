@@ -1,0 +1,72 @@
+import BeamHost
+import BeamMedia
+import BeamViewer
+
+/// Reports what becomes of this device's own share in a room, and of its files of words.
+final class RoomShareReporter: Sendable {
+    private let context: CommandContext
+    private let board: RoomBoard
+    /// Keys in the terminal are commands.
+    private let takesCommands: Bool
+
+    init(_ context: CommandContext, _ board: RoomBoard, takesCommands: Bool) {
+        self.context = context
+        self.board = board
+        self.takesCommands = takesCommands
+    }
+
+    func handle(_ notice: RoomShare.Notice) {
+        switch notice {
+        case .began(let facts, let warnings):
+            board.setShare(isOn: true, isPaused: false)
+            for warning in warnings { context.say("Warning: \(warning)") }
+            context.say(
+                "You share \(facts.source), \(facts.size.width) × \(facts.size.height), with everybody in the room."
+                    + (takesCommands ? " s ends that." : ""))
+            board.tell("The others see your screen now. Press s to end that.")
+            context.events.write(
+                "own-share",
+                [
+                    "on": .bool(true), "source": .string(facts.source), "width": .integer(facts.size.width),
+                    "height": .integer(facts.size.height), "encoder": .string(facts.encoder),
+                    "mediaPort": .integer(Int(facts.mediaPort)),
+                ])
+        case .failed(let reason):
+            context.say("Your screen isn't shared. \(reason)")
+            board.tell("Your screen isn't shared. \(reason)")
+            context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
+        case .ended(let reason):
+            board.setShare(isOn: false, isPaused: false)
+            let words = reason.map { "You share no longer: \($0)" } ?? "You share no longer."
+            context.say(words)
+            board.tell(words)
+            context.events.write("own-share", ["on": .bool(false), "reason": reason.map { .string($0) }])
+        case .host(let notice): handle(notice)
+        }
+    }
+
+    /// Of what this device shares; and of the files of words.
+    func handle(_ notice: HostNotice) {
+        switch notice {
+        case .paused(let isPaused):
+            board.setShare(isOn: true, isPaused: isPaused)
+            context.say(
+                isPaused
+                    ? "Paused: nothing is captured, and the others keep the last picture."
+                        + (takesCommands ? " Press p to resume." : "")
+                    : "Resumed: the others see your screen again.")
+            context.events.write("paused", ["on": .bool(isPaused)])
+        case .warning(let text): context.say("Warning: \(text)")
+        case .resized(let size): context.say("Your picture is now \(size.width) × \(size.height).")
+        case .sourceVisible(let isVisible):
+            context.events.write("source-visible", ["visible": .bool(isVisible)])
+        case .captionLineRefused(let number, let reason):
+            context.say("Line \(number) of the captions was left out: \(reason).")
+        case .captionsEnded: context.say("The captions have ended.")
+        case .transcriptFailed(let reason):
+            context.say("The transcript has ended: \(reason)")
+            context.events.write("transcript-failed", ["reason": .string(reason)])
+        case .session, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed, .ended: break
+        }
+    }
+}
