@@ -23,6 +23,8 @@ protocol ControlPath: AnyObject {
     func end()
     /// The size to ask for if the picture is shown in this one; nil: any.
     func shownSize(_ wanted: PixelSize?) -> PixelSize?
+    /// Whether to ask for sound if this viewer wants some, or doesn't.
+    func wantsSound(_ isWanted: Bool) -> Bool
 }
 
 /// A connection that the viewer dials, at the addresses that its handlers know.
@@ -47,4 +49,5 @@ final class DialledPath: ControlPath {
     func drop(_ reason: String) { dialer.drop(reason) }
     func end() { dialer.close() }
     func shownSize(_ wanted: PixelSize?) -> PixelSize? { wanted }
+    func wantsSound(_ isWanted: Bool) -> Bool { isWanted }
 }

@@ -69,6 +69,11 @@ final class HostDriver {
         pump()
     }
 
+    func submit(_ sound: EncodedSound, number: UInt32? = nil) {
+        session.handleSound(sound, number: number, now: .now)
+        pump()
+    }
+
     fileprivate func datagram(_ envelope: AddressedEnvelope<ByteBuffer>) {
         guard let from = NetworkAddress(envelope.remoteAddress) else { return }
         envelope.data.withUnsafeReadableBytes { session.handleDatagram($0, from: from, now: .now) }
@@ -160,6 +165,7 @@ final class HostDriver {
             case .transmit(let burst): sender?.send(burst)
             case .requestKeyframe(let layer): handlers.requestKeyframe(layer)
             case .demand(let demand, let layer): handlers.onDemand(demand, layer)
+            case .soundDemand(let demand): handlers.onSoundDemand(demand)
             case .event(let event):
                 switch event {
                 case .viewerAsks(let asker, _, _), .comparisonAsked(let asker, _): control?.watchAsker(on: asker)

@@ -36,15 +36,19 @@ public final class HostServer: Sendable {
         public var requestKeyframe: @Sendable (_ layer: Int) -> Void
         /// The demand on the layer's encoder has changed.
         public var onDemand: @Sendable (StreamDemand, _ layer: Int) -> Void
+        /// Which encodings of the sound viewers want has changed; none at first.
+        public var onSoundDemand: @Sendable (SoundDemand) -> Void
 
         public init(
             onEvent: @escaping @Sendable (HostEvent) -> Void,
             requestKeyframe: @escaping @Sendable (_ layer: Int) -> Void,
-            onDemand: @escaping @Sendable (StreamDemand, _ layer: Int) -> Void
+            onDemand: @escaping @Sendable (StreamDemand, _ layer: Int) -> Void,
+            onSoundDemand: @escaping @Sendable (SoundDemand) -> Void = { _ in }
         ) {
             self.onEvent = onEvent
             self.requestKeyframe = requestKeyframe
             self.onDemand = onDemand
+            self.onSoundDemand = onSoundDemand
         }
     }
 
@@ -82,6 +86,11 @@ public final class HostServer: Sendable {
     /// Passes the next encoded frame to the network.
     public func submit(_ frame: EncodedFrame) {
         handle.perform { $0.submit(frame) }
+    }
+
+    /// Passes the next encoded sound to the network.
+    public func submit(_ sound: EncodedSound) {
+        handle.perform { $0.submit(sound) }
     }
 
     /// The person's answer to `HostEvent.viewerAsks`, `.comparisonAsked` or `.digitsShown`.

@@ -42,8 +42,16 @@ extension RoomDriver {
         driver.handle(.remembered(members))
         driver.handle(.broadcast(true))
         driver.bindMedia(local.with(port: 0)).whenFailure { _ in own.value?.endRelay(device) }
-        for path in paths where path.source == device { path.viewer?.shownSizeChanged() }
+        relayChanged(device)
         return relay
+    }
+
+    /// What is asked for of a source depends on whether it is served on.
+    private func relayChanged(_ device: DeviceKey) {
+        for path in paths where path.source == device {
+            path.viewer?.shownSizeChanged()
+            path.viewer?.soundWantedChanged()
+        }
     }
 
     private func relayNeedsKeyframe(of device: DeviceKey) {
@@ -57,7 +65,7 @@ extension RoomDriver {
     func endRelay(_ device: DeviceKey) {
         guard let relay = relays.removeValue(forKey: device) else { return }
         _ = relay.driver.shutdown()
-        for path in paths where path.source == device { path.viewer?.shownSizeChanged() }
+        relayChanged(device)
     }
 
     /// Whether somebody gets from here what this member shares.
@@ -70,6 +78,16 @@ extension RoomDriver {
             EncodedFrame(
                 unit: frame.unit, captureTime: frame.captureTime ?? .now, stages: frame.stages,
                 isRepeated: frame.captureTime == nil))
+    }
+
+    /// Sound of what `device` shares has arrived: it is served on as it is, with its number.
+    func relay(_ sound: ReceivedSound, of device: DeviceKey) {
+        guard let relay = relays[device], !relay.isIdle else { return }
+        relay.driver.submit(
+            EncodedSound(
+                full: sound.isReduced ? nil : sound.opus, reduced: sound.isReduced ? sound.opus : nil,
+                time: sound.localTime ?? .now, begins: sound.begins, ends: sound.ends),
+            number: sound.number)
     }
 
     /// A host's configuration for a share in a room: all members watch, and nobody else.
@@ -146,7 +164,9 @@ extension RoomDriver {
 extension HostSession.Configuration {
     /// For what is served on: nobody is let in but those whom the room names.
     fileprivate static func relay(_ identity: LocalIdentity) -> HostSession.Configuration {
-        HostSession.Configuration(
+        var session = HostSession.Configuration(
             acceptance: .none, trust: HostTrust(own: identity.deviceKey, code: .none, takesNewViewers: false))
+        session.hasSound = true
+        return session
     }
 }

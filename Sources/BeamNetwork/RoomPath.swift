@@ -83,6 +83,9 @@ final class RoomPath: ControlPath {
     /// Who serves the picture on needs it in full.
     func shownSize(_ wanted: PixelSize?) -> PixelSize? { room.value.isRelayed(source) ? nil : wanted }
 
+    /// Who serves the sound on needs it.
+    func wantsSound(_ isWanted: Bool) -> Bool { room.value.isRelayed(source) || isWanted }
+
     // MARK: What happens on the links
 
     func received(_ carried: MeshSession.Carried, from link: MeshLinkID) {

@@ -179,6 +179,10 @@ extension ViewerClient {
             driver.value.relay(frame, of: device)
             onFrame(frame)
         }
+        handlers.onSound = { [onSound = handlers.onSound] sound in
+            driver.value.relay(sound, of: device)
+            onSound(sound)
+        }
         let (finished, finishedSession) = (handlers, session)
         self.init(
             LoopHandle(on: room.network, statistics: ViewerStatistics()) { loop in

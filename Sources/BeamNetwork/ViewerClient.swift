@@ -26,6 +26,8 @@ public final class ViewerClient: Sendable {
         public var onEvent: @Sendable (ViewerEvent) -> Void
         /// The next frame to decode.
         public var onFrame: @Sendable (ReceivedFrame) -> Void
+        /// Sound has arrived: in any order, each packet once.
+        public var onSound: @Sendable (ReceivedSound) -> Void
         /// The host's present endpoints, the most promising first; called before each attempt. Empty if they aren't
         /// known.
         public var locate: @Sendable () -> [Endpoint]
@@ -42,6 +44,7 @@ public final class ViewerClient: Sendable {
         public init(
             onEvent: @escaping @Sendable (ViewerEvent) -> Void,
             onFrame: @escaping @Sendable (ReceivedFrame) -> Void,
+            onSound: @escaping @Sendable (ReceivedSound) -> Void = { _ in },
             locate: @escaping @Sendable () -> [Endpoint],
             hints: @escaping @Sendable () -> [Endpoint] = { [] },
             onReached: @escaping @Sendable (DeviceKey, Endpoint) -> Void = { _, _ in },
@@ -49,6 +52,7 @@ public final class ViewerClient: Sendable {
         ) {
             self.onEvent = onEvent
             self.onFrame = onFrame
+            self.onSound = onSound
             self.locate = locate
             self.hints = hints
             self.onReached = onReached
@@ -124,6 +128,16 @@ public final class ViewerClient: Sendable {
     /// Tells the host the largest size in pixels in which the picture is shown; nil: any.
     public func setShownSize(_ size: PixelSize?) {
         handle.perform { $0.setShownSize(size) }
+    }
+
+    /// Tells the host whether sound is wanted at present; it is at first.
+    public func setSoundWanted(_ isWanted: Bool) {
+        handle.perform { $0.setSoundWanted(isWanted) }
+    }
+
+    /// How much later than otherwise each picture is to be shown, at most 0.5 s, so that the sound is in step.
+    public func setPictureHold(_ hold: Duration) {
+        handle.perform { $0.handle(.pictureHold(hold)) }
     }
 
     /// Writes to the room.

@@ -15,6 +15,7 @@ final class ViewerDriver {
     private var isPumping = false
     /// The size in which the picture is shown; nil: any.
     private var shownSize: PixelSize?
+    private var wantsSound = true
 
     /// Set in `init`: its events need the driver.
     private var path: (any ControlPath)?
@@ -87,6 +88,14 @@ final class ViewerDriver {
 
     /// The path may ask for another size than the one that is shown.
     func shownSizeChanged() { handle(.shownSize(path?.shownSize(shownSize))) }
+
+    func setSoundWanted(_ isWanted: Bool) {
+        wantsSound = isWanted
+        soundWantedChanged()
+    }
+
+    /// The path may need sound that isn't played here.
+    func soundWantedChanged() { handle(.soundWanted(path?.wantsSound(wantsSound) ?? wantsSound)) }
 
     /// Discovery has found the host, or it may be at another address.
     func hostAppeared(announcedVersion: Int?) {
@@ -243,6 +252,7 @@ final class ViewerDriver {
             case .closeMedia: closeMedia()
             case .sendMedia(let bytes): sendMedia(bytes)
             case .deliver(let frame): handlers.onFrame(frame)
+            case .sound(let sound): handlers.onSound(sound)
             case .event(let event):
                 if case .hostReached(let host) = event, let endpoint = hostAddress.flatMap({ Endpoint($0) }) {
                     handlers.onReached(host, endpoint)

@@ -122,6 +122,9 @@ public struct HostStatistics: Sendable, Equatable {
     /// Of the datagrams, retransmissions and parity.
     public var retransmissions: UInt64 = 0
     public var parity: UInt64 = 0
+    /// Packets of sound sent, and sent again. A packet to two viewers counts twice.
+    public var soundPackets: UInt64 = 0
+    public var soundRetransmissions: UInt64 = 0
     /// Keyframe requests of viewers while no keyframe was in flight to them.
     public var keyframeRequests: UInt64 = 0
     /// The lowest bandwidth estimate in bits a second; nil while no path bounds the rate.

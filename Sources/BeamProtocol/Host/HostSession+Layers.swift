@@ -269,6 +269,7 @@ extension HostSession {
 
     mutating func streamDeadlineReached(now: MediaTime) {
         perform(stream.keyDeadlineReached(now: now, random: &lobby.random), now: now)
+        if stream.sound.deadlineReached(now: now) { outputs.append(.soundDemand(stream.sound.demand)) }
         for layer in stream.layers.indices {
             perform(stream.layers[layer].keyframes.deadlineReached(now: now), layer: layer)
             if let until = stream.layers[layer].temporalUntil, until <= now {
@@ -467,6 +468,8 @@ extension HostSession {
         room?.shareChanged(isOn, now: now)
         lobby.broadcastChanged(isOn)
         stream.stopLayers()
+        stream.sound.removeAll()
+        updateSoundDemand(now: now)
         for index in senders.all.indices {
             senders.all[index].interrupt()
             senders.markReady(index)

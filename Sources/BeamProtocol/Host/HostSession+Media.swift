@@ -43,7 +43,7 @@ extension HostSession {
                 let feedback = opened.withUnsafeBytes { Feedback($0, memory: &arrivals) }
                 take(feedback, isNewest: result.isNewest, from: index, now: now)
                 if let used = feedback.report?.arrivals { arrivals = used }
-            case .media, .state, .parity:
+            case .media, .state, .parity, .sound:
                 break
             }
         } catch {
@@ -140,6 +140,7 @@ extension HostSession {
         if !isMove, senders.all[index].isSilent { fellSilent(index, now: now) }
         emit(.mediaStarted(session: senders.all[index].session.description, to: address))
         audienceChanged()
+        updateSoundDemand(now: now)
         guard stream.isOn else { return }
         if isMove, senders.all[index].form == .version2 {
             // Counts against the viewer's keyframe budget, as changes of address would otherwise cause keyframes
@@ -194,6 +195,7 @@ extension HostSession {
             guard isOfLayer, senders.all[index].layer == layer else { break }
             perform(senders.all[index].take(missing, of: stream.layers[layer], now: now), of: index, now: now)
         }
+        if let sound = feedback.sound { take(sound, isNewest: isNewest, from: index, now: now) }
         let end = stream.layers[senders.all[index].layer].end
         if senders.all[index].heard(probes: feedback.probes, end: end, now: now) {
             requestKeyframe(for: index, now: now)

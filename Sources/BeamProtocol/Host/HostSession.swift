@@ -31,6 +31,8 @@ public struct HostSession: Sendable {
         public var mostViewers: Int
         /// Captions, notes, alerts and messages; nil: none.
         public var room: RoomOptions?
+        /// There may be sound (`handleSound`).
+        public var hasSound = false
 
         public init(
             acceptance: Acceptance, deviceName: String? = nil, trust: HostTrust, allowsUnencrypted: Bool = false,
@@ -110,6 +112,8 @@ public struct HostSession: Sendable {
         case requestKeyframe(layer: Int)
         /// The demand on the layer's encoder has changed.
         case demand(StreamDemand, layer: Int)
+        /// Which encodings of the sound viewers want has changed; none at first.
+        case soundDemand(SoundDemand)
         case event(HostEvent)
         /// Nothing to do until this deadline or the next input. `for` says what the deadline is for; nil if there is
         /// none.

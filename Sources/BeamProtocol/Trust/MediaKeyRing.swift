@@ -9,6 +9,13 @@ struct MediaKeyRing: Sendable {
     private struct Entry: Sendable {
         var key: SealingKey
         var opener: DatagramOpener
+        var sound: DatagramOpener
+
+        init(_ key: SealingKey) {
+            self.key = key
+            opener = DatagramOpener(key: key)
+            sound = DatagramOpener(key: key.forSound)
+        }
     }
 
     /// The current key, the previous one, and two announced ones.
@@ -32,7 +39,7 @@ struct MediaKeyRing: Sendable {
             // Another key with the same number: the host has started over.
             self = MediaKeyRing()
         }
-        entries.append(Entry(key: key, opener: DatagramOpener(key: key)))
+        entries.append(Entry(key))
         guard entries.count > Self.limit else { return }
         // The previous key is dropped first, then the oldest announced one; never the current one.
         if current == 0 {
@@ -53,7 +60,10 @@ struct MediaKeyRing: Sendable {
         guard let index = entries.firstIndex(where: { $0.key.number == datagram.header.keyNumber }) else {
             throw .unknownKey(datagram.header.keyNumber)
         }
-        var opened = try entries[index].opener.open(datagram, into: &plaintext)
+        var opened =
+            datagram.header.kind == .sound
+            ? try entries[index].sound.open(datagram, into: &plaintext)
+            : try entries[index].opener.open(datagram, into: &plaintext)
         if let current, index < current {
             opened.isNewest = false
         } else if index != current {

@@ -19,6 +19,14 @@ public struct SealingKey: Sendable, Hashable {
         self.salt = salt
     }
 
+    /// A key from as many bytes as key and salt have together.
+    init(number: UInt16, derived bytes: [UInt8]) {
+        precondition(bytes.count == Self.keyLength + Self.saltLength)
+        self.number = number
+        key = Array(bytes.prefix(Self.keyLength))
+        salt = Array(bytes.dropFirst(Self.keyLength))
+    }
+
     /// A random key. Pass the system's generator, except in tests.
     init(number: UInt16, random: inout some RandomNumberGenerator) {
         self.number = number

@@ -35,6 +35,9 @@ struct HostClock: Sendable {
         best = exchange
     }
 
+    /// Host time + offset = viewer time; nil before the first answer.
+    var offset: Duration? { best?.offset }
+
     /// Converts host time to viewer time; nil before the first answer.
     func local(_ time: MediaTime) -> MediaTime? { best.map { time + $0.offset } }
 

@@ -185,6 +185,8 @@ struct MediaLiveness: Sendable {
         case media
         /// The host has answered a hello, or probes the path.
         case answer
+        /// It is sound, which says nothing of pictures.
+        case sound
         /// The host has sent its last frame for now.
         case pause
     }
@@ -197,7 +199,7 @@ struct MediaLiveness: Sendable {
         // Answered: it needn't be repeated.
         if unansweredSince != nil {
             // If its first frames were lost, the host counts the path as silent until it hears this viewer again.
-            let isWaiting = arrival == .answer && lastFrame == nil && now - open.opened < ViewerTiming.firstFrameTime
+            let isWaiting = (arrival == .answer || arrival == .sound) && lastFrame == nil && now - open.opened < ViewerTiming.firstFrameTime
             open.nextHello = max(
                 open.nextHello,
                 open.lastHello + (isWaiting ? ViewerTiming.unansweredHelloInterval : ViewerTiming.helloInterval))
@@ -206,7 +208,7 @@ struct MediaLiveness: Sendable {
         lastData = now
         switch arrival {
         case .media: lastMedia = now
-        case .answer: break
+        case .answer, .sound: break
         case .pause: lastMedia = nil
         }
         isMoving = lastMedia.map { now - $0 < ViewerTiming.suspiciousSilence } ?? false

@@ -24,6 +24,12 @@ struct PlayoutBuffer: Sendable {
     /// What `--buffer` accepts.
     static let allowed: ClosedRange<Duration> = .zero ... .seconds(2)
 
+    /// How much later than that each frame is played, so that the sound, which takes longer, is in step.
+    var hold = Duration.zero {
+        didSet { hold = min(max(hold, .zero), Self.longestHold) }
+    }
+    private static let longestHold = Duration.milliseconds(500)
+
     private let fixed: Duration?
     private var waiting: [(frame: ReceivedFrame, due: MediaTime)] = []
     private(set) var waitingBytes = 0
@@ -48,7 +54,11 @@ struct PlayoutBuffer: Sendable {
 
     private var isOverfull: Bool { waitingBytes > Self.mostBytes || waiting.count > Self.mostFrames }
 
-    mutating func removeAll() { self = PlayoutBuffer(fixed: fixed) }
+    mutating func removeAll() {
+        let hold = hold
+        self = PlayoutBuffer(fixed: fixed)
+        self.hold = hold
+    }
 
     /// Adds a frame whose capture time is still on the host's clock. `isPathBound`: the path limits the rate, so
     /// transit follows the frame's size, and waiting would only add to it.
@@ -61,11 +71,11 @@ struct PlayoutBuffer: Sendable {
             transits.removeAll(keepingCapacity: true)
             nextTransit = 0
             delay = .zero
-            return append(frame, due: now)
+            return append(frame, due: now + hold)
         }
         note(transit)
-        guard delay > .zero, let least = transits.min() else { return append(frame, due: now) }
-        append(frame, due: max(now, now + least + delay - transit))
+        guard delay > .zero, let least = transits.min() else { return append(frame, due: now + hold) }
+        append(frame, due: max(now, now + least + delay + hold - transit))
     }
 
     /// The next frame that is due.

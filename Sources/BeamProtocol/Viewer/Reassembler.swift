@@ -182,6 +182,12 @@ struct Reassembler: Sendable {
         }
     }
 
+    /// Counts a sealed datagram of `wireLength` bytes that isn't a frame's.
+    mutating func received(wireLength: Int, isValid: Bool) {
+        countDatagram(wireLength)
+        if !isValid { statistics.malformed += 1 }
+    }
+
     private mutating func countDatagram(_ wireLength: Int) {
         statistics.datagrams += 1
         statistics.bytes += UInt64(wireLength)

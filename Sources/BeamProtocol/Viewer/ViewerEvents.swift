@@ -106,6 +106,8 @@ public struct ViewerStatistics: Sendable, Equatable {
     public var usedRate: Int?
     /// The present playout delay.
     public var buffer = Duration.zero
+    /// How the sound has arrived (version 2).
+    public var sound = SoundArrivals()
     /// The largest error of `ReceivedFrame.captureTime` (version 2).
     public var clockError: Duration?
 

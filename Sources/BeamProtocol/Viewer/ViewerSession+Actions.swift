@@ -54,6 +54,7 @@ extension ViewerSession {
         case .pairing(let pairing):
             var features: SecureMessage.Hello.Features = [.probes]
             if configuration.decodesFullChroma { features.insert(.fullChroma) }
+            if configuration.takesSound { features.insert(.sound) }
             if room != nil { features.insert(.room) }
             for message in pairing.opening(instance: configuration.trust.instance, features: features) {
                 send(message)

@@ -51,6 +51,10 @@ extension ViewerSession {
                 arrival = state.rates == nil && state.probe == nil ? .pause : .answer
                 return true
             }
+            if kind == .sound {
+                arrival = .sound
+                return sound(part, wireLength: bytes.count, now: now)
+            }
             if kind == .parity { return parity(part, wireLength: bytes.count, now: now) }
             do throws(MediaDatagramError) {
                 return reassembler.insert(try MediaDatagram(version2: part), now: now)
@@ -148,6 +152,7 @@ extension ViewerSession {
         var next = keyframeRequest.deadline ?? .distantFuture
         if let deadline = reassembler.requestDeadline(now: now) { next = min(next, deadline) }
         if let deadline = arrivals.deadline { next = min(next, deadline) }
+        if let deadline = soundReceiver.deadline { next = min(next, deadline) }
         return next < .distantFuture ? next : nil
     }
 
@@ -166,6 +171,7 @@ extension ViewerSession {
         }
         reassembler.moveArrivalEvents(to: &arrivals)
         feedback.report = arrivals.take(now: now)
+        feedback.sound = soundReceiver.takeFeedback(now: now)
         repeat {
             var length = feedback.encodedLength
             while let next = missing.first, length == 0 || length + next.encodedLength <= Self.longestFeedback {

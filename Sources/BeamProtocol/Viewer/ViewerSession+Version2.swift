@@ -123,6 +123,7 @@ extension ViewerSession {
             takesShownSize = pairing.features.contains(.shownSize)
             joined(session, now: now)
             if shownSize != nil { sendShownSize() }
+            joinSound(pairing.features)
             joinRoom(pairing, now: now)
             if book.trusts(pairing.host) { watchedKey = pairing.host }
             emit(.hostReached(pairing.host))

@@ -25,6 +25,8 @@ public struct ViewerSession: Sendable {
         public var buffer: Duration?
         /// Captions, notes, alerts and messages; nil: none.
         public var room: RoomOptions?
+        /// Sound is played or recorded here.
+        public var takesSound = false
 
         public init(
             trust: ViewerTrust, code: PairingCode? = nil, asksForCode: Bool = false, allowsUnencrypted: Bool = false,
@@ -95,6 +97,10 @@ public struct ViewerSession: Sendable {
         /// The largest size in pixels in which the picture is shown, so that the host needn't send a larger one; nil:
         /// any. A host that can't scale ignores it.
         case shownSize(PixelSize?)
+        /// Whether sound is wanted at present; it is at first. A host sends none otherwise.
+        case soundWanted(Bool)
+        /// How much later each picture is to be shown, so that the sound is in step.
+        case pictureHold(Duration)
         /// What this machine writes to the room.
         case room(RoomInput)
         case shutdown
@@ -112,6 +118,8 @@ public struct ViewerSession: Sendable {
         case sendMedia([UInt8])
         /// The next frame to decode: in order and complete; all frames that it refers to were delivered.
         case deliver(ReceivedFrame)
+        /// Sound has arrived, in any order, each packet once.
+        case sound(ReceivedSound)
         case event(ViewerEvent)
         /// Nothing to do until this time or the next input. `for` is the purpose of the wake-up; nil if there is none.
         case wait(until: MediaTime, for: Purpose?)
@@ -256,6 +264,10 @@ public struct ViewerSession: Sendable {
     var shownSize: PixelSize?
     /// The host wants to know it.
     var takesShownSize = false
+    var soundReceiver = SoundReceiver()
+    /// The host may send sound.
+    var hostHasSound = false
+    var wantsSound = true
     /// The last datagram's plaintext; its memory is reused.
     var opened: [UInt8] = []
 
@@ -293,6 +305,7 @@ public struct ViewerSession: Sendable {
         statistics.estimatedRate = rates.map { Int($0.estimated) * 1000 }
         statistics.usedRate = rates.map { Int($0.used) * 1000 }
         statistics.buffer = playout.delay
+        statistics.sound = soundReceiver.statistics
         return statistics
     }
 
@@ -323,6 +336,8 @@ public struct ViewerSession: Sendable {
         case .decoderFailed: reassembler.decoderFailed()
         case .keyframeWanted: keyframeWantedAfter = keyframeWantedAfter ?? lastDelivered
         case .shownSize(let size): show(in: size)
+        case .soundWanted(let isWanted): want(sound: isWanted)
+        case .pictureHold(let hold): playout.hold = hold
         case .room(let input):
             if case .version1 = dialog { room?.refuse(input) } else { room?.handle(input, now: now) }
         case .shutdown: end(now: now)
@@ -388,6 +403,7 @@ public struct ViewerSession: Sendable {
             isSourceVisible = true
             port.forget()
             reassembler.reset(canAsk: isEncrypted)
+            soundReceiver.restart()
             playout.removeAll()
             emit(.paired(session: named ?? "", deviceName: host, isNewSession: true, isEncrypted: isEncrypted))
             media.broadcast(nil, now: now)

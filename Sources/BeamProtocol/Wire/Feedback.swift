@@ -40,6 +40,23 @@ struct Feedback: Hashable, Sendable {
         var part: UInt16
     }
 
+    /// How sound has arrived.
+    struct Sound: Hashable, Sendable {
+        /// The most packets requested in one datagram.
+        static let mostMissing = 16
+
+        /// Packets that should have arrived since the session began, those of them that were missing when a later one had
+        /// arrived, and those that came in no way. All wrap around.
+        var expected: UInt32
+        var missed: UInt32
+        var lost: UInt32
+        /// The numbers of packets to send again.
+        var missing: [UInt32] = []
+
+        /// In bytes, with the item's head.
+        var encodedLength: Int { 14 + 4 * min(missing.count, Self.mostMissing) }
+    }
+
     struct Report: Hashable, Sendable {
         /// The most arrivals in one datagram.
         static let mostArrivals = 30
@@ -63,27 +80,32 @@ struct Feedback: Hashable, Sendable {
     var report: Report?
     /// The numbers of probes that have arrived.
     var probes: [UInt16] = []
+    var sound: Sound?
     /// The most probes acknowledged in one datagram.
     static let mostProbes = 8
 
     init(
         layer: UInt8 = 0, keyframeAfter: SequenceNumber? = nil, missing: [Missing] = [], report: Report? = nil,
-        probes: [UInt16] = []
+        probes: [UInt16] = [], sound: Sound? = nil
     ) {
         self.layer = layer
+        self.sound = sound
         self.keyframeAfter = keyframeAfter
         self.missing = missing
         self.report = report
         self.probes = probes
     }
 
-    var isEmpty: Bool { keyframeAfter == nil && missing.isEmpty && report == nil && probes.isEmpty }
+    var isEmpty: Bool {
+        keyframeAfter == nil && missing.isEmpty && report == nil && probes.isEmpty && sound == nil
+    }
 
     /// The length of `plaintext` in bytes.
     var encodedLength: Int {
         var length = keyframeAfter == nil ? 0 : 7
         length += missing.reduce(0) { $0 + $1.encodedLength }
         if !probes.isEmpty { length += 2 + 2 * min(probes.count, Self.mostProbes) }
+        length += sound?.encodedLength ?? 0
         guard let report else { return length }
         let arrivals = min(report.arrivals.count, Report.mostArrivals)
         let perItem = SealedItems.longestValue / Arrival.length
@@ -138,6 +160,15 @@ struct Feedback: Hashable, Sendable {
                 while feedback.probes.count < Self.mostProbes, let number: UInt16 = fields.integer() {
                     feedback.probes.append(number)
                 }
+            case .sound:
+                guard let expected: UInt32 = fields.integer(), let missed: UInt32 = fields.integer(),
+                    let lost: UInt32 = fields.integer()
+                else { return }
+                var sound = Sound(expected: expected, missed: missed, lost: lost)
+                while sound.missing.count < Sound.mostMissing, let number: UInt32 = fields.integer() {
+                    sound.missing.append(number)
+                }
+                feedback.sound = sound
             }
         }
         if feedback.report == nil { swap(&arrivals, &memory) } else { feedback.report?.arrivals = arrivals }
@@ -165,6 +196,14 @@ struct Feedback: Hashable, Sendable {
         if !probes.isEmpty {
             SealedItems.append(Item.probes, to: &bytes) {
                 for number in probes.prefix(Self.mostProbes) { $0.append(bigEndian: number) }
+            }
+        }
+        if let sound {
+            SealedItems.append(Item.sound, to: &bytes) {
+                $0.append(bigEndian: sound.expected)
+                $0.append(bigEndian: sound.missed)
+                $0.append(bigEndian: sound.lost)
+                for number in sound.missing.prefix(Sound.mostMissing) { $0.append(bigEndian: number) }
             }
         }
         guard let report else { return bytes }

@@ -23,6 +23,7 @@ extension SecureMessage {
         case broadcast = 0x23
         case sourceVisible = 0x24
         case shownSize = 0x25
+        case soundWanted = 0x26
 
         case ping = 0x30
         case pong = 0x31
@@ -60,10 +61,12 @@ extension SealedHeader {
         case state = 0xB4
         /// Parity (FEC) of a frame.
         case parity = 0xB5
+        /// Sound.
+        case sound = 0xB6
 
         var sender: Sender {
             switch self {
-            case .media, .state, .parity: .host
+            case .media, .state, .parity, .sound: .host
             case .hello, .feedback: .viewer
             }
         }
@@ -78,6 +81,7 @@ extension Feedback {
         case totals = 3
         case arrivals = 4
         case probes = 5
+        case sound = 6
     }
 }
 

@@ -17,6 +17,8 @@ enum SecureMessage: Hashable, Sendable {
             static let probes = Features(rawValue: 1 << 1)
             /// It takes part in the room's log.
             static let room = Features(rawValue: 1 << 2)
+            /// It takes sound.
+            static let sound = Features(rawValue: 1 << 4)
         }
 
         var version = Self.version
@@ -45,6 +47,8 @@ enum SecureMessage: Hashable, Sendable {
             static let room = Features(rawValue: 1 << 2)
             /// It may send smaller pictures to a viewer that says in which size it shows them.
             static let shownSize = Features(rawValue: 1 << 3)
+            /// It may send sound.
+            static let sound = Features(rawValue: 1 << 4)
         }
 
         var version = Hello.version
@@ -108,6 +112,8 @@ enum SecureMessage: Hashable, Sendable {
     case sourceVisible(Bool)
     /// The largest width and height in pixels in which the viewer shows the picture; 0 and 0: any.
     case shownSize(width: UInt16, height: UInt16)
+    /// Whether the viewer wants sound at present; it does at first if it has that feature.
+    case soundWanted(Bool)
     case ping(UInt64)
     /// The ping's own value, and the host's monotonic clock in µs.
     case pong(UInt64, clock: UInt64)
@@ -205,6 +211,9 @@ extension SecureMessage {
             writer.kind(.shownSize)
             writer.integer(width)
             writer.integer(height)
+        case .soundWanted(let isWanted):
+            writer.kind(.soundWanted)
+            writer.bool(isWanted)
         case .ping(let value):
             writer.kind(.ping)
             writer.integer(value)
@@ -280,6 +289,7 @@ extension SecureMessage {
         case .broadcast: self = .broadcast(try reader.bool())
         case .sourceVisible: self = .sourceVisible(try reader.bool())
         case .shownSize: self = .shownSize(width: try reader.integer(), height: try reader.integer())
+        case .soundWanted: self = .soundWanted(try reader.bool())
         case .ping: self = .ping(try reader.integer())
         case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
         case .refused:

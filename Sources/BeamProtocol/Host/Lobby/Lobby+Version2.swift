@@ -69,10 +69,15 @@ extension Lobby {
         send(
             .welcome(
                 SecureMessage.Welcome(
-                    features: configuration.room == nil ? .shownSize : [.shownSize, .room], isTrusted: isTrusted,
-                    methods: methods,
-                    nonce: dialog.nonce, name: name)),
+                    features: features, isTrusted: isTrusted, methods: methods, nonce: dialog.nonce, name: name)),
             to: id)
+    }
+
+    private var features: SecureMessage.Welcome.Features {
+        var features: SecureMessage.Welcome.Features = .shownSize
+        if configuration.room != nil { features.insert(.room) }
+        if configuration.hasSound { features.insert(.sound) }
+        return features
     }
 
     /// Why no new viewer is let in at present.
@@ -238,6 +243,7 @@ extension Lobby {
         members[index].decodesFullChroma = dialog.features.contains(.fullChroma)
         members[index].acknowledgesProbes = dialog.features.contains(.probes)
         members[index].takesPartInRoom = dialog.features.contains(.room)
+        members[index].takesSound = dialog.features.contains(.sound)
         attach(index, to: id, now: now)
         outputs.append(.admitted(members[index].id, isResumed: known != nil))
     }
@@ -285,6 +291,7 @@ extension Lobby {
             case .shownSize(let width, let height):
                 let size = width > 0 && height > 0 ? PixelSize(width: Int(width), height: Int(height)) : nil
                 outputs.append(.shownSize(viewer, size))
+            case .soundWanted(let isWanted): outputs.append(.soundWanted(viewer, isWanted))
             case .room(let message): outputs.append(.room(viewer, message))
             case .bye: left(viewer, reason: "its program has ended", now: now)
             default: break

@@ -21,6 +21,8 @@ struct Lobby: Sendable {
         case mediaKeyReady(ViewerID, number: UInt16)
         /// Version 2: the largest size in which the viewer shows the picture; nil: any.
         case shownSize(ViewerID, PixelSize?)
+        /// A viewer wants sound, or none at present.
+        case soundWanted(ViewerID, Bool)
         /// The viewer's control connection has ended; the viewer stays.
         case disconnected(ViewerID)
         /// A message of the room's log.

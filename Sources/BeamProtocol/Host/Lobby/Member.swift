@@ -44,9 +44,10 @@ struct Member: Sendable {
     var decodesFullChroma = false
     /// Version 2: it acknowledges probes of the path's MTU.
     var acknowledgesProbes = false
-
     /// Version 2: it takes part in the room.
     var takesPartInRoom = false
+    /// Version 2: it takes sound.
+    var takesSound = false
 
     /// For finding the viewer that has been without a connection for longest.
     var disconnectedSince: MediaTime { controlLost ?? admitted }

@@ -100,9 +100,7 @@ extension Sender {
     // MARK: Contribution to the layer
 
     /// How much of the encoder's output the path carries, after retransmissions and parity.
-    var layerPath: LayerRate.Path {
-        delivery?.layerPath ?? .unbound
-    }
+    func layerPath(now: MediaTime) -> LayerRate.Path { delivery?.layerPath(now: now) ?? .unbound }
 
     /// A backlog that takes longer than this to send holds the encoder: a frame made now would only wait, too.
     static let longestBacklog = Duration.milliseconds(5)
@@ -114,7 +112,7 @@ extension Sender {
             backlog(layer) > 0 && (isBlocked || backlogTime(layer, now: now) > Self.longestBacklog)
         let isResending = (delivery?.resendTime ?? .zero) > Self.longestResend
         return Senders.Contribution(
-            layer: self.layer, path: layerPath, isReachable: isReachable, isStreaming: cursor.isStreaming,
+            layer: self.layer, path: layerPath(now: now), isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
             eighths: shown.applied, isWatching: destination.isSet,
             isExpected: !destination.isSet && validation.expiry != nil)

@@ -24,6 +24,8 @@ struct Sender: Sendable {
     var delivery: Delivery?
     var rateLimits = ViewerRateLimits()
     var hysteresis = LayerHysteresis()
+    /// What it gets of the sound.
+    var sound = SoundDelivery()
     /// In which size the viewer shows the picture.
     var shown = ShownSize()
     /// When something was last received from the viewer: a line, message or datagram.
@@ -274,6 +276,29 @@ struct Sender: Sendable {
         delivery?.mtu.sent(bytes / unit, now: now)
         totals.bytes += UInt64(bytes)
         totals.datagrams += UInt64(Self.datagrams(bytes, unit))
+    }
+
+    // MARK: Sound
+
+    /// Sound may be sent to it now.
+    var takesSound: Bool { sound.isOn && isReachable && form == .version2 }
+
+    /// Chooses the rate of the sound by what the path carries. True if it has changed.
+    mutating func chooseSound(now: MediaTime) -> Bool {
+        if let path = delivery?.path, path.loss > Self.lossOfSound { sound.pathLost(now: now) }
+        return sound.choose(pathRate: delivery.flatMap { $0.path.isBound ? $0.path.rate : nil }, now: now)
+    }
+
+    /// From this share of lost pictures' datagrams on, the sound is taken to lose packets, too.
+    private static let lossOfSound = 0.003
+
+    /// A datagram of sound is being sent. It goes first: the pictures' bursts wait for it.
+    mutating func soundSent(bytes: Int, now: MediaTime) {
+        bucket.charge(bytes, now: now)
+        sound.sent(bytes: bytes, now: now)
+        delivery?.soundSent(bytes: bytes, rate: sound.rate(now: now), now: now)
+        totals.bytes += UInt64(bytes)
+        totals.datagrams += 1
     }
 
     /// Adapts the pacing to the path.

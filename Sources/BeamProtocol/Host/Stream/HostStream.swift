@@ -4,6 +4,7 @@ import BeamMedia
 struct HostStream: Sendable {
     var layers: [SimulcastLayer]
     private(set) var sealer: DatagramSealer
+    var sound: SoundStream
     private(set) var keys: MediaKeys
     /// When the last media key was announced.
     private var lastKeyChange: MediaTime?
@@ -19,6 +20,7 @@ struct HostStream: Sendable {
     init(_ pacing: Pacing, random: inout some RandomNumberGenerator) {
         keys = MediaKeys(random: &random)
         sealer = DatagramSealer(key: keys.current)
+        sound = SoundStream(key: keys.current)
         layers = (0..<SimulcastLayer.count).map { SimulcastLayer($0, limits: pacing) }
     }
 
@@ -59,6 +61,7 @@ struct HostStream: Sendable {
     mutating func advanceKey(now: MediaTime, random: inout some RandomNumberGenerator) -> KeyChange {
         let isStale = keys.advance()
         sealer = DatagramSealer(key: keys.current)
+        sound.use(keys.current)
         return isStale ? replaceKey(now: now, random: &random) : .none
     }
 
@@ -68,13 +71,15 @@ struct HostStream: Sendable {
         return .none
     }
 
-    var isKeyWornOut: Bool { sealer.datagramsSealed > HostLimits.datagramsPerKey }
+    var isKeyWornOut: Bool {
+        max(sealer.datagramsSealed, sound.datagramsSealed) > HostLimits.datagramsPerKey
+    }
 
     // MARK: Layers
 
     /// When `streamDeadlineReached` is due.
     var deadline: MediaTime? {
-        layers.reduce(keyDeadline) { next, layer in
+        layers.reduce(Self.earlier(keyDeadline, sound.deadline)) { next, layer in
             Self.earlier(Self.earlier(next, layer.keyframes.deadline), layer.temporalUntil)
         }
     }
