@@ -199,7 +199,9 @@ struct MediaLiveness: Sendable {
         // Answered: it needn't be repeated.
         if unansweredSince != nil {
             // If its first frames were lost, the host counts the path as silent until it hears this viewer again.
-            let isWaiting = (arrival == .answer || arrival == .sound) && lastFrame == nil && now - open.opened < ViewerTiming.firstFrameTime
+            let isWaiting =
+                (arrival == .answer || arrival == .sound) && lastFrame == nil
+                && now - open.opened < ViewerTiming.firstFrameTime
             open.nextHello = max(
                 open.nextHello,
                 open.lastHello + (isWaiting ? ViewerTiming.unansweredHelloInterval : ViewerTiming.helloInterval))

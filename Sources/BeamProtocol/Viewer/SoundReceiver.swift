@@ -54,6 +54,9 @@ struct SoundReceiver: Sendable {
     /// The round trip, as far as it is known.
     var roundTrip: Duration?
 
+    /// Packets that are missed at present.
+    var missingCount: Int { missing.count }
+
     /// Another session: its numbers and its clock have nothing to do with those before. The counts go on.
     mutating func restart() {
         let (statistics, roundTrip) = (self.statistics, self.roundTrip)
@@ -217,7 +220,7 @@ struct SoundReceiver: Sendable {
         }
         guesses += 1
         let number = newest &+ UInt32(guesses)
-        if !missing.contains(where: { $0.number == number }) {
+        if missing.count < Self.mostMissing, !missing.contains(where: { $0.number == number }) {
             missing.append(Missing(number: number, since: now, isGuess: true))
         }
         lateAt = guesses < Self.mostGuesses ? max(now, lateAt ?? now) + SoundBlock.duration : nil

@@ -15,6 +15,7 @@ struct Simulation {
         case mediaOpened(viewer: Int, port: UInt16)
         case datagramToViewer([UInt8], NetworkAddress)
         case tick
+        case soundTick
         /// The layer's last picture is encoded (again) as a keyframe.
         case keyframe(layer: Int)
         case encoded(EncodedFrame)
@@ -41,6 +42,9 @@ struct Simulation {
     /// The key that the host proves to hold.
     var hostKey = DeviceKey.host
     private(set) var demands: [(time: MediaTime, demand: StreamDemand, layer: Int)] = []
+    private(set) var soundDemand = SoundDemand()
+    /// Packets of sound that the host was given.
+    private(set) var soundCount = 0
     private(set) var bursts: [(time: MediaTime, burst: MediaBurst)] = []
 
     private(set) var viewers: [Viewer] = []
@@ -73,6 +77,7 @@ struct Simulation {
         media = Link(seed: seed &+ 1000)
         mediaBack = Link(seed: seed &+ 2000)
         schedule(.tick, at: .zero)
+        schedule(.soundTick, at: .zero)
     }
 
     var viewer: Viewer { viewers[0] }
@@ -84,11 +89,12 @@ struct Simulation {
         trust: HostTrust = HostTrust(own: .host, code: .none), usesFullChroma: Bool = false
     ) {
         generation += 1
-        host = HostSession(
-            configuration: HostSession.Configuration(
-                acceptance: acceptance, trust: trust, allowsUnencrypted: true, pacing: pacing,
-                usesFullChroma: usesFullChroma),
-            random: SeededGenerator(seed: random.next()))
+        var configuration = HostSession.Configuration(
+            acceptance: acceptance, trust: trust, allowsUnencrypted: true, pacing: pacing,
+            usesFullChroma: usesFullChroma)
+        configuration.hasSound = source.hasSound
+        soundDemand = SoundDemand()
+        host = HostSession(configuration: configuration, random: SeededGenerator(seed: random.next()))
         hostPort = port
         // New encoders.
         for layer in encoders.indices {
@@ -246,6 +252,9 @@ struct Simulation {
         case .tick:
             schedule(.tick, at: now + .nanoseconds(1_000_000_000 / Int64(source.framesPerSecond)))
             if !source.isStill { for layer in encoders.indices { capture(layer) } }
+        case .soundTick:
+            schedule(.soundTick, at: now + SoundBlock.duration)
+            playSound()
         case .keyframe(let layer):
             if encoders[layer].needsKeyframe || encoders[layer].hasMissed { capture(layer) }
         case .encoded(let frame):
@@ -253,6 +262,20 @@ struct Simulation {
             host?.handleFrame(frame, now: now)
             pumpHost()
         }
+    }
+
+    private mutating func playSound() {
+        guard source.hasSound, host != nil else { return }
+        defer { source.playedSound = source.playsSound }
+        guard source.playsSound, soundDemand.isAny else { return }
+        soundCount += 1
+        host?.handleSound(
+            EncodedSound(
+                full: soundDemand.full ? [UInt8](repeating: 1, count: 160) : nil,
+                reduced: soundDemand.reduced ? [UInt8](repeating: 2, count: 80) : nil, time: now,
+                begins: !source.playedSound),
+            now: now)
+        pumpHost()
     }
 
     private mutating func capture(_ layer: Int) {
@@ -328,6 +351,7 @@ struct Simulation {
                 encoders[layer].demand = demand
                 demands.append((now, demand, layer))
                 if wasHeld, !demand.isHeld { schedule(.keyframe(layer: layer), at: now, generation: generation) }
+            case .soundDemand(let demand): soundDemand = demand
             case .event(let event):
                 hostEvents.append((now, event))
             }
@@ -394,6 +418,8 @@ struct Simulation {
                 let age = frame.captureTime.map { now - $0 }
                 viewers[index].frames.append((now, frame.number, frame.isKeyframe, frame.layer, age))
                 if let capture = frame.captureTime { viewers[index].ages.append(frame.lastArrival - capture) }
+            case .sound(let sound):
+                viewers[index].sounds.append(sound)
             case .event(let event):
                 viewers[index].events.append((now, event))
             }

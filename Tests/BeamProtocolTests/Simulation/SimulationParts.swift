@@ -27,6 +27,7 @@ extension Simulation {
         var frames: [(time: MediaTime, number: UInt32, isKeyframe: Bool, layer: Int, age: Duration?)] = []
         /// The frames' ages on arrival, before the playout buffer, as far as the viewer knows.
         var ages: [Duration] = []
+        var sounds: [ReceivedSound] = []
         /// Nil: it uses the simulation's links.
         var links: Links?
         /// What the host sent to it, including what was lost.
@@ -48,6 +49,10 @@ extension Simulation {
         var encodes = Duration.milliseconds(5)
         /// The minimum size of a keyframe, in seconds of the rate that the paths carry.
         var keyframeShare = 0.25
+        /// The host may send sound; it plays some, a packet each 10 ms; it did before.
+        var hasSound = false
+        var playsSound = true
+        var playedSound = false
     }
 }
 
