@@ -9,6 +9,8 @@ public final class BackgroundRecorder: Sendable {
     /// Access units of a stall of the disk that is bridged without a gap: 10 s at 60 frames a second, as when a disk
     /// spins up or flushes its journal.
     public static let mostUnits = 600
+    /// Packets of sound in the same time, which wait in the same queue.
+    public static let mostSound = 1000
     /// 10 s at about 50 Mbit/s, in bytes.
     public static let mostBytes = 64 << 20
 
@@ -18,6 +20,8 @@ public final class BackgroundRecorder: Sendable {
             /// To be shown at `time` on any clock.
             case unit(AccessUnit, time: MediaTime)
             case caption(TimedCaption)
+            /// Its first decoded sample is heard at `time`, on the same clock.
+            case sound(opus: [UInt8], time: MediaTime)
         }
 
         var content: Content
@@ -27,6 +31,7 @@ public final class BackgroundRecorder: Sendable {
             switch content {
             case .unit(let unit, _): unit.bytes.count
             case .caption(let caption): caption.text.utf8.count
+            case .sound(let opus, _): opus.count
             }
         }
     }
@@ -62,6 +67,8 @@ public final class BackgroundRecorder: Sendable {
         public var dropped: UInt64 = 0
         /// Captions dropped because the disk was too slow.
         public var droppedCaptions: UInt64 = 0
+        /// Packets of sound dropped because the disk was too slow. They are silent in the recording.
+        public var droppedSound: UInt64 = 0
 
         public init(path: String) {
             self.path = path
@@ -81,6 +88,8 @@ public final class BackgroundRecorder: Sendable {
     private struct State {
         var phase = Phase.beginning
         var hasGap = false
+        /// A keyframe was requested to end the present gap.
+        var hasAsked = false
         var report: Report
     }
 
@@ -90,22 +99,23 @@ public final class BackgroundRecorder: Sendable {
     private let state: Mutex<State>
     private let recorder: Parcel<StreamRecorder>
 
-    /// Creates the file, which must not exist. With `captions`, it has a subtitle track. `queue` holds what waits for the
-    /// disk.
+    /// Creates the file, which must not exist. With `captions`, it has a subtitle track, and with `sound` one for sound. `queue`
+    /// holds what waits for the disk.
     ///
     /// - Throws: what `StreamRecorder.init` does.
     public init(
-        path: String, captions: Bool = false, queue: BoundedQueue<Entry> = makeQueue(), handlers: Handlers
+        path: String, captions: Bool = false, sound: Bool = false, queue: BoundedQueue<Entry> = makeQueue(),
+        handlers: Handlers
     ) throws(CodecError) {
         self.queue = queue
         self.handlers = handlers
         thread = WritingThread(queue)
         state = Mutex(State(report: Report(path: path)))
-        recorder = Parcel(try StreamRecorder(path: path, captions: captions))
+        recorder = Parcel(try StreamRecorder(path: path, captions: captions, sound: sound))
     }
 
     public static func makeQueue() -> BoundedQueue<Entry> {
-        BoundedQueue(capacity: mostUnits, weighing: { $0.weight }, atMost: mostBytes)
+        BoundedQueue(capacity: mostUnits + mostSound, weighing: { $0.weight }, atMost: mostBytes)
     }
 
     public var report: Report { state.withLock { $0.report } }
@@ -119,6 +129,7 @@ public final class BackgroundRecorder: Sendable {
         let isFirstGap = state.withLock { state in
             guard state.phase != .ended else { return false }
             state.phase = .skipping
+            state.hasAsked = false
             state.report.dropped += 1
             defer { state.hasGap = true }
             return !state.hasGap
@@ -136,6 +147,14 @@ public final class BackgroundRecorder: Sendable {
         state.withLock { $0.report.droppedCaptions += 1 }
     }
 
+    /// Queues an Opus packet for the sound track, as `StreamRecorder.writeSound` takes it. If there is no room, it is left out
+    /// and counted. Never waits.
+    public func addSound(_ opus: [UInt8], at time: MediaTime) {
+        guard opus.count <= OpusPacket.longest else { return }
+        guard queue.put(Entry(content: .sound(opus: opus, time: time))) == .full else { return }
+        state.withLock { $0.report.droppedSound += 1 }
+    }
+
     private func isWanted(_ unit: AccessUnit) -> Bool {
         state.withLock { state in
             switch state.phase {
@@ -148,6 +167,8 @@ public final class BackgroundRecorder: Sendable {
             case .skipping:
                 // With less room the next gap would follow soon.
                 guard unit.isKeyframe, queue.count <= queue.capacity / 2 else {
+                    // This may be the one that was requested.
+                    if unit.isKeyframe { state.hasAsked = false }
                     state.report.dropped += 1
                     return false
                 }
@@ -158,10 +179,15 @@ public final class BackgroundRecorder: Sendable {
     }
 
     /// Requests a keyframe to continue after a gap. It costs everybody who watches, so only once there is room for the
-    /// units after it.
+    /// units after it, and once: sound goes on during a gap.
     private func askIfCaughtUp() {
-        guard queue.count == 0, state.withLock({ $0.phase == .skipping }) else { return }
-        handlers.onKeyframeNeeded()
+        guard queue.count == 0 else { return }
+        let asks = state.withLock { state in
+            guard state.phase == .skipping, !state.hasAsked else { return false }
+            state.hasAsked = true
+            return true
+        }
+        if asks { handlers.onKeyframeNeeded() }
     }
 
     /// Completes the file. If it takes nothing for some seconds, what waits is given up, and reported as a failure.
@@ -185,14 +211,20 @@ public final class BackgroundRecorder: Sendable {
             var path: String?
             while let next = queue.take() {
                 switch next.content {
-                case .unit(let unit, let time): try recorder.write(unit, at: time)
+                case .unit(let unit, let time):
+                    try recorder.write(unit, at: time)
+                    thread.progressed()
                 case .caption(let caption):
                     try recorder.addCaption(caption.text, at: caption.time, for: caption.duration)
                     thread.progressed()
                     askIfCaughtUp()
                     continue
+                case .sound(let opus, let time):
+                    try recorder.writeSound(opus, at: time)
+                    thread.progressed()
+                    askIfCaughtUp()
+                    continue
                 }
-                thread.progressed()
                 if recorder.currentPath != path {
                     handlers.onFile(recorder.currentPath, path != nil)
                     path = recorder.currentPath

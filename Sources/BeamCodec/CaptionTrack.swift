@@ -17,13 +17,6 @@ struct TimedCaption: Sendable {
 /// In MP4 a sample's time is the sum of the durations before it, and one sample at a time is shown. So a caption waits here
 /// until its end is known: until the next one begins, or its own time is over.
 struct CaptionTrack {
-    /// What is written, in the track's time base.
-    struct Sample {
-        var start: Int64
-        var length: Int64
-        var payload: [UInt8]
-    }
-
     /// A caption whose end isn't known yet.
     private struct Waiting {
         var texts: [String]
@@ -76,15 +69,7 @@ struct CaptionTrack {
             parameters?.pointee.codec_id = AV_CODEC_ID_MOV_TEXT
             parameters?.pointee.width = CInt(size.width)
             parameters?.pointee.height = CInt(size.height)
-            let description = timedTextDescription(size)
-            let capacity = description.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
-            guard let extradata = av_mallocz(capacity) else { return false }
-            description.withUnsafeBytes {
-                if let base = $0.baseAddress { extradata.copyMemory(from: base, byteCount: $0.count) }
-            }
-            parameters?.pointee.extradata = extradata.assumingMemoryBound(to: UInt8.self)
-            parameters?.pointee.extradata_size = CInt(description.count)
-            return true
+            return parameters?.setExtradata(timedTextDescription(size)) ?? false
         }
     }
 
@@ -108,7 +93,7 @@ struct CaptionTrack {
     /// picture's time since then, in ns.
     ///
     /// - Returns: what is to be written now.
-    mutating func add(_ caption: TimedCaption, start: MediaTime, lastPicture: Int64) -> [Sample] {
+    mutating func add(_ caption: TimedCaption, start: MediaTime, lastPicture: Int64) -> [TrackSample] {
         let end = (caption.end - start).inNanoseconds
         guard caption.duration > .zero, end > 0, end > lastPicture - Self.latest.inNanoseconds else { return [] }
         let text = SubRip.payload(caption.text)
@@ -119,13 +104,13 @@ struct CaptionTrack {
         case .mkv:
             // Captions may overlap, but begin in order.
             lastStart = max(lastStart, from)
-            return [Sample(start: lastStart, length: max(1, to - lastStart), payload: Self.cut(text))]
+            return [TrackSample(start: lastStart, length: max(1, to - lastStart), payload: Self.cut(text))]
         case .mp4: return next(text, from, to)
         }
     }
 
     /// What is over at the time of a picture, in the track's time base; nil: at the file's end.
-    mutating func takeEnded(at time: Int64?) -> [Sample] {
+    mutating func takeEnded(at time: Int64?) -> [TrackSample] {
         guard kind == .mp4 else { return [] }
         if let waiting {
             guard waiting.end <= time ?? .max else { return [] }
@@ -136,11 +121,11 @@ struct CaptionTrack {
         return gap(until: time)
     }
 
-    private mutating func next(_ text: String, _ from: Int64, _ to: Int64) -> [Sample] {
+    private mutating func next(_ text: String, _ from: Int64, _ to: Int64) -> [TrackSample] {
         var from = from
         // A late one is shown for so long after those that came before it.
         let least = min(to - from, ticks(Self.shortest.inNanoseconds))
-        var samples: [Sample] = []
+        var samples: [TrackSample] = []
         if var before = waiting {
             let isTogether = from - before.start < ticks(Self.together.inNanoseconds)
             let bytes = before.texts.reduce(text.utf8.count) { $0 + $1.utf8.count + 1 }
@@ -158,22 +143,22 @@ struct CaptionTrack {
         return samples
     }
 
-    private mutating func sample(_ caption: Waiting, until end: Int64) -> [Sample] {
+    private mutating func sample(_ caption: Waiting, until end: Int64) -> [TrackSample] {
         let before = gap(until: caption.start)
         let length = min(end - caption.start, ticks(Self.longestSample.inNanoseconds))
         written = caption.start + length
         // 3GPP texts have no codes, but libavcodec passes on those of SubStation Alpha: they are treated as SubRip's.
         let bytes = Self.cut(caption.texts.joined(separator: "\n"))
         let payload = [UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)] + bytes
-        return before + [Sample(start: caption.start, length: length, payload: payload)]
+        return before + [TrackSample(start: caption.start, length: length, payload: payload)]
     }
 
     /// Empty samples while nothing is said for hours; shorter gaps are filled by libavformat.
-    private mutating func gap(until end: Int64) -> [Sample] {
+    private mutating func gap(until end: Int64) -> [TrackSample] {
         let most = ticks(Self.longestSample.inNanoseconds)
-        var samples: [Sample] = []
+        var samples: [TrackSample] = []
         while end - written >= most {
-            samples.append(Sample(start: written, length: most, payload: [0, 0]))
+            samples.append(TrackSample(start: written, length: most, payload: [0, 0]))
             written += most
         }
         return samples

@@ -3,7 +3,15 @@ import BeamMedia
 import CAVCodec
 import Glibc
 
-/// One file with one H.264 stream, and perhaps a track of captions, written by libavformat through a file descriptor that this object owns.
+/// A sample of a track beside the pictures, in the track's time base.
+struct TrackSample {
+    var start: Int64
+    var length: Int64
+    var payload: [UInt8]
+}
+
+/// One file with one H.264 stream, and perhaps tracks of captions and sound, written by libavformat through a file
+/// descriptor that this object owns.
 final class ContainerFile {
     /// The containers, by file ending.
     enum Kind: String, CaseIterable {
@@ -32,20 +40,24 @@ final class ContainerFile {
     private let start: MediaTime
     private let output: FileOutput
     private let packet: PacketHandle
-    /// The last picture, in MP4 with captions, until its duration is known: a caption may begin a fragment, and libavformat
-    /// lets the next picture begin where the last one in the fragment before ended.
+    /// The last picture, in MP4 with other tracks, until its duration is known: a caption or sound may begin a fragment, and
+    /// libavformat lets the next picture begin where the last one in the fragment before ended.
     private let lastPicture: PacketHandle?
     private var context: UnsafeMutablePointer<AVFormatContext>
     /// In the container's time base.
     private var lastTimestamp: Int64 = -1
     /// Nil: captions aren't recorded.
     private var captions: CaptionTrack?
+    /// Nil: sound isn't recorded.
+    private var sound: SoundTrack?
+    /// Of the stream with the sound, which is the last one.
+    private let soundIndex: Int
     private var isOpen = true
 
     /// Writes the file's header. The object owns `descriptor` from here on, even if this throws.
     init(
         descriptor: CInt, path: String, kind: Kind, sets: ParameterSets, size: PixelSize, start: MediaTime,
-        hasCaptions: Bool
+        hasCaptions: Bool, hasSound: Bool
     ) throws(CodecError) {
         _ = LibAV.quietened
         let output = FileOutput(descriptor)
@@ -63,7 +75,8 @@ final class ContainerFile {
         }
         self.context = context
         self.packet = packet
-        lastPicture = hasCaptions && kind == .mp4 ? PacketHandle() : nil
+        lastPicture = (hasCaptions || hasSound) && kind == .mp4 ? PacketHandle() : nil
+        soundIndex = hasCaptions ? CaptionTrack.index + 1 : 1
         self.output = output
         self.path = path
         self.sets = sets
@@ -77,10 +90,18 @@ final class ContainerFile {
             guard let track = avformat_new_stream(context, nil), CaptionTrack.describe(track, kind: kind, size: size)
             else { throw .cannotWriteFile(path: path, reason: "there is not enough memory") }
         }
+        if hasSound {
+            guard let track = avformat_new_stream(context, nil), SoundTrack.describe(track) else {
+                throw .cannotWriteFile(path: path, reason: "there is not enough memory")
+            }
+        }
         var options = kind.options(hasCaptions: hasCaptions)
         try check(avformat_write_header(context, &options.dictionary))
         if hasCaptions, let track = context.pointee.streams[CaptionTrack.index] {
             captions = CaptionTrack(kind, timeBase: track.pointee.time_base)
+        }
+        if hasSound, let track = context.pointee.streams[soundIndex] {
+            sound = SoundTrack(timeBase: track.pointee.time_base)
         }
     }
 
@@ -89,14 +110,9 @@ final class ContainerFile {
     private static func describe(
         _ parameters: UnsafeMutablePointer<AVCodecParameters>, record: [UInt8], size: PixelSize, path: String
     ) throws(CodecError) {
-        guard let extradata = av_mallocz(record.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
+        guard parameters.setExtradata(record) else {
             throw .cannotWriteFile(path: path, reason: "there is not enough memory")
         }
-        record.withUnsafeBytes {
-            if let base = $0.baseAddress { extradata.copyMemory(from: base, byteCount: $0.count) }
-        }
-        parameters.pointee.extradata = extradata.assumingMemoryBound(to: UInt8.self)
-        parameters.pointee.extradata_size = CInt(record.count)
         parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
         parameters.pointee.codec_id = AV_CODEC_ID_H264
         parameters.pointee.format = AV_PIX_FMT_YUV420P.rawValue
@@ -134,10 +150,11 @@ final class ContainerFile {
             try writeLastPicture(until: lastTimestamp)
             av_packet_move_ref(lastPicture.pointer, packet.pointer)
             // Both tracks have one time base.
-            try write(captions?.takeEnded(at: lastTimestamp) ?? [])
+            try write(captions?.takeEnded(at: lastTimestamp) ?? [], to: CaptionTrack.index)
         } else {
             try check(av_write_frame(context, packet.pointer))
         }
+        try write(sound?.follow(elapsed) ?? [], to: soundIndex)
     }
 
     private func writeLastPicture(until end: Int64) throws(CodecError) {
@@ -151,19 +168,29 @@ final class ContainerFile {
     /// of the two tracks are written in the order in which they come. In MP4 a caption waits until its end is known.
     func write(_ caption: TimedCaption) throws(CodecError) {
         guard isOpen else { return }
-        let timeBase = context.pointee.streams[0]?.pointee.time_base ?? AVRational(num: 1, den: 90_000)
-        let lastPicture = av_rescale_q(max(0, lastTimestamp), timeBase, AVRational(num: 1, den: 1_000_000_000))
-        try write(captions?.add(caption, start: start, lastPicture: lastPicture) ?? [])
+        try write(captions?.add(caption, start: start, lastPicture: lastPictureTime) ?? [], to: CaptionTrack.index)
     }
 
-    private func write(_ samples: [CaptionTrack.Sample]) throws(CodecError) {
+    /// Adds an Opus packet of 10 ms, whose first decoded sample is heard at `time`, if the file has a track for sound.
+    func writeSound(_ opus: [UInt8], at time: MediaTime) throws(CodecError) {
+        guard isOpen else { return }
+        try write(sound?.add(opus, at: (time - start).inNanoseconds) ?? [], to: soundIndex)
+    }
+
+    /// In ns since the file's start.
+    private var lastPictureTime: Int64 {
+        let timeBase = context.pointee.streams[0]?.pointee.time_base ?? AVRational(num: 1, den: 90_000)
+        return av_rescale_q(max(0, lastTimestamp), timeBase, AVRational(num: 1, den: 1_000_000_000))
+    }
+
+    private func write(_ samples: [TrackSample], to stream: Int) throws(CodecError) {
         for sample in samples {
             av_packet_unref(packet.pointer)
             guard av_new_packet(packet.pointer, CInt(sample.payload.count)) >= 0,
                 let data = packet.pointer.pointee.data
             else { throw .cannotWriteFile(path: path, reason: "there is not enough memory") }
             data.update(from: sample.payload, count: sample.payload.count)
-            packet.pointer.pointee.stream_index = CInt(CaptionTrack.index)
+            packet.pointer.pointee.stream_index = CInt(stream)
             packet.pointer.pointee.pts = sample.start
             packet.pointer.pointee.dts = sample.start
             packet.pointer.pointee.duration = sample.length
@@ -177,7 +204,8 @@ final class ContainerFile {
         isOpen = false
         // The last picture is shown for 1/30 s, as there is no next one.
         try writeLastPicture(until: lastTimestamp + 3000)
-        try write(captions?.takeEnded(at: nil) ?? [])
+        try write(captions?.takeEnded(at: nil) ?? [], to: CaptionTrack.index)
+        try write(sound?.finish(at: lastPictureTime) ?? [], to: soundIndex)
         try check(av_write_trailer(context))
         if let io = context.pointee.pb { avio_flush(io) }
         try check(0)

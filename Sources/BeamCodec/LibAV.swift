@@ -56,6 +56,19 @@ extension FrameHandle {
     }
 }
 
+extension UnsafeMutablePointer<AVCodecParameters> {
+    /// Copies `bytes` into the parameters, which have no extradata yet. False without memory.
+    func setExtradata(_ bytes: [UInt8]) -> Bool {
+        guard let extradata = av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else { return false }
+        bytes.withUnsafeBytes {
+            if let base = $0.baseAddress { extradata.copyMemory(from: base, byteCount: $0.count) }
+        }
+        pointee.extradata = extradata.assumingMemoryBound(to: UInt8.self)
+        pointee.extradata_size = CInt(bytes.count)
+        return true
+    }
+}
+
 /// Options for a library call, freed at the end of the scope.
 struct Options: ~Copyable {
     var dictionary: OpaquePointer?

@@ -9,14 +9,24 @@ import Glibc
 /// another size the file ends and the recording continues in `NAME-2.mkv`, then `NAME-3.mkv`. Used by one thread.
 ///
 /// Captions, if they are wanted, are a subtitle track beside the video: SubRip in Matroska, 3GPP Timed Text (`tx3g`) in MP4.
+/// Sound is a track of the Opus packets as they came (RFC 7845). It has silence where none came, so that it is as long as the
+/// video even if there never was any: programs play a silent track, but some take a track without samples for damage.
+///
+/// In MP4 with one of them, a picture is written when the next one tells how long it lasts; a crash loses the last one.
 public final class StreamRecorder {
     /// More captions than these aren't shown at once.
     private static let mostShown = 8
+    /// Packets of sound that the next file may begin with: 0.5 s.
+    private static let mostRecent = 50
 
     private let path: String
     private let hasCaptions: Bool
+    private let hasSound: Bool
     /// The last captions, which the next file may begin with.
     private var shown: [TimedCaption] = []
+    /// The last packets of sound, of which those after a file's first picture belong into it: the picture may take longer to
+    /// encode than the sound.
+    private var recent: [(opus: [UInt8], time: MediaTime)] = []
     private let container: ContainerFile.Kind
     private var file: ContainerFile?
     /// The descriptor of the first file, which is created at once, until the stream starts.
@@ -26,10 +36,11 @@ public final class StreamRecorder {
     /// The path of the file being written.
     public private(set) var currentPath: String
 
-    /// Creates the first file, which must not exist. With `captions`, files have a subtitle track.
+    /// Creates the first file, which must not exist. With `captions`, files have a subtitle track, and with `sound` one for
+    /// sound.
     ///
     /// - Throws: `unknownFileEnding`, `fileExists` or `cannotCreateFile`.
-    public init(path: String, captions: Bool = false) throws(CodecError) {
+    public init(path: String, captions: Bool = false, sound: Bool = false) throws(CodecError) {
         guard let container = ContainerFile.Kind(rawValue: OutputFile.ending(path)) else {
             throw .unknownFileEnding(path: path, known: ContainerFile.Kind.allCases.map { ".\($0.rawValue)" })
         }
@@ -37,6 +48,7 @@ public final class StreamRecorder {
         if let reason = LibAV.formatProblem { throw .cannotCreateFile(path: path, reason: reason) }
         self.path = path
         hasCaptions = captions
+        hasSound = sound
         self.container = container
         currentPath = path
         reserved = try OutputFile.create(path)
@@ -67,6 +79,7 @@ public final class StreamRecorder {
                 file = started
                 try started.write(unit, at: time)
                 for caption in shown { try started.write(caption) }
+                for (opus, time) in recent { try started.writeSound(opus, at: time) }
                 return
             }
         }
@@ -88,6 +101,21 @@ public final class StreamRecorder {
         if shown.count == Self.mostShown { shown.removeFirst() }
         shown.append(caption)
         try file?.write(caption)
+    }
+
+    /// Adds sound: an Opus packet of 10 ms in two channels, whose first decoded sample is heard at `time`, on the clock of the
+    /// access units. Does nothing without a track for sound.
+    ///
+    /// `opus` and `time` may be anything. What was heard before the file's first picture is left out, and so is a packet that
+    /// isn't 10 ms long, one whose place in the track was filled, 0.5 s behind the newest picture, and one that is 24 h ahead.
+    /// Up to five missing packets are concealed by the program that plays the file; longer gaps are silent.
+    ///
+    /// - Throws: `cannotWriteFile`.
+    public func writeSound(_ opus: [UInt8], at time: MediaTime) throws(CodecError) {
+        guard hasSound, !isFinished, opus.count <= OpusPacket.longest else { return }
+        if recent.count == Self.mostRecent { recent.removeFirst() }
+        recent.append((opus, time))
+        try file?.writeSound(opus, at: time)
     }
 
     /// Completes the file. Nothing can be written afterwards.
@@ -119,6 +147,6 @@ public final class StreamRecorder {
         reserved = nil
         return try ContainerFile(
             descriptor: descriptor, path: currentPath, kind: container, sets: sets, size: unit.size, start: time,
-            hasCaptions: hasCaptions)
+            hasCaptions: hasCaptions, hasSound: hasSound)
     }
 }
