@@ -1,0 +1,70 @@
+/// How fast the sound is played, so that its delay stays where it is wanted although the two sound clocks differ.
+///
+/// An observer with two states estimates the delay and the clocks' drift from noisy observations, one a packet: it
+/// predicts the delay from the drift and the ratio in use, and corrects both by what the observation differs. The ratio
+/// is the drift and a part proportional to the delay's error. That is a PI controller whose integral isn't disturbed by
+/// the delay's own changes, because the observer knows of them. All times are in seconds.
+struct SoundPace: Sendable {
+    /// 5 cents, about the smallest difference in pitch that listeners notice between notes played one after the other.
+    private static let mostDeviation = 0.003
+    /// The ratio's change with each packet: 500 ppm a second, 0.9 cents, far below what is heard as a glide.
+    private static let slew = 5e-6
+    /// An error of the delay decays in 10 s.
+    private static let gain = 0.1
+    /// Twice what two sound cards differ by at most.
+    private static let mostDrift = 0.001
+    /// The observer's bandwidth in radians a second: it averages over some 10 s, less at the beginning.
+    private static let bandwidth = 0.1
+    /// An observation that is off by more is a disturbance (a late callback), and counts as this.
+    private static let outlier = 0.02
+    /// So many outliers in a row are a jump, such as a device that stopped for a while.
+    private static let mostOutliers = 50
+
+    /// From when a packet is heard at the host until it is played, with an unknown constant.
+    private(set) var delay = 0.0
+    /// How much faster the host's sound clock runs than this machine's.
+    private(set) var drift = 0.0
+    /// Samples to take for each that is played.
+    private(set) var ratio = 1.0
+    private var sinceBegin = 0.0
+    private var observations = 0.0
+    private var outliers = 0
+
+    /// The sound begins with this delay.
+    mutating func begin(at delay: Double) {
+        self.delay = delay
+        sinceBegin = 0
+        outliers = 0
+    }
+
+    /// The delay has changed by this: something was left out or put in.
+    mutating func shift(by change: Double) { delay += change }
+
+    /// A packet's delay. Without one (nil) the packet was lost.
+    mutating func observe(_ observed: Double?) {
+        delay += (drift - (ratio - 1)) * SoundBuffer.packet
+        guard let observed else { return }
+        var difference = observed - delay
+        if abs(difference) > Self.outlier {
+            outliers += 1
+            if outliers > Self.mostOutliers { return begin(at: observed) }
+            difference = difference < 0 ? -Self.outlier : Self.outlier
+        } else {
+            outliers = 0
+        }
+        sinceBegin += 1
+        observations += 1
+        // The drift's bandwidth falls as 1/t, so that it is known soon; the delay is the mean while that is faster.
+        let bandwidth = max(Self.bandwidth, 1 / (1 + observations * SoundBuffer.packet))
+        delay += difference * max(2 * bandwidth * SoundBuffer.packet, 1 / (1 + sinceBegin))
+        drift += difference * bandwidth * bandwidth * SoundBuffer.packet
+        drift = min(max(drift, -Self.mostDrift), Self.mostDrift)
+    }
+
+    /// Moves the ratio by what a packet allows.
+    mutating func steer(to wanted: Double) {
+        let aim = 1 + drift + (delay - wanted) * Self.gain
+        let allowed = min(max(aim, 1 - Self.mostDeviation), 1 + Self.mostDeviation)
+        ratio += min(max(allowed - ratio, -Self.slew), Self.slew)
+    }
+}

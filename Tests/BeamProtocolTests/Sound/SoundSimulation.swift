@@ -1,0 +1,169 @@
+import BeamMedia
+
+@testable import BeamProtocol
+
+/// A host that sends sound, a network, and a player with a sound device, in virtual time.
+///
+/// The player does what the real one does: for each callback it asks the buffer, decodes or conceals 480 samples, and
+/// resamples them, until it has the samples that the device wants. Times are in seconds of true time.
+struct SoundSimulation {
+    /// The deviations of the sound cards' clocks from true time: 1e-6 is 1 ppm fast.
+    var hostDrift: (Double) -> Double = { _ in 0 }
+    var deviceDrift = 0.0
+    /// The deviation of the host's monotonic clock.
+    var clockDrift = 0.0
+    /// Samples in a callback.
+    var callback = 256
+    /// A callback comes so much later than its time at most, at random.
+    var callbackJitter = 0.0005
+    /// Callbacks come in groups of this many.
+    var callbackGroup = 1
+    var deviceLatency = 0.007
+    /// Whether the host plays something at a time.
+    var isPlaying: (Double) -> Bool = { _ in true }
+    /// An error of the clock offset that the viewer knows.
+    var offsetError: (Double) -> Double = { _ in 0 }
+    var knowsClock = true
+    var network: SoundNetwork
+    var buffer = SoundBuffer()
+
+    /// What was heard of a packet: its number, when its first sample was heard, and that time less the host's.
+    struct Heard {
+        var number: Int
+        var at: Double
+        var latency: Double
+    }
+    /// Called with each packet that is decoded.
+    var onHeard: (Heard) -> Void = { _ in }
+    private(set) var concealed = 0
+    private(set) var decoded = 0
+    private(set) var resets = 0
+    /// The longest time without a decoded packet between two packets that follow each other.
+    private(set) var longestGap = 0.0
+    /// Times are measured after this.
+    var measuresFrom = 0.0
+    private(set) var now = 0.0
+
+    private static let start = 1000.0
+    /// The host's clock less true time.
+    private static let hostClock = 5_000_000.0
+
+    private var random = SeededGenerator(seed: 77)
+    private var number = 0
+    private var nextBlock = 0.0
+    private var wasPlaying = false
+    private var pending: [(number: Int, at: Double, time: Double, begins: Bool, ends: Bool)] = []
+    private var sent: [(time: Double, begins: Bool, ends: Bool)] = []
+    private var firstKept = 0
+    private var rest = 0.0
+    private var played = 0
+    private var gap = 0.0
+
+    init(_ conditions: SoundNetworkConditions, seed: UInt64 = 1) {
+        network = SoundNetwork(conditions, seed: seed)
+    }
+
+    mutating func run(for seconds: Double) {
+        let end = now + seconds
+        while now < end {
+            let first = Double(played) / 48_000 * (1 - deviceDrift)
+            let group = played / callback / callbackGroup * callbackGroup
+            let time =
+                Double(group * callback) / 48_000 * (1 - deviceDrift)
+                + Double.random(in: 0...callbackJitter, using: &random)
+            now = time
+            send(until: time)
+            deliver(until: time)
+            play(first: first, now: time)
+        }
+    }
+
+    // MARK: The host
+
+    private mutating func send(until time: Double) {
+        while nextBlock + 0.012 <= time {
+            let length = 0.01 / (1 + hostDrift(nextBlock))
+            let following = nextBlock + length
+            if isPlaying(nextBlock) {
+                sent.append((nextBlock, !wasPlaying, !isPlaying(following)))
+                for arrival in network.send(number, at: nextBlock + 0.012) {
+                    let packet = sent[arrival.number - firstKept]
+                    pending.append((arrival.number, arrival.at, packet.time, packet.begins, packet.ends))
+                }
+                number += 1
+                wasPlaying = true
+                if sent.count > 1000 {
+                    sent.removeFirst(500)
+                    firstKept += 500
+                }
+            } else {
+                wasPlaying = false
+            }
+            nextBlock = following
+        }
+    }
+
+    /// The host's clock at a true time.
+    private func stamp(_ time: Double) -> Double { Self.hostClock + time * (1 + clockDrift) }
+
+    private mutating func deliver(until time: Double) {
+        guard pending.contains(where: { $0.at <= time }) else { return }
+        for packet in pending.filter({ $0.at <= time }).sorted(by: { ($0.at, $0.number) < ($1.at, $1.number) }) {
+            let offset = Self.start + time - stamp(time) + offsetError(time)
+            buffer.put(
+                ReceivedSound(
+                    opus: [1, 2, 3], number: UInt32(truncatingIfNeeded: packet.number) &- 100,
+                    time: .seconds(stamp(packet.time)), begins: packet.begins, ends: packet.ends,
+                    arrival: .seconds(Self.start + packet.at), clockOffset: knowsClock ? .seconds(offset) : nil),
+                now: .seconds(Self.start + packet.at))
+        }
+        pending.removeAll { $0.at <= time }
+    }
+
+    // MARK: The player
+
+    /// `first`: when the callback's first sample would be asked for if callbacks came evenly.
+    private mutating func play(first: Double, now: Double) {
+        var have = rest
+        while have < Double(callback) {
+            let offset = have / 48_000
+            let step = buffer.next(
+                playingAt: .seconds(Self.start + now + deviceLatency + offset), now: .seconds(Self.start + now))
+            let heardAt = first + offset * (1 - deviceDrift) + deviceLatency
+            switch step {
+            case .decode(let sound, let begins):
+                let number = Int(sound.number &+ 100)
+                if begins { resets += 1 }
+                if now > measuresFrom {
+                    decoded += 1
+                    if decoded > 1, !sound.begins { longestGap = max(longestGap, gap) }
+                }
+                gap = 0
+                onHeard(
+                    Heard(
+                        number: number, at: heardAt,
+                        latency: heardAt - (sound.time.nanosecondsInSeconds - Self.hostClock) / (1 + clockDrift)))
+                have += 480 / buffer.ratio
+            case .conceal:
+                if now > measuresFrom { concealed += 1 }
+                gap += 0.01
+                have += 480 / buffer.ratio
+            case .silence(let samples):
+                let silent = min(Double(samples), Double(callback) - have)
+                gap += silent / 48_000
+                have += silent
+            }
+        }
+        rest = have - Double(callback)
+        played += callback
+    }
+}
+
+extension MediaTime {
+    static func seconds(_ seconds: Double) -> MediaTime { MediaTime(nanoseconds: Int64(clamping: seconds * 1e9)) }
+    var nanosecondsInSeconds: Double { Double(nanoseconds) * 1e-9 }
+}
+
+extension Duration {
+    static func seconds(_ seconds: Double) -> Duration { .nanoseconds(Int64(clamping: seconds * 1e9)) }
+}
