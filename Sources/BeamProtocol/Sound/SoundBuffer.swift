@@ -29,25 +29,19 @@ public struct SoundBuffer: Sendable {
 
     /// The length of a packet.
     static let packet = SoundBlock.duration.inSeconds
-    /// The first delay of all, before anything is known of the network.
-    private static let firstDelay = 0.01
-    /// Added to the delay that packets needed, for what a busy machine or network has not shown yet. With callbacks of 256
-    /// samples, which ask for a packet up to 5.3 ms before it is played, packets then wait for 5 ms on a quiet network.
-    private static let margin = 0.002
-    /// The wanted delay shrinks if it is too large by this, and by this with each packet (2 ms a second).
-    private static let hysteresis = 0.0005
-    private static let shrinking = 2e-5
     /// A lost packet is concealed twice, to gain a packet's delay at once, if at least this much is wanting.
     private static let urgentGrowth = 0.005
+    /// A packet that is early by more than this after a jump of the stamps waits for its time.
+    private static let stampError = 0.001
     /// After this many concealed packets in a row there is silence: concealment is a drone by then.
     private static let mostConcealed = 6
     /// After a stall of more than this the delay is set anew instead of playing all that was late.
     private static let longestStall = 0.2
-    /// A delay that is off by this for this long is changed at once, with a gap, if it is for the picture.
-    private static let largeError = 0.08
-    private static let errorPatience = 1.0
     /// After so many packets in a row that come too late, and none in time, their numbers are believed.
     private static let mostStrays = 10
+    /// After so many packets in a row that were too late as soon as they came, they are played with a longer delay.
+    private static let mostHopeless = 5
+    /// A power of two.
     private static let askedCount = 64
 
     private enum Phase {
@@ -67,12 +61,10 @@ public struct SoundBuffer: Sendable {
     private var window = SoundWindow(next: 0)
     private var hasBegun = false
     private var timeline = SoundTimeline(epoch: .zero)
-    private var lateness = SoundLateness()
+    private var delay = SoundDelay()
     private var pace = SoundPace()
     private var phase = Phase.silent(stalled: nil)
     private var counts = SoundStatistics()
-    /// The delay that the network demands. It follows `lateness`, and shrinks slowly.
-    private var networkDelay = firstDelay
     /// The missing packets that were asked for lately, by number. A ring.
     private var asked = [Asked?](repeating: nil, count: askedCount)
     private var lastAsked: UInt32?
@@ -82,18 +74,11 @@ public struct SoundBuffer: Sendable {
     private var held = 0
     private var heldSince = 0.0
     private var strays = 0
+    /// Packets in a row that were too late although nothing later had come.
+    private var hopeless = 0
     private var isReduced = false
-    /// The time of the present callback, and when its first sample is heard.
-    private var callback = (now: MediaTime.distantPast, playingAt: MediaTime.distantPast)
-    /// Means, in seconds: from the time by which samples are counted until they are heard; how long packets wait; the host's
-    /// time on this machine's clock less that of the timeline.
-    private var device: Double?
+    /// How long packets wait; a mean.
     private var slack = 0.0
-    private var hostShift: Double?
-    /// The delay was raised for the picture.
-    private var isRaised = false
-    /// Since when the delay for the picture has a large error.
-    private var errorSince: Double?
     /// The next beginning sets the delay exactly, and leaves out what is older.
     private var isCuttingShort = false
 
@@ -102,7 +87,8 @@ public struct SoundBuffer: Sendable {
     /// The sound is to be heard no sooner than this after it was heard at the host, up to `longestLatency`; nil: as soon as
     /// the network allows. Ignored while the host's clock isn't known.
     public var leastLatency: Duration? {
-        didSet { leastLatency = leastLatency.map { min(max($0, .zero), Self.longestLatency) } }
+        get { delay.leastLatency }
+        set { delay.leastLatency = newValue.map { min(max($0, .zero), Self.longestLatency) } }
     }
 
     /// Samples that the resampler takes for each that it gives: 0.997 to 1.003.
@@ -111,11 +97,11 @@ public struct SoundBuffer: Sendable {
     public var statistics: SoundStatistics {
         var statistics = counts
         statistics.buffer = .seconds(clamping: slack)
-        statistics.wantedBuffer = .seconds(clamping: max(0, slack + networkDelay - pace.delay))
-        statistics.driftPPM = pace.drift * 1e6
-        if counts.played > 0, let device, let hostShift {
-            statistics.latency = .seconds(clamping: pace.delay + device - hostShift)
-            statistics.naturalLatency = .seconds(clamping: networkDelay + device - hostShift)
+        statistics.wantedBuffer = .seconds(clamping: max(0, slack + delay.network - pace.delay))
+        statistics.driftPPM = pace.clockDrift * 1e6
+        if counts.played > 0 {
+            statistics.latency = delay.latency(at: pace.delay).map { .seconds(clamping: $0) }
+            statistics.naturalLatency = delay.latency(at: delay.network).map { .seconds(clamping: $0) }
         }
         return statistics
     }
@@ -151,25 +137,25 @@ public struct SoundBuffer: Sendable {
     /// Notes by how much a packet was late that had been asked for; false if it hadn't.
     @discardableResult
     private mutating func learnLateness(of sound: ReceivedSound, now: MediaTime) -> Bool {
-        let place = Int(sound.number % UInt32(Self.askedCount))
+        let place = Self.askedPlace(sound.number)
         guard let missed = asked[place], missed.number == sound.number else { return false }
         asked[place] = nil
         counts.late &+= 1
         // If it had arrived before, it was handed over too late.
         let arrival = timeline.seconds(sound.arrival)
         let lateness = (arrival > missed.time ? arrival : timeline.seconds(now)) - missed.time
-        if lateness <= Self.longestDelay.inSeconds { self.lateness.add(missed.delay + max(0, lateness)) }
+        if lateness <= Self.longestDelay.inSeconds { delay.learn(missed.delay + max(0, lateness)) }
         return true
     }
 
-    /// The numbers have jumped.
+    /// The numbers have jumped, or more waits than can be kept, because nothing is played.
     private mutating func restart(with sound: ReceivedSound) {
         counts.dropped &+= UInt64(clamping: window.count)
         window.restart(at: sound.number)
         _ = window.put(sound)
         strays = 0
         timeline.renumber()
-        silence(stalled: nil)
+        cutShort()
     }
 
     // MARK: Playing
@@ -177,41 +163,42 @@ public struct SoundBuffer: Sendable {
     /// What to play next, when everything that was given before has been played.
     ///
     /// - Parameters:
-    ///   - playingAt: when the next sample is heard, on this machine's clock.
-    ///   - now: the time of the device's callback, the same for all calls within one.
-    public mutating func next(playingAt: MediaTime, now: MediaTime) -> Step {
+    ///   - filled: samples that the device's present callback has got already.
+    ///   - latency: from the callback until its first sample is heard.
+    ///   - now: the time of the callback, the same for all calls within one.
+    public mutating func next(filled: Int, latency: Duration, now: MediaTime) -> Step {
         guard hasBegun else { return .silence(samples: SoundBlock.length) }
-        let time = sampleTime(playingAt: playingAt, now: now)
         let asked = timeline.seconds(now)
+        // When the next sample is played, less the device's latency. Callbacks come irregularly, so this is noisy.
+        let time = asked + Double(min(max(filled, 0), SoundBlock.sampleRate)) / Double(SoundBlock.sampleRate)
+        delay.noteDevice(latency: latency)
         guard case .playing = phase else { return begin(time, asked: asked) }
-        followPicture(time)
+        if delay.needsGap(at: pace.delay, time) {
+            cutShort()
+            return begin(time, asked: asked)
+        }
         while case .playing = phase {
             if let sound = window[0] {
                 let place = timeline.place(sound)
                 if !place.isContinuous {
                     let error = place.time + pace.delay - time
-                    if error > Self.hysteresis {
+                    if error > Self.stampError {
                         // There was silence between the packets, and its beginning was lost.
                         silence(stalled: nil)
                         break
                     }
                     pace.begin(at: time - place.time)
                 }
-                return play(sound, at: place, time, asked: asked, begins: false)
+                if time - place.time > delay.longest + Self.packet {
+                    // The device stood still.
+                    cutShort()
+                    break
+                }
+                return play(sound, at: place, time, asked: asked, begins: !place.isContinuous)
             }
             if let step = conceal(time, asked: asked) { return step }
         }
         return begin(time, asked: asked)
-    }
-
-    /// When the next sample is played, in seconds on this machine's clock less the device's latency. Callbacks come before
-    /// their samples are needed, and irregularly, so this is noisy.
-    private mutating func sampleTime(playingAt: MediaTime, now: MediaTime) -> Double {
-        if callback.now != now { callback = (now, playingAt) }
-        let time = timeline.seconds(now) + min(max(playingAt.seconds(since: callback.playingAt), 0), Self.longestStall)
-        let latency = min(max(timeline.seconds(playingAt) - time, -1), 5)
-        device = device.map { $0 + (latency - $0) / 512 } ?? latency
-        return time
     }
 
     private mutating func play(
@@ -221,21 +208,19 @@ public struct SoundBuffer: Sendable {
         let slack = asked - timeline.seconds(sound.arrival)
         self.slack += (slack - self.slack) / (counts.played < 50 ? 4 : 50)
         // If it was asked for before, its lateness is known since it came.
-        if lastAsked != sound.number { lateness.add(pace.delay - slack) }
+        if lastAsked != sound.number { delay.learn(pace.delay - slack) }
         counts.concealed &+= UInt64(clamping: held)
-        followNetwork()
+        delay.follow()
         if let offset = sound.clockOffset {
-            let shift = timeline.seconds(sound.time + offset) - place.time
-            let difference = shift - (hostShift ?? shift)
-            // The offset is measured again and again, so its steps are smoothed; a jump of the stamps isn't.
-            hostShift = abs(difference) > Self.largeError ? shift : (hostShift ?? shift) + difference / 512
+            delay.noteHost(shift: timeline.seconds(sound.time + offset) - place.time)
         }
-        pace.steer(to: wantedDelay)
+        pace.steer(to: delay.wanted)
         timeline.pass(sound, at: place)
         window.advance(by: 1)
         counts.played &+= 1
         concealedRun = 0
         held = 0
+        hopeless = 0
         let resets = begins || sound.begins || sound.isReduced != isReduced
         isReduced = sound.isReduced
         if sound.ends { silence(stalled: nil) }
@@ -260,8 +245,8 @@ public struct SoundBuffer: Sendable {
         }
         concealedRun += 1
         pace.observe(nil)
-        pace.steer(to: wantedDelay)
-        if window.isEmpty || wantedDelay > pace.delay + Self.urgentGrowth {
+        pace.steer(to: delay.wanted)
+        if window.isEmpty || delay.wanted > pace.delay + Self.urgentGrowth {
             if held == 0 {
                 heldSince = time
                 if window.isEmpty { counts.underruns &+= 1 }
@@ -276,14 +261,22 @@ public struct SoundBuffer: Sendable {
         return .conceal
     }
 
+    private static func askedPlace(_ number: UInt32) -> Int { Int(truncatingIfNeeded: number) & (askedCount - 1) }
+
     private mutating func note(_ number: UInt32, time: Double) {
         lastAsked = number
-        asked[Int(number % UInt32(Self.askedCount))] = Asked(number: number, time: time, delay: pace.delay)
+        asked[Self.askedPlace(number)] = Asked(number: number, time: time, delay: pace.delay)
     }
 
     private mutating func silence(stalled: Double?) {
         phase = .silent(stalled: stalled)
-        errorSince = nil
+        delay.forgetError()
+    }
+
+    /// Sets the delay anew: by silence if it is to be longer, and leaving out packets if shorter.
+    private mutating func cutShort() {
+        isCuttingShort = true
+        silence(stalled: nil)
     }
 
     // MARK: Silence
@@ -293,28 +286,41 @@ public struct SoundBuffer: Sendable {
         guard case .silent(let stalled) = phase else { return .silence(samples: SoundBlock.length) }
         while let offset = window.firstOffset, let sound = window[offset] {
             let place = timeline.place(sound)
-            let due = place.time + wantedDelay
+            let due = place.time + delay.wanted
             if time < due {
                 let samples = Int(clamping: ((due - time) * Double(SoundBlock.sampleRate)).rounded())
                 if samples > 0 { return .silence(samples: min(samples, SoundBlock.length)) }
             }
             // After a long stall only the newest is played; after a short one all that isn't too late.
             let isLong = isCuttingShort || stalled.map { time - $0 > Self.longestStall } ?? false
-            if time > place.time + longestDelay || isLong && time > due + Self.packet && window.count > 1 {
-                counts.dropped &+= 1
-                pass(offset, before: sound, at: place, stalled: stalled, time)
-                window.advance(by: offset + 1)
+            if time > place.time + delay.longest || isLong && time > due + Self.packet && window.count > 1 {
+                drop(offset, sound, at: place, time)
                 continue
             }
             pass(offset, before: sound, at: place, stalled: stalled, time)
-            window.advance(by: offset)
             phase = .playing
             isCuttingShort = false
-            errorSince = nil
             pace.begin(at: time - place.time)
             return play(sound, at: place, time, asked: asked, begins: true)
         }
         return .silence(samples: SoundBlock.length)
+    }
+
+    /// Leaves out a packet that is too late, and what is missing before it.
+    private mutating func drop(
+        _ missing: Int, _ sound: ReceivedSound, at place: SoundTimeline.Place, _ time: Double
+    ) {
+        counts.dropped &+= 1
+        counts.lost &+= UInt64(clamping: missing)
+        // Leaving out what is there, to be in step, makes up nothing.
+        counts.concealed &+= UInt64(clamping: isCuttingShort ? missing : missing + 1)
+        held = 0
+        concealedRun = 0
+        window.advance(by: missing + 1)
+        guard window.isEmpty else { return }
+        // Even the newest is too late. If that goes on, the path has become longer.
+        hopeless += 1
+        if hopeless >= Self.mostHopeless { delay.relearn(at: time - place.time) }
     }
 
     /// Counts the packets that are missing before `sound`, and what was played in their place.
@@ -332,58 +338,12 @@ public struct SoundBuffer: Sendable {
         }
         held = 0
         concealedRun = 0
+        window.advance(by: missing)
         // The first one was asked for. The others would have been, in their turn.
         let number = sound.number &- UInt32(clamping: missing)
         for offset in 1..<max(1, min(missing, Self.askedCount)) {
             let turn = place.time - Double(missing - offset) * Self.packet + pace.delay
             note(number &+ UInt32(clamping: offset), time: turn)
         }
-    }
-
-    // MARK: Delay
-
-    /// The present aim of the delay.
-    private var wantedDelay: Double { max(networkDelay, pictureDelay ?? networkDelay) }
-
-    /// The longest delay at which late packets are played.
-    private var longestDelay: Double {
-        let least = lateness.isEmpty ? 0 : lateness.least
-        return max(least + Self.longestDelay.inSeconds, wantedDelay + 5 * Self.packet)
-    }
-
-    /// The delay that `leastLatency` asks for.
-    private var pictureDelay: Double? {
-        guard let leastLatency, let device, let hostShift else { return nil }
-        // The stamps are the host's choice, the bound is not.
-        let most = networkDelay + Self.longestLatency.inSeconds
-        return min(leastLatency.inSeconds - device + hostShift, most)
-    }
-
-    private mutating func followNetwork() {
-        guard !lateness.isEmpty else { return }
-        let wanted = lateness.wanted + Self.margin
-        if wanted >= networkDelay {
-            networkDelay = wanted
-        } else if wanted < networkDelay - Self.hysteresis {
-            networkDelay = max(wanted, networkDelay - Self.shrinking)
-        }
-        networkDelay = min(networkDelay, lateness.least + Self.longestDelay.inSeconds)
-    }
-
-    /// Changes the delay with a gap, once, if it has been far from what the picture needs for a while: silence until it is
-    /// long enough, or packets left out until it is short enough.
-    private mutating func followPicture(_ time: Double) {
-        let missing = wantedDelay - pace.delay
-        if wantedDelay > networkDelay + Self.largeError / 2 {
-            isRaised = true
-        } else if pace.delay < networkDelay + Self.largeError / 2 {
-            isRaised = false
-        }
-        let isLarge = isRaised && abs(missing) > Self.largeError
-        guard isLarge else { return errorSince = nil }
-        guard let errorSince else { return self.errorSince = time }
-        guard time - errorSince > Self.errorPatience else { return }
-        isCuttingShort = true
-        silence(stalled: nil)
     }
 }

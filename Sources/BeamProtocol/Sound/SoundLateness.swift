@@ -10,9 +10,9 @@ struct SoundLateness: Sendable {
     /// 24 s of sound.
     private static let window = 2400
     /// The width of a bucket in seconds.
-    private static let bucket = 0.0005
+    private static let bucketWidth = 0.00025
     /// Half a second: more than the longest delay. Values are stored modulo this, because clocks drift.
-    private static let bucketCount = 1024
+    private static let bucketCount = 2048
     /// After so many values in a row that are too high, what was learnt is void.
     private static let mostStrays = 100
     /// The wanted delay is found anew after so many packets. It grows at once.
@@ -33,7 +33,7 @@ struct SoundLateness: Sendable {
 
     var isEmpty: Bool { count == 0 }
     /// What the fastest packet needed, in seconds.
-    var least: Double { Double(lowest) * Self.bucket }
+    var least: Double { Double(lowest) * Self.bucketWidth }
 
     /// The share of packets that may be late at a delay in seconds. Each of them is concealed once, but everybody waits
     /// for the delay all the time, so long delays tolerate more: 0.1 % up to 40 ms, 1 % at 100, 2 % at 200. (Late by
@@ -46,7 +46,7 @@ struct SoundLateness: Sendable {
 
     /// A packet needed this delay, in seconds.
     mutating func add(_ delay: Double) {
-        let value = Int(clamping: (min(max(delay, -1e6), 1e6) / Self.bucket).rounded(.down))
+        let value = Int(clamping: (min(max(delay, -1e6), 1e6) / Self.bucketWidth).rounded(.down))
         if count > 0 {
             // Too late to be waited for, unless all are: then the path or its clock is another one now.
             let isStray = value >= lowest + Self.bucketCount
@@ -66,12 +66,13 @@ struct SoundLateness: Sendable {
         recent[next] = value
         next = next + 1 == Self.window ? 0 : next + 1
         untilUpdate -= 1
-        if untilUpdate <= 0 || Double(value) * Self.bucket >= wanted { update() }
+        if untilUpdate <= 0 || Double(value) * Self.bucketWidth >= wanted { update() }
     }
 
     private static func place(_ value: Int) -> Int { value & (bucketCount - 1) }
 
-    private mutating func removeAll() {
+    /// Forgets everything.
+    mutating func removeAll() {
         for index in counts.indices { counts[index] = 0 }
         count = 0
         next = 0
@@ -93,10 +94,10 @@ struct SoundLateness: Sendable {
         var value = highest
         while value > lowest {
             later += Int(counts[Self.place(value)])
-            let delay = Double(value - lowest) * Self.bucket
+            let delay = Double(value - lowest) * Self.bucketWidth
             if Double(later) > Self.tolerated(at: delay) * Double(count) { break }
             value -= 1
         }
-        wanted = Double(value + 1) * Self.bucket
+        wanted = Double(value + 1) * Self.bucketWidth
     }
 }

@@ -36,6 +36,8 @@ struct SoundSimulation {
     /// Called with each packet that is decoded.
     var onHeard: (Heard) -> Void = { _ in }
     private(set) var concealed = 0
+    /// All units of 10 ms that weren't decoded between packets that follow each other.
+    private(set) var concealedUnits = 0
     private(set) var decoded = 0
     private(set) var resets = 0
     /// The longest time without a decoded packet between two packets that follow each other.
@@ -44,7 +46,8 @@ struct SoundSimulation {
     var measuresFrom = 0.0
     private(set) var now = 0.0
 
-    private static let start = 1000.0
+    /// This machine's clock less true time.
+    private let start: Double
     /// The host's clock less true time.
     private static let hostClock = 5_000_000.0
 
@@ -53,23 +56,29 @@ struct SoundSimulation {
     private var nextBlock = 0.0
     private var wasPlaying = false
     private var pending: [(number: Int, at: Double, time: Double, begins: Bool, ends: Bool)] = []
+    private var nextArrival = Double.infinity
     private var sent: [(time: Double, begins: Bool, ends: Bool)] = []
     private var firstKept = 0
     private var rest = 0.0
     private var played = 0
+    private var paused = 0.0
     private var gap = 0.0
 
-    init(_ conditions: SoundNetworkConditions, seed: UInt64 = 1) {
+    init(_ conditions: SoundNetworkConditions, seed: UInt64 = 1, start: Double = 1000) {
+        self.start = start
         network = SoundNetwork(conditions, seed: seed)
     }
+
+    /// The device plays nothing and asks for nothing.
+    mutating func pauseDevice(for seconds: Double) { paused += seconds }
 
     mutating func run(for seconds: Double) {
         let end = now + seconds
         while now < end {
-            let first = Double(played) / 48_000 * (1 - deviceDrift)
+            let first = paused + Double(played) / 48_000 * (1 - deviceDrift)
             let group = played / callback / callbackGroup * callbackGroup
             let time =
-                Double(group * callback) / 48_000 * (1 - deviceDrift)
+                paused + Double(group * callback) / 48_000 * (1 - deviceDrift)
                 + Double.random(in: 0...callbackJitter, using: &random)
             now = time
             send(until: time)
@@ -88,6 +97,7 @@ struct SoundSimulation {
                 sent.append((nextBlock, !wasPlaying, !isPlaying(following)))
                 for arrival in network.send(number, at: nextBlock + 0.012) {
                     let packet = sent[arrival.number - firstKept]
+                    nextArrival = min(nextArrival, arrival.at)
                     pending.append((arrival.number, arrival.at, packet.time, packet.begins, packet.ends))
                 }
                 number += 1
@@ -107,17 +117,18 @@ struct SoundSimulation {
     private func stamp(_ time: Double) -> Double { Self.hostClock + time * (1 + clockDrift) }
 
     private mutating func deliver(until time: Double) {
-        guard pending.contains(where: { $0.at <= time }) else { return }
+        guard nextArrival <= time else { return }
         for packet in pending.filter({ $0.at <= time }).sorted(by: { ($0.at, $0.number) < ($1.at, $1.number) }) {
-            let offset = Self.start + time - stamp(time) + offsetError(time)
+            let offset = start + time - stamp(time) + offsetError(time)
             buffer.put(
                 ReceivedSound(
                     opus: [1, 2, 3], number: UInt32(truncatingIfNeeded: packet.number) &- 100,
-                    time: .seconds(stamp(packet.time)), begins: packet.begins, ends: packet.ends,
-                    arrival: .seconds(Self.start + packet.at), clockOffset: knowsClock ? .seconds(offset) : nil),
-                now: .seconds(Self.start + packet.at))
+                    time: .at(stamp(packet.time)), begins: packet.begins, ends: packet.ends,
+                    arrival: .at(start + packet.at), clockOffset: knowsClock ? .seconds(offset) : nil),
+                now: .at(start + packet.at))
         }
         pending.removeAll { $0.at <= time }
+        nextArrival = pending.reduce(.infinity) { min($0, $1.at) }
     }
 
     // MARK: The player
@@ -128,7 +139,7 @@ struct SoundSimulation {
         while have < Double(callback) {
             let offset = have / 48_000
             let step = buffer.next(
-                playingAt: .seconds(Self.start + now + deviceLatency + offset), now: .seconds(Self.start + now))
+                filled: Int(have), latency: .seconds(deviceLatency), now: .at(start + now))
             let heardAt = first + offset * (1 - deviceDrift) + deviceLatency
             switch step {
             case .decode(let sound, let begins):
@@ -138,11 +149,12 @@ struct SoundSimulation {
                     decoded += 1
                     if decoded > 1, !sound.begins { longestGap = max(longestGap, gap) }
                 }
+                if !sound.begins { concealedUnits += Int((gap * 100).rounded()) }
                 gap = 0
                 onHeard(
                     Heard(
                         number: number, at: heardAt,
-                        latency: heardAt - (sound.time.nanosecondsInSeconds - Self.hostClock) / (1 + clockDrift)))
+                        latency: heardAt - (sound.time.seconds - Self.hostClock) / (1 + clockDrift)))
                 have += 480 / buffer.ratio
             case .conceal:
                 if now > measuresFrom { concealed += 1 }
@@ -157,13 +169,4 @@ struct SoundSimulation {
         rest = have - Double(callback)
         played += callback
     }
-}
-
-extension MediaTime {
-    static func seconds(_ seconds: Double) -> MediaTime { MediaTime(nanoseconds: Int64(clamping: seconds * 1e9)) }
-    var nanosecondsInSeconds: Double { Double(nanoseconds) * 1e-9 }
-}
-
-extension Duration {
-    static func seconds(_ seconds: Double) -> Duration { .nanoseconds(Int64(clamping: seconds * 1e9)) }
 }
