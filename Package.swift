@@ -112,7 +112,8 @@ let package = Package(
         system(
             "CXCB", pkgConfig: "xcb", apt: "libxcb1-dev", "libxcb-shm0-dev", "libxcb-damage0-dev", "libxcb-xfixes0-dev",
             "libxcb-randr0-dev", "libxcb-composite0-dev", "libxcb-xinput-dev"),
-        system("CAVCodec", pkgConfig: nil, apt: "libavcodec-dev", "libavformat-dev", "libswscale-dev"),
+        system(
+            "CAVCodec", pkgConfig: nil, apt: "libavcodec-dev", "libavformat-dev", "libswscale-dev", "libswresample-dev"),
         // Their pkg-config files ask for flags that the package manager refuses; what they need stands in the module maps.
         system("CX264", pkgConfig: nil, apt: "libx264-dev"),
         system("CYUV", pkgConfig: nil, apt: "libyuv-dev"),

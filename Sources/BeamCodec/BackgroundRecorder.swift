@@ -99,8 +99,8 @@ public final class BackgroundRecorder: Sendable {
     private let state: Mutex<State>
     private let recorder: Parcel<StreamRecorder>
 
-    /// Creates the file, which must not exist. With `captions`, it has a subtitle track, and with `sound` one for sound. `queue`
-    /// holds what waits for the disk.
+    /// Creates the file, which must not exist. With `captions`, it has a subtitle track, and with `sound` one for
+    /// sound. `queue` holds what waits for the disk.
     ///
     /// - Throws: what `StreamRecorder.init` does.
     public init(
@@ -147,8 +147,8 @@ public final class BackgroundRecorder: Sendable {
         state.withLock { $0.report.droppedCaptions += 1 }
     }
 
-    /// Queues an Opus packet for the sound track, as `StreamRecorder.writeSound` takes it. If there is no room, it is left out
-    /// and counted. Never waits.
+    /// Queues an Opus packet for the sound track, as `StreamRecorder.writeSound` takes it. If there is no room, it is
+    /// left out and counted. Never waits.
     public func addSound(_ opus: [UInt8], at time: MediaTime) {
         guard opus.count <= OpusPacket.longest else { return }
         guard queue.put(Entry(content: .sound(opus: opus, time: time))) == .full else { return }

@@ -40,8 +40,8 @@ final class ContainerFile {
     private let start: MediaTime
     private let output: FileOutput
     private let packet: PacketHandle
-    /// The last picture, in MP4 with other tracks, until its duration is known: a caption or sound may begin a fragment, and
-    /// libavformat lets the next picture begin where the last one in the fragment before ended.
+    /// The last picture, in MP4 with other tracks, until its duration is known: a caption or sound may begin a
+    /// fragment, and libavformat lets the next picture begin where the last one in the fragment before ended.
     private let lastPicture: PacketHandle?
     private var context: UnsafeMutablePointer<AVFormatContext>
     /// In the container's time base.

@@ -40,8 +40,8 @@ enum OpusPacket {
     /// CELT's silence flag (4.3), as the range coder writes it.
     private static let silentFrame: [UInt8] = [0xFF, 0xFE]
 
-    /// Silent packets in two channels. A decoder fades out within 2.5 ms, and gives zeros after that. The longest has six
-    /// frames of 20 ms (3.2.5).
+    /// Silent packets in two channels. A decoder fades out within 2.5 ms, and gives zeros after that. The longest has
+    /// six frames of 20 ms (3.2.5).
     static let silent: [(length: Int64, bytes: [UInt8])] = [
         (120, [stereo2_5 | 4] + silentFrame), (240, [stereo5 | 4] + silentFrame), (480, [stereo10 | 4] + silentFrame),
         (5760, [31 << 3 | 4 | 3, 6] + Array([[UInt8]](repeating: silentFrame, count: 6).joined())),
@@ -49,8 +49,9 @@ enum OpusPacket {
 
     /// The identification header (RFC 7845, 5.1) of two channels.
     ///
-    /// With a pre-skip of 0: the times of packets are those of their decoded samples, so the encoder's delay is already in
-    /// them. Programs differ about a pre-skip. Matroska states it a second time, and libavformat moves the times by 3 ms instead
-    /// of 2.5 to read them, but not in every version to write them; MP4 needs an edit list for it, which fragments don't have.
+    /// With a pre-skip of 0: the times of packets are those of their decoded samples, so the encoder's delay is
+    /// already in them. Programs differ about a pre-skip. Matroska states it a second time, and libavformat moves the
+    /// times by 3 ms instead of 2.5 to read them, but not in every version to write them; MP4 needs an edit list for
+    /// it, which fragments don't have.
     static let header: [UInt8] = Array("OpusHead".utf8) + [1, 2, 0, 0, 0x80, 0xBB, 0, 0, 0, 0, 0]
 }

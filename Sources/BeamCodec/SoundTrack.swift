@@ -3,12 +3,13 @@ import CAVCodec
 
 /// The sound of a recording: Opus packets of 10 ms as they came, and silence where none came.
 ///
-/// Players differ in what they do with a gap: some play on at once, and are out of step from there. So the track has none: a
-/// few missing packets become packets that a decoder conceals, and longer gaps become silent packets. Both are written as
-/// time goes on, so that the track is never far behind the pictures.
+/// Players differ in what they do with a gap: some play on at once, and are out of step from there. So the track has
+/// none: a few missing packets become packets that a decoder conceals, and longer gaps become silent packets. Both are
+/// written as time goes on, so that the track is never far behind the pictures.
 ///
-/// Times are counted in samples of 1/48000 s since the file's start. A packet's time in the file is its own within 1 ms. In
-/// MP4, where a sample's time is the sum of the durations before it, a packet waits for the next one, which ends it.
+/// Times are counted in samples of 1/48000 s since the file's start. A packet's time in the file is its own within 1
+/// ms. In MP4, where a sample's time is the sum of the durations before it, a packet waits for the next one, which
+/// ends it.
 struct SoundTrack {
     /// 80 ms, in samples: what a decoder needs after a seek (RFC 7845, 4.6).
     static let seekPreRoll: CInt = 3840
@@ -31,8 +32,8 @@ struct SoundTrack {
     private let timeBase: AVRational
     /// The end of what was placed. The track begins at 0: in MP4 it can't begin later.
     private var end: Int64 = 0
-    /// What a decoder makes of all that was placed. It differs from `end` by the drift of the sound card's clock; each gap
-    /// makes up for that, for players that go by the samples and not by their times.
+    /// What a decoder makes of all that was placed. It differs from `end` by the drift of the sound card's clock; each
+    /// gap makes up for that, for players that go by the samples and not by their times.
     private var decoded: Int64 = 0
     /// The last one placed, until the next one tells how long it lasts.
     private var waiting: (bytes: [UInt8], start: Int64, length: Int64)?
@@ -58,8 +59,8 @@ struct SoundTrack {
         return parameters.setExtradata(OpusPacket.header)
     }
 
-    /// Adds a packet of 10 ms, whose first decoded sample is heard `time` ns after the file's start. One that comes after
-    /// its place was filled, or isn't of 10 ms, is left out.
+    /// Adds a packet of 10 ms, whose first decoded sample is heard `time` ns after the file's start. One that comes
+    /// after its place was filled, or isn't of 10 ms, is left out.
     ///
     /// - Returns: what is to be written now.
     mutating func add(_ packet: [UInt8], at time: Int64) -> [TrackSample] {
@@ -118,7 +119,8 @@ struct SoundTrack {
         let drift = min(max(end - decoded, -Self.tolerance), Self.tolerance)
         var rest = min(gap, Self.mostFilled) + drift
         rest = max(120, (rest + 60) / 120 * 120)
-        // The longest that fit, but the shorter ones first. Then the last one begins before `time` in spite of the drift.
+        // The longest that fit, but the shorter ones first. Then the last one begins before `time` in spite of the
+        // drift.
         var counts: [Int64] = []
         for kind in OpusPacket.silent.reversed() {
             counts.insert(rest / kind.length, at: 0)

@@ -9,8 +9,9 @@ import Glibc
 /// another size the file ends and the recording continues in `NAME-2.mkv`, then `NAME-3.mkv`. Used by one thread.
 ///
 /// Captions, if they are wanted, are a subtitle track beside the video: SubRip in Matroska, 3GPP Timed Text (`tx3g`) in MP4.
-/// Sound is a track of the Opus packets as they came (RFC 7845). It has silence where none came, so that it is as long as the
-/// video even if there never was any: programs play a silent track, but some take a track without samples for damage.
+/// Sound is a track of the Opus packets as they came (RFC 7845). It has silence where none came, so that it is as long
+/// as the video even if there never was any: programs play a silent track, but some take a track without samples for
+/// damage.
 ///
 /// In MP4 with one of them, a picture is written when the next one tells how long it lasts; a crash loses the last one.
 public final class StreamRecorder {
@@ -24,8 +25,8 @@ public final class StreamRecorder {
     private let hasSound: Bool
     /// The last captions, which the next file may begin with.
     private var shown: [TimedCaption] = []
-    /// The last packets of sound, of which those after a file's first picture belong into it: the picture may take longer to
-    /// encode than the sound.
+    /// The last packets of sound, of which those after a file's first picture belong into it: the picture may take
+    /// longer to encode than the sound.
     private var recent: [(opus: [UInt8], time: MediaTime)] = []
     private let container: ContainerFile.Kind
     private var file: ContainerFile?
@@ -36,8 +37,8 @@ public final class StreamRecorder {
     /// The path of the file being written.
     public private(set) var currentPath: String
 
-    /// Creates the first file, which must not exist. With `captions`, files have a subtitle track, and with `sound` one for
-    /// sound.
+    /// Creates the first file, which must not exist. With `captions`, files have a subtitle track, and with `sound`
+    /// one for sound.
     ///
     /// - Throws: `unknownFileEnding`, `fileExists` or `cannotCreateFile`.
     public init(path: String, captions: Bool = false, sound: Bool = false) throws(CodecError) {
@@ -103,12 +104,13 @@ public final class StreamRecorder {
         try file?.write(caption)
     }
 
-    /// Adds sound: an Opus packet of 10 ms in two channels, whose first decoded sample is heard at `time`, on the clock of the
-    /// access units. Does nothing without a track for sound.
+    /// Adds sound: an Opus packet of 10 ms in two channels, whose first decoded sample is heard at `time`, on the
+    /// clock of the access units. Does nothing without a track for sound.
     ///
-    /// `opus` and `time` may be anything. What was heard before the file's first picture is left out, and so is a packet that
-    /// isn't 10 ms long, one whose place in the track was filled, 0.5 s behind the newest picture, and one that is 24 h ahead.
-    /// Up to five missing packets are concealed by the program that plays the file; longer gaps are silent.
+    /// `opus` and `time` may be anything. What was heard before the file's first picture is left out, and so is a
+    /// packet that isn't 10 ms long, one whose place in the track was filled, 0.5 s behind the newest picture, and one
+    /// that is 24 h ahead. Up to five missing packets are concealed by the program that plays the file; longer gaps
+    /// are silent.
     ///
     /// - Throws: `cannotWriteFile`.
     public func writeSound(_ opus: [UInt8], at time: MediaTime) throws(CodecError) {

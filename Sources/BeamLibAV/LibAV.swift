@@ -10,6 +10,9 @@ package enum LibAV {
     /// The same for the libraries that read and write files.
     package static var formatProblem: String? { codecProblem ?? problem(beam_load_libavformat) }
 
+    /// The same for the libraries that read files and convert sound.
+    package static var soundProblem: String? { formatProblem ?? problem(beam_load_libswresample) }
+
     private static func problem(_ load: () -> UnsafePointer<CChar>?) -> String? { load().map { String(cString: $0) } }
 
     /// Silences the libraries' own output to standard error. Their errors are returned.

@@ -1,4 +1,5 @@
 #include <libavutil/avutil.h>
+#include <libavutil/channel_layout.h>
 #include <libavutil/cpu.h>
 #include <libavutil/frame.h>
 #include <libavutil/hwcontext.h>
@@ -15,6 +16,7 @@
     F(int, av_buffer_is_writable, (const AVBufferRef *buf), (buf)) \
     F(AVBufferRef *, av_buffer_ref, (const AVBufferRef *buf), (buf)) \
     F(void, av_buffer_unref, (AVBufferRef **buf), (buf)) \
+    F(void, av_channel_layout_default, (AVChannelLayout *ch_layout, int nb_channels), (ch_layout, nb_channels)) \
     F(int, av_cpu_count, (void), ()) \
     F(AVRational, av_d2q, (double d, int max), (d, max)) \
     F(void, av_dict_free, (AVDictionary **m), (m)) \

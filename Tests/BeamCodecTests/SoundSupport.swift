@@ -31,8 +31,8 @@ final class OpusCoder {
         guard avcodec_open2(context.pointer, codec, &options.dictionary) >= 0 else { throw Failed() }
     }
 
-    /// The packet of 480 samples of one channel, which go into both. Its first decoded sample is heard 2.5 ms before the
-    /// first of `samples`.
+    /// The packet of 480 samples of one channel, which go into both. Its first decoded sample is heard 2.5 ms before
+    /// the first of `samples`.
     func encode(_ samples: ArraySlice<Float>) throws -> [UInt8] {
         let fields = frame.pointer
         av_frame_unref(fields)

@@ -3,9 +3,19 @@ import BeamMedia
 import CAVCodec
 import Glibc
 
-/// Decodes a file's best video stream from beginning to end, in a loop. Used by one thread.
+/// Decodes a file's best stream of one kind from beginning to end, in a loop. Used by one thread.
 final class RecordingReader {
+    enum Kind {
+        case video, sound
+
+        var type: AVMediaType { self == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO }
+        var name: String { self == .video ? "video" : "sound" }
+        /// Why a file without such a stream is refused.
+        var absence: String { "there is no \(name) in it" }
+    }
+
     private let path: String
+    private let kind: Kind
     private let control: SourceControl
     private let packet: PacketHandle
     private var opened: Opened
@@ -16,16 +26,19 @@ final class RecordingReader {
     private(set) var failure: CInt?
 
     /// - Throws: `unreadableFile`.
-    init(path: String, control: SourceControl) throws(CaptureError) {
-        if let reason = LibAV.formatProblem { throw .unreadableFile(path: path, reason: reason) }
+    init(path: String, kind: Kind = .video, control: SourceControl) throws(CaptureError) {
+        if let reason = kind == .sound ? LibAV.soundProblem : LibAV.formatProblem {
+            throw .unreadableFile(path: path, reason: reason)
+        }
         _ = LibAV.quietened
         guard let packet = PacketHandle() else {
             throw .unreadableFile(path: path, reason: "there is not enough memory")
         }
         self.path = path
+        self.kind = kind
         self.control = control
         self.packet = packet
-        opened = try Opened(path, control)
+        opened = try Opened(path, kind, control)
     }
 
     var stream: UnsafeMutablePointer<AVStream> { opened.stream }
@@ -83,21 +96,33 @@ final class RecordingReader {
     ///
     /// - Throws: `unreadableFile`, when the file has to be opened again and can't be.
     func rewind(to first: Int64?, into frame: FrameHandle) throws(CaptureError) -> Step {
-        if let first, !hasToReopen, seek() {
+        if let first, !hasToReopen, seek(to: start) {
             let step = next(into: frame)
             if step == .stopped || step == .frame && timestamp(frame) == first { return step }
         }
         if control.isStopped { return .stopped }
         hasToReopen = true
-        opened = try Opened(path, control)
+        opened = try Opened(path, kind, control)
         isDraining = false
         return next(into: frame)
     }
 
-    private func seek() -> Bool {
+    /// Goes on at the last point at or before `nanoseconds`, on the file's own time base, where decoding can begin.
+    /// False if the file can't be searched.
+    func seek(toTime nanoseconds: Int64) -> Bool {
+        let base = stream.pointee.time_base
+        guard base.num > 0, base.den > 0 else { return false }
+        return seek(to: av_rescale_q(nanoseconds, AVRational(num: 1, den: 1_000_000_000), base))
+    }
+
+    private var start: Int64 {
+        let start = stream.pointee.start_time
+        return start == beam_av_nopts_value ? 0 : start
+    }
+
+    private func seek(to time: Int64) -> Bool {
         let (input, stream) = (opened.input.pointer, opened.stream)
-        let start = stream.pointee.start_time == beam_av_nopts_value ? 0 : stream.pointee.start_time
-        guard avformat_seek_file(input, stream.pointee.index, .min, start, start, 0) >= 0 else { return false }
+        guard avformat_seek_file(input, stream.pointee.index, .min, time, time, 0) >= 0 else { return false }
         avcodec_flush_buffers(opened.decoder.pointer)
         isDraining = false
         return true
@@ -110,32 +135,38 @@ final class RecordingReader {
         let stream: UnsafeMutablePointer<AVStream>
         let decoder: CodecHandle
 
-        init(_ path: String, _ control: SourceControl) throws(CaptureError) {
+        init(_ path: String, _ kind: Kind, _ control: SourceControl) throws(CaptureError) {
             func failure(_ reason: String) -> CaptureError { .unreadableFile(path: path, reason: reason) }
             if let reason = Self.rejectionReason(path) { throw failure(reason) }
             input = try InputHandle(path: path, control: control)
             let found = avformat_find_stream_info(input.pointer, nil)
             guard found >= 0 else { throw failure(LibAV.message(found)) }
-            let index = av_find_best_stream(input.pointer, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
+            let index = av_find_best_stream(input.pointer, kind.type, -1, -1, nil, 0)
             guard index >= 0, let streams = input.pointer.pointee.streams, let stream = streams[Int(index)],
                 let parameters = stream.pointee.codecpar
-            else { throw failure("there is no video in it") }
+            else { throw failure(kind.absence) }
             self.stream = stream
             for other in 0..<Int(input.pointer.pointee.nb_streams) where other != Int(index) {
                 streams[other]?.pointee.discard = AVDISCARD_ALL
             }
             guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
                 let name = String(cString: avcodec_get_name(parameters.pointee.codec_id))
-                throw failure("its video is coded as \(name), for which there is no decoder on this machine")
+                throw failure("its \(kind.name) is coded as \(name), for which there is no decoder on this machine")
             }
             guard let decoder = CodecHandle(codec) else { throw failure("there is not enough memory") }
             self.decoder = decoder
             let context = decoder.pointer
-            let size = PixelSize(width: Int(parameters.pointee.width), height: Int(parameters.pointee.height))
-            if let reason = RecordedPictures.rejectionReason(size), size.area > 0 { throw failure(reason) }
-            context.pointee.max_pixels = Int64(RecordedPictures.maxSide * RecordedPictures.maxSide)
+            switch kind {
+            case .video:
+                let size = PixelSize(width: Int(parameters.pointee.width), height: Int(parameters.pointee.height))
+                if let reason = RecordedPictures.rejectionReason(size), size.area > 0 { throw failure(reason) }
+                context.pointee.max_pixels = Int64(RecordedPictures.maxSide * RecordedPictures.maxSide)
+                context.pointee.thread_count = CInt(max(1, min(4, av_cpu_count())))
+            case .sound:
+                context.pointee.max_samples = SoundConverter.mostSamples
+                context.pointee.thread_count = 1
+            }
             context.pointee.pkt_timebase = stream.pointee.time_base
-            context.pointee.thread_count = CInt(max(1, min(4, av_cpu_count())))
             var result = avcodec_parameters_to_context(context, parameters)
             if result >= 0 { result = avcodec_open2(context, codec, nil) }
             guard result >= 0 else { throw failure("its decoder doesn't start: \(LibAV.message(result))") }

@@ -14,6 +14,7 @@
 const char *beam_load_libavutil(void);
 const char *beam_load_libavcodec(void);
 const char *beam_load_libavformat(void);
+const char *beam_load_libswresample(void);
 const char *beam_load_libswscale(void);
 const char *beam_load_libx264(void);
 const char *beam_load_libyuv(void);
