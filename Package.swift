@@ -72,6 +72,7 @@ let package = Package(
             "CLateLibraries", "CErrorStream"),
         library("BeamDiscovery", "CAvahi"),
         library("BeamDesktop", "BeamMedia", "BeamClock", "CSystemd", "CLateLibraries"),
+        library("BeamSound", "BeamMedia", "BeamClock", "CBeamSound", "CPulse", "COpus", "CSDL2", "CLateLibraries"),
         library(
             "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets", nio("NIOCore"),
             nio("NIOPosix"), nio("NIOTLS"), nioSSL),
@@ -90,9 +91,11 @@ let package = Package(
         // Kernels that every pixel goes through, in C for its vector instructions.
         library("BeamPixels", "BeamMedia", "CBeamPixels", "CYUV", "CLateLibraries"),
         .target(name: "CBeamPixels", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
+        // The same for every sample of sound.
+        .target(name: "CBeamSound", cSettings: [.unsafeFlags(["-O3", "-Wall", "-Wextra", "-Werror"])]),
         // Stands before the system libraries that are loaded when they are first needed, and not at the start.
         .target(
-            name: "CLateLibraries", dependencies: ["CAVCodec", "CX264", "CYUV", "CSystemd"],
+            name: "CLateLibraries", dependencies: ["CAVCodec", "CX264", "CYUV", "CSystemd", "CPulse", "COpus"],
             cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
         // Keeps what libraries write to standard error away from people.
         .target(name: "CErrorStream", cSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
@@ -118,8 +121,10 @@ let package = Package(
         system("CX264", pkgConfig: nil, apt: "libx264-dev"),
         system("CYUV", pkgConfig: nil, apt: "libyuv-dev"),
         system("CSDL2", pkgConfig: nil, apt: "libsdl2-dev"),
-        // Loaded late, like libav; its pkg-config file would link it.
+        // Loaded late, like libav; their pkg-config files would link them.
         system("CSystemd", pkgConfig: nil, apt: "libsystemd-dev"),
+        system("CPulse", pkgConfig: nil, apt: "libpulse-dev"),
+        system("COpus", pkgConfig: nil, apt: "libopus-dev"),
         system("CAvahi", pkgConfig: "avahi-client", apt: "libavahi-client-dev"),
         system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
@@ -159,6 +164,7 @@ let package = Package(
         test("BeamDiscoveryTests", "BeamDiscovery"),
         test("BeamWordsTests", "BeamWords", "BeamMedia", "BeamClock"),
         test("BeamDesktopTests", "BeamDesktop", "BeamMedia", exclude: ["Support/desk.py"]),
+        test("BeamSoundTests", "BeamSound", "BeamMedia", "BeamClock"),
         test("BeamIdentityTests", "BeamIdentity", "BeamProtocol", crypto, cryptoExtras, x509, asn1),
         test("BeamTrustTests", "BeamTrust", "BeamIdentity", "BeamProtocol"),
         test(

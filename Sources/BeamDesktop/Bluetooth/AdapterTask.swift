@@ -1,3 +1,5 @@
+import BeamMedia
+
 /// Keeps a job running at BlueZ while it is wanted. A job that BlueZ refuses or ends is started again after growing
 /// pauses; one that isn't wanted any more is stopped. Used on the loop's thread only.
 final class AdapterTask<Job: Equatable> {

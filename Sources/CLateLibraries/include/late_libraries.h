@@ -19,3 +19,14 @@ const char *beam_load_libswscale(void);
 const char *beam_load_libx264(void);
 const char *beam_load_libyuv(void);
 const char *beam_load_libsystemd(void);
+const char *beam_load_libpulse(void);
+const char *beam_load_libopus(void);
+
+// Opus's requests have variable arguments, which Swift can't pass. They return OPUS_OK or an error code.
+struct OpusEncoder;
+struct OpusDecoder;
+int beam_opus_encoder_set(struct OpusEncoder *encoder, int request, int value);
+int beam_opus_encoder_get(struct OpusEncoder *encoder, int request, int *value);
+/// Forgets what was encoded before; settings stay.
+int beam_opus_encoder_reset(struct OpusEncoder *encoder);
+int beam_opus_decoder_reset(struct OpusDecoder *decoder);
