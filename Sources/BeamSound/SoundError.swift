@@ -1,0 +1,24 @@
+/// Why sound can't be captured, encoded or played. Each description is a person-facing sentence.
+public enum SoundError: Error, Hashable, CustomStringConvertible {
+    /// A library isn't installed, or is too old.
+    case noLibrary(package: String, reason: String)
+    /// No sound server answers.
+    case noServer(reason: String)
+    /// SDL can't use any sound device.
+    case noOutput(reason: String)
+    /// Opus refuses to encode or to decode.
+    case noCodec(reason: String)
+    case noMemory
+
+    public var description: String {
+        switch self {
+        case .noLibrary(let package, let reason):
+            "There can be no sound, because a library can't be loaded (\(reason)). Install the package \(package)."
+        case .noServer(let reason):
+            "No sound server (PulseAudio or PipeWire) answers: \(reason). Start one, or set PULSE_SERVER."
+        case .noOutput(let reason): "Sound can't be played on this machine: \(reason)."
+        case .noCodec(let reason): "Sound can't be encoded or decoded: Opus doesn't start (\(reason))."
+        case .noMemory: "There can be no sound, because there isn't enough memory."
+        }
+    }
+}
