@@ -1,0 +1,88 @@
+import BeamMedia
+
+/// Maps the samples of a sound card's stream to times on the monotonic clock, evenly, from observations that jitter.
+///
+/// A delay-locked loop of second order (F. Adriaensen, "Using a DLL to filter time", 2005): it learns the offset and the
+/// rate of the card's clock. Its bandwidth falls with its age, so that it settles within seconds and is calm afterwards.
+/// The core of it reads no clock.
+public struct SampleClock: Sendable {
+    /// An observation that differs by more isn't jitter. So many in a row begin anew.
+    private static let tolerance = 0.020
+    private static let outliersToRestart = 3
+    /// In radians a second: it forgets within about 8 s.
+    private static let leastBandwidth = 0.125
+    /// The bandwidth is this divided by the age. With less, errors of the beginning would fade slowly: as the age to the
+    /// power of -0.2 with 1, of -1.6 with 3.
+    private static let firstBandwidth = 3.0
+    /// Before that the offset alone is learnt.
+    private static let ageToLearnRate = 1.0
+    /// Crystals are within 100 ppm, system clocks are slewed by 500 ppm at most.
+    private static let mostDrift = 0.001
+
+    /// A point of the line: `position` is at `time`, in seconds after `start`.
+    private var position: Int64 = 0
+    private var time = 0.0
+    private var start: MediaTime?
+    /// Seconds a second by which the card's time is slower than the monotonic clock's.
+    private var drift = 0.0
+    /// Seconds of sound since the start.
+    private var age = 0.0
+    private var outliers = 0
+
+    /// How often the clock has begun anew, because the stream has jumped.
+    public private(set) var restarts = 0
+
+    public init() {}
+
+    /// How much faster the card is than the monotonic clock, in parts per million.
+    public var partsPerMillion: Double { -drift * 1e6 }
+
+    /// `position` (samples since the stream's beginning, never less than before) was seen to be at `observed`. False if
+    /// that is far from what was expected, and the next observations will show whether the stream has jumped.
+    @discardableResult public mutating func observe(_ position: Int64, at observed: MediaTime) -> Bool {
+        guard let start else {
+            begin(position, observed)
+            return true
+        }
+        let elapsed = Double(max(0, position - self.position)) / Double(SoundBlock.sampleRate)
+        let predicted = time + elapsed * (1 + drift)
+        let error = (observed - start).inSeconds - predicted
+        guard abs(error) <= Self.tolerance else {
+            outliers += 1
+            guard outliers >= Self.outliersToRestart else { return false }
+            restarts += 1
+            begin(position, observed)
+            return true
+        }
+        outliers = 0
+        age += elapsed
+        let bandwidth = max(Self.leastBandwidth, Self.firstBandwidth / max(age, 0.05))
+        // A long step must not overshoot.
+        let step = min(elapsed, 0.25 / bandwidth)
+        self.position = max(self.position, position)
+        time = predicted + 2.0.squareRoot() * bandwidth * step * error
+        if age > Self.ageToLearnRate {
+            drift = min(max(drift + bandwidth * bandwidth * step * error, -Self.mostDrift), Self.mostDrift)
+        }
+        return true
+    }
+
+    /// When a sample is; nil before the first observation.
+    public func time(of position: Int64) -> MediaTime? {
+        start.map {
+            let elapsed = Double(position - self.position) / Double(SoundBlock.sampleRate)
+            return $0 + .seconds(clamping: time + elapsed * (1 + drift))
+        }
+    }
+
+    private mutating func begin(_ position: Int64, _ observed: MediaTime) {
+        let count = restarts
+        // The card is the same one: its rate stays.
+        let drift = drift
+        self = SampleClock()
+        restarts = count
+        self.drift = drift
+        self.position = position
+        start = observed
+    }
+}

@@ -1,0 +1,85 @@
+import BeamMedia
+import Testing
+
+@testable import BeamSound
+
+struct SampleClockTests {
+    private let origin = MediaTime(nanoseconds: 1_000_000_000_000)
+
+    /// What the clock says of a card that is `ppm` fast, minus the truth, in milliseconds, for each observation.
+    private func errors(
+        ppm: Double, seconds: Double, fragment: Double = 0.0025, jitter: (Int) -> Double, clock: inout SampleClock
+    ) -> [Double] {
+        let count = Int(seconds / fragment)
+        return (0..<count).map { index in
+            let position = Int64(Double(index) * fragment * 48_000)
+            let truth = origin + .seconds(clamping: Double(position) / 48_000 / (1 + ppm * 1e-6))
+            clock.observe(position, at: truth + .seconds(clamping: jitter(index)))
+            return clock.time(of: position).map { ($0 - truth).inMilliseconds } ?? .infinity
+        }
+    }
+
+    @Test(arguments: [-300.0, 0, 300])
+    func `Drift is followed, jitter is smoothed`(ppm: Double) {
+        var random = SeededGenerator(seed: 5)
+        var clock = SampleClock()
+        let all = errors(
+            ppm: ppm, seconds: 120, jitter: { _ in .random(in: -0.005...0.005, using: &random) }, clock: &clock)
+        let settled = all[(10 * 400)...]
+        #expect(settled.allSatisfy { abs($0) < 0.5 })
+        #expect(abs(clock.partsPerMillion - ppm) < 30)
+        #expect(clock.restarts == 0)
+        // Evenly: what it says of two samples 10 ms apart is 10 ms.
+        let steps = zip(settled.dropFirst(4), settled).map { abs($0 - $1) }
+        #expect(steps.allSatisfy { $0 < 0.1 })
+    }
+
+    @Test(arguments: [-300.0, 300])
+    func `Bursts that come late are a constant, not a wobble`(ppm: Double) {
+        var random = SeededGenerator(seed: 6)
+        var clock = SampleClock()
+        // Fragments of 10 ms that are read in four parts at once, and one of 50 that is 8 ms late.
+        let all = errors(
+            ppm: ppm, seconds: 60,
+            jitter: { index in
+                Double(3 - index % 4) * 0.0025 + (.random(in: 0..<50, using: &random) == 0 ? 0.008 : 0)
+            }, clock: &clock)
+        let settled = all[(20 * 400)...]
+        let mean = settled.reduce(0, +) / Double(settled.count)
+        #expect(settled.allSatisfy { abs($0 - mean) < 0.5 })
+        #expect(mean > 3.5 && mean < 4.5)
+    }
+
+    @Test func `It begins with what it sees first`() {
+        var clock = SampleClock()
+        #expect(clock.time(of: 0) == nil)
+        clock.observe(480, at: origin)
+        #expect(clock.time(of: 480) == origin)
+        #expect(clock.time(of: 960) == origin + .milliseconds(10))
+    }
+
+    @Test func `A jump begins anew, with the rate that was learnt; a single outlier doesn't`() {
+        var clock = SampleClock()
+        _ = errors(ppm: 200, seconds: 60, jitter: { $0 == 9000 ? 0.5 : 0 }, clock: &clock)
+        #expect(clock.restarts == 0)
+        let position = Int64(60 * 48_000)
+        for part in 0..<3 {
+            clock.observe(position + Int64(part) * 120, at: origin + .seconds(61) + .microseconds(2500 * part))
+        }
+        #expect(clock.restarts == 1)
+        #expect(abs(clock.partsPerMillion - 200) < 20)
+        let expected = origin + .seconds(61) + .milliseconds(5)
+        #expect(abs(((clock.time(of: position + 240) ?? .zero) - expected).inMilliseconds) < 0.01)
+    }
+
+    @Test func `Absurd observations do no harm`() {
+        var clock = SampleClock()
+        let times = [MediaTime.distantFuture, .distantPast, .zero, origin]
+        for (index, time) in (times + times + times).enumerated() {
+            clock.observe(Int64(index) * 120, at: time)
+            clock.observe(.max / 2, at: time)
+            clock.observe(.min / 2, at: time)
+            #expect(clock.time(of: 0) != nil)
+        }
+    }
+}
