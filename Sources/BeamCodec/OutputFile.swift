@@ -16,11 +16,11 @@ enum OutputFile {
     /// files.
     static let mostParts = 100
 
-    /// The path of the part after `part`.
-    static func next(_ path: String, after part: Int) throws(CodecError) -> String {
-        guard part < mostParts else {
-            throw .cannotWriteFile(path: path, reason: "the picture's size has changed \(mostParts) times")
-        }
+    /// The path of the part after `part`. `reason` says why there are so many, if there are.
+    static func next(
+        _ path: String, after part: Int, reason: String = "the picture's size has changed \(mostParts) times"
+    ) throws(CodecError) -> String {
+        guard part < mostParts else { throw .cannotWriteFile(path: path, reason: reason) }
         return Self.path(path, part: part + 1)
     }
 
@@ -37,7 +37,7 @@ enum OutputFile {
     ///
     /// - Returns: its file descriptor, which the caller closes.
     static func create(_ path: String) throws(CodecError) -> CInt {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
             _ = flock(descriptor, LOCK_EX | LOCK_NB)
             return descriptor
@@ -47,7 +47,7 @@ enum OutputFile {
         guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else { throw .fileExists(path: path) }
         guard status.st_mode & S_IFMT != S_IFREG else { return try reopen(path) }
         // Without O_NONBLOCK, opening a pipe without a reader would block.
-        let existing = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
+        let existing = Glibc.open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
         guard existing >= 0 else {
             let reason = errno == ENXIO ? "no program reads this pipe. Start one first" : systemMessage(errno)
             throw .cannotCreateFile(path: path, reason: reason)
@@ -56,9 +56,37 @@ enum OutputFile {
         return existing
     }
 
+    /// The same for a path that may be `-`, standard output.
+    static func open(_ path: String) throws(CodecError) -> CInt {
+        guard path == "-" else { return try create(path) }
+        let descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw .cannotCreateFile(path: "standard output", reason: systemMessage(errno))
+        }
+        return descriptor
+    }
+
+    /// Writes all of `bytes`. Returns the `errno` of a failure, or nil.
+    static func write(_ bytes: UnsafeRawBufferPointer, to file: CInt) -> CInt? {
+        var rest = bytes[...]
+        while let base = UnsafeRawBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty {
+            let written = Glibc.write(file, base, rest.count)
+            if written < 0, errno == EINTR { continue }
+            if written < 0, errno == EAGAIN {
+                // Another program that has this pipe open may have made it non-blocking.
+                var room = pollfd(fd: file, events: Int16(POLLOUT), revents: 0)
+                poll(&room, 1, -1)
+                continue
+            }
+            guard written >= 0 else { return errno }
+            rest = rest.dropFirst(written)
+        }
+        return nil
+    }
+
     /// Opens an empty file for writing.
     private static func reopen(_ path: String) throws(CodecError) -> CInt {
-        let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = Glibc.open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw .fileExists(path: path) }
         var status = stat()
         // The lock first: whoever holds it may write at any time.

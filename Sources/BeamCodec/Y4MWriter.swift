@@ -7,7 +7,7 @@ import Glibc
 ///
 /// When size, format or range changes, the file ends and the next is `NAME-2.y4m`, then `NAME-3.y4m`. A path of `-` is
 /// standard output; there, and into a pipe, only the first part can be written. Used by one thread.
-public final class Y4MWriter {
+public final class Y4MWriter: OutputWriter {
     private struct Header: Equatable {
         var format: PixelFormat
         var size: PixelSize
@@ -40,7 +40,7 @@ public final class Y4MWriter {
         self.path = path
         self.frameRate = frameRate.isFinite && frameRate > 0 ? frameRate : 30
         currentPath = path
-        file = try Self.open(path)
+        file = try OutputFile.open(path)
         pending.reserveCapacity(Self.mostPending)
     }
 
@@ -94,22 +94,13 @@ public final class Y4MWriter {
         file = -1
     }
 
-    private static func open(_ path: String) throws(CodecError) -> CInt {
-        guard path == "-" else { return try OutputFile.create(path) }
-        let descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-        guard descriptor >= 0 else {
-            throw .cannotCreateFile(path: "standard output", reason: OutputFile.systemMessage(errno))
-        }
-        return descriptor
-    }
-
     private func startNextPart() throws(CodecError) {
         let next = try OutputFile.next(path, after: part)
         guard path != "-" else {
             throw .cannotWriteFile(path: "standard output", reason: "the picture's size or format has changed")
         }
         try finish()
-        file = try Self.open(next)
+        file = try OutputFile.open(next)
         part += 1
         currentPath = next
     }
@@ -154,19 +145,7 @@ public final class Y4MWriter {
 
     private func writeOut(_ bytes: UnsafeRawBufferPointer) throws(CodecError) {
         guard file >= 0 else { throw .cannotWriteFile(path: currentPath, reason: "it is closed already") }
-        var rest = bytes[...]
-        while let base = UnsafeRawBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty {
-            let written = Glibc.write(file, base, rest.count)
-            if written < 0, errno == EINTR { continue }
-            if written < 0, errno == EAGAIN {
-                // Another program that has this pipe open may have made it non-blocking.
-                var room = pollfd(fd: file, events: Int16(POLLOUT), revents: 0)
-                poll(&room, 1, -1)
-                continue
-            }
-            guard written >= 0 else { throw failure(errno) }
-            rest = rest.dropFirst(written)
-        }
+        if let code = OutputFile.write(bytes, to: file) { throw failure(code) }
     }
 
     private func failure(_ code: CInt) -> CodecError {
