@@ -9,7 +9,7 @@ public final class BackgroundRecorder: Sendable {
     /// Access units of a stall of the disk that is bridged without a gap: 10 s at 60 frames a second, as when a disk
     /// spins up or flushes its journal.
     public static let mostUnits = 600
-    /// Packets of sound in the same time, which wait in the same queue.
+    /// Packets of sound in the same time, which wait in the same queue if sound is recorded.
     public static let mostSound = 1000
     /// 10 s at about 50 Mbit/s, in bytes.
     public static let mostBytes = 64 << 20
@@ -104,9 +104,10 @@ public final class BackgroundRecorder: Sendable {
     ///
     /// - Throws: what `StreamRecorder.init` does.
     public init(
-        path: String, captions: Bool = false, sound: Bool = false, queue: BoundedQueue<Entry> = makeQueue(),
+        path: String, captions: Bool = false, sound: Bool = false, queue: BoundedQueue<Entry>? = nil,
         handlers: Handlers
     ) throws(CodecError) {
+        let queue = queue ?? Self.makeQueue(sound: sound)
         self.queue = queue
         self.handlers = handlers
         thread = WritingThread(queue)
@@ -114,8 +115,8 @@ public final class BackgroundRecorder: Sendable {
         recorder = Parcel(try StreamRecorder(path: path, captions: captions, sound: sound))
     }
 
-    public static func makeQueue() -> BoundedQueue<Entry> {
-        BoundedQueue(capacity: mostUnits + mostSound, weighing: { $0.weight }, atMost: mostBytes)
+    public static func makeQueue(sound: Bool = false) -> BoundedQueue<Entry> {
+        BoundedQueue(capacity: mostUnits + (sound ? mostSound : 0), weighing: { $0.weight }, atMost: mostBytes)
     }
 
     public var report: Report { state.withLock { $0.report } }

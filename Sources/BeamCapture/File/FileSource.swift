@@ -103,10 +103,10 @@ private struct SoundPlace {
     init(_ recording: Recording) { first = recording.first.timestamp }
 
     /// Nil for pictures without times, which no sound can be in step with.
-    func position(of picture: Recording.Entry, due: MediaTime, isStill: Bool = false) -> RecordingPosition? {
+    func position(of picture: Recording.Entry, due: MediaTime, isStill: Bool = false) -> PicturePosition? {
         guard let first, let timestamp = picture.timestamp else { return nil }
         let offset = due - MediaTime(nanoseconds: timestamp)
-        return RecordingPosition(
+        return PicturePosition(
             loop: loop, offset: offset, start: MediaTime(nanoseconds: first) + offset,
             limit: isStill ? .distantFuture : due + Self.most)
     }

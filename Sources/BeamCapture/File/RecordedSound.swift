@@ -44,7 +44,7 @@ final class RecordedSound: SoundSource {
     }
 
     /// Called by the pictures' thread, as soon as it knows when a picture is due.
-    func follow(_ position: RecordingPosition?) { schedule.publish(position) }
+    func follow(_ position: PicturePosition?) { schedule.publish(position) }
 }
 
 /// Decides which sound is due at a position of the pictures. Used by one thread.
@@ -77,7 +77,7 @@ final class RecordedSoundPlayer {
         case over
     }
 
-    func step(_ position: RecordingPosition, now: MediaTime) -> Step {
+    func step(_ position: PicturePosition, now: MediaTime) -> Step {
         if position.loop == loop, position.offset != offset {
             blocks.shift(by: position.offset - offset)
             // What was cut may be heard now, unless it belongs before the first picture.
@@ -110,7 +110,7 @@ final class RecordedSoundPlayer {
     }
 
     /// Takes the next piece. False if the sound was stopped.
-    private func read(_ position: RecordingPosition) -> Bool {
+    private func read(_ position: PicturePosition) -> Bool {
         if !hasPiece {
             switch reader.next() {
             case .piece: break
@@ -132,7 +132,7 @@ final class RecordedSoundPlayer {
         !hasPiece && MediaTime(nanoseconds: reader.position) + offset + .microseconds(50) >= time
     }
 
-    private func beginLoop(_ position: RecordingPosition) -> Bool {
+    private func beginLoop(_ position: PicturePosition) -> Bool {
         if loop != nil {
             guard reader.rewind() else { return false }
         }
@@ -144,7 +144,7 @@ final class RecordedSoundPlayer {
     }
 
     /// Leaves out what is too late.
-    private func catchUp(_ position: RecordingPosition, _ now: MediaTime) -> Bool {
+    private func catchUp(_ position: PicturePosition, _ now: MediaTime) -> Bool {
         blocks.removeAll()
         hasPiece = false
         if position.loop != loop {

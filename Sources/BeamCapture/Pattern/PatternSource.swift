@@ -5,17 +5,24 @@ import Synchronization
 /// The test pattern as a source: frame n is due n / frame rate after the start.
 ///
 /// Frames that can't be delivered in time are skipped and counted. Their numbers are missing, as are those of frames
-/// identical to the one before. The clock pauses while nobody watches.
+/// identical to the one before. The clock pauses while nobody watches, and with it the sound.
 public final class PatternSource: PictureSource {
     public let info: SourceInfo
     private let options: PatternOptions
     private let control = SourceControl()
     private let skippedFrames = Atomic<UInt64>(0)
+    private let patternSound: PatternSound
+
+    /// A burst once a second, which carries the number of the frame that is due when it begins (`PatternSoundReader`).
+    /// To be run on a thread of its own, beside `run`. It delivers blocks while somebody listens and the pictures
+    /// play, 30 ms before their time.
+    public var sound: any SoundSource { patternSound }
 
     /// - Throws: `unusablePattern`.
     public init(_ options: PatternOptions) throws(CaptureError) {
         try options.validate()
         self.options = options
+        patternSound = PatternSound(options)
         info = SourceInfo(
             description: options.content.description, size: options.size, frameRate: options.frameRate)
     }
@@ -26,8 +33,10 @@ public final class PatternSource: PictureSource {
     public func run(deliver: (Picture) -> Void) throws(CaptureError) {
         let renderer = try PatternRenderer(options)
         var number = 0
+        defer { patternSound.follow(nil) }
         while let activation = control.waitUntilActive() {
             let schedule = PatternSchedule(options, frame: number, at: .now)
+            patternSound.follow(schedule.time(of: 0))
             var isFirst = true
             repeat {
                 var picture = renderer.picture(number, time: .now)
@@ -38,6 +47,7 @@ public final class PatternSource: PictureSource {
                 skippedFrames.wrappingAdd(UInt64((next - number) / options.framesPerChange - 1), ordering: .relaxed)
                 number = next
             } while control.wait(until: schedule.time(of: number), in: activation)
+            patternSound.follow(nil)
         }
     }
 

@@ -1,11 +1,11 @@
 import BeamClock
 import BeamMedia
 
-/// Where a recording's pictures are, for its sound.
-struct RecordingPosition: Hashable, Sendable {
+/// Where the pictures of a recording or a pattern are, for their sound.
+struct PicturePosition: Hashable, Sendable {
     /// How many times the pictures have begun again.
     var loop: Int
-    /// A picture's due time less its time in the file: what moves the sound onto the host's clock.
+    /// A picture's due time less its time in the file or pattern: what moves the sound onto the host's clock.
     var offset: Duration
     /// When this loop's first picture is due, or was.
     var start: MediaTime
@@ -14,15 +14,17 @@ struct RecordingPosition: Hashable, Sendable {
 }
 
 /// Hands the pictures' position to the thread of the sound, and starts, pauses and stops that. Any thread may call it.
+///
+/// Waits use the monotonic clock, as those of `SourceControl`.
 final class SoundSchedule: @unchecked Sendable {
     // Sendable: every field below is read and written under `changed`'s lock only.
     private let changed = MonotonicCondition()
-    private var position: RecordingPosition?
+    private var position: PicturePosition?
     private var isActive = false
     private var isEnded = false
 
     /// Nil: the pictures pause.
-    func publish(_ position: RecordingPosition?) {
+    func publish(_ position: PicturePosition?) {
         changed.withLock {
             self.position = position
             changed.broadcast()
@@ -44,7 +46,7 @@ final class SoundSchedule: @unchecked Sendable {
     }
 
     /// Waits until somebody listens while the pictures play. Nil once the sound is stopped.
-    func waitForPosition() -> RecordingPosition? {
+    func waitForPosition() -> PicturePosition? {
         changed.withLock {
             while !isEnded {
                 if isActive, let position { return position }
@@ -54,16 +56,20 @@ final class SoundSchedule: @unchecked Sendable {
         }
     }
 
-    /// Waits until `time`, or for any change of `position` or of the state. `distantFuture` never comes.
-    func wait(until time: MediaTime, from position: RecordingPosition) {
+    /// Waits until `time` and returns true, or false as soon as `position` or the state changes. `distantFuture` never
+    /// comes.
+    @discardableResult
+    func wait(until time: MediaTime, from position: PicturePosition) -> Bool {
         changed.withLock {
             while !isEnded, isActive, self.position == position {
                 if time == .distantFuture {
                     changed.wait()
-                } else if MediaTime.now >= time || !changed.wait(until: time) {
-                    return
+                } else {
+                    if MediaTime.now >= time { return true }
+                    _ = changed.wait(until: time)
                 }
             }
+            return false
         }
     }
 }
