@@ -341,7 +341,7 @@ import Testing
     }
 
     @Test func soundInTurnsBeginsWithTheLearntDelay() {
-        var simulation = SoundSimulation(SoundNetworkConditions(delay: 0.005, loss: 0.02, repeats: true))
+        var simulation = SoundSimulation(SoundNetworkConditions(delay: 0.005, loss: 0.02, repeats: 1))
         // A second of sound every 7 s.
         simulation.isPlaying = { $0.truncatingRemainder(dividingBy: 7) < 1 }
         simulation.clockDrift = 80e-6

@@ -14,8 +14,8 @@ struct SoundNetworkConditions {
     var burst = 1.0
     /// One of so many datagrams is sound; the others are the picture's.
     var datagramsPerPacket = 1
-    /// Each datagram has the packet before it once more.
-    var repeats = false
+    /// Each datagram has so many packets before it once more.
+    var repeats = 0
     var retransmits = false
     /// Nothing passes between these times; it is delivered at the end.
     var stalls: [(from: Double, to: Double)] = []
@@ -50,7 +50,7 @@ struct SoundNetwork {
         let due = due(at: time)
         var arrivals = [(number, due)]
         for lost in missing {
-            if conditions.repeats, lost == number - 1 {
+            if lost >= number - conditions.repeats {
                 arrivals.append((lost, due))
             } else if let answer = retransmission(requestedAt: due + 0.002) {
                 arrivals.append((lost, answer))

@@ -22,32 +22,37 @@ import Testing
             name: "quiet", conditions: SoundNetworkConditions(delay: 0.0002, jitter: 0.0003, hold: 0),
             mostConcealed: 0, longestGap: 0, buffer: 4...6),
         Row(
-            name: "1 %", conditions: SoundNetworkConditions(delay: 0.005, loss: 0.01, repeats: true),
+            name: "1 %", conditions: SoundNetworkConditions(delay: 0.005, loss: 0.01, repeats: 1),
             mostConcealed: 0.05, longestGap: 20, buffer: 10...16),
         Row(
             name: "1 %, retransmission",
-            conditions: SoundNetworkConditions(delay: 0.005, loss: 0.01, repeats: true, retransmits: true),
+            conditions: SoundNetworkConditions(delay: 0.005, loss: 0.01, repeats: 1, retransmits: true),
             mostConcealed: 0.05, longestGap: 20, buffer: 10...20),
         // Two losses in a row are 0.25 %: without retransmission nothing can be done about them.
         Row(
-            name: "5 %", conditions: SoundNetworkConditions(delay: 0.005, loss: 0.05, repeats: true),
+            name: "5 %", conditions: SoundNetworkConditions(delay: 0.005, loss: 0.05, repeats: 1),
             mostConcealed: 0.35, longestGap: 30, buffer: 10...18),
         Row(
             name: "5 %, retransmission",
-            conditions: SoundNetworkConditions(delay: 0.005, loss: 0.05, repeats: true, retransmits: true),
+            conditions: SoundNetworkConditions(delay: 0.005, loss: 0.05, repeats: 1, retransmits: true),
             mostConcealed: 0.2, longestGap: 20, buffer: 12...45),
         // Every third datagram is sound, as beside a moving picture: bursts of 8 take 2.7 packets. The repeat brings back the
         // last one of them, a retransmission the others.
         Row(
             name: "10 % in bursts of 8, every third datagram",
             conditions: SoundNetworkConditions(
-                delay: 0.02, loss: 0.1, burst: 8, datagramsPerPacket: 3, repeats: true, retransmits: true),
+                delay: 0.02, loss: 0.1, burst: 8, datagramsPerPacket: 3, repeats: 1, retransmits: true),
             mostConcealed: 2, longestGap: 200, buffer: 60...170),
         Row(
             name: "10 % in bursts of 8, every other datagram",
             conditions: SoundNetworkConditions(
-                delay: 0.02, loss: 0.1, burst: 8, datagramsPerPacket: 2, repeats: true, retransmits: true),
+                delay: 0.02, loss: 0.1, burst: 8, datagramsPerPacket: 2, repeats: 1, retransmits: true),
             mostConcealed: 2.5, longestGap: 250, buffer: 60...190),
+        Row(
+            name: "10 % in bursts of 8, every third datagram, with the 3 packets before it",
+            conditions: SoundNetworkConditions(
+                delay: 0.02, loss: 0.1, burst: 8, datagramsPerPacket: 3, repeats: 3),
+            mostConcealed: 3.5, longestGap: 250, buffer: 20...70),
         Row(
             name: "jitter of 30 ms",
             conditions: SoundNetworkConditions(delay: 0.001, jitter: 0.03, reorder: 0.02),
