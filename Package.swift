@@ -46,17 +46,18 @@ let package = Package(
             name: "beamroom",
             dependencies: [
                 "BeamHost", "BeamViewer", "BeamCapture", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-                "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure", "CErrorStream",
+                "BeamTrust", "BeamIdentity", "BeamSound", "BeamProtocol", "BeamMedia", "BeamClock", "BeamMeasure",
+                "CErrorStream",
                 "CHeap",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         library(
-            "BeamHost", "BeamWords", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery", "BeamNetwork",
+            "BeamHost", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery", "BeamNetwork",
             "BeamTrust", "BeamIdentity",
             "BeamProtocol", "BeamMedia", "BeamClock"),
         library(
-            "BeamViewer", "BeamWords", "BeamDesktop", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
+            "BeamViewer", "BeamWords", "BeamSound", "BeamDesktop", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
             "BeamTrust", "BeamIdentity",
             "BeamProtocol", "BeamMedia", "BeamClock"),
 
@@ -171,7 +172,7 @@ let package = Package(
             "BeamNetworkTests", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock", "CBeamSockets",
             nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"), nioSSL, crypto, cryptoExtras, x509,
             asn1),
-        test("BeamHostTests", "BeamHost", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
+        test("BeamHostTests", "BeamHost", "BeamSound", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test(
             "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),

@@ -18,11 +18,18 @@ public protocol PictureSource: AnyObject, Sendable {
     /// `handler` is called on the thread in `run` when what is shared is hidden (a window that was minimised), or shown
     /// again. At first it counts as visible. To be called before `run`.
     func onVisibility(_ handler: @escaping @Sendable (_ isVisible: Bool) -> Void)
+
+    /// The sound that belongs to the pictures, in step with them; nil: they have none of their own. Run by a thread of its
+    /// own.
+    var sound: (any SoundSource)? { get }
 }
 
 extension PictureSource {
     /// Most sources are always visible.
     public func onVisibility(_ handler: @escaping @Sendable (_ isVisible: Bool) -> Void) {}
+
+    /// What a screen shows has no sound of its own: that is what the machine plays.
+    public var sound: (any SoundSource)? { nil }
 }
 
 /// Facts about a source, fixed when it is opened.

@@ -7,7 +7,7 @@ import Glibc
 ///
 /// Keys: `f`, F11 and a double click toggle fullscreen; `i` toggles the statistics; `c` hides and shows captions; `t` opens
 /// and closes the transcript, in which the wheel, the arrow keys, Page Up and Down, Home and End scroll; `n` opens a line
-/// for a note, sent with Enter; `q` quits. Escape closes the note's line, or else the transcript, or else leaves
+/// for a note, sent with Enter; `m`, `+` and `-` are reported for the sound; `q` quits. Escape closes the note's line, or else the transcript, or else leaves
 /// fullscreen. While a code or a note is typed, letters are text. A keyboard layout without Latin letters has these keys at
 /// their places of a US keyboard. With several sources there are more keys: see `setSources`. In a room `s` and `p` are
 /// reported to the caller, and `w` shows and hides the list of people.

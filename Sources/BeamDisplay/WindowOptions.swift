@@ -67,6 +67,10 @@ public enum WindowEvent: Hashable, Sendable {
     case wake
     /// The person toggled the statistics with `i`; the window has already done so.
     case statistics(isShown: Bool)
+    /// The person pressed `m`: sound off, or on again.
+    case muteToggled
+    /// The person pressed `+` or `-`: sound louder (positive) or softer by so many steps.
+    case volumeChanged(steps: Int)
     /// The person toggled the captions with `c`; the window has already done so.
     case captions(isShown: Bool)
     /// In a room: the person pressed `s`, to share or to end that.

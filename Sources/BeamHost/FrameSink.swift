@@ -10,6 +10,9 @@ protocol FrameSink: AnyObject, Sendable {
     /// wait for: hand the frame on, don't block.
     func push(_ frame: EncodedFrame)
 
+    /// The next sound. Called on the sound's thread, which all other sinks wait for: hand it on, don't block.
+    func push(_ sound: EncodedSound)
+
     /// Called once, after the last frame, even if `open` was never called because the host failed to start. Returns
     /// when the sink has finished with its frames.
     func close()
@@ -32,6 +35,8 @@ final class NetworkSink: FrameSink {
     func push(_ frame: EncodedFrame) {
         if consumer.takes(frame) { server.submit(frame) }
     }
+
+    func push(_ sound: EncodedSound) { server.submit(sound) }
 
     /// Tells the viewers, and closes their connections.
     func close() { server.shutdown() }

@@ -4,6 +4,7 @@ import BeamDiscovery
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamSound
 import Synchronization
 
 /// Shares a screen: capture → latest slot → encoder → sinks, of which the network is the first.
@@ -17,6 +18,8 @@ public final class Host: Sendable {
     private let slot: LatestSlot<Picture>
     private let capture: CaptureStage
     private let encode: EncodeStage
+    /// Nil: no sound is shared.
+    private let sound: SoundStage?
     private let publisher: ServicePublisher?
     /// Nil in a room.
     private let guests: GuestKeeper?
@@ -31,6 +34,7 @@ public final class Host: Sendable {
     public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
         try DescriptorLimit.prepare()
         let source = try Self.open(options.source)
+        let soundSource = Self.soundSource(options, source, onNotice)
         let info = source.info
         let settings = EncodeStage.Settings(
             encoder: options.encoder, maxSize: options.maxSize, frameRate: info.frameRate, bitRate: options.bitRate,
@@ -46,7 +50,7 @@ public final class Host: Sendable {
         let viewers = wanted.addConsumer()
         let recorder = try options.recordPath.map { path throws in
             try RecorderSink(
-                path: path, captions: true, consumer: wanted.addConsumer(),
+                path: path, captions: true, sound: soundSource != nil, consumer: wanted.addConsumer(),
                 handlers: RecorderSink.Handlers(
                     onFile: { onNotice(.recordingInto(path: $0)) }, onGap: { onNotice(.recordingHasGaps) },
                     onFailure: { onNotice(.recordingFailed(reason: $0.description)) }))
@@ -61,13 +65,15 @@ public final class Host: Sendable {
         let guests = options.room == nil ? GuestKeeper(options.store, onNotice) : nil
         var network = options.server
         network.session.bitRate = encoderSettings.bitRate
+        network.session.hasSound = soundSource != nil
         network.session.usesFullChroma = options.chroma != .subsampled
+        let soundDemand = SoundWish()
         let handlers = HostServer.Handlers(
             onEvent: { event in
                 if case .room(let event) = event { words.handle(event) }
                 if let guests { guests.handle(event) } else { onNotice(.session(event)) }
             }, requestKeyframe: { viewers.requestKeyframe(layer: $0) },
-            onDemand: { viewers.set($0, layer: $1) })
+            onDemand: { viewers.set($0, layer: $1) }, onSoundDemand: { soundDemand.set($0) })
         let server =
             if let room = options.room {
                 try HostServer(
@@ -100,6 +106,16 @@ public final class Host: Sendable {
                 onFailure: { onNotice(.ended(reason: $0.description, farewell: nil)) }))
         server.setPictureSize(size)
         for sink in sinks { sink.open() }
+        let sound = soundSource.map { source in
+            SoundStage(source, bitRate: options.soundBitRate, into: sinks) {
+                onNotice(.soundFailed(reason: $0.description))
+            }
+        }
+        if let sound {
+            sound.start()
+            if recorder != nil { sound.want(SoundDemand(full: true), by: .recorder) }
+            soundDemand.follow { sound.want($0, by: .viewers) }
+        }
         isStarted = true
         words.start { server.write($0) }
         let desktop = HostDesktop(options, server.controlPort) { input in
@@ -117,6 +133,7 @@ public final class Host: Sendable {
         self.server = server
         self.slot = slot
         self.encode = encode
+        self.sound = sound
         self.capture = capture
         publisher =
             options.isAnnounced && options.room == nil
@@ -139,6 +156,7 @@ public final class Host: Sendable {
 
     public func setPaused(_ isPaused: Bool) {
         guard capture.setPaused(isPaused) else { return }
+        sound?.setPaused(isPaused)
         if let room { room.setPaused(isPaused) } else { server.write(.alert(isPaused ? .paused : .resumed)) }
         onNotice(.paused(isPaused))
     }
@@ -162,13 +180,14 @@ public final class Host: Sendable {
             time: .now, session: server.statistics, viewers: server.viewers, captured: capture.captured,
             encoded: encoded.encoded,
             replaced: slot.replaced + encoded.leftOut, size: encoded.size, layers: encoded.layers,
-            recording: recorder?.report, capture: encoded.capture, encode: encoded.encode)
+            soundPackets: sound?.report.packets, recording: recorder?.report, capture: encoded.capture,
+            encode: encoded.encode)
     }
 
     /// What was written into the transcript; nil: there is none, or its failure was reported.
     public var transcript: TranscriptReport? { words.report }
 
-    /// Stops in this order: trust store, capture, encoder, sinks, announcement. Returns when all have ended.
+    /// Stops in this order: trust store, sound, capture, encoder, sinks, announcement. Returns when all have ended.
     ///
     /// The network is the first sink: viewers are told that the host has ended, and nothing else before.
     ///
@@ -179,12 +198,32 @@ public final class Host: Sendable {
         guests?.stop()
         words.stopReading()
         desktop.stop()
+        sound?.stop()
         capture.stop()
         slot.close()
         encode.join()
         for sink in sinks { sink.close() }
         words.close()
         publisher?.withdraw()
+    }
+
+    /// The sound that is shared with what `source` shows; nil: none.
+    private static func soundSource(
+        _ options: HostOptions, _ source: any PictureSource, _ onNotice: @escaping @Sendable (HostNotice) -> Void
+    ) -> (any SoundSource)? {
+        let target: SoundTarget
+        switch options.sound {
+        case .off: return nil
+        case .automatic:
+            // A film or pattern has its own sound, or none.
+            guard case .x11 = options.source else { return source.sound }
+            target = .automatic
+        case .microphone: target = .microphone
+        case .named(let name): target = .named(name)
+        }
+        let capture = PulseCapture(target)
+        capture.onState { onNotice(.sound($0)) }
+        return capture
     }
 
     private static func farewell(_ error: CaptureError) -> String? {

@@ -3,6 +3,7 @@ import BeamCodec
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamSound
 import BeamTrust
 
 /// What to share, and how.
@@ -14,7 +15,20 @@ public struct HostOptions: Sendable {
         case file(path: String)
     }
 
+    /// Which sound is shared.
+    public enum Sound: Sendable, Hashable {
+        case off
+        /// A film's or the test pattern's own; else what this machine plays, if there is a sound server. Never a microphone.
+        case automatic
+        case microphone
+        /// The device with this name or description: an input, or what an output plays.
+        case named(String)
+    }
+
     public var source: Source
+    public var sound = Sound.off
+    /// Of the sound, in bits a second: 16,000 to 256,000.
+    public var soundBitRate = 128_000
     /// The longest side of the sent picture in pixels; nil: the source's.
     public var maxSize: Int?
     /// In bits a second; nil: the default for size and frame rate.
@@ -79,6 +93,10 @@ public enum HostNotice: Sendable {
     case recordingHasGaps
     /// The recording has ended; sharing goes on. `reason` is for a person.
     case recordingFailed(reason: String)
+    /// What the sound is captured from, and whether it can be. Sent first when that is known, then on each change.
+    case sound(SoundCaptureState)
+    /// Sound can't be encoded on this machine. Sharing goes on without. `reason` is for a person.
+    case soundFailed(reason: String)
     /// The host was paused, or goes on.
     case paused(Bool)
     /// A line of the captions can't be used.
@@ -122,6 +140,8 @@ public struct HostReport: Sendable {
     public var size: PixelSize
     /// The state of each layer's encoder: layer 0 for everybody, layer 1 for viewers that can't have that.
     public var layers: [Layer]
+    /// Packets of sound made (10 ms each); nil if no sound is shared.
+    public var soundPackets: UInt64?
     /// Nil without a recording.
     public var recording: BackgroundRecorder.Report?
     /// From the screen's change to the start of encoding; and conversion and encoding.

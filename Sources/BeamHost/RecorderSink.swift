@@ -19,12 +19,12 @@ final class RecorderSink: FrameSink {
     ///
     /// - Throws: what `StreamRecorder.init` does.
     init(
-        path: String, captions: Bool = false, consumer: EncoderDemand.Consumer,
-        queue: BoundedQueue<BackgroundRecorder.Entry> = BackgroundRecorder.makeQueue(), handlers: Handlers
+        path: String, captions: Bool = false, sound: Bool = false, consumer: EncoderDemand.Consumer,
+        queue: BoundedQueue<BackgroundRecorder.Entry>? = nil, handlers: Handlers
     ) throws(CodecError) {
         self.consumer = consumer
         recorder = try BackgroundRecorder(
-            path: path, captions: captions, queue: queue,
+            path: path, captions: captions, sound: sound, queue: queue,
             handlers: BackgroundRecorder.Handlers(
                 onFile: { path, _ in handlers.onFile(path) }, onGap: handlers.onGap,
                 onKeyframeNeeded: { consumer.requestKeyframe(layer: 0) },
@@ -49,6 +49,10 @@ final class RecorderSink: FrameSink {
 
     func push(_ frame: EncodedFrame) {
         if frame.layer == 0 { recorder.push(frame.unit, at: frame.captureTime) }
+    }
+
+    func push(_ sound: EncodedSound) {
+        if let opus = sound.full { recorder.addSound(opus, at: sound.time) }
     }
 
     func close() { recorder.stop() }

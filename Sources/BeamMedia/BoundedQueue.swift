@@ -46,6 +46,30 @@ public final class BoundedQueue<Value: Sendable>: @unchecked Sendable {
         }
     }
 
+    /// The result of `take(until:)`.
+    public enum Taken {
+        case value(Value)
+        /// The deadline has passed.
+        case nothing
+        /// The queue is closed and empty.
+        case closed
+    }
+
+    /// Waits for a value, or until `deadline` on the monotonic clock (nil: no deadline).
+    public func take(until deadline: MediaTime?) -> Taken {
+        condition.withLock {
+            while values.isEmpty {
+                if isClosed { return .closed }
+                if let deadline {
+                    guard condition.wait(until: deadline) else { return .nothing }
+                } else {
+                    condition.wait()
+                }
+            }
+            return .value(removeFirst())
+        }
+    }
+
     /// Takes a value if there is one, without waiting.
     public func takeIfPresent() -> Value? { condition.withLock { values.isEmpty ? nil : removeFirst() } }
 

@@ -17,4 +17,16 @@ public enum LocalAddresses {
         }
         return v4 + v6
     }
+
+    /// Whether a numeric address is one of this machine's, loopback and link-local ones included.
+    public static func isOwn(_ address: String) -> Bool {
+        // Without the interface's name.
+        let address = address.lowercased().prefix { $0 != "%" }
+        if address.hasPrefix("127.") || address == "::1" || address.hasPrefix("::ffff:127.") { return true }
+        let devices = (try? System.enumerateDevices()) ?? []
+        return devices.contains { device in
+            guard let own = device.address?.ipAddress?.lowercased().prefix(while: { $0 != "%" }) else { return false }
+            return own == address || "::ffff:" + own == address
+        }
+    }
 }

@@ -197,6 +197,7 @@ final class DecodeStage: Sendable {
         /// Nil: opened by `run`.
         let decoder: VideoDecoder?
         var size: PixelSize?
+        var times = RecordingTimes()
         var hasWarned = false
         /// Keyframes in a row that gave no picture.
         var brokenKeyframes = 0
@@ -255,7 +256,7 @@ final class DecodeStage: Sendable {
             } else if frame.isKeyframe {
                 noteBrokenKeyframe(.unsupportedStream(reason: "its pictures come with a delay"))
             }
-            files.recorder?.push(frame.unit, at: frame.lastArrival)
+            files.recorder?.push(frame.unit, at: times.time(of: frame))
             if let picture { files.pictures?.push(picture) }
         }
 

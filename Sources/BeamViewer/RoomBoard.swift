@@ -14,6 +14,8 @@ public final class RoomBoard: Sendable {
         var words = WordBoard()
         var isSharing = false
         var isPaused = false
+        /// What this machine plays is shared from here.
+        var sharesPlayedSound = false
         /// What a newcomer types; nil: there is none, or it isn't shown.
         var code: PairingCode?
         /// Why the room has ended for this device; nil: it hasn't.
@@ -61,6 +63,9 @@ public final class RoomBoard: Sendable {
     public func setShare(isOn: Bool, isPaused: Bool) {
         change { ($0.isSharing, $0.isPaused) = (isOn, isPaused) }
     }
+
+    /// Whether what this machine plays is shared from here: what the others share isn't played then.
+    public func setSharesPlayedSound(_ isShared: Bool) { change { $0.sharesPlayedSound = isShared } }
 
     /// The code for newcomers, if it is to be shown.
     public func setCode(_ code: PairingCode?) { change { $0.code = code } }

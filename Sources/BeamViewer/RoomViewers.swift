@@ -22,11 +22,14 @@ public final class RoomViewers: Sendable {
         public var bounds: StreamBounds
         /// The playout delay; nil: adaptive.
         public var buffer: Duration?
+        public var sound: ViewerOptions.Sound
 
         public init(
             room: RoomServer, trust: ViewerOptions.Trust, window: WindowOptions? = nil,
-            decoder: DecoderChoice = .automatic, bounds: StreamBounds = StreamBounds(), buffer: Duration? = nil
+            decoder: DecoderChoice = .automatic, bounds: StreamBounds = StreamBounds(), buffer: Duration? = nil,
+            sound: ViewerOptions.Sound = ViewerOptions.Sound()
         ) {
+            self.sound = sound
             self.room = room
             self.trust = trust
             self.window = window
@@ -154,6 +157,7 @@ public final class RoomViewers: Sendable {
             buffer: options.buffer)
         viewing.member = ViewerOptions.Member(room: options.room, device: device, name: name)
         viewing.bounds = options.bounds
+        viewing.sound = options.sound
         viewing.usesBluetooth = false
         let onNotice = self.onNotice
         do {

@@ -72,6 +72,7 @@ public final class RoomWindow {
                 case .noteWritten(let text): actions.write(.note(text))
                 case .shareToggled: actions.toggleShare()
                 case .pauseToggled: actions.togglePause()
+                case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
                 case .codeEntered, .offerTaken, .codeGivenUp, .focusChanged, .chosen, .wake, .statistics, .captions,
                     .transcript, .resized, .fullscreen, .people:
                     break
@@ -103,6 +104,8 @@ public final class RoomWindow {
 
     private func show(_ content: RoomBoard.Content) {
         shownVersion = content.version
+        // What others share would be shared from here once more.
+        grid.isQuiet = content.sharesPlayedSound
         window.setPeople(content.peopleLines)
         if grid.slots.isEmpty {
             window.setHeld(nil)

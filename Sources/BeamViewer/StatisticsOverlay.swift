@@ -17,7 +17,7 @@ enum StatisticsOverlay {
             "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), "
                 + "\(session.dropped) \(session.dropped == 1 ? "frame" : "frames")"
                 + (session.skipped > 0 ? ", \(session.skipped) skipped" : ""),
-        ] + network(session) + [
+        ] + network(session) + sound(report.sound) + [
             "Stages\t\(stages(report))",
             "Arrival to window\t\(times(report.times[.arrivalToWindow]))",
         ] + glass(report)
@@ -33,6 +33,23 @@ enum StatisticsOverlay {
             "Path\t\(megabits(used)) of \(megabits(estimated)) Mbit/s, round trip \(trip), "
                 + "buffer \(rounded(session.buffer.inMilliseconds, 1)) ms",
         ]
+    }
+
+    /// How the sound is played, if any has come.
+    private static func sound(_ sound: SoundFigures?) -> [String] {
+        guard let sound, sound.statistics.played > 0 else { return [] }
+        let statistics = sound.statistics
+        let skew = sound.skew.map { ", \(signed($0.inMilliseconds)) ms to the picture" } ?? ""
+        let latency = statistics.latency.map { "\(rounded($0.inMilliseconds, 1)) ms" } ?? "–"
+        return [
+            "Sound\t\(latency)\(skew), buffer \(rounded(statistics.buffer.inMilliseconds, 1)) ms, "
+                + "\(rounded(statistics.concealedShare * 100, 2)) % concealed, drift \(signed(statistics.driftPPM)) ppm"
+                + (sound.isMuted ? ", off" : "")
+        ]
+    }
+
+    private static func signed(_ value: Double) -> String {
+        value < 0 ? "−" + rounded(-value, 1) : "+" + rounded(value, 1)
     }
 
     private static func megabits(_ rate: Int) -> String { String(rounded(Double(rate) / 1_000_000, 2)) }

@@ -5,6 +5,7 @@ import BeamIdentity
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamSound
 import BeamTrust
 import BeamWords
 import Synchronization
@@ -25,6 +26,9 @@ public final class Viewer: Sendable {
     /// The newest decoded picture, for the window.
     let slot: LatestSlot<Picture>
     private let words: ViewerWords
+    /// Plays the sound; nil: it isn't played.
+    let sound: SoundPlayer?
+    private let soundFiles: SoundFiles?
     /// Who finds the host and keeps it; nil in a room, which does both.
     private let sought: Sought?
     private let loop: NetworkLoop?
@@ -70,6 +74,12 @@ public final class Viewer: Sendable {
                 onRefusedStream: { error in shared.updateStatus { $0.streamRefused(error.description) } },
                 onWarning: { onNotice(.warning($0)) },
                 onFailure: { onNotice(.failed(reason: $0.description)) }))
+        let soundFile = try Self.soundFile(options, onNotice)
+        soundFiles =
+            files.recorder == nil && soundFile == nil
+            ? nil
+            : SoundFiles(recorder: files.recorder, file: soundFile) { onNotice(.warning($0.description)) }
+        sound = Self.player(options, shared, isAlone: resources == nil, isKept: soundFiles != nil, onNotice)
         words = ViewerWords(
             try options.transcriptPath.map { path in
                 try TranscriptFile(path: path) {
@@ -156,10 +166,52 @@ public final class Viewer: Sendable {
         return DecodeStage.Files(recorder: recorder, pictures: pictures)
     }
 
+    /// Creates the file for the decoded sound, if there is to be one.
+    private static func soundFile(
+        _ options: ViewerOptions, _ onNotice: @escaping @Sendable (ViewerNotice) -> Void
+    ) throws -> BackgroundSoundFile? {
+        try options.sound.path.map { path throws in
+            try BackgroundSoundFile(
+                path: path,
+                handlers: BackgroundSoundFile.Handlers(
+                    onFile: { onNotice(.writing(OutputPath(kind: .sound, path: $0), isContinued: $1)) },
+                    onBehind: { onNotice(.fileBehind(OutputPath(kind: .sound, path: $0))) },
+                    onCaughtUp: { onNotice(.fileCaughtUp(OutputPath(kind: .sound, path: $0), leftOut: $1)) },
+                    onFailure: { onNotice(.fileFailed(OutputPath(kind: .sound, path: $0), reason: $1.description)) }))
+        }
+    }
+
+    /// What plays the sound, if it is to be played and can be decoded.
+    ///
+    /// - Parameters:
+    ///   - isAlone: no other viewer is in the window, so this one is heard.
+    ///   - isKept: files want the sound, too.
+    private static func player(
+        _ options: ViewerOptions, _ shared: ViewerState, isAlone: Bool, isKept: Bool,
+        _ onNotice: @escaping @Sendable (ViewerNotice) -> Void
+    ) -> SoundPlayer? {
+        guard options.sound.plays else { return nil }
+        do throws(SoundError) {
+            let player = try SoundPlayer(
+                output: options.sound.output, mode: options.sound.sync,
+                handlers: SoundPlayer.Handlers(
+                    onHold: { shared.setPictureHold($0) },
+                    onAudible: { isAudible in shared.setSoundWanted(isAudible || isKept) },
+                    onState: { onNotice(.sound($0)) }))
+            // A wall's or a room's window says which one is heard.
+            player.setAudible(isAlone)
+            return player
+        } catch {
+            onNotice(.warning(error.description))
+            return nil
+        }
+    }
+
     /// Finds the host, or connects at once if its address is given. With a window, decoding begins when the window is
     /// open.
     public func start() {
         defer { if options.window == nil { decode.start() } }
+        soundFiles?.start()
         let sought = self.sought
         let queue = self.queue
         let shared = self.shared
@@ -170,6 +222,10 @@ public final class Viewer: Sendable {
         let words = self.words
         let hasWindow = options.window != nil
         let decode = self.decode
+        let (sound, soundFiles) = (self.sound, self.soundFiles)
+        let insists = options.sound.insists
+        // In a room others may get it from here.
+        let takesSound = sound != nil || soundFiles != nil || options.member != nil
         let loop = self.loop
         let wasPlain = trust.allowsUnencrypted && sought.map { $0.keeper.isPlain($0.finder.choice) } ?? false
         shared.setAnnouncer { onNotice(.status($0)) }
@@ -212,8 +268,15 @@ public final class Viewer: Sendable {
                 queue.flush()
                 shared.tellClient { $0.decoderFailed() }
             },
+            onSound: { packet in
+                sound?.put(packet)
+                soundFiles?.put(packet)
+            },
             locate: { sought?.finder.endpoints() ?? [] }, hints: { sought?.finder.hints() ?? [] },
             onReached: { host, endpoint in
+                // What this machine plays would be shared and played again, without end.
+                let isThisMachine = host == identity.deviceKey || LocalAddresses.isOwn(endpoint.host)
+                if isThisMachine, !insists, sound?.silence() == true { onNotice(.soundIsOwn) }
                 guard let sought else { return }
                 sought.keeper.note(sought.finder.reached(endpoint), at: endpoint, of: host) { onNotice(.warning($0)) }
             },
@@ -221,9 +284,11 @@ public final class Viewer: Sendable {
         if let member = options.member {
             shared.setClientMaker {
                 let trust = ViewerTrust(own: identity.deviceKey, name: trust.deviceName, instance: 0)
+                var session = ViewerSession.Configuration(trust: trust, buffer: buffer)
+                session.takesSound = takesSound
                 return ViewerClient(
-                    in: member.room, watching: member.device, called: member.name,
-                    session: ViewerSession.Configuration(trust: trust, buffer: buffer), handlers: handlers)
+                    in: member.room, watching: member.device, called: member.name, session: session,
+                    handlers: handlers)
             }
             shared.hostAppeared()
         }
@@ -231,11 +296,12 @@ public final class Viewer: Sendable {
         let (finder, keeper) = (sought.finder, sought.keeper)
         shared.setClientMaker {
             // The host is chosen by now.
-            let configuration = ViewerSession.Configuration(
+            var configuration = ViewerSession.Configuration(
                 trust: keeper.trust(trust, identity: identity, choice: finder.choice), code: trust.code,
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
                 announcedVersion: finder.announcedVersion, wasUnencrypted: wasPlain, buffer: buffer,
                 room: RoomOptions(signing: identity.roomSigning, name: trust.deviceName))
+            configuration.takesSound = takesSound
             return ViewerClient(
                 identity: identity, session: configuration, handlers: handlers,
                 options: ViewerClient.Options(loop: loop))
@@ -274,6 +340,15 @@ public final class Viewer: Sendable {
         case .note(let text): onNotice(.session(.room(.unwritten(.note(text), reason: .full))))
         case .caption, .partial, .alert: break
         }
+    }
+
+    /// Whether its sound is heard: of several viewers in a window, one's.
+    func setAudible(_ isAudible: Bool) { sound?.setAudible(isAudible) }
+
+    /// A picture was shown in the window, at `time`.
+    func pictureShown(_ picture: Picture, at time: MediaTime) {
+        shared.change { $0.presentation.record(picture, at: time) }
+        sound?.pictureShown(picture, at: time)
     }
 
     /// Tells the host that the picture is shown in at most this size, in pixels: it may send a smaller one. Nil: as large
@@ -317,6 +392,9 @@ public final class Viewer: Sendable {
         sought?.trustWatch.cancel()
         sought?.finder.stop()
         shared.stop()?.shutdown()
+        sound?.stop()
+        // Before the recording is completed.
+        soundFiles?.stop()
         decode.stop()
         slot.close()
         sought?.search?.stop()
@@ -335,7 +413,7 @@ public final class Viewer: Sendable {
             return ViewerReport(
                 session: session, decoded: decoded.decoded, shown: window.shown, replaced: replaced,
                 size: decoded.size, decoder: decoded.decoder, framesPerSecond: rates.frames,
-                bitsPerSecond: rates.bits,
+                bitsPerSecond: rates.bits, sound: sound?.figures,
                 times: decoded.times.merging(window.times) { $1 })
         }
     }

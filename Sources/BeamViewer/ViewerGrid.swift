@@ -39,6 +39,10 @@ import Synchronization
     private var shownSizes = ShownSizes()
     private(set) var focus: VideoWindow.Focus
     private var hasMoved = true
+    /// No viewer is heard.
+    var isQuiet = false {
+        didSet { if isQuiet != oldValue { chooseAudible() } }
+    }
 
     init(_ window: VideoWindow) {
         self.window = window
@@ -108,6 +112,7 @@ import Synchronization
         updateTiles(states, words)
         // A picture may come with the state that announces it.
         showPictures(pictures | states)
+        if hasMoved { chooseAudible() }
         let update = Update(
             hasMoved: hasMoved, news: slots.indices.filter { states & NewsFlags.bit(slots[$0].id) != 0 })
         if let index = focusIndex, hasMoved || update.news.contains(index) {
@@ -128,6 +133,11 @@ import Synchronization
         }
         for slot in slots { if let size = changed[slot.id] { slot.viewer.setShownSize(size) } }
         return update
+    }
+
+    /// The viewer in focus is heard.
+    private func chooseAudible() {
+        for (index, slot) in slots.enumerated() { slot.viewer.setAudible(!isQuiet && index == focusIndex) }
     }
 
     private func updateTiles(_ states: UInt64, _ change: (Int, inout TileWords?) -> Void) {
@@ -161,7 +171,7 @@ import Synchronization
         let shown = window.show(pictures)
         let end = MediaTime.now
         for (id, picture) in pictures where shown.contains(id) {
-            slots.first { $0.id == id }?.viewer.shared.change { $0.presentation.record(picture, at: end) }
+            slots.first { $0.id == id }?.viewer.pictureShown(picture, at: end)
         }
     }
 }

@@ -3,6 +3,7 @@ import BeamDisplay
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamSound
 import BeamTrust
 
 /// What to watch, and where the pictures go.
@@ -64,6 +65,30 @@ public struct ViewerOptions: Sendable {
         }
     }
 
+    /// What becomes of the sound.
+    public struct Sound: Sendable, Hashable {
+        /// It is played.
+        public var plays: Bool
+        /// The device that plays it; nil: the system's.
+        public var output: String?
+        /// It is played even if the host is this machine, whose sound is then shared and played in a circle.
+        public var insists: Bool
+        public var sync: SoundSync.Mode
+        /// The .wav file for the decoded sound; nil: none.
+        public var path: String?
+
+        public init(
+            plays: Bool = false, output: String? = nil, insists: Bool = false, sync: SoundSync.Mode = .picture,
+            path: String? = nil
+        ) {
+            self.plays = plays
+            self.output = output
+            self.insists = insists
+            self.sync = sync
+            self.path = path
+        }
+    }
+
     public var target: Target
     /// Whose share in a room is watched, in place of the target: nothing is sought, paired or stored.
     public var member: Member?
@@ -80,6 +105,7 @@ public struct ViewerOptions: Sendable {
     public var recordPath: String?
     /// The .y4m file for the decoded pictures; nil: none.
     public var framesPath: String?
+    public var sound = Sound()
     /// The .txt, .srt, .vtt or .jsonl file for the transcript; nil: none.
     public var transcriptPath: String?
     /// Look for known hosts over Bluetooth, too, if there is an adapter.
@@ -112,6 +138,10 @@ public enum ViewerNotice: Sendable {
     case firstFrame(PixelSize)
     case resized(PixelSize)
     case warning(String)
+    /// Where the sound is played has changed, or whether it can be.
+    case sound(SoundOutputState)
+    /// The host is this machine: its sound isn't played, because it would be shared again.
+    case soundIsOwn
     /// What the viewer is doing has changed; nil: the picture is live.
     case status(ViewerAnnouncement?)
     /// A file begins: the first, or `isContinued`, another one because the picture's size or format has changed.
@@ -136,6 +166,8 @@ public struct OutputPath: Sendable, Hashable {
         case frames
         /// Captions, notes and alerts.
         case transcript
+        /// The decoded sound.
+        case sound
     }
 
     public var kind: Kind
@@ -163,6 +195,8 @@ public struct ViewerReport: Sendable {
     /// Decoded pictures, and media bits, a second.
     public var framesPerSecond: Double
     public var bitsPerSecond: Double
+    /// The sound; nil: none is played.
+    public var sound: SoundFigures?
     /// How long frames took for each span that is known. In version 1 the host's stages and the network are missing; in
     /// version 2 the network's time is known to within `session.clockError`.
     public var times: [FrameSpan: LatencyHistogram.Summary]

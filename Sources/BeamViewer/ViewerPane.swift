@@ -122,6 +122,21 @@ import BeamProtocol
         viewer.shared.read { $0.status.isUnencrypted } ? .notOffered : words.heading
     }
 
+    /// The person has pressed a key for the sound; the window says what it did.
+    func changeSound(_ event: WindowEvent) {
+        guard let sound = viewer.sound else { return tell("No sound is played here") }
+        switch event {
+        case .muteToggled: tell(sound.toggleMute() ? "Sound is off: press m to hear it" : "Sound is on")
+        case .volumeChanged(let steps): tell("Volume \(sound.changeVolume(by: steps)) %")
+        default: break
+        }
+    }
+
+    private func tell(_ words: String) {
+        window.setNotice(nil)
+        window.setNotice(WindowNotice(text: words, time: .seconds(2)))
+    }
+
     /// Only while the overlay is visible.
     func showStatistics() {
         guard window.showsStatistics else { return }

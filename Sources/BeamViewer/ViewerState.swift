@@ -21,6 +21,8 @@ final class ViewerState: Sendable {
         fileprivate var hasSize = false
         /// The largest size in which the picture is shown; nil: any.
         fileprivate var shownSize: PixelSize?
+        fileprivate var soundWanted = true
+        fileprivate var pictureHold = Duration.zero
         fileprivate var client = ClientState.absent(make: nil, isReachable: false)
         /// The store's hosts after a change since the viewer started; nil: no change.
         fileprivate var remembered: [DeviceKey: String]?
@@ -171,6 +173,18 @@ final class ViewerState: Sendable {
         tellClient { $0.setShownSize(size) }
     }
 
+    /// Sets whether the host is to send sound. A client that is made later gets it, too.
+    func setSoundWanted(_ isWanted: Bool) {
+        change { $0.soundWanted = isWanted }
+        tellClient { $0.setSoundWanted(isWanted) }
+    }
+
+    /// Sets how long pictures are held for the sound. A client that is made later gets it, too.
+    func setPictureHold(_ hold: Duration) {
+        change { $0.pictureHold = hold }
+        tellClient { $0.setPictureHold(hold) }
+    }
+
     /// Sets how to make the client. It is made as soon as the host is reachable.
     func setClientMaker(_ make: @escaping @Sendable () -> ViewerClient) {
         let isReachable = change { content in
@@ -228,6 +242,9 @@ final class ViewerState: Sendable {
     private func publish(_ client: ViewerClient) {
         if let hosts = read({ $0.remembered }) { client.setRemembered(hosts) }
         if let size = read({ $0.shownSize }) { client.setShownSize(size) }
+        let (soundWanted, hold) = read { ($0.soundWanted, $0.pictureHold) }
+        if !soundWanted { client.setSoundWanted(false) }
+        if hold > .zero { client.setPictureHold(hold) }
         while true {
             let publication = change { content -> Publication in
                 guard case .making(let waiting) = content.client else { return .stopped }

@@ -50,6 +50,7 @@ public final class ViewerWindow {
                 // The person doesn't give the code, so there is nothing to watch.
                 case .codeGivenUp: return
                 case .noteWritten(let text): viewer.write(.note(text))
+                case .muteToggled, .volumeChanged: pane.changeSound(event)
                 case .wake, .statistics, .captions, .transcript, .focusChanged, .resized, .fullscreen, .shareToggled,
                     .pauseToggled, .people:
                     break
@@ -75,8 +76,7 @@ public final class ViewerWindow {
     private func showPicture() {
         guard let picture = viewer.slot.takeIfPresent() else { return }
         guard window.show(picture) else { return }
-        let end = MediaTime.now
-        viewer.shared.change { $0.presentation.record(picture, at: end) }
+        viewer.pictureShown(picture, at: .now)
     }
 
     private func choose(_ index: Int) {

@@ -56,6 +56,7 @@ public final class WallWindow {
                 case .offerTaken: answer { $0.askPerson() }
                 case .codeGivenUp: giveUpCode()
                 case .noteWritten(let text): grid.focused?.viewer.write(.note(text))
+                case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
                 case .focusChanged, .chosen, .wake, .statistics, .captions, .transcript, .resized, .fullscreen,
                     .shareToggled, .pauseToggled, .people:
                     break

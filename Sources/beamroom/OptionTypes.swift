@@ -91,6 +91,7 @@ enum OptionWords {
     static let code = "six digits, as in 482913 or \"482 913\""
     static let playoutDelay = "auto, or a number of milliseconds from 0 to 2000"
     static let frameRate = "a number from 1 to 240"
+    static let soundRate = "16k to 256k bits a second, as in 128k or 96000"
     static let maxSize = "a number of pixels from 16 to 8192"
 }
 

@@ -3,6 +3,7 @@ import BeamCodec
 import BeamDisplay
 import BeamMedia
 import BeamProtocol
+import BeamViewer
 
 /// How what is watched is decoded and shown: of `watch` and `room`.
 struct PlaybackOptions: ParsableArguments {
@@ -29,6 +30,18 @@ struct PlaybackOptions: ParsableArguments {
             "Delay that evens out jitter: auto (0 on a quiet network), or 0 to 2000 ms.",
             valueName: "ms"), transform: PlayoutDelay.reading(OptionWords.playoutDelay))
     var buffer = PlayoutDelay.automatic
+    @Flag(help: "Play no sound.")
+    var noAudio = false
+    @Option(
+        help: ArgumentHelp(
+            "The device that plays the sound, or default for the system's. Plays it without a window, too.",
+            valueName: "name"))
+    var audioOutput: String?
+    @Option(
+        help: ArgumentHelp(
+            "Picture and sound in step: picture (the picture waits for the sound at most 10 ms), sound (it waits as long as needed), off.",
+            valueName: "picture|sound|off"))
+    var avSync = SoundSync.Mode.picture
     @Flag(help: "Show statistics in the window.")
     var stats = false
 
@@ -36,6 +49,19 @@ struct PlaybackOptions: ParsableArguments {
         if noWindow, fullscreen || stats {
             throw ValidationError("--fullscreen and --stats need a window: leave --no-window out.")
         }
+        if noAudio, audioOutput != nil {
+            throw ValidationError("--audio-output plays sound: leave --no-audio out.")
+        }
+    }
+
+    /// Names the system's device in `--audio-output`.
+    private static let systemOutput = "default"
+
+    /// What is played; files are the command's own.
+    var sound: ViewerOptions.Sound {
+        ViewerOptions.Sound(
+            plays: !noAudio && (!noWindow || audioOutput != nil),
+            output: audioOutput == Self.systemOutput ? nil : audioOutput, insists: audioOutput != nil, sync: avSync)
     }
 
     var bounds: StreamBounds { StreamBounds(largest: maxPicture) }

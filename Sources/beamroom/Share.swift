@@ -11,6 +11,9 @@ struct Share: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Shares this machine's screen.")
 
     @OptionGroup var capture: CaptureOptions
+    @OptionGroup var sound: SoundOptions
+    @Flag(help: "List the sound devices that --audio can name, and do nothing else.")
+    var listAudio = false
 
     @Option(help: ArgumentHelp("The name in the viewers' lists. (default: this machine's name)", valueName: "name"))
     var name: String?
@@ -73,6 +76,7 @@ struct Share: ParsableCommand {
     func run() throws {
         let context = CommandContext(json: common.json)
         defer { context.close() }
+        if listAudio { return try listSound(context) }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         let prompt = PairingPrompt(context.console, programs: context.programs, keyboard: spoken.keyboard)
@@ -99,6 +103,14 @@ struct Share: ParsableCommand {
         host.stop(because: reporter.farewell)
         reporter.summarise(host)
         try context.conclude(reporter.verdict(ending))
+    }
+
+    private func listSound(_ context: CommandContext) throws {
+        do {
+            for line in try SoundList.lines() { print(line) }
+        } catch {
+            try context.conclude(.failed(error.description))
+        }
     }
 
     private var acceptance: HostSession.Acceptance {
@@ -146,6 +158,8 @@ struct Share: ParsableCommand {
             recordPath: record, captionsPath: spoken.captions, transcriptPath: spoken.transcript,
             isAnnounced: !noDiscovery)
         options.usesBluetooth = !noBluetooth
+        options.sound = sound.sound
+        options.soundBitRate = sound.audioBitRate.bitsPerSecond
         return options
     }
 }

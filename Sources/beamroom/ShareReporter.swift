@@ -4,6 +4,7 @@ import BeamHost
 import BeamMedia
 import BeamNetwork
 import BeamProtocol
+import BeamSound
 import Synchronization
 
 /// Reports what happens: to the person at the host, and as JSON events.
@@ -31,8 +32,11 @@ final class ShareReporter: Sendable {
         var drops = WordLimit()
         var visibility = WordLimit()
         var captions = WordLimit()
+        var sound = WordLimit()
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
         var early: [RoomEvent]? = []
+        /// The sound's state before that.
+        var earlySound: SoundCaptureState?
     }
 
     init(_ context: CommandContext, prompt: PairingPrompt, invitation: DoorReporter.Invitation) {
@@ -67,6 +71,7 @@ final class ShareReporter: Sendable {
                 "height": .integer(facts.size.height), "encoder": .string(facts.encoder),
                 "source": .string(facts.source),
             ])
+        if let sound = state.withLock({ $0.earlySound }) { report(sound) }
         while let events = takeEarly() { for event in events { room.handle(event) } }
     }
 
@@ -156,6 +161,15 @@ final class ShareReporter: Sendable {
         case .transcriptFailed(let reason):
             context.console.say("The transcript has ended: \(reason) Sharing goes on.")
             context.events.write("transcript-failed", ["reason": .string(reason)])
+        case .sound(let sound):
+            let isEarly = state.withLock { state in
+                if state.early != nil { state.earlySound = sound }
+                return state.early != nil
+            }
+            if !isEarly { report(sound) }
+        case .soundFailed(let reason):
+            context.events.write("sound", ["state": .string("failed"), "reason": .string(reason)])
+            context.console.say("Warning: \(reason) The picture is shared without it.")
         case .paused(let isPaused):
             context.console.say(
                 isPaused
@@ -166,6 +180,12 @@ final class ShareReporter: Sendable {
             state.withLock { $0.farewell = farewell }
             context.latch.end(.failed(reason))
         }
+    }
+
+    private func report(_ sound: SoundCaptureState) {
+        context.events.write("sound", SoundWords.fields(sound))
+        // A device may come and go as often as it likes.
+        if state.withLock({ $0.sound.allows(at: .now) }) { context.console.say(sound.description) }
     }
 
     /// What the viewers are told when the host ends; nil: that it has ended.
@@ -318,6 +338,9 @@ final class ShareReporter: Sendable {
             "pathKbps": report.session.pathRate.map { .rounded(Double($0) / 1000) },
             "width": .integer(report.size.width),
             "height": .integer(report.size.height),
+            "soundPackets": report.soundPackets.map { .count($0) },
+            "soundSent": report.soundPackets.map { _ in .count(report.session.soundPackets) },
+            "soundRetransmitted": report.soundPackets.map { _ in .count(report.session.soundRetransmissions) },
             "recorded": report.recording.map { .count($0.frames) },
             "recordingDropped": report.recording.map { .count($0.dropped) },
             "lanes": .array(report.layers.enumerated().filter(\.element.isWatched).map { $1.fields(number: $0) }),

@@ -14,7 +14,7 @@ struct Watch: ParsableCommand {
         discussion: """
             Without an argument it searches for hosts. If there is one, it is watched; if there are several, you pick one.
             In the window: f or F11 or a double click for full screen, i for statistics, c for captions, t for the transcript,
-            n to write a note, q to end.
+            n to write a note, m for sound off and on, + and - for its volume, q to end.
 
             With 2 to 16 hosts the window shows all of them in a grid. 1 to 9 or a click shows one alone, g or Escape all;
             Tab and the arrow keys move the focus, and i, c, t and n are for the host in focus. Each host that isn't known
@@ -47,6 +47,9 @@ struct Watch: ParsableCommand {
     var record: String?
     @Option(help: ArgumentHelp("Write the decoded pictures (.y4m).", valueName: "file"))
     var frames: String?
+
+    @Option(help: ArgumentHelp("Write the decoded sound (.wav).", valueName: "file"))
+    var sound: String?
 
     @Option(help: ArgumentHelp("Whether the window shows captions and notes.", valueName: "on|off"))
     var captions = Switch.on
@@ -86,7 +89,7 @@ struct Watch: ParsableCommand {
         let reporter = WatchReporter(
             context,
             WatchReporter.Purpose(
-                hasWindow: !playback.noWindow, files: [record, frames, transcript].compactMap { $0 }.count,
+                hasWindow: !playback.noWindow, files: [record, frames, sound, transcript].compactMap { $0 }.count,
                 timeLimit: common.timeLimit), desk: desk)
         let viewer: Viewer
         do {
@@ -139,6 +142,8 @@ struct Watch: ParsableCommand {
             buffer: playback.buffer.duration, recordPath: record, framesPath: frames, transcriptPath: transcript)
         options.bounds = StreamBounds(largest: playback.maxPicture)
         options.usesBluetooth = !noBluetooth
+        options.sound = playback.sound
+        options.sound.path = sound
         return options
     }
 

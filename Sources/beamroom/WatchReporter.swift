@@ -1,5 +1,6 @@
 import BeamMedia
 import BeamProtocol
+import BeamSound
 import BeamViewer
 import Foundation
 import Synchronization
@@ -22,6 +23,7 @@ final class WatchReporter: Sendable {
         /// The newest status hasn't been printed.
         var isStatusPending = false
         var warnings = WordLimit()
+        var sound = WordLimit()
         /// Nil before the first attempt.
         var connection: ConnectionState?
     }
@@ -91,15 +93,30 @@ final class WatchReporter: Sendable {
         case .fileBehind(let file): fileBehind(file)
         case .fileCaughtUp(let file, let leftOut):
             let name = file.path == "-" ? "standard output" : file.path
-            context.say("\(Words.count(leftOut, "picture was", "pictures were")) left out of \(name).")
+            context.say(
+                file.kind == .sound
+                    ? "\(ShareReporter.number(Double(leftOut) / 100)) s of sound were left out of \(name)."
+                    : "\(Words.count(leftOut, "picture was", "pictures were")) left out of \(name).")
             context.events.write(
                 "\(file.kind.rawValue)-caught-up", ["file": .string(file.path), "leftOut": .integer(leftOut)])
         case .fileFailed(let file, let reason): fileFailed(file, reason)
         case .warning(let text):
             guard state.withLock({ $0.warnings.allows(at: .now) }) else { break }
             context.say("Warning: \(text)")
+        case .sound(let sound): report(sound)
+        case .soundIsOwn:
+            context.events.write("sound", ["state": .string("own")])
+            context.say(
+                "This host is this machine, so its sound isn't played again: it would be shared once more. "
+                    + "--audio-output NAME plays it.")
         case .failed(let reason): context.latch.end(.failed(reason))
         }
+    }
+
+    private func report(_ sound: SoundOutputState) {
+        context.events.write("sound", SoundWords.fields(sound))
+        guard let words = SoundWords.sentence(sound), state.withLock({ $0.sound.allows(at: .now) }) else { return }
+        context.say(words)
     }
 
     /// Prints what the viewer is doing, once. A host that causes changes without end has only the newest printed, now and
@@ -148,6 +165,8 @@ final class WatchReporter: Sendable {
         case (.frames, true):
             context.say("The picture's size or format has changed: the pictures go on in \(file.path).")
         case (.transcript, _): context.say("Writing the transcript into \(file.path).")
+        case (.sound, false): context.say("Writing the sound into \(file.path).")
+        case (.sound, true): context.say("A sound file takes 4 GB: the sound goes on in \(file.path).")
         }
     }
 
@@ -157,6 +176,7 @@ final class WatchReporter: Sendable {
             switch file.kind {
             case .recording: "The disk is too slow for the recording, which has gaps."
             case .transcript: "The disk is too slow for the transcript."
+            case .sound: "The disk is too slow for the sound. Some of it is left out."
             case .frames: "\(reader) takes the pictures too slowly, or not at all. Some are left out."
             }
         context.say("Warning: \(words)")
@@ -176,6 +196,7 @@ final class WatchReporter: Sendable {
             case .recording: "The recording"
             case .frames: "The file of pictures"
             case .transcript: "The transcript"
+            case .sound: "The file of the sound"
             }
         context.say("\(what) has ended: \(reason)\(goesOn ? " Watching goes on." : "")")
         // Nobody watches, and nothing is written any more.
@@ -293,6 +314,7 @@ final class WatchReporter: Sendable {
             "width": report.size.map { .integer($0.width) }, "height": report.size.map { .integer($0.height) },
             "latencyMs": .latencies(Dictionary(uniqueKeysWithValues: report.times.map { ($0.rawValue, $1) })),
             "rttMs": report.session.roundTrip.map { .rounded($0.inMilliseconds) },
+            "sound": report.sound.map { SoundWords.fields($0, report.session.sound) },
             "clockErrorMs": report.session.clockError.map { .rounded($0.inMilliseconds) },
         ]
     }

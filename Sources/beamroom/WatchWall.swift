@@ -25,6 +25,7 @@ extension Watch {
         let single: [(option: String, isUsed: Bool, reason: String)] = [
             ("--record", record != nil, "a recording has one host's stream"),
             ("--frames", frames != nil, "the file has one host's pictures"),
+            ("--sound", sound != nil, "the file has one host's sound"),
             ("--transcript", transcript != nil, "a transcript is of one host's room"),
             ("--code", code.code != nil, "each host shows a code of its own, which is asked for"),
             ("--code-file", code.codeFile != nil, "each host shows a code of its own, which is asked for"),

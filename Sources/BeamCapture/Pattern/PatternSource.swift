@@ -16,7 +16,7 @@ public final class PatternSource: PictureSource {
     /// A burst once a second, which carries the number of the frame that is due when it begins (`PatternSoundReader`).
     /// To be run on a thread of its own, beside `run`. It delivers blocks while somebody listens and the pictures
     /// play, 30 ms before their time.
-    public var sound: any SoundSource { patternSound }
+    public var sound: (any SoundSource)? { patternSound }
 
     /// - Throws: `unusablePattern`.
     public init(_ options: PatternOptions) throws(CaptureError) {

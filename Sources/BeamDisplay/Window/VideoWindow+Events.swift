@@ -77,13 +77,14 @@ extension VideoWindow {
     private func press(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) {
         if changeCode(&events, { codeKeys.press(key, into: &$0) }) { return }
         if panels.showsNote, pressInNote(key, &events) { return }
-        // Ctrl-Q and the like belong to the desktop. Key repeats are ignored.
+        // Ctrl-Q and the like belong to the desktop. Key repeats are ignored, but for the volume.
         let others = UInt32(KMOD_CTRL.rawValue | KMOD_ALT.rawValue | KMOD_GUI.rawValue)
         guard UInt32(key.keysym.mod) & others == 0 else { return }
         let code = CommandKeys.code(key.keysym)
         if panels.codeEntry == nil, let picker = panels.picker, pick(picker, code, &events) { return }
         if pressInGrid(key) { return }
         if panels.showsTranscript, let way = Self.scrolls[code] { return scroll(way) }
+        if let steps = Self.volumeSteps[code] { return events.append(.volumeChanged(steps: steps)) }
         guard key.repeat == 0 else { return }
         switch code {
         case SDLK_q: events.append(.quit)
@@ -99,6 +100,7 @@ extension VideoWindow {
             showsCaptions.toggle()
             tell(showsCaptions ? "Captions are on" : "Captions are off: press c to show them")
             events.append(.captions(isShown: showsCaptions))
+        case SDLK_m: events.append(.muteToggled)
         case SDLK_n where panels.picker == nil && panels.codeEntry == nil: openNote()
         case SDLK_s where isRoom: events.append(.shareToggled)
         case SDLK_p where isRoom: events.append(.pauseToggled)
@@ -133,6 +135,11 @@ extension VideoWindow {
         }
         return true
     }
+
+    /// `=` is where `+` is on a US keyboard.
+    private static let volumeSteps: [SDL_KeyCode: Int] = [
+        SDLK_PLUS: 1, SDLK_EQUALS: 1, SDLK_KP_PLUS: 1, SDLK_MINUS: -1, SDLK_KP_MINUS: -1,
+    ]
 
     private static let scrolls: [SDL_KeyCode: TranscriptView.Scroll] = [
         SDLK_UP: .lines(-1), SDLK_DOWN: .lines(1), SDLK_PAGEUP: .pages(-1), SDLK_PAGEDOWN: .pages(1),

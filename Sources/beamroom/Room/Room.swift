@@ -46,6 +46,7 @@ struct Room: ParsableCommand {
     @Flag(help: "Share your screen from the beginning.")
     var share = false
     @OptionGroup var capture: CaptureOptions
+    @OptionGroup var sound: SoundOptions
 
     @Flag(help: "Watch nothing that others share, and open no window: for a machine that only shares or writes.")
     var noWatch = false
@@ -218,7 +219,7 @@ struct Room: ParsableCommand {
             acceptance: acceptance, deviceName: name,
             trust: HostTrust(own: identity.deviceKey, code: hostCode, takesNewViewers: true, remembersNewViewers: false)
         )
-        let (window, playback, capture, mediaPort) = (windowOptions, playback, capture, mediaPort)
+        let (window, playback, capture, sound, mediaPort) = (windowOptions, playback, capture, sound, mediaPort)
         let trust = ViewerOptions.Trust(store: store, deviceName: name, pairs: false, remembersNewHosts: false)
         return RoomMeeting.Settings(
             server: RoomServer.Options(
@@ -231,7 +232,7 @@ struct Room: ParsableCommand {
             viewing: { room in
                 RoomViewers.Options(
                     room: room, trust: trust, window: window, decoder: playback.videoDecoder,
-                    bounds: playback.bounds, buffer: playback.buffer.duration)
+                    bounds: playback.bounds, buffer: playback.buffer.duration, sound: playback.sound)
             },
             sharing: { room in
                 var options = HostOptions(
@@ -246,9 +247,12 @@ struct Room: ParsableCommand {
                 options.isAnnounced = false
                 options.usesBluetooth = false
                 options.room = room
+                options.sound = sound.sound
+                options.soundBitRate = sound.audioBitRate.bitsPerSecond
                 return options
             },
-            hasWindow: window != nil, watches: !noWatch, sharesAtOnce: share, captionsPath: spoken.captions,
+            hasWindow: window != nil, sharesPlayedSound: capture.source == "x11" && sound.isPlayedHere,
+            watches: !noWatch, sharesAtOnce: share, captionsPath: spoken.captions,
             transcriptPath: spoken.transcript)
     }
 }

@@ -18,6 +18,8 @@ final class RoomMeeting: Sendable {
         /// What is shared from here.
         var sharing: @Sendable (RoomServer) throws -> HostOptions
         var hasWindow: Bool
+        /// The sound that is shared is what this machine plays.
+        var sharesPlayedSound: Bool
         /// What others share is watched.
         var watches: Bool
         var sharesAtOnce: Bool
@@ -82,7 +84,8 @@ final class RoomMeeting: Sendable {
         self.board = board
         people = RoomPeople(context, own: settings.server.identity.deviceKey) { board.tell($0) }
         words = RoomReporter(context)
-        shareReporter = RoomShareReporter(context, board, takesCommands: prompt.takesCommands)
+        shareReporter = RoomShareReporter(
+            context, board, takesCommands: prompt.takesCommands, sharesPlayedSound: settings.sharesPlayedSound)
         door = DoorReporter(context, prompt: prompt, invitation: settings.invitation, guests: .newcomers)
         keeper = TrustKeeper(settings.store)
     }

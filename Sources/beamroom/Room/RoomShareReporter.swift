@@ -1,6 +1,9 @@
+import BeamClock
 import BeamHost
 import BeamMedia
+import BeamSound
 import BeamViewer
+import Synchronization
 
 /// Reports what becomes of this device's own share in a room, and of its files of words.
 final class RoomShareReporter: Sendable {
@@ -8,8 +11,12 @@ final class RoomShareReporter: Sendable {
     private let board: RoomBoard
     /// Keys in the terminal are commands.
     private let takesCommands: Bool
+    /// The sound is what this machine plays.
+    private let sharesPlayedSound: Bool
+    private let sound = Mutex(WordLimit())
 
-    init(_ context: CommandContext, _ board: RoomBoard, takesCommands: Bool) {
+    init(_ context: CommandContext, _ board: RoomBoard, takesCommands: Bool, sharesPlayedSound: Bool) {
+        self.sharesPlayedSound = sharesPlayedSound
         self.context = context
         self.board = board
         self.takesCommands = takesCommands
@@ -37,6 +44,7 @@ final class RoomShareReporter: Sendable {
             context.events.write("own-share", ["on": .bool(false), "reason": .string(reason)])
         case .ended(let reason):
             board.setShare(isOn: false, isPaused: false)
+            board.setSharesPlayedSound(false)
             let words = reason.map { "You share no longer: \($0)" } ?? "You share no longer."
             context.say(words)
             board.tell(words)
@@ -66,6 +74,11 @@ final class RoomShareReporter: Sendable {
         case .transcriptFailed(let reason):
             context.say("The transcript has ended: \(reason)")
             context.events.write("transcript-failed", ["reason": .string(reason)])
+        case .sound(let state):
+            context.events.write("sound", SoundWords.fields(state))
+            if case .capturing = state, sharesPlayedSound { board.setSharesPlayedSound(true) }
+            if sound.withLock({ $0.allows(at: .now) }) { context.say(state.description) }
+        case .soundFailed(let reason): context.say("Warning: \(reason) Your screen is shared without it.")
         case .session, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed, .ended: break
         }
     }

@@ -126,6 +126,8 @@ final class ProgramProcess: Sendable {
         self.machine = machine
         var variables: [String: String?] = [
             "DISPLAY": nil, "WAYLAND_DISPLAY": nil, "XDG_STATE_HOME": machine.state,
+            // Never the developer's sound.
+            "PULSE_SERVER": "unix:" + machine.file("no-sound-server"),
         ]
         variables.merge(environment) { $1 }
         process = try ChildProcess(

@@ -1,0 +1,195 @@
+import BeamClock
+import BeamMedia
+import BeamProtocol
+import BeamSound
+import Dispatch
+import Synchronization
+
+/// Plays a viewer's sound, in step with its picture: network → jitter buffer → decoder → resampler → device.
+///
+/// The device's thread pulls. The network's thread puts packets into an inbox, and the window's thread says when pictures
+/// are shown. Any thread may call the rest.
+final class SoundPlayer: Sendable {
+    struct Handlers: Sendable {
+        /// How long pictures are to be held has changed.
+        var onHold: @Sendable (Duration) -> Void
+        /// Whether sound is to be played has changed.
+        var onAudible: @Sendable (Bool) -> Void
+        /// Where it is played has changed, or whether it can be.
+        var onState: @Sendable (SoundOutputState) -> Void
+    }
+
+    /// Packets that wait for the device: half a second. Without a device the oldest go.
+    private static let mostWaiting = 50
+    /// Steps from silence to the full volume.
+    private static let volumeSteps = 20
+    /// Changes of the hold that are passed on.
+    private static let holdStep = Duration.microseconds(500)
+
+    private struct Control {
+        /// The viewer is the one that is heard, as far as the window is concerned.
+        var isChosen = false
+        /// It isn't to be heard whatever the window says.
+        var isSilenced = false
+        var isMuted = false
+        var volume = SoundPlayer.volumeSteps
+        var output: SoundOutput?
+        /// Sound has come, so that the device is of use.
+        var hasSound = false
+        var isStopped = false
+
+        var isAudible: Bool { isChosen && !isSilenced && !isMuted }
+    }
+
+    private struct Timing {
+        var sync: SoundSync
+        /// As it was passed on last.
+        var hold = Duration.zero
+        var statistics = SoundStatistics()
+    }
+
+    private let outputName: String?
+    private let handlers: Handlers
+    private let inbox = Mutex<[ReceivedSound]>([])
+    private let voice: SoundVoice
+    private let timing: Mutex<Timing>
+    private let control = Mutex(Control())
+    /// Ends devices, which may take a while.
+    private let queue = DispatchQueue(label: "beam-sound-end")
+
+    /// - Parameter output: the device's name; nil: the system's.
+    /// - Throws: what `SoundVoice.init` does.
+    init(output: String?, mode: SoundSync.Mode, handlers: Handlers) throws(SoundError) {
+        outputName = output
+        self.handlers = handlers
+        voice = try SoundVoice()
+        timing = Mutex(Timing(sync: SoundSync(mode: mode)))
+    }
+
+    // MARK: Sound comes and is played
+
+    /// Takes a packet, in any order. Never waits.
+    func put(_ sound: ReceivedSound) {
+        inbox.withLock { inbox in
+            if inbox.count >= Self.mostWaiting { inbox.removeFirst() }
+            inbox.append(sound)
+        }
+        // Not before there is sound: loading its libraries would delay the first picture.
+        let output = control.withLock { control -> SoundOutput? in
+            defer { control.hasSound = true }
+            return control.hasSound ? nil : control.output
+        }
+        output?.start()
+    }
+
+    /// On the device's thread.
+    private func fill(_ output: UnsafeMutableBufferPointer<Float>, now: MediaTime, latency: Duration) {
+        let packets = inbox.withLock { inbox in
+            defer { inbox.removeAll(keepingCapacity: true) }
+            return inbox
+        }
+        let least = timing.withLock { $0.sync.leastSoundLatency }
+        let statistics = voice.fill(output, with: packets, now: now, latency: latency, leastLatency: least)
+        timing.withLock { timing in
+            if statistics.played != timing.statistics.played {
+                timing.sync.soundPlayed(
+                    latency: statistics.latency, natural: statistics.naturalLatency, now: now)
+            }
+            timing.statistics = statistics
+        }
+    }
+
+    /// A picture is in the window at `time`.
+    func pictureShown(_ picture: Picture, at time: MediaTime) {
+        let hold = timing.withLock { timing -> Duration? in
+            timing.sync.pictureShown(
+                latency: picture.captureTime.map { time - $0 }, held: timing.hold, now: time)
+            let change = timing.sync.pictureHold - timing.hold
+            let isNews = change >= Self.holdStep || change <= .zero - Self.holdStep
+            guard isNews || timing.sync.pictureHold == .zero && timing.hold > .zero else { return nil }
+            timing.hold = timing.sync.pictureHold
+            return timing.hold
+        }
+        if let hold { handlers.onHold(hold) }
+    }
+
+    var figures: SoundFigures {
+        let (volume, isMuted) = control.withLock { (Double($0.volume) / Double(Self.volumeSteps), $0.isMuted) }
+        return timing.withLock { timing in
+            SoundFigures(
+                statistics: timing.statistics, skew: timing.sync.skew(now: .now), hold: timing.hold, volume: volume,
+                isMuted: isMuted)
+        }
+    }
+
+    // MARK: What is heard
+
+    /// Whether this viewer is the one that is heard in its window. On the thread that creates the window.
+    func setAudible(_ isAudible: Bool) { change { $0.isChosen = isAudible } }
+
+    /// Plays nothing any more. False if that was so already.
+    func silence() -> Bool {
+        let wasSilenced = control.withLock { $0.isSilenced }
+        change { $0.isSilenced = true }
+        return !wasSilenced
+    }
+
+    /// Returns whether the sound is off now.
+    func toggleMute() -> Bool {
+        change { $0.isMuted.toggle() }
+        return control.withLock { $0.isMuted }
+    }
+
+    /// Makes it louder or softer by so many steps of 5 %, and heard if it was off. Returns the volume in percent.
+    func changeVolume(by steps: Int) -> Int {
+        change { control in
+            control.isMuted = false
+            control.volume = min(max(0, control.volume + steps), Self.volumeSteps)
+        }
+        return control.withLock { $0.volume } * 100 / Self.volumeSteps
+    }
+
+    private func change(_ body: (inout Control) -> Void) {
+        let (before, after) = control.withLock { control in
+            let before = control.isAudible
+            body(&control)
+            return (before, control.isAudible)
+        }
+        follow()
+        if before != after { handlers.onAudible(after) }
+    }
+
+    /// Opens or closes the device, and sets its volume. The device has a thread of its own for what takes long.
+    private func follow() {
+        let ended = control.withLock { control -> SoundOutput? in
+            if control.isChosen, !control.isSilenced, !control.isStopped {
+                let output = control.output ?? makeOutput(isStarted: control.hasSound)
+                control.output = output
+                let share = Float(control.volume) / Float(Self.volumeSteps)
+                // What is heard as evenly louder is the square.
+                output.volume = share * share
+                output.isMuted = control.isMuted
+                return nil
+            }
+            defer { control.output = nil }
+            return control.output
+        }
+        if let ended { queue.async { ended.stop() } }
+    }
+
+    private func makeOutput(isStarted: Bool) -> SoundOutput {
+        let output = SoundOutput(device: outputName, onState: handlers.onState) { [weak self] output, now, latency in
+            guard let self else { return output.update(repeating: 0) }
+            fill(output, now: now, latency: latency)
+        }
+        if isStarted { output.start() }
+        return output
+    }
+
+    /// Returns when nothing is played any more.
+    func stop() {
+        control.withLock { $0.isStopped = true }
+        follow()
+        queue.sync {}
+    }
+}
