@@ -12,6 +12,8 @@ final class SoundVoice: @unchecked Sendable {
     private static let channels = SoundBlock.channelCount
     /// A sound that begins in its middle is faded in over so many samples (2.5 ms), so that it doesn't click.
     private static let fadeIn = 120
+    /// A device that asks for nothing for longer than this has stood still. Those of headsets ask every 50 ms.
+    private static let stall = Duration.milliseconds(150)
 
     private var buffer = SoundBuffer()
     private let decoder: SoundDecoder
@@ -23,6 +25,7 @@ final class SoundVoice: @unchecked Sendable {
     private var silence = 0
     /// What was played last ended by itself, or was faded out.
     private var isQuiet = true
+    private var lastCallback: MediaTime?
 
     /// - Throws: what the decoder and the resampler do.
     init() throws(SoundError) {
@@ -46,6 +49,8 @@ final class SoundVoice: @unchecked Sendable {
     ) -> SoundStatistics {
         lock.withLock { _ in
             for packet in packets { buffer.put(packet, now: now) }
+            if let lastCallback, now - lastCallback > Self.stall { buffer.deviceStalled() }
+            lastCallback = now
             buffer.leastLatency = leastLatency
             if let base = output.baseAddress {
                 fill(base, output.count / Self.channels, now: now, latency: latency)

@@ -201,6 +201,22 @@ public struct SoundBuffer: Sendable {
         return begin(time, asked: asked)
     }
 
+    /// The device has asked for nothing for a while, as when it wakes from its sleep, so what waits is old: begins anew with
+    /// the newest packets. That says nothing of the network. Call it before `next`.
+    public mutating func deviceStalled() {
+        // What is missing before them was passed over here, for lack of room.
+        if let old = window.lastRunOffset {
+            counts.dropped &+= UInt64(clamping: old)
+            window.advance(by: old)
+        }
+        for place in asked.indices { asked[place] = nil }
+        lastAsked = nil
+        held = 0
+        concealedRun = 0
+        delay.forgetDevice()
+        cutShort()
+    }
+
     private mutating func play(
         _ sound: ReceivedSound, at place: SoundTimeline.Place, _ time: Double, asked: Double, begins: Bool
     ) -> Step {

@@ -16,8 +16,9 @@ struct SoundDelay: Sendable {
     /// A delay that is off by this for this long is changed at once, with a gap, if it is for the picture.
     private static let largeError = 0.08
     private static let errorPatience = 1.0
-    /// The means of latencies and clocks are those of so many packets: 5 s.
-    private static let meanCount = 512.0
+    /// The means of the device's latency and of the host's clock are those of so many packets: 1 s and 5 s.
+    private static let deviceCount = 100.0
+    private static let clockCount = 512.0
 
     private(set) var lateness = SoundLateness()
     /// What the network demands. It follows `lateness`, and shrinks slowly.
@@ -57,14 +58,17 @@ struct SoundDelay: Sendable {
 
     mutating func noteDevice(latency: Duration) {
         let latency = min(max(latency.inSeconds, -1), 5)
-        device = device.map { $0 + (latency - $0) / Self.meanCount } ?? latency
+        device = device.map { $0 + (latency - $0) / Self.deviceCount } ?? latency
     }
+
+    /// What was known of the device's latency isn't true any more.
+    mutating func forgetDevice() { device = nil }
 
     /// The host's time on this machine's clock differs from the timeline by this. It is measured again and again, so its
     /// steps are smoothed; a jump of the stamps isn't.
     mutating func noteHost(shift: Double) {
         let difference = shift - (hostShift ?? shift)
-        hostShift = abs(difference) > Self.largeError ? shift : (hostShift ?? shift) + difference / Self.meanCount
+        hostShift = abs(difference) > Self.largeError ? shift : (hostShift ?? shift) + difference / Self.clockCount
     }
 
     /// A packet needed this delay.

@@ -37,6 +37,13 @@ struct SoundWindow: Sendable {
         return (0..<Self.capacity).first { slots[slot($0)] != nil }
     }
 
+    /// Where the newest packets begin between which none is missing.
+    var lastRunOffset: Int? {
+        guard var offset = (0..<Self.capacity).last(where: { slots[slot($0)] != nil }) else { return nil }
+        while offset > 0, slots[slot(offset - 1)] != nil { offset -= 1 }
+        return offset
+    }
+
     private func slot(_ offset: Int) -> Int { (Int(truncatingIfNeeded: next) &+ offset) & (Self.capacity - 1) }
 
     mutating func put(_ sound: ReceivedSound) -> Placement {

@@ -252,6 +252,26 @@ import Testing
     }
 
     /// One late packet an hour costs one packet of concealment, and after half a minute no delay.
+    @Test func aDeviceThatStoodStillIsNotTheNetworksFault() {
+        var table = Table()
+        table.play(0...20)
+        let before = table.buffer.statistics
+        // 2 s, of which the first 1.5 s were left out before they came here.
+        table.pass(1500)
+        for number in UInt32(171)...220 {
+            table.put(number)
+            table.pass()
+        }
+        table.buffer.deviceStalled()
+        table.steps = []
+        table.play(221...400)
+        let after = table.buffer.statistics
+        #expect(table.heard.hasPrefix("220!") || table.heard.hasPrefix("221!"), "\(table.heard.prefix(40))")
+        #expect(after.concealed == before.concealed && after.lost == before.lost)
+        #expect(after.dropped - before.dropped >= 198)
+        #expect(after.buffer < before.buffer + .milliseconds(12), "\(after.buffer) after \(before.buffer)")
+    }
+
     @Test func aSingleLossNeedsNoDelay() {
         var conditions = Self.quiet
         conditions.stalls = [(60, 60.04)]

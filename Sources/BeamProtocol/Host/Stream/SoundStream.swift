@@ -6,7 +6,7 @@ struct SoundStream: Sendable {
     /// Packets kept for repeats and retransmissions: 0.64 s. Later nobody plays them any more.
     private static let kept = 64
     /// The most packets before the newest one in a datagram.
-    static let mostRepeats = 3
+    static let mostRepeats = 5
     /// How long an encoding is made after the last viewer that wanted it has gone, so that one that comes and goes doesn't
     /// make the host start and stop to capture.
     private static let linger = Duration.seconds(3)
