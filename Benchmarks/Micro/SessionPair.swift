@@ -126,7 +126,7 @@ struct SessionPair {
             switch output {
             case .transmit(let burst): take(burst)
             case .send(_, let bytes): viewer.handle(.controlMessage(bytes), now: now)
-            case .wait, .close, .requestKeyframe, .demand, .event: break
+            case .wait, .close, .requestKeyframe, .demand, .soundDemand, .event: break
             }
         }
     }
@@ -162,7 +162,7 @@ struct SessionPair {
             case .openMedia: viewer.handle(.mediaOpened(localPort: Self.address.port), now: now)
             case .sendMedia(let bytes): replies.append(bytes)
             case .deliver: delivered += 1
-            case .wait, .closeControl, .closeMedia, .event: break
+            case .wait, .closeControl, .closeMedia, .sound, .event: break
             }
         }
     }

@@ -217,6 +217,8 @@ struct EncoderDemandTests {
         /// Frames of new pictures, not counting repeated or refined ones.
         var pictures: Int { frames.count { !$0.isRepeated } }
         func open() {}
+        func push(_ sound: EncodedSound) {}
+
         func push(_ frame: EncodedFrame) { if consumer.takes(frame) { kept.withLock { $0.append(frame) } } }
         func close() {}
     }

@@ -13,6 +13,8 @@ final class CollectingSink: FrameSink {
     var frames: [EncodedFrame] { kept.withLock { $0 } }
 
     func open() {}
+    func push(_ sound: EncodedSound) {}
+
     func push(_ frame: EncodedFrame) { kept.withLock { $0.append(frame) } }
     func close() {}
 }

@@ -25,12 +25,12 @@ enum Program {
 
     /// A viewer, with `--no-window` unless `display` names an X display.
     static func watch(
-        _ arguments: [String], display: String? = nil, machine: Machine? = nil, input: ChildProcess.Input = .none,
-        output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
+        _ arguments: [String], display: String? = nil, environment: [String: String?] = [:], machine: Machine? = nil,
+        input: ChildProcess.Input = .none, output: ChildProcess.Outlet = .read, errors: ChildProcess.Outlet = .read
     ) throws -> ProgramProcess {
         try ProgramProcess(
             ["watch", "--json"] + (display.map { ["--display", $0] } ?? ["--no-window"]) + limited(arguments),
-            machine: machine, input: input, output: output, errors: errors)
+            environment: environment, machine: machine, input: input, output: output, errors: errors)
     }
 
     /// Runs the program to its end.
