@@ -6,6 +6,7 @@ import sys
 import micro
 import report
 import results
+import soundtable
 import table
 from results import number
 
@@ -111,6 +112,11 @@ def room_figures(entry):
     yield "of one who shows all", found["grid"]["viewer"], form(0, " %")
 
 
+def sound_figures(entry):
+    for words, server, line in soundtable.figures(entry["rows"]):
+        yield f"{words}, {server}", line.value, lambda one, line=line: number(one, line.digits, line.unit)
+
+
 def show(kind, figures, count, pattern):
     entries = results.read(kind)
     if not entries:
@@ -139,11 +145,12 @@ def show(kind, figures, count, pattern):
 
 def run(arguments):
     parser = argparse.ArgumentParser(prog="Scripts/bench history")
-    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd", "words", "room"), help="(all)")
+    parser.add_argument("kind", nargs="?", choices=("micro", "glass", "netlab", "crowd", "words", "room", "sound"),
+                        help="(all)")
     parser.add_argument("--entries", type=int, default=5, help="the newest so many (5)")
     parser.add_argument("--match", default="", help="only figures whose names contain this")
     options = parser.parse_args(arguments)
     for kind, figures in (("micro", micro_figures), ("glass", glass_figures), ("netlab", netlab_figures),
-                          ("crowd", crowd_figures), ("words", words_figures), ("room", room_figures)):
+                          ("crowd", crowd_figures), ("words", words_figures), ("room", room_figures), ("sound", sound_figures)):
         if options.kind in (None, kind):
             show(kind, figures, options.entries, options.match)

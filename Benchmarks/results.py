@@ -45,7 +45,7 @@ def entry(**results):
 
 
 def read(kind):
-    """Every entry of one kind (`micro`, `glass`, `netlab`, `crowd`, `words` or `room`), oldest first."""
+    """Every entry of one kind (`micro`, `glass`, `netlab`, `crowd`, `words`, `room` or `sound`), oldest first."""
     path = HISTORY / f"{kind}.jsonl"
     if not path.exists():
         return []
