@@ -1,5 +1,6 @@
 // Flashes on a display, and beeps at the same moment.
 
+#define _GNU_SOURCE
 #include <X11/Xlib.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -55,15 +56,17 @@ static float sample(uint64_t frame, int *click_frame) {
 }
 
 /// A sound card's work: as many frames as its clock has counted, each millisecond. What the pipe has no room for is lost, as
-/// in a card whose driver doesn't read.
+/// in a card whose driver doesn't read; nobody does until the server has a listener.
 static void feed_pipe(void) {
     int pipe = open(options.pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (pipe < 0) fail(strerror(errno), options.pipe);
+    // What waits in it would come late: room for 43 ms.
+    (void)!fcntl(pipe, F_SETPIPE_SZ, 16384);
     enum { MOST = 4800 };
     static float samples[MOST * CHANNELS];
     uint32_t state = options.seed;
     double start = now(), next = start, next_beep = start + 1, rate = RATE * (1 + options.ppm * 1e-6);
-    uint64_t position = 0, lost = 0;
+    uint64_t position = 0;
     int click_frame = CLICK_FRAMES;
     printf("ready %.6f\n", start);
     while (!is_over()) {
@@ -84,14 +87,13 @@ static void feed_pipe(void) {
         size_t bytes = count * CHANNELS * sizeof(float);
         ssize_t written = write(pipe, samples, bytes);
         if (written < 0 && errno != EAGAIN) fail(strerror(errno), options.pipe);
-        lost += (bytes - (written < 0 ? 0 : (size_t)written)) / (CHANNELS * sizeof(float));
+        if (written < (ssize_t)bytes) printf("lost %.6f\n", time);
         if (beeps) flash(time);
         if (dark_at > 0 && time >= dark_at) {
             dark_at = 0;
             fill(false);
         }
     }
-    printf("lost %llu\n", (unsigned long long)lost);
     close(pipe);
 }
 

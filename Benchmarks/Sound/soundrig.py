@@ -91,7 +91,8 @@ class Rig:
         network = networks.named(name)
         kind = between.Netem if self.has_netem and between.suits_netem(network.settings()) else between.Relay
         schedule = [(0, network.then)] if network.then else []
-        return kind(self, network.base, schedule, seed)
+        # For as long as a row may take.
+        return kind(self, network.base, schedule, seed, **({"limit": 7200} if kind is between.Relay else {}))
 
     def second_end(self, name):
         """Another viewer's end, with a link of its own: what runs there, and the host's address."""
