@@ -4,6 +4,7 @@ import contextlib
 import subprocess
 import time
 
+import numpy
 from laboratory import Trouble
 from listening import tone_levels
 from members import wait
@@ -11,7 +12,7 @@ from soundrig import Rig, sounds
 from soundservers import OTHER, SPEAKER
 from wall import decoded, new_screen, rate_of
 
-TONE, SECOND_TONE = 440, 1000
+TONE, SECOND_TONE = 400, 1000
 #: Until it is given up.
 LIMIT = 30
 
@@ -116,7 +117,7 @@ def two_viewers(rig):
         end = time.monotonic()
         levels = [tone_levels(recorder.recording().part(end - 1, end), TONE) for recorder in recorders]
         time.sleep(1)
-        return {"loud": float(min(levels[0], default=0)), "muted": float(max(levels[1], default=0)),
+        return {"loud": float(numpy.median(levels[0])) if len(levels[0]) else 0, "muted": float(max(levels[1], default=0)),
                 "told": next(iter(sounds(muted)[-1:]), {})}
 
 

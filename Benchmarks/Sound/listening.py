@@ -41,12 +41,13 @@ class Recording:
         return self.arrival(onsets(self.samples))
 
     def first_tone(self, frequency, after):
-        """When a tone began to come after a moment, to within 10 ms; None if it didn't."""
+        """When a tone began to come for 50 ms after a moment, to within 10 ms; None if it didn't."""
         first = int(numpy.searchsorted(self.times, after))
         start = int(self.ends[first - 1]) if first else 0
-        levels = tone_levels(self.samples[start:], frequency)
-        loud = numpy.flatnonzero(levels > 0.05)
-        return float(self.arrival(start + loud[0] * TONE_WINDOW)) if len(loud) else None
+        loud = tone_levels(self.samples[start:], frequency) > 0.1
+        # What clicks has all frequencies for a moment.
+        lasting = numpy.flatnonzero(numpy.convolve(loud, numpy.ones(5), "valid") == 5) if len(loud) > 5 else ()
+        return float(self.arrival(start + lasting[0] * TONE_WINDOW)) if len(lasting) else None
 
 
 def onsets(samples, threshold=CLICK, apart=APART):
@@ -59,7 +60,7 @@ TONE_WINDOW = 480
 
 
 def tone_levels(samples, frequency):
-    """The amplitude of one frequency in windows of 10 ms."""
+    """The amplitude of one frequency in windows of 10 ms, which hear nothing of others if all are multiples of 100 Hz."""
     count = len(samples) // TONE_WINDOW
     turn = numpy.exp(-2j * numpy.pi * frequency / RATE * numpy.arange(TONE_WINDOW))
     return 2 / TONE_WINDOW * numpy.abs(samples[:count * TONE_WINDOW].reshape(count, TONE_WINDOW) @ turn)
@@ -126,6 +127,18 @@ def spread(values, scale=1000):
 def largest_step(samples):
     """From one sample to the next, of any channel."""
     return float(numpy.abs(numpy.diff(samples, axis=0)).max()) if len(samples) > 1 else 0.0
+
+
+def worst_step(samples, clean, window=480, around=3):
+    """The largest step beyond those that the clean piece has within `around` windows: a click where the music has none. In parts
+    of full scale; frames × channels.
+    """
+    def steps(piece):
+        found = numpy.abs(numpy.diff(piece, axis=0)).max(axis=1)
+        return found[:len(found) // window * window].reshape(-1, window).max(axis=1)
+
+    near = numpy.lib.stride_tricks.sliding_window_view(numpy.pad(steps(clean), around), 2 * around + 1).max(axis=1)
+    return float((steps(samples) - near).max())
 
 
 def lag(one, other):

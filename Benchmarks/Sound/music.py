@@ -5,7 +5,7 @@ import time
 
 import numpy
 from laboratory import Trouble
-from listening import RATE, aligned, compare, largest_step, read_wav
+from listening import RATE, aligned, compare, largest_step, read_wav, worst_step
 from members import wait
 from soundrig import Rig, concealed, newest, sounds
 from soundservers import SPEAKER
@@ -94,6 +94,7 @@ def measure(options, kind, directory, stack):
         **compare(one, other), "concealed": concealed(told), "told": newest(lossy),
         "underflows": len(player.times("underflow")),
         "steps": {"original": original, "clean": largest_step(one), "lossy": largest_step(other),
+                  "beyond": worst_step(other, one),
                   # The recorder's channel is the mean of both.
                   "loudspeaker": largest_step(loudspeaker), "original_mono": largest_step(piece.mean(axis=1))},
         "codec_snr": float(10 * numpy.log10((against[0] ** 2).sum() / noise)) if noise else 99.0,

@@ -112,15 +112,21 @@ class Rig:
     def share(self, stack, *words, server=None, picture=PATTERN):
         member = self._member(stack, "share", server or self.host,
                               ["share", *picture, "--no-bluetooth", *Member.OPEN, *words])
-        member.first("ready", 60)
-        return member
+        return self._begun(member, "ready")
 
     def watch(self, stack, *words, server=None, at=None, address=between.HOST):
         """A viewer that has shown its first picture."""
         member = self._member(stack, "watch", server or self.viewer,
                               ["watch", f"{address}:{HOST_PORT}", "--no-bluetooth", *words],
                               self.at_viewer if at is None else at)
-        member.first("first-frame", 60)
+        return self._begun(member, "first-frame")
+
+    @staticmethod
+    def _begun(member, event):
+        """Waits for the event; what has ended by itself never says it."""
+        wait(f"{member.name} to say {event}", 60, lambda: member.count(event) or not member.is_open())
+        if not member.count(event):
+            raise Trouble(f"{member.name} ended by itself:\n{member.last_words()}")
         return member
 
     # --- Sounds

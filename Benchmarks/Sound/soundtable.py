@@ -15,8 +15,14 @@ CONCEALED = {"loss1": 0.05, "loss5": 0.3, "bursts": 2, "jitter": 0.5, "narrow": 
 GAP = 20
 #: A figure of the picture with sound counts as unchanged up to this factor, which runs without sound reach by chance, too.
 UNCHANGED = 1.05
+#: Of two samples of a file with 16 bits, in parts of full scale.
+ROUNDING = 2 / 32768
 #: For more than one PipeWire server on the way, in ms.
 PIPEWIRE = 20
+
+
+#: The aim of what couldn't be measured.
+NEVER = object()
 
 
 class Line:
@@ -35,7 +41,7 @@ class Line:
 
     def cells(self, server):
         sign = "≥ " if self.more_is_better else "≤ "
-        aim = "" if self.limit is None else sign + number(self.limit, self.digits, self.unit)
+        aim = "" if self.limit in (None, NEVER) else sign + number(self.limit, self.digits, self.unit)
         return [self.words, SERVERS[server], number(self.value, self.digits, self.unit) + self.beside, aim, self.verdict(),
                 *(f"{value} ms" if self.peers else "" for value in PEERS.values())]
 
@@ -43,7 +49,7 @@ class Line:
 def _lines(name, found, server):
     if "trouble" in found:
         # No figure, and no aim that is reached without one.
-        return [Line(f"{name}: couldn't be measured", None, 0, "")]
+        return [Line(f"{name}: couldn't be measured", None, NEVER)]
     return LINES[name](found, server)
 
 
@@ -124,12 +130,15 @@ def picture(name, pairs):
     for key, words, better in (("fps", "frames a second", True), ("median", "median latency", False),
                                ("legible_after", "until text is legible", False),
                                ("join_after", "the same for who joins", False)):
-        ratios = [pair["on"][key] / pair["off"][key] for pair in pairs if pair["off"].get(key) and pair["on"].get(key)]
-        if ratios:
-            with_, without = (middle([pair[side] for pair in pairs], key) for side in ("on", "off"))
-            yield Line(f"  picture with sound beside without: {words}", median(ratios),
-                       1 / UNCHANGED if better else UNCHANGED, "", 2, better,
-                       beside=f" ({number(with_)} / {number(without)})")
+        both = [(pair["on"].get(key), pair["off"][key]) for pair in pairs if pair["off"].get(key)]
+        if not both:
+            continue
+        # What never came with sound, and does without, has no figure and doesn't reach the aim.
+        lacks = any(one is None for one, _ in both)
+        with_, without = (median([pair[side] for pair in both]) for side in (0, 1))
+        yield Line(f"  picture with sound beside without: {words}",
+                   None if lacks else median([one / other for one, other in both]),
+                   1 / UNCHANGED if better else UNCHANGED, "", 2, better, beside=f" ({number(with_)} / {number(without)})")
 
 
 def cpu(found, server):
@@ -146,8 +155,11 @@ def music(found, server):
              more_is_better=True),
         *(Line(f"  from the frame {after} after a loss on", found["snr"][after], unit=" dB") for after in ("1", "3", "12")),
         Line("  with concealed frames", found["snr_all"], unit=" dB"),
-        Line("  largest step between samples, in parts of the original's", steps["lossy"] / steps["original"], 1, "", 3),
-        Line("  the same at the sink", steps["loudspeaker"] / steps["original_mono"], 1, "", 3),
+        Line("  largest step between samples beside the original's and the clean one's",
+             (steps["lossy"] - ROUNDING) / max(steps["original"], steps["clean"]), 1, "", 3),
+        Line("  the same at the sink", (steps["loudspeaker"] - ROUNDING) / max(steps["original_mono"], steps["clean"]), 1, "", 3),
+        Line("  largest step beyond those of the clean one within 30 ms, in parts of full scale", steps["beyond"], unit="",
+             digits=3),
         Line("  what Opus costs: SNR of the clean one to the original", found["codec_snr"], unit=" dB"),
     ]
 
@@ -168,6 +180,8 @@ def faults(found, server):
     words = {"host_server": "the host's sound server is killed and starts again: sound after",
              "viewer_server": "the viewer's: sound after", "default_sink": "another default sink at the host: heard after"}
     shown = [Line(text, found[name]["seconds"], 10, " s") for name, text in words.items() if name in found]
+    if "default_sink" in found:
+        shown.append(Line("  amplitude of what the old one plays, a second later", found["default_sink"]["old_tone"], 0.01, "", 3))
     if "two_viewers" in found:
         both = found["two_viewers"]
         shown += [Line("two viewers, one muted: amplitude at its sink", both["muted"], 0.001, "", 4),
