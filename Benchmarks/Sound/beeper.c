@@ -1,6 +1,5 @@
 // Flashes on a display, and beeps at the same moment.
 
-#define _GNU_SOURCE
 #include <X11/Xlib.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "soundprobe.h"
@@ -60,15 +60,16 @@ static float sample(uint64_t frame, int *click_frame) {
 static void feed_pipe(void) {
     int pipe = open(options.pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (pipe < 0) fail(strerror(errno), options.pipe);
-    // What waits in it would come late: room for 43 ms.
-    (void)!fcntl(pipe, F_SETPIPE_SZ, 16384);
     enum { MOST = 4800 };
     static float samples[MOST * CHANNELS];
     uint32_t state = options.seed;
     double start = now(), next = start, next_beep = start + 1, rate = RATE * (1 + options.ppm * 1e-6);
     uint64_t position = 0;
     int click_frame = CLICK_FRAMES;
+    bool is_read = false;
+    size_t held = 0;
     printf("ready %.6f\n", start);
+    fflush(stdout);
     while (!is_over()) {
         next += 0.001;
         sleep_until(next);
@@ -85,6 +86,11 @@ static void feed_pipe(void) {
         // One that was held up for longer than MOST frames goes on from here.
         position = counted;
         size_t bytes = count * CHANNELS * sizeof(float);
+        // Nobody has read yet: what fills the pipe until then would come all at once.
+        int waiting = 0;
+        is_read = is_read || (ioctl(pipe, FIONREAD, &waiting) == 0 && (size_t)waiting < held);
+        if (!is_read && held > 0) continue;
+        held = bytes;
         ssize_t written = write(pipe, samples, bytes);
         if (written < 0 && errno != EAGAIN) fail(strerror(errno), options.pipe);
         if (written < (ssize_t)bytes) printf("lost %.6f\n", time);

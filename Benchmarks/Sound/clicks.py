@@ -3,9 +3,10 @@
 import contextlib
 import time
 
+import listening
 import numpy
 from laboratory import Trouble
-from listening import pair, spread
+from listening import spread
 from members import wait
 from soundrig import Rig, newest
 from soundservers import SPEAKER
@@ -55,7 +56,7 @@ def delays(rig, server, recorder, count, amplitude):
     # The first ones are heard while buffers find their size.
     sent = player.times("click")[3:count + 3]
     heard = recorder.recording().clicks()
-    figures = spread(pair(sent, heard))
+    figures = spread(listening.delays(sent, heard))
     if not figures["count"]:
         raise Trouble("No click was heard.")
     figures.update(sent=len(sent), underflows=len(player.times("underflow")))

@@ -12,7 +12,7 @@ APART = RATE // 10
 
 
 class Recording:
-    """What `soundprobe record` has written until now: mono samples, and when each fragment of them came."""
+    """What `soundprobe record` has written until now: the left channel, and when each fragment of them came."""
 
     def __init__(self, path):
         log = pathlib.Path(f"{path}.log").read_text()
@@ -85,18 +85,22 @@ def longest_gap(samples, window=120):
     return float((lengths.max() * 12 + window) / RATE * 1000), len(lengths)
 
 
-def pair(sent, heard, most=1.5, off=0.15):
-    """The delays of those that were heard. The pauses between them are irregular, so there is one delay, below `most` seconds,
-    that fits most of them; each is looked for within `off` seconds of that.
+def matched(sent, heard, most=1.5, off=0.15):
+    """Each moment that was heard, with when: (sent, heard). The pauses between them are irregular, so there is one delay,
+    below `most` seconds, that fits most of them; each is looked for within `off` seconds of that.
     """
     sent, heard = numpy.sort(sent), numpy.sort(heard)
     delays = (heard[None, :] - sent[:, None]).ravel()
     counts, edges = numpy.histogram(delays, bins=int(most / 0.01), range=(0, most))
     if not counts.any():
         return []
-    # Two neighbours together, so that an edge between them doesn't matter.
+    # Two neighbours together: an edge may lie between them.
     usual = edges[int(numpy.argmax(counts[:-1] + counts[1:])) + 1]
-    return [other - moment + usual for moment, other in nearest(sent + usual, heard, off)]
+    return [(moment - usual, other) for moment, other in nearest(sent + usual, heard, off)]
+
+
+def delays(sent, heard):
+    return [other - moment for moment, other in matched(sent, heard)]
 
 
 def nearest(moments, others, most=0.4):
@@ -130,8 +134,8 @@ def largest_step(samples):
 
 
 def worst_step(samples, clean, window=480, around=3):
-    """The largest step beyond those that the clean piece has within `around` windows: a click where the music has none. In parts
-    of full scale; frames × channels.
+    """The largest step beyond those that the clean piece has within `around` windows, in parts of full scale: a click where
+    the music has none. Both are frames × channels.
     """
     def steps(piece):
         found = numpy.abs(numpy.diff(piece, axis=0)).max(axis=1)
@@ -160,8 +164,8 @@ def aligned(one, other):
 def compare(clean, lossy, frame=480):
     """How far `lossy` is from `clean`: frames that differ, in bursts, and the SNR in dB outside of them.
 
-    A burst begins with a concealed frame; after it Opus takes some frames until it decodes as if nothing had been lost. `after`
-    says how many frames from a burst's begin are left out of each SNR.
+    A burst begins with a concealed frame; after it Opus takes some frames until it decodes as if nothing had been lost. The
+    keys of `snr` say how many frames from a burst's begin are left out: 2 are the concealed one, which may lie in two.
     """
     count = len(clean) // frame
     clean, lossy = clean[:count * frame], lossy[:count * frame]
@@ -172,7 +176,7 @@ def compare(clean, lossy, frame=480):
     places = numpy.flatnonzero(differs)
     begins = places[numpy.insert(numpy.diff(places) > 5, 0, True)] if len(places) else places
     found = {"frames": count, "differing": int(differs.sum()), "bursts": len(begins), "snr": {}}
-    for after in (1, 3, 6, 12):
+    for after in (2, 3, 6, 12):
         left = numpy.ones(count, dtype=bool)
         for begin in begins:
             # The burst's phase isn't the frames': it may begin in the frame before.

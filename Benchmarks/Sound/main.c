@@ -108,7 +108,7 @@ static const char usage[] =
     "       soundprobe flashes --display DISPLAY [--seconds S]\n\n"
     "play     plays clicks at irregular times over a quiet tone (of --amplitude, 0: silence), a steady tone, or a file of\n"
     "         32-bit floats, 48 kHz stereo. Prints when each click was written.\n"
-    "record   writes what a source (a sink's monitor) gives into FILE as 32-bit floats, 48 kHz mono, and into FILE.log\n"
+    "record   writes the left channel of a source (a sink's monitor) into FILE as 32-bit floats, 48 kHz, and into FILE.log\n"
     "         when each fragment came, how many samples it had, and the server's idea of their latency.\n"
     "beep     flashes on the display and beeps at the same time, into a sink, or into a pipe as a sound card would whose\n"
     "         clock runs too fast by --ppm. Prints when.\n"

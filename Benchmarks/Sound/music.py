@@ -1,4 +1,4 @@
-"""A known piece of music, heard by two viewers of one host at once: one behind a link with loss, and one behind a clean link."""
+"""A known piece of music, heard by two viewers of one host at once: behind a link with loss, and behind a clean one."""
 
 import contextlib
 import time
@@ -95,7 +95,8 @@ def measure(options, kind, directory, stack):
         "underflows": len(player.times("underflow")),
         "steps": {"original": original, "clean": largest_step(one), "lossy": largest_step(other),
                   "beyond": worst_step(other, one),
-                  # The recorder's channel is the mean of both.
-                  "loudspeaker": largest_step(loudspeaker), "original_mono": largest_step(piece.mean(axis=1))},
+                  # Of the left channel.
+                  "loudspeaker": largest_step(loudspeaker), "original_left": largest_step(piece[:, 0]),
+                  "clean_left": largest_step(one[:, 0])},
         "codec_snr": float(10 * numpy.log10((against[0] ** 2).sum() / noise)) if noise else 99.0,
     }

@@ -80,7 +80,10 @@ pa_stream *open_player(struct server server, pa_stream_request_cb_t write_some) 
         .maxlength = UINT32_MAX, .tlength = ahead, .prebuf = 0, .minreq = ahead / 4, .fragsize = UINT32_MAX};
     pa_stream_set_write_callback(stream, write_some, NULL);
     pa_stream_set_underflow_callback(stream, note_underflow, NULL);
-    if (pa_stream_connect_playback(stream, options.device, &attributes, PA_STREAM_ADJUST_LATENCY, NULL, NULL) < 0)
+    pa_stream_flags_t flags = PA_STREAM_ADJUST_LATENCY;
+    // Otherwise it would follow when another sink becomes the default one.
+    if (options.device) flags |= PA_STREAM_DONT_MOVE;
+    if (pa_stream_connect_playback(stream, options.device, &attributes, flags, NULL, NULL) < 0)
         fail("can't play", options.device ? options.device : "the default sink");
     wait_for_stream(server, stream);
     return stream;

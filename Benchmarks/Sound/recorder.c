@@ -9,12 +9,11 @@
 static FILE *samples, *fragments;
 static double flushed;
 
-static void write_silence(size_t bytes) {
-    static const char zeros[4096];
-    for (size_t rest = bytes; rest > 0;) {
-        size_t part = rest < sizeof zeros ? rest : sizeof zeros;
-        fwrite(zeros, 1, part, samples);
-        rest -= part;
+/// The left channel: servers mix two to one with different levels. Without `data`, silence.
+static void write_left(const float *data, size_t frames) {
+    for (size_t i = 0; i < frames; i++) {
+        float sample = data ? data[CHANNELS * i] : 0;
+        fwrite(&sample, sizeof sample, 1, samples);
     }
 }
 
@@ -28,16 +27,14 @@ static void read_some(pa_stream *stream, size_t unused_size, void *unused) {
         if (pa_stream_peek(stream, &data, &bytes) < 0) fail("can't read", "the stream");
         if (bytes == 0) break;
         // A hole in the server's buffer has a length and no data.
-        if (data)
-            fwrite(data, 1, bytes, samples);
-        else
-            write_silence(bytes);
+        size_t frames = bytes / (CHANNELS * sizeof(float));
+        write_left(data, frames);
         pa_stream_drop(stream);
         pa_usec_t latency = 0;
         int is_negative = 0;
         // It isn't known yet in the beginning.
         if (pa_stream_get_latency(stream, &latency, &is_negative) < 0) latency = 0;
-        fprintf(fragments, "%.6f %zu %.6f\n", time, bytes / sizeof(float),
+        fprintf(fragments, "%.6f %zu %.6f\n", time, frames,
                 (is_negative ? -1e-6 : 1e-6) * (double)latency);
     }
     // So that what is measured can be looked at while it goes on.
@@ -61,12 +58,12 @@ void record(void) {
     samples = create(options.file);
     fragments = create(log);
     struct server server = connect_server();
-    const pa_sample_spec format = {PA_SAMPLE_FLOAT32LE, RATE, 1};
+    const pa_sample_spec format = {PA_SAMPLE_FLOAT32LE, RATE, CHANNELS};
     pa_stream *stream = pa_stream_new(server.context, "record", &format, NULL);
     if (!stream) fail("no stream", "the sound server");
     const pa_buffer_attr attributes = {
         .maxlength = UINT32_MAX, .tlength = UINT32_MAX, .prebuf = UINT32_MAX, .minreq = UINT32_MAX,
-        .fragsize = (uint32_t)(options.latency * RATE) * sizeof(float)};
+        .fragsize = (uint32_t)(options.latency * RATE) * CHANNELS * sizeof(float)};
     pa_stream_set_read_callback(stream, read_some, NULL);
     // Without ADJUST_LATENCY a monitor gives bursts of 2 s.
     pa_stream_flags_t flags = PA_STREAM_ADJUST_LATENCY | PA_STREAM_DONT_MOVE | PA_STREAM_AUTO_TIMING_UPDATE |

@@ -5,7 +5,7 @@ import time
 
 import numpy
 from laboratory import Trouble
-from listening import nearest, spread
+from listening import matched, spread
 from soundrig import Rig, newest
 from soundservers import PulseAudio
 from wall import new_screen
@@ -19,18 +19,18 @@ QUIET = 0.004
 def measure(options, kind, directory, stack):
     """The drift is injected at the host: a program feeds a source of the server (module-pipe-source) as a sound card would
     whose clock runs too fast, and flashes at the moment at which it hands on a beep. So it is known to within a millisecond
-    when each beep was heard there: PulseAudio hands it on within 0.1 ms. A sink at the viewer that is read at another pace would
-    add the pipe's own buffer, 21 ms or more, whose level nobody knows; PipeWire's source from a pipe keeps 145 ms and resamples
-    by itself. So the host's server is PulseAudio in any case.
+    when each beep was heard there: PulseAudio hands it on within 0.1 ms. A sink at the viewer that is read at another pace
+    would add the pipe's own buffer, 21 ms or more, whose level nobody knows; PipeWire's source from a pipe keeps 145 ms and
+    resamples by itself. So the host's server is PulseAudio in any case.
     """
     rig = Rig(options, kind, directory, stack)
     (host_screen, _), (viewer_screen, _) = new_screen(stack, SIZE), new_screen(stack, SIZE)
-    found = {"calibration": calibrate(rig, viewer_screen, 4 if options.check else 12), "seconds": options.skew_seconds, "ppm": DRIFT}
+    found = {"calibration": calibrate(rig, viewer_screen, 4 if options.check else 12),
+             "seconds": options.skew_seconds, "ppm": DRIFT}
     with contextlib.ExitStack() as inner:
         inner.enter_context(rig.link("clean"))
         server = rig.host if kind == "pulse" else PulseAudio(inner, rig.directory / "card", rig.log).start()
         card = server.add_card("Card")
-        # The pipe is to be read and written before somebody listens.
         beeper = rig.beep(inner, None, display=host_screen, pipe=card, ppm=DRIFT, amplitude=QUIET, frequency=220)
         host = rig.share(inner, "--display", host_screen, "--no-cursor", "--audio", "Card", server=server,
                          picture=("--max-fps", "60"))
@@ -48,13 +48,19 @@ def measure(options, kind, directory, stack):
     return found
 
 
+def by_number(sent, found):
+    """The delay of each that was found, by its number."""
+    sent = numpy.array(sent)
+    return {int(numpy.argmin(numpy.abs(sent - moment))): other - moment for moment, other in matched(sent, found)}
+
+
 def figures(beeper, watcher, recording, begin, end):
     """The skew of each flash: how much later its beep is heard than it is seen, both counted from the host."""
     sent = [(beep, flash) for beep, flash in zip(beeper.times("beep"), beeper.times("flash")) if begin <= beep < end]
-    heard = dict(nearest([beep for beep, _ in sent], recording.clicks()))
-    seen = dict(nearest([flash for _, flash in sent], watcher.times("flash")))
-    pictures = numpy.array([seen[flash] - flash for beep, flash in sent if beep in heard and flash in seen])
-    sound = numpy.array([heard[beep] - beep for beep, flash in sent if beep in heard and flash in seen])
+    heard = by_number([beep for beep, _ in sent], recording.clicks())
+    seen = by_number([flash for _, flash in sent], watcher.times("flash"))
+    both = sorted(heard.keys() & seen.keys())
+    sound, pictures = (numpy.array([found[number] for number in both]) for found in (heard, seen))
     if not len(sound):
         raise Trouble(f"No flash with its beep was found: {len(heard)} beeps and {len(seen)} flashes of {len(sent)}.")
     skew = sound - pictures

@@ -150,14 +150,16 @@ def cpu(found, server):
 def music(found, server):
     steps = found["steps"]
     return [
-        Line("music over 1 % loss beside a clean link: SNR outside concealed frames", found["snr"]["6"], 35, " dB",
+        Line("music over 1 % loss beside a clean link: SNR outside concealed frames", found["snr"]["2"], 35, " dB",
              beside=f" ({found['bursts']} bursts, {found['differing']} of {found['frames']} frames differ)",
              more_is_better=True),
-        *(Line(f"  from the frame {after} after a loss on", found["snr"][after], unit=" dB") for after in ("1", "3", "12")),
+        *(Line(f"  without the {after} frames from each loss on", found["snr"][after], unit=" dB")
+          for after in ("3", "6", "12")),
         Line("  with concealed frames", found["snr_all"], unit=" dB"),
         Line("  largest step between samples beside the original's and the clean one's",
              (steps["lossy"] - ROUNDING) / max(steps["original"], steps["clean"]), 1, "", 3),
-        Line("  the same at the sink", (steps["loudspeaker"] - ROUNDING) / max(steps["original_mono"], steps["clean"]), 1, "", 3),
+        Line("  the same at the sink",
+             (steps["loudspeaker"] - ROUNDING) / max(steps["original_left"], steps["clean_left"]), 1, "", 3),
         Line("  largest step beyond those of the clean one within 30 ms, in parts of full scale", steps["beyond"], unit="",
              digits=3),
         Line("  what Opus costs: SNR of the clean one to the original", found["codec_snr"], unit=" dB"),
@@ -181,7 +183,8 @@ def faults(found, server):
              "viewer_server": "the viewer's: sound after", "default_sink": "another default sink at the host: heard after"}
     shown = [Line(text, found[name]["seconds"], 10, " s") for name, text in words.items() if name in found]
     if "default_sink" in found:
-        shown.append(Line("  amplitude of what the old one plays, a second later", found["default_sink"]["old_tone"], 0.01, "", 3))
+        shown.append(Line("  amplitude of what the old one plays, a second later", found["default_sink"]["old_tone"],
+                          0.01, "", 3))
     if "two_viewers" in found:
         both = found["two_viewers"]
         shown += [Line("two viewers, one muted: amplitude at its sink", both["muted"], 0.001, "", 4),
