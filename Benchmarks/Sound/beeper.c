@@ -1,4 +1,4 @@
-// Flashes on a display, and beeps at the same moment.
+// Flashes on a display, and beeps at the same moment; or only something that moves there.
 
 #include <X11/Xlib.h>
 #include <errno.h>
@@ -139,6 +139,21 @@ static void feed_sink(void) {
     next_beep = now() + 1;
     struct server server = connect_server();
     run_server(server, open_player(server, write_some));
+}
+
+void paint(void) {
+    open_window();
+    printf("ready %.6f\n", now());
+    fflush(stdout);
+    uint32_t number = 0;
+    for (double next = now(); !is_over(); next += 1 / 30.) {
+        sleep_until(next);
+        int x = (int)(number++ * 8 % SIDE);
+        XSetForeground(display, context, number * 0x050301 & 0xFFFFFF);
+        XFillRectangle(display, window, context, x, 0, 8, SIDE);
+        XSync(display, False);
+    }
+    XCloseDisplay(display);
 }
 
 void beep(void) {

@@ -39,6 +39,7 @@ def _wait_for_tone(recorder, frequency, after):
 
 
 def _both(rig, stack):
+    rig.move(stack)
     stack.enter_context(rig.link("clean"))
     rig.share(stack, "--audio", "auto")
     return rig.watch(stack, "--no-window", "--audio-output", SPEAKER)
@@ -127,7 +128,8 @@ def no_server(rig):
     for name, server in (("with", None), ("without", Nothing())):
         with contextlib.ExitStack() as inner:
             inner.enter_context(rig.link("clean"))
-            rig.share(inner, "--audio", "auto", "--content", "video", server=server)
+            rig.move(inner)
+            rig.share(inner, "--audio", "auto", server=server)
             viewer = rig.watch(inner, "--no-window", "--audio-output", SPEAKER, server=server)
             wait("figures", 10, lambda: viewer.count("stats") >= 2)
             time.sleep(4)

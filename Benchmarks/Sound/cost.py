@@ -26,8 +26,7 @@ def spent(options, rig, has_sound):
     """Processor time in % of a core, while a tone is played and recorded at both ends in any case."""
     with contextlib.ExitStack() as inner:
         inner.enter_context(rig.link("clean"))
-        picture = ("--source", "pattern", "--content", "still", "--size", "640x360", "--max-fps", "30")
-        host = rig.share(inner, "--audio", "auto" if has_sound else "off", picture=picture)
+        host = rig.share(inner, "--audio", "auto" if has_sound else "off")
         viewer = rig.watch(inner, "--no-window", *(["--audio-output", SPEAKER] if has_sound else ["--no-audio"]))
         for server in (rig.host, rig.viewer):
             rig.record(inner, server)

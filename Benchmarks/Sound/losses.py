@@ -100,11 +100,12 @@ def heard(place, system, recorder, seconds):
 
 
 def quick(options, kind, directory, stack):
-    """The short form: one network, a test pattern, and no comparison."""
+    """The short form: one network, a small screen, and no comparison."""
     rig = Rig(options, kind, directory, stack)
     with contextlib.ExitStack() as inner:
         link = inner.enter_context(rig.link("loss5"))
-        rig.share(inner, "--audio", "auto", "--content", "video")
+        rig.move(inner)
+        rig.share(inner, "--audio", "auto")
         viewer = rig.watch(inner, "--no-window", "--audio-output", SPEAKER)
         recorder = rig.record(inner, rig.viewer)
         rig.play(inner, rig.host, kind="tone", frequency=FREQUENCY, amplitude=AMPLITUDE, latency=0.02)

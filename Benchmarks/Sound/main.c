@@ -105,6 +105,7 @@ static const char usage[] =
     "                  [--file FILE] [--seed N] [--seconds S]\n"
     "       soundprobe record --file FILE [--device SOURCE] [--latency 0.0025] [--seconds S]\n"
     "       soundprobe beep --display DISPLAY [--pipe FILE --ppm 200] [--device SINK] [--seed N] [--seconds S]\n"
+    "       soundprobe paint --display DISPLAY [--seconds S]\n"
     "       soundprobe flashes --display DISPLAY [--seconds S]\n\n"
     "play     plays clicks at irregular times over a quiet tone (of --amplitude, 0: silence), a steady tone, or a file of\n"
     "         32-bit floats, 48 kHz stereo. Prints when each click was written.\n"
@@ -112,6 +113,7 @@ static const char usage[] =
     "         when each fragment came, how many samples it had, and the server's idea of their latency.\n"
     "beep     flashes on the display and beeps at the same time, into a sink, or into a pipe as a sound card would whose\n"
     "         clock runs too fast by --ppm. Prints when.\n"
+    "paint    paints something that moves 30 times a second.\n"
     "flashes  prints when flashes are seen in the middle of the display.\n"
     "Times are in seconds of CLOCK_MONOTONIC. Each ends with --seconds or SIGTERM.\n";
 
@@ -147,7 +149,7 @@ int main(int count, char **arguments) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } commands[] = {{"play", play}, {"record", record}, {"beep", beep}, {"flashes", watch_flashes}};
+    } commands[] = {{"play", play}, {"record", record}, {"beep", beep}, {"paint", paint}, {"flashes", watch_flashes}};
     read_options(count, arguments);
     for (int number = SIGINT; number <= SIGTERM; number += SIGTERM - SIGINT) signal(number, ask_to_end);
     // Whoever has started it may be killed.

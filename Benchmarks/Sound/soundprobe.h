@@ -68,4 +68,5 @@ double next_pause(uint32_t *state, double least, double most);
 void play(void);
 void record(void);
 void beep(void);
+void paint(void);
 void watch_flashes(void);

@@ -14,9 +14,10 @@ from laboratory import Trouble, end
 from listening import Recording
 from members import HOST_PORT, Member, wait
 from soundservers import KINDS, SPEAKER
+from wall import new_screen
 
-#: A picture that costs little, for rows that are about the sound.
-PATTERN = ("--source", "pattern", "--size", "640x360", "--max-fps", "30")
+#: Of the host's screen, for rows that are about the sound. A screen, because a test pattern and a film bring their own sound.
+SIZE = "640x360"
 MONITOR = f"{SPEAKER}.monitor"
 
 
@@ -72,6 +73,7 @@ class Rig:
         self.relay, self.has_netem = os.environ["BEAMROOM_RELAY"], not options.relay and between.has_netem()
         self.host, self.viewer = (KINDS[kind](stack, self.directory / f"{name}-sound", self.log).start()
                                   for name in ("host", "viewer"))
+        self.screen, _ = new_screen(stack, SIZE)
         self.viewer_end = stack.enter_context(between.namespace(self.log))
         self.at_viewer = self._at(self.viewer_end)
         self.number = 0
@@ -109,9 +111,11 @@ class Rig:
         words = ["env", "-u", "SDL_AUDIODRIVER", *(f"{key}={value}" for key, value in environment.items())]
         return Member(stack, self._path(name), arguments, [*at, *words])
 
-    def share(self, stack, *words, server=None, picture=PATTERN):
+    def share(self, stack, *words, server=None, picture=None):
+        """A host; without `picture` it shares the rig's screen, which rests unless `move` paints there."""
+        shown = picture or ("--display", self.screen, "--no-cursor", "--max-fps", "30")
         member = self._member(stack, "share", server or self.host,
-                              ["share", *picture, "--no-bluetooth", *Member.OPEN, *words])
+                              ["share", *shown, "--no-bluetooth", *Member.OPEN, *words])
         return self._begun(member, "ready")
 
     def watch(self, stack, *words, server=None, at=None, address=between.HOST):
@@ -139,6 +143,10 @@ class Rig:
 
     def beep(self, stack, server, **options):
         return Probe(stack, self.log, server, "beep", **options)
+
+    def move(self, stack):
+        """Something that moves 30 times a second on the rig's screen."""
+        return Probe(stack, self.log, None, "paint", display=self.screen)
 
     def flashes(self, stack, display):
         return Probe(stack, self.log, None, "flashes", display=display)
