@@ -22,6 +22,7 @@ public final class BackgroundRecorder: Sendable {
             case caption(TimedCaption)
             /// Its first decoded sample is heard at `time`, on the same clock.
             case sound(opus: [UInt8], time: MediaTime)
+            case soundExpected
         }
 
         var content: Content
@@ -32,6 +33,7 @@ public final class BackgroundRecorder: Sendable {
             case .unit(let unit, _): unit.bytes.count
             case .caption(let caption): caption.text.utf8.count
             case .sound(let opus, _): opus.count
+            case .soundExpected: 0
             }
         }
     }
@@ -99,20 +101,28 @@ public final class BackgroundRecorder: Sendable {
     private let state: Mutex<State>
     private let recorder: Parcel<StreamRecorder>
 
-    /// Creates the file, which must not exist. With `captions`, it has a subtitle track, and with `sound` one for
-    /// sound. `queue` holds what waits for the disk.
+    /// Whether files have a sound track.
+    public enum SoundTrack: Sendable {
+        case none
+        case present
+        /// Only if `expectSound` is called before the first keyframe comes.
+        case ifExpected
+    }
+
+    /// Creates the file, which must not exist. With `captions`, it has a subtitle track. `queue` holds what waits for the
+    /// disk.
     ///
     /// - Throws: what `StreamRecorder.init` does.
     public init(
-        path: String, captions: Bool = false, sound: Bool = false, queue: BoundedQueue<Entry>? = nil,
+        path: String, captions: Bool = false, sound: SoundTrack = .none, queue: BoundedQueue<Entry>? = nil,
         handlers: Handlers
     ) throws(CodecError) {
-        let queue = queue ?? Self.makeQueue(sound: sound)
+        let queue = queue ?? Self.makeQueue(sound: sound != .none)
         self.queue = queue
         self.handlers = handlers
         thread = WritingThread(queue)
         state = Mutex(State(report: Report(path: path)))
-        recorder = Parcel(try StreamRecorder(path: path, captions: captions, sound: sound))
+        recorder = Parcel(try StreamRecorder(path: path, captions: captions, sound: sound == .present))
     }
 
     public static func makeQueue(sound: Bool = false) -> BoundedQueue<Entry> {
@@ -147,6 +157,9 @@ public final class BackgroundRecorder: Sendable {
         guard queue.put(Entry(content: .caption(caption))) == .full else { return }
         state.withLock { $0.report.droppedCaptions += 1 }
     }
+
+    /// There may be sound (`SoundTrack.ifExpected`).
+    public func expectSound() { _ = queue.put(Entry(content: .soundExpected)) }
 
     /// Queues an Opus packet for the sound track, as `StreamRecorder.writeSound` takes it. If there is no room, it is
     /// left out and counted. Never waits.
@@ -219,6 +232,9 @@ public final class BackgroundRecorder: Sendable {
                     try recorder.addCaption(caption.text, at: caption.time, for: caption.duration)
                     thread.progressed()
                     askIfCaughtUp()
+                    continue
+                case .soundExpected:
+                    recorder.hasSound = true
                     continue
                 case .sound(let opus, let time):
                     try recorder.writeSound(opus, at: time)

@@ -22,7 +22,8 @@ public final class StreamRecorder {
 
     private let path: String
     private let hasCaptions: Bool
-    private let hasSound: Bool
+    /// Files have a sound track. May be changed before the first one begins.
+    var hasSound: Bool
     /// The last captions, which the next file may begin with.
     private var shown: [TimedCaption] = []
     /// The last packets of sound, of which those after a file's first picture belong into it: the picture may take

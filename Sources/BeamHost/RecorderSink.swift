@@ -24,7 +24,7 @@ final class RecorderSink: FrameSink {
     ) throws(CodecError) {
         self.consumer = consumer
         recorder = try BackgroundRecorder(
-            path: path, captions: captions, sound: sound, queue: queue,
+            path: path, captions: captions, sound: sound ? .present : .none, queue: queue,
             handlers: BackgroundRecorder.Handlers(
                 onFile: { path, _ in handlers.onFile(path) }, onGap: handlers.onGap,
                 onKeyframeNeeded: { consumer.requestKeyframe(layer: 0) },

@@ -49,6 +49,7 @@ final class SoundStage: Sendable {
         thread = Mutex(nil)
         let shared = self.shared
         body = {
+            ThreadPriority.raise()
             var encoders = SoundEncoders(bitRate: bitRate)
             var gate = SilenceGate()
             var hasFailed = false

@@ -52,6 +52,9 @@ final class SoundFiles: Sendable {
         file?.start()
     }
 
+    /// The host may send sound. Before its first picture.
+    func expectSound() { recorder?.expectSound() }
+
     /// Takes a packet, in any order. Never waits.
     func put(_ sound: ReceivedSound) { _ = queue.put(sound) }
 

@@ -145,7 +145,7 @@ public final class Viewer: Sendable {
     ) throws -> DecodeStage.Files {
         let recorder = try options.recordPath.map { path throws in
             try BackgroundRecorder(
-                path: path, captions: true,
+                path: path, captions: true, sound: .ifExpected,
                 handlers: BackgroundRecorder.Handlers(
                     onFile: { onNotice(.writing(OutputPath(kind: .recording, path: $0), isContinued: $1)) },
                     onGap: { onNotice(.fileBehind(OutputPath(kind: .recording, path: path))) },
@@ -238,6 +238,7 @@ public final class Viewer: Sendable {
                     return onNotice(.session(.room(event)))
                 }
                 shared.updateStatus { $0.handle(event) }
+                if case .hostHasSound = event { soundFiles?.expectSound() }
                 switch event {
                 // Only when the usual addresses don't answer, so that it costs the first picture nothing.
                 case .retrying, .controlLost: sought?.search?.begin()

@@ -223,7 +223,7 @@ final class WatchReporter: Sendable {
             events.write("asking", ["name": .string(host)])
         case .hostCallsItself(let name, let known):
             context.say(Words.newName(name, of: known, who: "“\(known)”"))
-        case .hostReached, .hostNamed, .waitingForDecision: break
+        case .hostReached, .hostNamed, .waitingForDecision, .hostHasSound: break
         case .codeNeeded(let question):
             events.write(
                 "code-needed",

@@ -104,12 +104,13 @@ import Testing
 
     @Test func aBurstBeginsWithItsFrame() throws {
         let source = try PatternSource(PatternOptions(size: PixelSize(width: 320, height: 180), frameRate: 50))
-        let sound = RunningSound(source.sound)
+        let pattern = try #require(source.sound)
+        let sound = RunningSound(pattern)
         let running = RunningSource(source)
         source.setActive(true)
         #expect(running.wait { $0.pictures.count >= 10 })
         #expect(sound.deliveries.isEmpty)
-        source.sound.setActive(true)
+        pattern.setActive(true)
         #expect(running.wait { ($0.pictures.last?.number ?? 0) >= 170 })
         // The pattern's clock pauses, and goes on from there.
         source.setActive(false)

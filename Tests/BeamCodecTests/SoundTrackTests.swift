@@ -265,7 +265,7 @@ struct SoundTrackTests {
         let file = directory.file("k.\(ending)")
         let failures = Mutex<[CodecError]>([])
         let recorder = try BackgroundRecorder(
-            path: file, sound: true,
+            path: file, sound: .present,
             handlers: BackgroundRecorder.Handlers(
                 onFile: { _, _ in }, onGap: {}, onKeyframeNeeded: {},
                 onFailure: { _, error in failures.withLock { $0.append(error) } }))
@@ -287,7 +287,7 @@ struct SoundTrackTests {
 
     @Test func soundThatFindsNoRoomIsCounted() throws {
         let recorder = try BackgroundRecorder(
-            path: directory.file("l.mkv"), sound: true, queue: BoundedQueue(capacity: 2),
+            path: directory.file("l.mkv"), sound: .present, queue: BoundedQueue(capacity: 2),
             handlers: BackgroundRecorder.Handlers(
                 onFile: { _, _ in }, onGap: {}, onKeyframeNeeded: {}, onFailure: { _, _ in }))
         // Not started yet: nothing is taken from the queue.
@@ -301,7 +301,7 @@ struct SoundTrackTests {
         let frames = try content.frames(3, keyframes: [2])
         let asked = Mutex(0)
         let recorder = try BackgroundRecorder(
-            path: directory.file("m.mkv"), sound: true, queue: BoundedQueue(capacity: 2),
+            path: directory.file("m.mkv"), sound: .present, queue: BoundedQueue(capacity: 2),
             handlers: BackgroundRecorder.Handlers(
                 onFile: { _, _ in }, onGap: {}, onKeyframeNeeded: { asked.withLock { $0 += 1 } },
                 onFailure: { _, _ in }))

@@ -19,25 +19,23 @@ struct SoundPace: Sendable {
     private static let outlier = 0.02
     /// So many outliers in a row are a jump, such as a device that stopped for a while.
     private static let mostOutliers = 50
-    /// The delay counts as settled up to this error. (100 ppm between the machines' clocks keep it off by 1 ms.)
-    private static let settledError = 0.002
-    /// Packets that `clockDrift` is the mean of: 20 s.
-    private static let meanCount = 2000.0
+    /// Packets after which `drift` is more than a guess (10 s), and those that `clockDrift` is the mean of (60 s).
+    private static let firstCount = 1000.0
+    private static let meanCount = 6000.0
 
     /// From when a packet is heard at the host until it is played, with an unknown constant.
     private(set) var delay = 0.0
     /// By how much the delay grows a second at a ratio of 1: by the sound clocks' drift, and that of the clocks which the
     /// delay is measured by.
     private(set) var drift = 0.0
-    /// How much faster the host's sound clock runs than this machine's: the ratio's mean, less 1, while the delay isn't
-    /// being changed. (The delay follows the drift of the clocks it is measured by, so that isn't in it.)
+    /// The mean of `drift`: by how much the host's sound clock is faster than this machine's, as far as the two machines'
+    /// other clocks agree.
     private(set) var clockDrift = 0.0
     /// Samples to take for each that is played.
     private(set) var ratio = 1.0
     private var sinceBegin = 0.0
     private var observations = 0.0
     private var outliers = 0
-    private var settled = 0.0
 
     /// The sound begins with this delay.
     mutating func begin(at delay: Double) {
@@ -68,6 +66,8 @@ struct SoundPace: Sendable {
         delay += difference * max(2 * bandwidth * SoundBuffer.packet, 1 / (1 + sinceBegin))
         drift += difference * bandwidth * bandwidth * SoundBuffer.packet
         drift = min(max(drift, -Self.mostDrift), Self.mostDrift)
+        guard observations > Self.firstCount else { return }
+        clockDrift += (drift - clockDrift) / min(observations - Self.firstCount, Self.meanCount)
     }
 
     /// Moves the ratio by what a packet allows.
@@ -75,8 +75,5 @@ struct SoundPace: Sendable {
         let aim = 1 + drift + (delay - wanted) * Self.gain
         let allowed = min(max(aim, 1 - Self.mostDeviation), 1 + Self.mostDeviation)
         ratio += min(max(allowed - ratio, -Self.slew), Self.slew)
-        guard abs(delay - wanted) < Self.settledError else { return }
-        settled = min(settled + 1, Self.meanCount)
-        clockDrift += (ratio - 1 - clockDrift) / settled
     }
 }

@@ -32,6 +32,8 @@ public enum ViewerEvent: Sendable, Equatable {
     /// The host has ended its share. It is watched again when it is back. `says`: its reason, not cleaned; nil: it has
     /// just ended.
     case hostEnded(says: String?)
+    /// The host may send sound, and this viewer takes it. Before the first picture of a session.
+    case hostHasSound
     /// Whether the host is sharing has changed.
     case broadcast(Bool)
     /// Whether what the host shares can be seen there has changed: no while its window is minimised. The last picture

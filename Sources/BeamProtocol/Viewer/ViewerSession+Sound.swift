@@ -29,6 +29,8 @@ extension ViewerSession {
     /// The host has admitted this viewer.
     mutating func joinSound(_ features: SecureMessage.Welcome.Features) {
         hostHasSound = features.contains(.sound)
-        if hostHasSound, configuration.takesSound, !wantsSound { send(.soundWanted(false)) }
+        guard hostHasSound, configuration.takesSound else { return }
+        emit(.hostHasSound)
+        if !wantsSound { send(.soundWanted(false)) }
     }
 }
