@@ -25,6 +25,8 @@ final class SoundPlayer: Sendable {
     private static let volumeSteps = 20
     /// Changes of the hold that are passed on.
     private static let holdStep = Duration.microseconds(500)
+    /// How often the sound's latency is compared with the picture's.
+    private static let syncInterval = Duration.milliseconds(100)
 
     private struct Control {
         /// The viewer is the one that is heard, as far as the window is concerned.
@@ -46,6 +48,8 @@ final class SoundPlayer: Sendable {
         /// As it was passed on last.
         var hold = Duration.zero
         var statistics = SoundStatistics()
+        /// When `sync` was told of the sound last.
+        var toldSync = MediaTime.distantPast
     }
 
     private let outputName: String?
@@ -91,7 +95,8 @@ final class SoundPlayer: Sendable {
         let least = timing.withLock { $0.sync.leastSoundLatency }
         let statistics = voice.fill(output, with: packets, now: now, latency: latency, leastLatency: least)
         timing.withLock { timing in
-            if statistics.played != timing.statistics.played {
+            if statistics.played != timing.statistics.played, now - timing.toldSync >= Self.syncInterval {
+                timing.toldSync = now
                 timing.sync.soundPlayed(
                     latency: statistics.latency, natural: statistics.naturalLatency, now: now)
             }

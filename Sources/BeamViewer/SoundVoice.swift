@@ -49,7 +49,8 @@ final class SoundVoice: @unchecked Sendable {
     ) -> SoundStatistics {
         lock.withLock { _ in
             for packet in packets { buffer.put(packet, now: now) }
-            if let lastCallback, now - lastCallback > Self.stall { buffer.deviceStalled() }
+            // The first time, packets have waited until the device was open.
+            if lastCallback.map({ now - $0 > Self.stall }) ?? true { buffer.deviceStalled() }
             lastCallback = now
             buffer.leastLatency = leastLatency
             if let base = output.baseAddress {

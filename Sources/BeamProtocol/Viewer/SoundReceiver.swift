@@ -29,6 +29,8 @@ struct SoundReceiver: Sendable {
     /// The least time that a packet may be late before it is asked for, and from one request to the next.
     private static let leastLateness = Duration.milliseconds(2)
     private static let leastPause = Duration.milliseconds(5)
+    /// For so long after a loss, packets are asked for as soon as they are late. Before that it isn't worth waking up for.
+    private static let lossMemory = Duration.seconds(30)
     /// From one report to the next while sound comes; sooner if something is asked for.
     private static let reportInterval = Duration.milliseconds(200)
     /// What a single step of the numbers may be; more means that the host has begun anew.
@@ -46,6 +48,7 @@ struct SoundReceiver: Sendable {
     private var jitter = Duration.zero
     /// When the packet after the newest one is late.
     private var lateAt: MediaTime?
+    private var lastLoss: MediaTime?
     private var guesses = 0
     private var reportAt: MediaTime?
     /// Something has come since the last report.
@@ -136,6 +139,7 @@ struct SoundReceiver: Sendable {
         statistics.expected &+= step
         // By a repeat alone: its own first transmission was lost, too.
         statistics.missed &+= step - 1 + (isRepeat ? 1 : 0)
+        if step > 1 { lastLoss = now }
         for index in missing.indices { missing[index].isGuess = false }
         let first = max(1, Int64(step) - Int64(Self.window))
         for offset in first..<Int64(step) {
@@ -163,7 +167,8 @@ struct SoundReceiver: Sendable {
             leastTransit = least
             jitter = jitter + ((transit - least) - jitter) / 16
         }
-        lateAt = hasEnded ? nil : leastTransit.map { entry.time + SoundBlock.duration + $0 + lateness }
+        let loses = lastLoss.map { now - $0 < Self.lossMemory } ?? false
+        lateAt = hasEnded || !loses ? nil : leastTransit.map { entry.time + SoundBlock.duration + $0 + lateness }
     }
 
     private var lateness: Duration { max(Self.leastLateness, jitter * 4) }
