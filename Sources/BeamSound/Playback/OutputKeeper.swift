@@ -75,6 +75,12 @@ final class OutputKeeper: @unchecked Sendable {
             report(.noSuchDevice(name: device, names: names))
             return false
         }
+        if SDLAudio.driver == "dummy" {
+            feed.begin(OutputClock(usual: SilentDevice.latency))
+            report(.playing(name: device))
+            SilentDevice.play(feed) { wait(until: $0) }
+            return true
+        }
         let isPulse = SDLAudio.driver == "pulseaudio"
         feed.begin(OutputClock(usual: isPulse ? Self.pulseLatency : Self.deviceLatency))
         guard let identifier = open() else { return false }
