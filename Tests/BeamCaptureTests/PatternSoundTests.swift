@@ -122,7 +122,7 @@ import Testing
         #expect(running.wait { ($0.pictures.last?.number ?? 0) >= 270 })
         let pictures = running.stop().pictures
         let blocks = sound.stop().map(\.block)
-        #expect(blocks.gaps.allSatisfy { abs($0.inNanoseconds) <= 10 || $0 > .milliseconds(700) }, "\(blocks.gaps)")
+        #expect(blocks.gaps.allSatisfy { abs($0.inNanoseconds) <= 10 || $0 > .milliseconds(500) }, "\(blocks.gaps)")
         // With the silence between.
         var (samples, times, bursts): ([Float], [MediaTime], [PatternSoundReader.Burst]) = ([], [], [])
         var reader = PatternSoundReader(channels: 2)

@@ -2,10 +2,14 @@ import BeamClock
 import BeamMedia
 
 /// The sound of the test pattern: once a second of the pattern's clock a burst (`PatternTone`) with the number of the
-/// frame that is due when it begins, and nothing between.
+/// frame that is due when it begins, and silence after it. Nothing is delivered between.
 final class PatternSound: SoundSource {
     /// How long before its time a block is delivered, as that of a recording.
     private static let lead = RecordedSoundPlayer.lead
+
+    /// Silence that is delivered after a burst, in samples: 0.25 s. Without it nobody could tell a sound that has ended from
+    /// one whose packets are late.
+    private static let silence = SoundBlock.sampleRate / 4
 
     private let options: PatternOptions
     private let schedule = SoundSchedule()
@@ -47,9 +51,9 @@ final class PatternSound: SoundSource {
         }
     }
 
-    /// A burst in both channels, which begins at `time`, and 5 ms of silence.
+    /// A burst in both channels, which begins at `time`, and the silence after it.
     private static func blocks(_ number: UInt32, at time: MediaTime) -> [SoundBlock] {
-        let burst = PatternTone.burst(number)
+        let burst = PatternTone.burst(number) + [Float](repeating: 0, count: silence)
         return stride(from: 0, to: burst.count, by: SoundBlock.length).map { first in
             var samples = [Float](repeating: 0, count: SoundBlock.length * SoundBlock.channelCount)
             for (index, sample) in burst[first..<min(first + SoundBlock.length, burst.count)].enumerated() {
