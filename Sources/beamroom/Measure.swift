@@ -8,7 +8,7 @@ import Glibc
 /// `beamroom measure`.
 struct Measure: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Measures latency, picture quality and cost of sharing, and writes a report.",
+        abstract: "Measures latency, picture quality, sound and cost of sharing, and writes a report.",
         discussion: """
             Host and viewer run on this machine, for each size, rate and content. With --host, only the viewer does: run \
             `beamroom share --source pattern` on the other machine, with the size, rate and content to measure.

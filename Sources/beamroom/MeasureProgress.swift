@@ -44,7 +44,9 @@ final class MeasureProgress: Sendable {
     /// The results of a repetition, if there is no bar.
     func tell(_ record: MeasureRecord) {
         guard !console.isTerminal else { return }
-        let figures: [Figure] = [.latency, .latencyP95, .framesPerSecond, .bitRate, .psnr, .processor]
+        let figures: [Figure] = [
+            .latency, .latencyP95, .framesPerSecond, .bitRate, .psnr, .processor, .soundLatency, .soundSkew,
+        ]
         let words = figures.compactMap { figure in
             figure.value(in: record).map {
                 "\(figure.title) \(figure.text($0))\(figure.unit.isEmpty ? "" : " " + figure.unit)"

@@ -48,7 +48,7 @@ struct ReportTests {
             ["a", "b c", "é×"].map { MeasureRecord.sample($0, repetition: repetition, latency: 5 + Double(repetition)) }
         }
         let charts = Chart.all(of: CellResults.grouped(records))
-        #expect(charts.count == 8)
+        #expect(charts.count == 10)
         for chart in charts {
             let svg = try #require(gnuplot.draw(chart), "\(chart.id)")
             #expect(svg.hasPrefix("<svg") && svg.hasSuffix("</svg>"))
@@ -68,17 +68,28 @@ struct ReportTests {
         var record = MeasureRecord.sample()
         record.quality = nil
         record.host = nil
+        record.sound = nil
         let charts = Chart.all(of: CellResults.grouped([record]))
-        #expect(!charts.map(\.id).contains("psnr"))
+        #expect(Set(charts.map(\.id)).isDisjoint(with: ["psnr", "sound", "skew"]))
         #expect(charts.first { $0.id == "memory" }?.series.map(\.name) == ["viewer"])
         let page = Report([record], comparison: nil, failures: [], isCancelled: false).html(plots: nil)
-        #expect(!page.contains("<th>PSNR"))
+        #expect(!page.contains("<th>PSNR") && !page.contains("<h2>Sound</h2>") && !page.contains("<th>Skew"))
     }
 
     @Test func stagesAreStackedAndTheRestIsShown() throws {
         let chart = try #require(Chart.all(of: CellResults.grouped([.sample()])).first)
         #expect(chart.series.map(\.name) == ["capture", "encode", "decode", "between stages"])
         #expect(abs((chart.end(0) ?? 0) - 8) < 1e-9)
+    }
+
+    @Test func theSoundHasATable() throws {
+        let page = Report([.sample(), .sample(repetition: 2)], comparison: nil, failures: [], isCancelled: false)
+            .html(plots: nil)
+        let table = try #require(page.split(separator: "<h2>Sound</h2>").dropFirst().first)
+        #expect(table.contains("21.5") && table.contains("0.10") && table.contains("-0.4"))
+        #expect(table.contains("10 of 10"))
+        // Without a window there is no such figure.
+        #expect(!table.contains("To the window"))
     }
 
     @Test func theTextTableIsAligned() {

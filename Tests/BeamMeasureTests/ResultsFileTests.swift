@@ -13,6 +13,7 @@ struct ResultsFileTests {
         var remote = MeasureRecord.sample("host \"desk\"\n")
         remote.quality = nil
         remote.host = nil
+        remote.sound = nil
         remote.totalMs = nil
         remote.clockErrorMs = 0.25
         let records = [MeasureRecord.sample(), .sample(repetition: 2), remote]
@@ -47,6 +48,16 @@ struct ResultsFileTests {
         #expect(try refusal(line.replacing("\"peakMemoryMB\"", with: "\"peak\"")).contains("peakMemoryMB"))
         #expect(try refusal(line.replacing("\"cell\"", with: "\"sell\"")).contains("“cell” is missing"))
         #expect(try refusal(line.replacing("\"repetition\":1", with: "\"repetition\":\"one\"")).contains("repetition"))
+    }
+
+    /// Lines without sound are those of earlier versions.
+    @Test func soundMayBeMissingButNotBroken() throws {
+        let line = ResultsFile.line(.sample())
+        let old = line.replacing(/"sound":\{.*?\}\},/.dotMatchesNewlines(), with: "")
+        #expect(!old.contains("sound") && line.contains("sound"))
+        #expect(try ResultsFile.records(in: Data(old.utf8), path: "x").first?.sound == nil)
+        #expect(try refusal(line.replacing("\"p95SkewMs\":1.2", with: "\"p95SkewMs\":1e12")).contains("p95SkewMs"))
+        #expect(try refusal(line.replacing("\"lostPackets\":1", with: "\"lost\":1")).contains("lostPackets"))
     }
 
     @Test func implausibleNumbersAreRefused() throws {

@@ -12,6 +12,13 @@ struct StatisticsTests {
         #expect(Spread([1e308, 1.2e308])?.median == 1.1e308)
     }
 
+    @Test func the95thPercentileIsANearestRank() {
+        #expect(Spread.percentile95([]) == nil && Spread.percentile95([.nan]) == nil)
+        #expect(Spread.percentile95([7]) == 7 && Spread.percentile95([3, 9, .infinity, 1]) == 9)
+        #expect(Spread.percentile95((1...20).map(Double.init)) == 19)
+        #expect(Spread.percentile95((1...100).reversed().map(Double.init)) == 95)
+    }
+
     @Test func nonFiniteValuesAreIgnored() {
         #expect(Spread([]) == nil)
         #expect(Spread([.nan, .infinity]) == nil)
@@ -50,6 +57,25 @@ struct StatisticsTests {
         #expect(back.cells.first?.changes.first { $0.figure == .latency }?.verdict == .worse)
         // All other figures are equal.
         #expect(comparison.cells[0].changes.filter { $0.verdict != .unclear }.map(\.figure) == [.latency])
+    }
+
+    /// Near zero a ratio says nothing.
+    @Test func soundIsComparedByDifference() throws {
+        func run(_ latency: Double, skew: Double) -> [MeasureRecord] {
+            (1...3).map { repetition in
+                var record = MeasureRecord.sample(repetition: repetition)
+                record.sound?.latencyMs?.median = latency
+                record.sound?.recorded?.p95SkewMs = skew
+                return record
+            }
+        }
+        let comparison = try Comparison(run(-3, skew: 0), to: run(9.5, skew: 0.4), path: "old")
+        let changes = comparison.cells[0].changes
+        let latency = try #require(changes.first { $0.figure == .soundLatency })
+        #expect(latency.verdict == .better && latency.text == "-12.50 ms (-12.50 – -12.50)")
+        let skew = try #require(changes.first { $0.figure == .soundSkew })
+        #expect(skew.verdict == .unclear && skew.spread.median == -0.4)
+        #expect(comparison.overall[.soundLatency] == nil)
     }
 
     @Test(arguments: [

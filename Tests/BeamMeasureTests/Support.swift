@@ -31,6 +31,12 @@ extension MeasureRecord {
             quality: Quality(
                 psnr: .init(mean: 44.2, median: 44.3, min: 41), ssim: .init(mean: 0.98, median: 0.981, min: 0.97),
                 compared: 100, delivered: 120),
+            sound: Sound(
+                latencyMs: Times(median: 21.5, p95: 24, max: 24), skewMs: nil, bufferMs: 6, concealed: 0.001,
+                packets: 320, lostPackets: 1,
+                recorded: .init(
+                    expectedBursts: 5, foundBursts: 5, comparedBursts: 4, medianSkewMs: -0.4, p95SkewMs: 1.2,
+                    maxSkewMs: 1.2)),
             host: Usage(processorPercent: 50, peakMemoryMB: 105), viewer: Usage(processorPercent: 12, peakMemoryMB: 75),
             othersPercent: 1)
     }

@@ -62,6 +62,47 @@ extension EndToEnd {
             #expect(again == .exited(1) && inTheWay.contains("-o"), "existing files aren't overwritten: \(inTheWay)")
         }
 
+        /// No sound server is needed: there is none.
+        @Test func soundIsMeasuredAndInStep() throws {
+            let scratch = try ScratchDirectory()
+            let measuring = try ProgramProcess([
+                "measure", "--sizes", "320x240", "--rates", "30", "--contents", "chart", "--repeat", "1",
+                "--seconds", "3", "--json", "-o", scratch.file("out"),
+            ])
+            defer { measuring.end() }
+            #expect(try measuring.waitForEnd(timeout: 90) == .exited(0), "\(measuring.errorText)")
+            let sound = try #require(try records(scratch.file("out/results.jsonl")).first?["sound"])
+            #expect(sound["packets"]?.number ?? 0 >= 20, "\(sound)")
+            let latency = try #require(sound["latencyMs"]?["median"]?.number)
+            report("sound: latency, buffer", "\(latency.short) ms, \((sound["bufferMs"]?.number ?? -1).short) ms")
+            // Of sound that is known 30 ms in advance.
+            #expect(abs(latency) < 500 && sound["concealed"]?.number ?? 1 < 0.5)
+            let recorded = try #require(sound["recorded"])
+            let bursts = ["expectedBursts", "foundBursts", "comparedBursts"].map { recorded[$0]?.number ?? 0 }
+            let skew = try #require(recorded["medianSkewMs"]?.number)
+            report("sound: recorded skew, bursts", "\(skew.short) ms, \(bursts)")
+            #expect(bursts[0] >= 3 && bursts[1] >= bursts[0] - 1 && bursts[2] >= 1)
+            // The sound has its exact time, and pictures may be drawn late on a busy machine.
+            #expect(skew < 3 && skew > -200)
+            let page = try String(contentsOfFile: scratch.file("out/report.html"), encoding: .utf8)
+            #expect(page.contains("<h2>Sound</h2>"))
+        }
+
+        @Test func aHostWithoutSoundGivesNoFiguresOfIt() throws {
+            let scratch = try ScratchDirectory()
+            let machine = try Machine()
+            let ports = try Ports()
+            let host = try Program.share(["--source", "pattern", "--size", "320x240", "--audio", "off"], ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let measuring = try ProgramProcess(
+                ["measure", "--host", ports.target, "--seconds", "2.5", "--repeat", "1", "-o", scratch.file("out")],
+                machine: machine)
+            defer { measuring.end() }
+            #expect(try measuring.waitForEnd(timeout: 60) == .exited(0), "\(measuring.errorText)")
+            #expect(try records(scratch.file("out/results.jsonl")).first?["sound"] == nil)
+        }
+
         @Test func ctrlCKeepsTheMeasurements() throws {
             let scratch = try ScratchDirectory()
             let output = scratch.file("out")

@@ -47,7 +47,7 @@ extension Chart {
     static func all(of results: [CellResults]) -> [Chart] {
         [
             stages(results), distribution(results), frames(results), bitRate(results), quality(results, .psnr),
-            quality(results, .ssim), processor(results), memory(results),
+            quality(results, .ssim), soundLatency(results), soundSkew(results), processor(results), memory(results),
         ].filter { !$0.isEmpty }
     }
 
@@ -117,6 +117,33 @@ extension Chart {
             series: [
                 Series(name: "worst picture", values: values(\.min)), Series(name: "mean", values: values(\.mean)),
             ], decimals: figure.decimals)
+    }
+
+    private static func soundLatency(_ results: [CellResults]) -> Chart {
+        func values(_ part: (MeasureRecord.Times) -> Double?) -> [Double?] {
+            results.map { Spread($0.records.compactMap { $0.sound?.latencyMs.flatMap(part) })?.median }
+        }
+        return Chart(
+            id: "sound", title: "Sound: latency", unit: "milliseconds", style: .marks(isLogarithmic: false),
+            rows: results.map(\.cell),
+            series: [
+                Series(name: "median", values: values { $0.median }),
+                Series(name: "95th percentile", values: values { $0.p95 }),
+            ], note: "Of the seconds' values. The test pattern's sound is known 30 ms in advance.")
+    }
+
+    private static func soundSkew(_ results: [CellResults]) -> Chart {
+        func values(_ part: (MeasureRecord.Sound.Recorded) -> Double?) -> [Double?] {
+            results.map { Spread($0.records.compactMap { $0.sound?.recorded.flatMap(part) })?.median }
+        }
+        return Chart(
+            id: "skew", title: "Sound: step with the picture, recorded", unit: "milliseconds",
+            style: .marks(isLogarithmic: false), rows: results.map(\.cell),
+            series: [
+                Series(name: "median", values: values(\.medianSkewMs)),
+                Series(name: "95th percentile", values: values(\.p95SkewMs)),
+                Series(name: "largest", values: values(\.maxSkewMs)),
+            ], note: "The median is positive if the sound is late; the others are magnitudes.")
     }
 
     private static func processor(_ results: [CellResults]) -> Chart {

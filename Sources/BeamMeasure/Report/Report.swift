@@ -39,6 +39,7 @@ public struct Report {
         \(comparisonSection)
         \(charts(plots))
         \(stageTable)
+        \(Self.soundTable(results))
         <h2>How it was measured</h2>
         \(Self.method)
         </body>
@@ -86,7 +87,7 @@ public struct Report {
 
     private static let columns: [Figure] = [
         .latency, .latencyP95, .framesPerSecond, .lost, .bitRate, .psnr, .ssim, .processor, .hostMemory,
-        .viewerMemory, .firstFrame,
+        .viewerMemory, .firstFrame, .soundLatency, .soundSkew,
     ]
 
     private var summary: String {
@@ -108,7 +109,8 @@ public struct Report {
             <div class="scroll"><table><thead><tr><th></th>\(head.joined())</tr></thead>
             <tbody>\(rows.joined(separator: "\n"))</tbody></table></div>
             <p class="note">Medians over the repetitions; below them the range. CPU is host and viewer \
-            together, in percent of one core. First: from the viewer's start to its first picture.</p>
+            together, in percent of one core. First: from the viewer's start to its first picture. Sound: its latency; the test \
+            pattern's is known 30 ms in advance. Skew: how far it is from the picture in a recording, the 95th percentile.</p>
             \(clocks)
             """
     }
@@ -144,9 +146,9 @@ public struct Report {
             <div class="scroll"><table><thead><tr><th></th>\(figures.map { "<th>\($0.title)</th>" }.joined())</tr></thead>
             <tbody>\(rows.joined(separator: "\n"))
             <tr class="overall"><th scope="row">All together</th>\(overall.joined())</tr></tbody></table></div>
-            <p class="note">New divided by old: the median of all pairs of repetitions, below it the range; for PSNR \
-            and SSIM, new minus old. ▲ better or ▼ worse is shown only if all pairs agree, with three or more repetitions on each side, and by 1 % \
-            (0.1 dB, 0.0005) or more. All together: the geometric mean.</p>
+            <p class="note">New divided by old: the median of all pairs of repetitions, below it the range; for PSNR, \
+            SSIM and the sound, new minus old. ▲ better or ▼ worse is shown only if all pairs agree, with three or more repetitions on each side, and by 1 % \
+            (0.1 dB, 0.0005, 1 ms of the sound) or more. All together: the geometric mean.</p>
             """
     }
 

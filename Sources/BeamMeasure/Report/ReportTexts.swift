@@ -38,6 +38,9 @@ extension Report {
         pictures as there is time for are compared, except those of the first half second. PSNR has a peak of 255 and is computed \
         from the mean squared error; 100 dB stands for identical. SSIM follows Wang et al. (2004) with uniform windows \
         of 8 × 8, 4 apart.</li>
+        <li>The sound's latency, buffer and concealed share are the viewer's, which plays it without a loudspeaker. Its step with \
+        the picture is read from a recording of its own, made by the viewer: each burst of the pattern's sound carries the \
+        number of the picture with which it begins. Its times are rounded to 1 ms.</li>
         <li>Processor time and peak memory are the kernel's, for each process. The host's include the source's.</li>
         </ul>
         """

@@ -4,7 +4,7 @@ public enum TextTable {
         let results = CellResults.grouped(records)
         let columns: [Figure] = [
             .latency, .latencyP95, .framesPerSecond, .lost, .bitRate, .psnr, .ssim, .processor, .hostMemory,
-            .viewerMemory,
+            .viewerMemory, .soundLatency, .soundSkew,
         ].filter { figure in results.contains { $0.spread(figure) != nil } }
         var rows = [
             [""] + columns.map { $0.unit.isEmpty ? $0.title : "\($0.title) \($0.unit)" }
@@ -50,6 +50,8 @@ public enum TextTable {
         case .latencyP95: "Latency, p95"
         case .hostMemory: "Memory, host"
         case .viewerMemory: "Memory, viewer"
+        case .soundLatency: "Sound, latency"
+        case .soundSkew: "Sound, skew"
         default: figure.title
         }
     }

@@ -30,6 +30,8 @@ public struct Comparison: Equatable, Sendable {
             switch figure {
             case .ssim: 0.0005
             case .psnr: 0.1
+            // Times in a recording are rounded to 1 ms.
+            case .soundLatency, .soundSkew: 1
             default: 0.01
             }
         }
@@ -56,6 +58,7 @@ public struct Comparison: Equatable, Sendable {
 
     static let figures: [Figure] = [
         .latency, .latencyP95, .framesPerSecond, .bitRate, .psnr, .ssim, .processor, .hostMemory, .viewerMemory,
+        .soundLatency, .soundSkew,
     ]
 
     /// The path of the old results.

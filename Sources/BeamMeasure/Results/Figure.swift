@@ -1,7 +1,7 @@
 /// A figure by which results are reported, drawn and compared.
 public enum Figure: String, CaseIterable, Sendable {
     case latency, latencyP95, framesPerSecond, lost, bitRate, psnr, ssim, processor, hostMemory, viewerMemory
-    case firstFrame
+    case firstFrame, soundLatency, soundSkew
 
     /// A table heading.
     public var title: String {
@@ -17,12 +17,14 @@ public enum Figure: String, CaseIterable, Sendable {
         case .hostMemory: "Host"
         case .viewerMemory: "Viewer"
         case .firstFrame: "First"
+        case .soundLatency: "Sound"
+        case .soundSkew: "Skew"
         }
     }
 
     public var unit: String {
         switch self {
-        case .latency, .latencyP95, .firstFrame: "ms"
+        case .latency, .latencyP95, .firstFrame, .soundLatency, .soundSkew: "ms"
         case .framesPerSecond: "/s"
         case .lost: "%"
         case .bitRate: "Mbit/s"
@@ -37,7 +39,7 @@ public enum Figure: String, CaseIterable, Sendable {
     public var decimals: Int {
         switch self {
         case .ssim: 4
-        case .lost, .latency, .latencyP95, .bitRate, .psnr, .framesPerSecond: 1
+        case .lost, .latency, .latencyP95, .bitRate, .psnr, .framesPerSecond, .soundLatency, .soundSkew: 1
         case .firstFrame, .processor, .hostMemory, .viewerMemory: 0
         }
     }
@@ -45,14 +47,21 @@ public enum Figure: String, CaseIterable, Sendable {
     /// Whether lower is better; nil if it depends.
     public var lessIsBetter: Bool? {
         switch self {
-        case .latency, .latencyP95, .lost, .processor, .hostMemory, .viewerMemory, .firstFrame: true
+        case .latency, .latencyP95, .lost, .processor, .hostMemory, .viewerMemory, .firstFrame, .soundLatency,
+            .soundSkew:
+            true
         case .framesPerSecond, .psnr, .ssim: false
         case .bitRate: nil
         }
     }
 
-    /// PSNR, SSIM and loss are compared by difference, other figures by ratio.
-    public var isComparedByDifference: Bool { self == .psnr || self == .ssim || self == .lost }
+    /// PSNR, SSIM, loss and the sound's figures, which may be near zero, are compared by difference, other figures by ratio.
+    public var isComparedByDifference: Bool {
+        switch self {
+        case .psnr, .ssim, .lost, .soundLatency, .soundSkew: true
+        default: false
+        }
+    }
 
     /// Nil if the record doesn't have it.
     public func value(in record: MeasureRecord) -> Double? {
@@ -70,6 +79,8 @@ public enum Figure: String, CaseIterable, Sendable {
         case .hostMemory: record.host?.peakMemoryMB
         case .viewerMemory: record.viewer.peakMemoryMB
         case .firstFrame: record.firstFrameMs
+        case .soundLatency: record.sound?.latencyMs?.median
+        case .soundSkew: record.sound?.recorded?.p95SkewMs
         }
     }
 

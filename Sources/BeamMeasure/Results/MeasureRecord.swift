@@ -83,6 +83,39 @@ public struct MeasureRecord: Codable, Equatable, Sendable {
         public var delivered: Int
     }
 
+    /// The sound, which the viewer plays without a loudspeaker.
+    public struct Sound: Codable, Equatable, Sendable {
+        /// The sound's step with the picture in a recording of the test pattern, found by the numbers that both carry.
+        public struct Recorded: Codable, Equatable, Sendable {
+            /// The bursts that should be in the recording, those that were found, and those of them whose frame was found,
+            /// too.
+            public var expectedBursts: Int
+            public var foundBursts: Int
+            public var comparedBursts: Int
+            /// In milliseconds: when a burst begins less when its frame is shown, the median. Positive: the sound is late.
+            /// Nil if nothing could be compared.
+            public var medianSkewMs: Double?
+            /// Of the skews' magnitudes.
+            public var p95SkewMs: Double?
+            public var maxSkewMs: Double?
+        }
+
+        /// From when the sound is heard at the host until it would be heard at the viewer; the seconds' values. The pattern's
+        /// sound is known 30 ms in advance. Nil if unknown.
+        public var latencyMs: Times?
+        /// The sound's latency less that of the picture in the window; nil without a window.
+        public var skewMs: Double?
+        /// How long packets wait before they are decoded.
+        public var bufferMs: Double?
+        /// The share of the time in which sound was made up, because packets hadn't come, 0 to 1.
+        public var concealed: Double
+        /// Packets of 10 ms that came, and that never came.
+        public var packets: Int
+        public var lostPackets: Int
+        /// Nil if what is streamed isn't the test pattern.
+        public var recorded: Recorded?
+    }
+
     /// A process's resource usage.
     public struct Usage: Codable, Equatable, Sendable {
         /// Of one core.
@@ -111,6 +144,8 @@ public struct MeasureRecord: Codable, Equatable, Sendable {
     public var firstFrameMs: Double
     public var delivery: Delivery
     public var quality: Quality?
+    /// Nil: no sound came.
+    public var sound: Sound?
     public var host: Usage?
     public var viewer: Usage
     /// CPU time that other programs on this machine used meanwhile, in percent of one core.
@@ -125,7 +160,11 @@ extension MeasureRecord {
             ("totalMs", totalMs?.p95), ("totalMs", totalMs?.max), ("framesPerSecond", delivery.framesPerSecond),
             ("kilobitsPerSecond", delivery.kilobitsPerSecond), ("host", host?.processorPercent),
             ("host", host?.peakMemoryMB), ("viewer", viewer.processorPercent), ("viewer", viewer.peakMemoryMB),
-            ("psnr", quality?.psnr.mean), ("ssim", quality?.ssim.mean),
+            ("psnr", quality?.psnr.mean), ("ssim", quality?.ssim.mean), ("skewMs", sound?.skewMs),
+            ("bufferMs", sound?.bufferMs), ("concealed", sound?.concealed), ("sound", sound?.latencyMs?.median),
+            ("sound", sound?.latencyMs?.p95), ("sound", sound?.latencyMs?.max),
+            ("medianSkewMs", sound?.recorded?.medianSkewMs), ("p95SkewMs", sound?.recorded?.p95SkewMs),
+            ("maxSkewMs", sound?.recorded?.maxSkewMs),
         ]
         for (name, times) in latencyMs {
             named += [(name, times.median), (name, times.p95), (name, times.max)]

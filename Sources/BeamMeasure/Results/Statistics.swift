@@ -17,6 +17,14 @@ public struct Spread: Equatable, Sendable {
         count = sorted.count
     }
 
+    /// The 95th percentile of `values` by the nearest rank: of fewer than 20 values, the largest. Nil without values; those
+    /// that aren't finite are ignored.
+    public static func percentile95(_ values: [Double]) -> Double? {
+        let sorted = values.filter(\.isFinite).sorted()
+        guard !sorted.isEmpty else { return nil }
+        return sorted[(sorted.count * 95 + 99) / 100 - 1]
+    }
+
     /// The ratios of `new` to `old`: median, minimum and maximum over all pairs, because repetitions of two runs don't
     /// correspond to each other. Values of `old` must be above 0, others are ignored. Nil if no pair is left.
     public static func ratio(_ new: [Double], to old: [Double]) -> Spread? {

@@ -72,6 +72,8 @@ public struct MeasurePlan: Sendable {
     public var seconds: Double
     /// The duration of each quality pass in seconds, without the settling time.
     public var qualitySeconds: Double
+    /// The duration of each sound pass in seconds. The test pattern has a burst a second.
+    public var soundSeconds: Double
     /// A host encoder's name; nil: the host's choice.
     public var encoder: String?
     /// A viewer decoder's name, as for `watch`; nil: the viewer's choice.
@@ -85,13 +87,15 @@ public struct MeasurePlan: Sendable {
     public var scratch: String
 
     public init(
-        cells: [MeasureCell], repetitions: Int, seconds: Double, qualitySeconds: Double = 2, encoder: String? = nil,
+        cells: [MeasureCell], repetitions: Int, seconds: Double, qualitySeconds: Double = 2,
+        soundSeconds: Double = 6, encoder: String? = nil,
         decoder: String? = nil, codeFile: String? = nil, program: String, version: String, scratch: String
     ) {
         self.cells = cells
         self.repetitions = repetitions
         self.seconds = seconds
         self.qualitySeconds = qualitySeconds
+        self.soundSeconds = soundSeconds
         self.encoder = encoder
         self.decoder = decoder
         self.codeFile = codeFile

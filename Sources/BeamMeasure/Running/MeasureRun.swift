@@ -82,7 +82,8 @@ public final class MeasureRun: Sendable {
         return try body(pass)
     }
 
-    /// A latency pass, then a quality pass with a newly started host and viewer.
+    /// A latency pass, a quality pass, and a sound pass if there is sound to be compared, each with a newly started host and
+    /// viewer.
     private func measure(
         _ cell: MeasureCell, _ repetition: Int, _ onProgress: @escaping (Progress) -> Void
     ) throws(MeasureError) -> MeasureRecord {
@@ -90,7 +91,22 @@ public final class MeasureRun: Sendable {
         let outcome = try pass(cell, onProgress) { pass throws(MeasureError) in
             try pass.compare(with: try Self.reference(for: cell))
         }
-        return RecordMaker(cell: cell, plan: plan, timing: timing, outcome: outcome).record(repetition)
+        var soundSteps: [RecordedPattern.Step]?
+        if timing.hasSound, let options = Self.pattern(of: cell, outcome) {
+            soundSteps = try pass(cell, onProgress) { pass throws(MeasureError) in try pass.recordSound() }
+                .steps(options)
+        }
+        return RecordMaker(cell: cell, plan: plan, timing: timing, outcome: outcome, soundSteps: soundSteps)
+            .record(repetition)
+    }
+
+    /// The options of the test pattern, if that is what is streamed.
+    private static func pattern(of cell: MeasureCell, _ outcome: QualityMeter.Outcome) -> PatternOptions? {
+        switch cell.source {
+        case .pattern(let options): options
+        case .recording: nil
+        case .host: outcome.found?.options
+        }
     }
 
     private static func reference(for cell: MeasureCell) throws(MeasureError) -> sending any PictureReference {
@@ -114,8 +130,8 @@ private struct RunClock {
     private var total: Int
 
     init(_ plan: MeasurePlan) {
-        // 1.5 s is a first guess for starting and ending the processes.
-        planned = plan.seconds + plan.qualitySeconds + 1.5
+        // 2 s is a first guess for starting and ending the processes.
+        planned = plan.seconds + plan.qualitySeconds + plan.soundSeconds + 2
         total = plan.cells.count * plan.repetitions
     }
 

@@ -1,9 +1,10 @@
+import BeamCapture
 import BeamMedia
 import Dispatch
 import Foundation
 import Glibc
 
-/// Runs a host and a viewer from start to end, for timing or for comparing pictures. Used by one thread.
+/// Runs a host and a viewer from start to end, for timing, or for comparing pictures or sound. Used by one thread.
 final class Pass {
     /// In seconds: the timeout for events that normally take a fraction of a second.
     private static let eventTimeoutSeconds = 20.0
@@ -63,9 +64,10 @@ final class Pass {
 
     /// Starts a viewer. Returns when its first picture has come.
     private func startViewer(
-        of address: String, for seconds: Double, _ more: [String] = []
+        of address: String, for seconds: Double, _ more: [String]
     ) throws(MeasureError) -> ProgramEvent {
-        var environment: [String: String] = [:]
+        // Whatever it plays goes nowhere: nobody hears it, and no sound server is needed.
+        var environment = ["SDL_AUDIODRIVER": "dummy"]
         if cell.isHere { environment["XDG_STATE_HOME"] = plan.scratch + "/viewer" }
         let arguments =
             ["watch", address, "--json", "--time-limit", "\(seconds + 60)"] + (cell.hasWindow ? [] : ["--no-window"])
@@ -167,6 +169,8 @@ final class Pass {
         var viewer: ProgramEvent
         var host: ProgramEvent?
         var hostEvents: [ProgramEvent]
+        /// The viewer got some.
+        var hasSound: Bool { viewer.sound("packets") ?? 0 > 0 }
         var viewerUsage: MeasureRecord.Usage
         var hostUsage: MeasureRecord.Usage?
         var othersPercent: Double?
@@ -175,7 +179,8 @@ final class Pass {
     /// Streams for `plan.seconds` and collects the reports of host and viewer.
     func time() throws(MeasureError) -> Timing {
         let address = try startHost(for: plan.seconds)
-        let firstFrame = try startViewer(of: address, for: plan.seconds)
+        // Even if the host is this machine, and without a window.
+        let firstFrame = try startViewer(of: address, for: plan.seconds, ["--audio-output", "default"])
         try run(for: 0.3)
         let before = Usages(host?.pid, viewer?.pid)
         try run(for: plan.seconds)
@@ -201,7 +206,7 @@ final class Pass {
         do throws(MeasureError) {
             let seconds = plan.qualitySeconds + QualityMeter.settling.inSeconds
             let address = try startHost(for: seconds)
-            _ = try startViewer(of: address, for: seconds, ["--frames", pipe])
+            _ = try startViewer(of: address, for: seconds, ["--no-audio", "--frames", pipe])
             try run(for: seconds)
             if let viewer { _ = try finish(viewer) }
             if let host { _ = try finish(host) }
@@ -214,10 +219,33 @@ final class Pass {
         return meter.finish()
     }
 
+    /// Streams for `plan.soundSeconds` into a recording, and reads it.
+    func recordSound() throws(MeasureError) -> RecordedPattern {
+        // The recording may go on in further files.
+        let directory = plan.scratch + "/recording"
+        do {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        } catch {
+            throw .file(path: directory, reason: "this directory can't be made")
+        }
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let path = directory + "/sound.mkv"
+        let address = try startHost(for: plan.soundSeconds)
+        _ = try startViewer(of: address, for: plan.soundSeconds, ["--no-audio", "--record", path])
+        try run(for: plan.soundSeconds)
+        if let viewer { _ = try finish(viewer) }
+        if let host { _ = try finish(host) }
+        do throws(CaptureError) {
+            return try RecordedPattern(path: path)
+        } catch {
+            throw .file(path: path, reason: "the viewer's recording can't be read (\(error.description))")
+        }
+    }
+
     /// Runs until the first picture, which pairs host and viewer.
     func pair() throws(MeasureError) {
         let address = try startHost(for: 1)
-        _ = try startViewer(of: address, for: 1)
+        _ = try startViewer(of: address, for: 1, ["--no-audio"])
         if let viewer { _ = try finish(viewer) }
         if let host { _ = try finish(host) }
     }

@@ -22,6 +22,9 @@ struct ProgramEvent: Sendable, Equatable {
     func count(_ key: String) -> Int? { number(key).flatMap { Int(exactly: $0.rounded()) } }
     func string(_ key: String) -> String? { fields[key]?.string }
 
+    /// A figure of the sound, of a viewer's `stats` or `summary`.
+    func sound(_ key: String) -> Double? { fields["sound"]?.object?[key]?.number }
+
     /// All stages in `latencyMs`, known or not.
     var latencies: [String: MeasureRecord.Times] {
         guard let stages = fields["latencyMs"]?.object else { return [:] }

@@ -1,3 +1,4 @@
+import BeamCapture
 import Foundation
 
 /// Makes a record from the reports of host and viewer.
@@ -6,6 +7,8 @@ struct RecordMaker {
     let plan: MeasurePlan
     let timing: Pass.Timing
     let outcome: QualityMeter.Outcome
+    /// Nil if no sound was recorded.
+    let soundSteps: [RecordedPattern.Step]?
 
     func record(_ repetition: Int) -> MeasureRecord {
         let (stages, seconds) = stages
@@ -15,6 +18,9 @@ struct RecordMaker {
             totalMs: LatencyStages.total(stages),
             clockErrorMs: cell.isHere ? nil : timing.viewer.number("clockErrorMs"),
             firstFrameMs: timing.firstFrame.number("ms") ?? 0, delivery: delivery, quality: outcome.quality,
+            sound: MeasureRecord.Sound(
+                timing.viewer, seconds: Self.reports(timing.viewerEvents, after: timing.firstFrame.time),
+                recorded: soundSteps.map { .init($0) }),
             host: timing.hostUsage, viewer: timing.viewerUsage, othersPercent: timing.othersPercent)
     }
 
