@@ -95,7 +95,9 @@ struct RunningTests {
         let error = try #require(throws: MeasureError.self) {
             try run.run(onProgress: { _ in }, onRecord: { _ in })
         }
-        #expect(error.description.contains("host ended") && error.description.contains("the roof is on fire"))
+        #expect(
+            error.description.contains("host ended") && error.description.contains("the roof is on fire"),
+            "\(error.description)")
     }
 
     @Test func cellsAreNamedByTheirConditions() {
