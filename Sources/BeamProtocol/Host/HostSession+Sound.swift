@@ -8,7 +8,7 @@ extension HostSession {
         guard !isEnded, stream.isOn else { return }
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
         let (number, isNewest) = stream.sound.push(sound, number: number)
-        for index in senders.all.indices where senders.all[index].takesSound {
+        for index in senders.all.indices where senders.all[index].takesSound(now: now) {
             if senders.all[index].chooseSound(now: now) { updateSoundDemand(now: now) }
             let isReduced = senders.all[index].sound.isReduced
             let datagram =
@@ -39,7 +39,7 @@ extension HostSession {
 
     /// A viewer's report of the sound, and what it asks for again.
     mutating func take(_ report: Feedback.Sound, isNewest: Bool, from index: Int, now: MediaTime) {
-        guard senders.all[index].takesSound else { return }
+        guard senders.all[index].takesSound(now: now) else { return }
         if isNewest { senders.all[index].sound.take(report, now: now) }
         for number in report.missing {
             guard senders.all[index].sound.payRetransmission(now: now) else { return }

@@ -47,6 +47,8 @@ struct Sender: Sendable {
     private var nextProbe: MediaTime?
     /// When to repeat the keyframe request for this viewer, in case it got lost.
     private var keyframeRetry: MediaTime?
+    /// A whole keyframe has left.
+    private var hasSentPicture = false
     /// The position of the frame begun last.
     private(set) var lastBegun: Int?
     /// Frames before this position were sent in another length, in which parts of them may have arrived. They aren't begun
@@ -225,7 +227,10 @@ struct Sender: Sendable {
         }
         let isOver =
             range.upperBound >= end && (isParity || parityLength(of: layer[position], cut.size) == 0)
-        if isOver { cursor.current = nil }
+        if isOver {
+            cursor.current = nil
+            hasSentPicture = hasSentPicture || layer[position].unit.isKeyframe
+        }
         let memory = isParity ? layer[position].parity?.memory ?? [] : cut.memory
         let burst = MediaBurst(
             bytes: memory, range: range, segmentSize: unit, address: address)
@@ -280,8 +285,14 @@ struct Sender: Sendable {
 
     // MARK: Sound
 
-    /// Sound may be sent to it now.
-    var takesSound: Bool { sound.isOn && isReachable && form == .version2 }
+    /// Sound may be sent to it now: not before its first picture has left and something is known of its path, so that the
+    /// picture doesn't wait for sound.
+    func takesSound(now: MediaTime) -> Bool {
+        guard sound.isOn, isReachable, form == .version2 else { return false }
+        return hasAnswered && hasSentPicture || now - since > Self.soundPatience
+    }
+
+    private static let soundPatience = Duration.seconds(3)
 
     /// Chooses the rate of the sound by what the path carries. True if it has changed.
     mutating func chooseSound(now: MediaTime) -> Bool {

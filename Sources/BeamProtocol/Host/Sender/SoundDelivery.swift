@@ -40,6 +40,8 @@ struct SoundDelivery: Sendable {
     /// Packets and losses since they were judged last.
     private var counted: (expected: UInt32, missed: UInt32, lost: UInt32) = (0, 0, 0)
     private var depth = 1
+    /// The share of first transmissions lost, as it was judged last.
+    private var missedShare = 0.0
     /// Judgements in a row without a loss.
     private var lossless = 0
     // It counts packets instead of bytes, hence 8 “bits” each.
@@ -54,7 +56,8 @@ struct SoundDelivery: Sendable {
     /// How many packets before the newest one are sent again with it: none on a path that doesn't lose any.
     func repeats(now: MediaTime) -> Int {
         guard let lastLoss, now - lastLoss < Self.lossMemory else { return 0 }
-        return depth
+        // A slow path loses what doesn't fit into its queue. Repeats would take its rate from the picture.
+        return isReduced && missedShare < Self.lossForTwo ? 0 : depth
     }
 
     /// Chooses the rate. `pathRate`: the bandwidth estimate in bits a second; nil while the path bounds nothing. True if it
@@ -99,6 +102,7 @@ struct SoundDelivery: Sendable {
         let (lost, missed) = (
             Double(counted.lost) / Double(counted.expected), Double(counted.missed) / Double(counted.expected)
         )
+        missedShare = missed
         let least = missed >= Self.lossForTwo ? 2 : 1
         if lost > Self.mostLost {
             depth = min(depth + (lost > Self.farTooManyLost ? 2 : 1), SoundStream.mostRepeats)
