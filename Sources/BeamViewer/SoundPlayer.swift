@@ -36,8 +36,6 @@ final class SoundPlayer: Sendable {
         var isMuted = false
         var volume = SoundPlayer.volumeSteps
         var output: SoundOutput?
-        /// Sound has come, so that the device is of use.
-        var hasSound = false
         var isStopped = false
 
         var isAudible: Bool { isChosen && !isSilenced && !isMuted }
@@ -58,8 +56,10 @@ final class SoundPlayer: Sendable {
     private let voice: SoundVoice
     private let timing: Mutex<Timing>
     private let control = Mutex(Control())
-    /// Ends devices, which may take a while.
-    private let queue = DispatchQueue(label: "beam-sound-end")
+    /// Sound has come, so that the device is of use.
+    private let hasSound = Atomic<Bool>(false)
+    /// Starts and ends devices, which may take a while.
+    private let queue = DispatchQueue(label: "beam-sound-device")
 
     /// - Parameter output: the device's name; nil: the system's.
     /// - Throws: what `SoundVoice.init` does.
@@ -78,12 +78,9 @@ final class SoundPlayer: Sendable {
             if inbox.count >= Self.mostWaiting { inbox.removeFirst() }
             inbox.append(sound)
         }
-        // Not before there is sound: loading its libraries would delay the first picture.
-        let output = control.withLock { control -> SoundOutput? in
-            defer { control.hasSound = true }
-            return control.hasSound ? nil : control.output
-        }
-        output?.start()
+        // The device isn't opened before there is sound: loading its libraries would delay the first picture.
+        guard !hasSound.load(ordering: .relaxed), !hasSound.exchange(true, ordering: .relaxed) else { return }
+        queue.async { [self] in control.withLock { $0.output }?.start() }
     }
 
     /// On the device's thread.
@@ -161,14 +158,16 @@ final class SoundPlayer: Sendable {
             return (before, control.isAudible)
         }
         follow()
-        if before != after { handlers.onAudible(after) }
+        guard before != after else { return }
+        if after { voice.interrupt() }
+        handlers.onAudible(after)
     }
 
     /// Opens or closes the device, and sets its volume. The device has a thread of its own for what takes long.
     private func follow() {
         let ended = control.withLock { control -> SoundOutput? in
             if control.isChosen, !control.isSilenced, !control.isStopped {
-                let output = control.output ?? makeOutput(isStarted: control.hasSound)
+                let output = control.output ?? makeOutput(isStarted: hasSound.load(ordering: .relaxed))
                 control.output = output
                 let share = Float(control.volume) / Float(Self.volumeSteps)
                 // What is heard as evenly louder is the square.

@@ -37,6 +37,9 @@ final class SoundVoice: @unchecked Sendable {
 
     deinit { decoded.deallocate() }
 
+    /// Nothing is sent for a while, because it isn't wanted.
+    func interrupt() { lock.withLock { _ in buffer.interrupt() } }
+
     /// Takes the packets that have come, and fills `output`, left and right in turn.
     ///
     /// - Parameters:

@@ -433,7 +433,8 @@ extension HostSession {
 
     /// Outputs the layers' demands that have changed; false if none has.
     mutating func changeDemands(now: MediaTime) -> Bool {
-        var hasChanged = false
+        var hasChanged = isSoundDirty && updateSoundDemand(now: now)
+        isSoundDirty = false
         for layer in isDirty.indices where isDirty[layer] {
             isDirty[layer] = false
             let contributions = senders.contributions.lazy.filter { $0.layer == layer }
@@ -469,7 +470,7 @@ extension HostSession {
         lobby.broadcastChanged(isOn)
         stream.stopLayers()
         stream.sound.removeAll()
-        updateSoundDemand(now: now)
+        isSoundDirty = true
         for index in senders.all.indices {
             senders.all[index].interrupt()
             senders.markReady(index)

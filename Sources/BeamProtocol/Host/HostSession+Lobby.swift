@@ -16,7 +16,7 @@ extension HostSession {
                 if let index = senders.index(of: id) { senders.all[index].lastHeard = now }
             case .mediaSource(let id, let port): mediaSourceAnnounced(id, port: port, now: now)
             case .shownSize(let id, let size): shownSizeNamed(size, by: id, now: now)
-            case .soundWanted(let id, let isWanted): soundWanted(isWanted, by: id, now: now)
+            case .soundWanted(let id, let isWanted): soundWanted(isWanted, by: id)
             case .mediaKeyReady(let id, let number):
                 guard let index = senders.index(of: id), number == stream.keys.next?.key.number else { break }
                 senders.all[index].mediaKey = number
@@ -72,7 +72,7 @@ extension HostSession {
         prepareDelivery(to: index, member)
         senders.all[index].sound.isTaken = member.takesSound
         senders.all[index].sound.isWanted = true
-        updateSoundDemand(now: now)
+        isSoundDirty = true
         lobby.welcome(
             id,
             Lobby.MediaAccess(
@@ -109,7 +109,6 @@ extension HostSession {
         senders.remove(index)
         audienceChanged()
         stopIdleLayers()
-        updateSoundDemand(now: now)
         if wasSecure { replaceMediaKey(now: now) }
     }
 

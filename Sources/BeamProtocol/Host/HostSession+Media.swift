@@ -140,7 +140,6 @@ extension HostSession {
         if !isMove, senders.all[index].isSilent { fellSilent(index, now: now) }
         emit(.mediaStarted(session: senders.all[index].session.description, to: address))
         audienceChanged()
-        updateSoundDemand(now: now)
         guard stream.isOn else { return }
         if isMove, senders.all[index].form == .version2 {
             // Counts against the viewer's keyframe budget, as changes of address would otherwise cause keyframes
@@ -166,6 +165,7 @@ extension HostSession {
     }
 
     mutating func audienceChanged() {
+        isSoundDirty = true
         let count = senders.all.indices.count { senders.all[$0].destination.isSet }
         guard count != audience else { return }
         audience = count

@@ -9,7 +9,7 @@ extension HostSession {
         if stream.isKeyWornOut { replaceMediaKey(now: now) }
         let (number, isNewest) = stream.sound.push(sound, number: number)
         for index in senders.all.indices where senders.all[index].takesSound(now: now) {
-            if senders.all[index].chooseSound(now: now) { updateSoundDemand(now: now) }
+            if senders.all[index].chooseSound(now: now) { isSoundDirty = true }
             let isReduced = senders.all[index].sound.isReduced
             let datagram =
                 isNewest
@@ -50,20 +50,22 @@ extension HostSession {
         }
     }
 
-    mutating func soundWanted(_ isWanted: Bool, by id: ViewerID, now: MediaTime) {
+    mutating func soundWanted(_ isWanted: Bool, by id: ViewerID) {
         guard let index = senders.index(of: id) else { return }
         senders.all[index].sound.isWanted = isWanted
-        updateSoundDemand(now: now)
+        isSoundDirty = true
     }
 
-    /// Who gets sound, or at which rate, may have changed.
-    mutating func updateSoundDemand(now: MediaTime) {
+    /// Outputs which encodings are wanted now, if that has changed; false if it hasn't.
+    mutating func updateSoundDemand(now: MediaTime) -> Bool {
         var wanted = SoundDemand()
         if stream.isOn, configuration.hasSound {
             for sender in senders.all where sender.destination.isSet && sender.sound.isOn {
                 if sender.sound.isReduced { wanted.reduced = true } else { wanted.full = true }
             }
         }
-        if stream.sound.want(wanted, now: now) { outputs.append(.soundDemand(stream.sound.demand)) }
+        guard stream.sound.want(wanted, now: now) else { return false }
+        outputs.append(.soundDemand(stream.sound.demand))
+        return true
     }
 }

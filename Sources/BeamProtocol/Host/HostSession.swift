@@ -136,6 +136,8 @@ public struct HostSession: Sendable {
     var pendingEvictions: [(id: ViewerID, reason: String)] = []
     /// The number of the viewer key made last.
     var lastKeyNumber: UInt16 = 0
+    /// Who gets sound, or at which rate, may have changed.
+    var isSoundDirty = false
     /// Layers whose demand may have changed.
     var isDirty = [Bool](repeating: false, count: SimulcastLayer.count)
     /// For each layer, frames dropped since its last keyframe because all its viewers have fallen behind; nil while

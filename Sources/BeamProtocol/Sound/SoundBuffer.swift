@@ -81,6 +81,8 @@ public struct SoundBuffer: Sendable {
     private var slack = 0.0
     /// The next beginning sets the delay exactly, and leaves out what is older.
     private var isCuttingShort = false
+    /// See `interrupt`.
+    private var isInterrupted = false
 
     public init() {}
 
@@ -115,6 +117,10 @@ public struct SoundBuffer: Sendable {
             hasBegun = true
             window.restart(at: sound.number)
             timeline = SoundTimeline(epoch: now)
+        }
+        if isInterrupted {
+            isInterrupted = false
+            return restart(with: sound)
         }
         // What came before the first packet in order, but after it in time.
         if counts.played == 0, concealedRun == 0 { window.begin(with: sound.number) }
@@ -200,6 +206,9 @@ public struct SoundBuffer: Sendable {
         }
         return begin(time, asked: asked)
     }
+
+    /// Nothing is sent for a while because it isn't wanted: the next packet's number has nothing to do with those before.
+    public mutating func interrupt() { isInterrupted = true }
 
     /// The device has asked for nothing for a while, as when it wakes from its sleep, so what waits is old: begins anew with
     /// the newest packets. That says nothing of the network. Call it before `next`.

@@ -19,6 +19,8 @@ struct SoundPace: Sendable {
     private static let outlier = 0.02
     /// So many outliers in a row are a jump, such as a device that stopped for a while.
     private static let mostOutliers = 50
+    /// Observations after a beginning which say nothing of the drift (1 s), because the devices' clocks settle.
+    private static let settling = 100.0
     /// Packets after which `drift` is more than a guess (10 s), and those that `clockDrift` is the mean of (60 s).
     private static let firstCount = 1000.0
     private static let meanCount = 6000.0
@@ -60,6 +62,10 @@ struct SoundPace: Sendable {
             outliers = 0
         }
         sinceBegin += 1
+        guard sinceBegin > Self.settling else {
+            delay += difference / (1 + sinceBegin)
+            return
+        }
         observations += 1
         // The drift's bandwidth falls as 1/t, so that it is known soon; the delay is the mean while that is faster.
         let bandwidth = max(Self.bandwidth, 1 / (1 + observations * SoundBuffer.packet))

@@ -23,6 +23,8 @@ extension ViewerSession {
     mutating func want(sound isWanted: Bool) {
         guard isWanted != wantsSound else { return }
         wantsSound = isWanted
+        // What wasn't sent meanwhile isn't lost.
+        if isWanted { soundReceiver.restart() }
         if case .version2 = dialog, hostHasSound { send(.soundWanted(isWanted)) }
     }
 

@@ -5,6 +5,8 @@ import BeamMedia
 struct SoundStream: Sendable {
     /// Packets kept for repeats and retransmissions: 0.64 s. Later nobody plays them any more.
     private static let kept = 64
+    /// More missing packets than this (10 s) are none.
+    private static let longestStep: Int64 = 1000
     /// The most packets before the newest one in a datagram.
     static let mostRepeats = 5
     /// How long an encoding is made after the last viewer that wanted it has gone, so that one that comes and goes doesn't
@@ -28,6 +30,8 @@ struct SoundStream: Sendable {
     /// Of the full rate with 0 to `mostRepeats` repeats, then of the reduced rate.
     private var sealed = [Sealed](repeating: Sealed(), count: 2 * (mostRepeats + 1))
     private var nextNumber: UInt32 = 0
+    /// What is added to given numbers, so that they go on where the ones before have ended.
+    private var shift: UInt32 = 0
     /// What viewers want, and what was told last.
     private var wanted = SoundDemand()
     private(set) var demand = SoundDemand()
@@ -50,7 +54,7 @@ struct SoundStream: Sendable {
     ///
     /// - Returns: its number, and whether it is the newest one.
     mutating func push(_ sound: EncodedSound, number given: UInt32? = nil) -> (number: UInt32, isNewest: Bool) {
-        let number = given ?? nextNumber
+        let number = given.map { shifted($0) } ?? nextNumber
         let isNewest = packets.last.map { Int32(bitPattern: number &- $0.number) > 0 } ?? true
         let place = packets.firstIndex { Int32(bitPattern: $0.number &- number) >= 0 } ?? packets.count
         if place < packets.count, packets[place].number == number {
@@ -64,6 +68,14 @@ struct SoundStream: Sendable {
             for index in sealed.indices { sealed[index].isFresh = false }
         }
         return (number, isNewest)
+    }
+
+    /// A given number in the present numbering. One that is too old or too far ahead begins another one: whoever gave it has
+    /// begun anew.
+    private mutating func shifted(_ given: UInt32) -> UInt32 {
+        let step = Int64(Int32(bitPattern: given &+ shift &- nextNumber))
+        if step < -Int64(Self.kept) || step > Self.longestStep { shift = nextNumber &- given }
+        return given &+ shift
     }
 
     /// Another source: numbers go on, but nothing of before is sent again.
