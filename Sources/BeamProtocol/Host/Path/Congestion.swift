@@ -2,7 +2,7 @@ import BeamMedia
 
 /// A standing queue on the path, from when it was seen until it has drained.
 struct Congestion: Sendable {
-    /// The rate of delivery while the queue stood, in bits a second.
+    /// The rate of delivery of frames while the queue stood, in bits a second.
     var deliveryRate: Double
     /// The allowed rate before, in bits a second.
     var rateBefore: Double
@@ -38,7 +38,7 @@ extension PathControl {
             let latest = delay.latestQueue ?? 0
             if queue > threshold || latest > urgentThreshold {
                 begin(queue: max(queue, latest), carried: delivered.rate(over: 0.1), now: now)
-            } else if let slowTrain = trains.slowTrain, slowTrain.rate < 0.5 * allowed,
+            } else if let slowTrain = trains.slowTrain, slowTrain.rate < 0.5 * allowed - side.rate(now: now),
                 slowTrain.seconds > 0.015 + 3 * delay.jitter,
                 delay.newestQueue ?? 0 > threshold
             {
@@ -56,21 +56,23 @@ extension PathControl {
         let before = trial.cancel().map { min($0, highest) } ?? allowed
         // If the rate of delivery isn't known, the trains' or the allowed rate is assumed; the congestion window limits
         // what is sent.
-        let carried = max(Self.leastCarried, carried ?? trains.rate ?? allowed)
+        let carried = max(Self.leastCarried, carried ?? trains.rate ?? frameRate(now: now))
         congestion = Congestion(
             deliveryRate: carried, rateBefore: before, queue: queue, measuredAt: now, sent: flight.sent,
             inFlight: flight.inFlight)
         lower(to: carried, now: now)
     }
 
+    /// `carried`: the rate of delivery of frames in bits a second.
     private mutating func lower(to carried: Double, now: MediaTime) {
-        let next = max(Self.leastRate, 0.9 * carried)
+        let all = carried + side.rate(now: now)
+        let next = max(Self.leastRate, 0.9 * all)
         if next < allowed { allowed = next }
         if trains.isStretched, let train = trains.rate, abs(train - carried) < 0.2 * carried {
             growth.distrustsTrains = false
         }
         trains.restart(at: carried)
-        growth.congested(at: carried)
+        growth.congested(at: all)
         forgetLosses(now: now)
     }
 

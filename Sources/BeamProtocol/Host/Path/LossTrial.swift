@@ -148,19 +148,19 @@ extension PathControl {
         lossySince = since
         // Heavy loss over many datagrams is acted on without waiting.
         let isClear = losses.share > 0.4 && losses.weight >= 150
-        guard isClear || now >= since + Self.leastLossTime, let arriving = delivered.rate(over: 0.3) else {
+        guard isClear || now >= since + Self.leastLossTime, let arriving = arrivingRate(now: now) else {
             return
         }
         if let before = trial.reconsidered(rate: allowed, loss: losses.share, now: now) {
             raiseAgain(to: before, now: now)
-        } else if let train = overrunTrain(arriving: arriving) {
+        } else if let train = overrunTrain(arriving: arriving, now: now) {
             allowed = max(Self.leastRate, 0.92 * train)
             growth.congested(at: train)
             growth.dropped(now: now)
             forgetLosses(now: now)
         } else if losses.share > tolerated, growth.sentRate > 0.5 * allowed, allowed > LossTrial.leastRate {
             trial.start(
-                rate: allowed, loss: losses.share, sent: growth.sentRate, arriving: arriving, total: flight.sent,
+                rate: allowed, loss: losses.share, sent: growth.sentRate, arriving: arriving, total: sentTotal,
                 roundTrip: rtt.smoothed ?? 0, now: now)
             // If the path is full, it carries what isn't lost.
             allowed = max(Self.leastRate, allowed * 0.95 * (1 - losses.share))
@@ -170,13 +170,16 @@ extension PathControl {
 
     /// The path's capacity in bits a second, where a queue overflows that is too short to be seen as delay: trains are
     /// stretched, and no more arrives than they tell. Nil otherwise.
-    private func overrunTrain(arriving: Double) -> Double? {
-        guard trains.isStretched, !growth.distrustsTrains, let train = trains.rate else { return nil }
+    private func overrunTrain(arriving: Double, now: MediaTime) -> Double? {
+        guard trains.isStretched, !growth.distrustsTrains, let train = trainRate(now: now) else { return nil }
         return train < 0.95 * growth.sentRate && arriving <= 1.1 * train && 0.92 * train < allowed ? train : nil
     }
 
+    /// All bytes sent on the path.
+    private var sentTotal: Int64 { flight.sent + side.total }
+
     private mutating func judgeTrial(now: MediaTime) {
-        switch trial.judge(rate: allowed, arriving: delivered.rate(over: 0.3), total: flight.sent, now: now) {
+        switch trial.judge(rate: allowed, arriving: arrivingRate(now: now), total: sentTotal, now: now) {
         case .running: return
         case .congestion(let arriving):
             if let arriving { allowed = max(0.5 * allowed, min(allowed, 0.93 * arriving)) }
@@ -184,7 +187,9 @@ extension PathControl {
             growth.congested(at: allowed)
             growth.dropped(now: now)
             // A policer: short trains pass at full speed, but a stream doesn't.
-            if !trains.isStretched, let train = trains.rate, train > 1.2 * allowed { growth.distrustsTrains = true }
+            if !trains.isStretched, let train = trainRate(now: now), train > 1.2 * allowed {
+                growth.distrustsTrains = true
+            }
         case .randomLoss(let rate):
             raiseAgain(to: rate, now: now)
         }

@@ -75,7 +75,9 @@ struct PathControl: Sendable {
 
     var flight = FlightLog()
     var delay = PathDelay()
+    /// Of frames only, like `trains`.
     var delivered = DeliveredRate()
+    var side = SideTraffic()
     var trains = TrainRate()
     var rtt = RoundTripEstimate()
     var losses = PathLoss()
@@ -130,6 +132,12 @@ struct PathControl: Sendable {
         growth.sent(bytes)
         // Probes during a silence don't count as in flight.
         if silence != nil { flight.giveUp() }
+    }
+
+    /// Something was sent that no frame's report counts: `rate` bits a second of it at present.
+    mutating func sentBeside(bytes: Int, rate: Int, now: MediaTime) {
+        side.sent(bytes: bytes, rate: rate, now: now)
+        growth.sent(bytes)
     }
 
     mutating func reported(_ report: Report, now: MediaTime) {
@@ -263,6 +271,18 @@ struct PathControl: Sendable {
 
     /// The bandwidth estimate in bits a second, for everything on the wire: frames, parity, retransmissions.
     var rate: Int { Int(clamping: allowed) }
+
+    /// What is left for frames, in bits a second.
+    func frameRate(now: MediaTime) -> Double { max(allowed * Self.leastFrameShare, allowed - side.rate(now: now)) }
+
+    /// The share that frames keep, so that something is seen.
+    private static let leastFrameShare = 0.25
+
+    /// The rate at which all arrives, in bits a second: frames as measured, the rest as sent.
+    func arrivingRate(now: MediaTime) -> Double? { delivered.rate(over: 0.3).map { $0 + side.rate(now: now) } }
+
+    /// What trains tell of the whole path, in bits a second: frames share it with what is sent between their datagrams.
+    func trainRate(now: MediaTime) -> Double? { trains.rate.map { $0 + side.rate(now: now) } }
 
     /// The path bounds the rate, not the limit.
     var isBound: Bool { allowed < highest }

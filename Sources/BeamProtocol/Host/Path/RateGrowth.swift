@@ -74,12 +74,12 @@ extension PathControl {
     mutating func grow(now: MediaTime) {
         let length = max(0.1, min(rtt.smoothed ?? 0, 0.3))
         guard let latest = growth.endRound(length: length, now: now) else { return }
-        growth.compare(arriving: delivered.rate(over: 0.3), train: trains.isStretched ? trains.rate : nil)
+        growth.compare(arriving: arrivingRate(now: now), train: trains.isStretched ? trainRate(now: now) : nil)
         guard isBound, losses.share < trial.tolerated(now: now, isCareful: growth.isCareful) else { return }
         guard let queue = delay.queue(now: now)?.delay, queue < 0.012 + delay.jitter / 2 else { return }
         let isFilled = latest >= 0.6 * allowed
         let raised: Double
-        if let train = trains.rate, trains.isFresh(now: now), !growth.distrustsTrains {
+        if let train = trainRate(now: now), trains.isFresh(now: now), !growth.distrustsTrains {
             raised = grown(towards: train, isFilled: isFilled, now: now)
         } else {
             raised = isFilled ? grownWithoutTrains(now: now) : allowed

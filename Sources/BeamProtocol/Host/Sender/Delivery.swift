@@ -24,12 +24,6 @@ struct Delivery: Sendable {
     private var lastProbe: MediaTime?
     private var clock = ReportClock()
     private var meter = RateMeter()
-    /// What the sound took of the path, in bits a second, and when the last of it was sent.
-    private var sound: (rate: Int, at: MediaTime)?
-    /// How long after the last packet of the sound room is left for it.
-    private static let soundMemory = Duration.seconds(1)
-    /// The share of the path that pictures keep, so that something is seen.
-    private static let leastPictureShare = 0.25
     /// The most frames kept in `reported`.
     private static let remembered = 64
     /// The least and the most retransmissions in one burst: a slow path takes one or two at a time. In between, as many
@@ -74,14 +68,7 @@ struct Delivery: Sendable {
     /// Sound was sent to the viewer: `rate` bits a second of it at present.
     mutating func soundSent(bytes: Int, rate: Int, now: MediaTime) {
         meter.count(bytes)
-        sound = (rate, now)
-    }
-
-    /// What the sound leaves of the path's rate.
-    private func rateBesideSound(now: MediaTime) -> Double {
-        let rate = Double(path.rate)
-        guard let sound, now - sound.at < Self.soundMemory else { return rate }
-        return max(rate * Self.leastPictureShare, rate - Double(sound.rate))
+        path.sentBeside(bytes: bytes, rate: rate, now: now)
     }
 
     /// Retransmissions are sent twice, because asking a third time would take too long. Not where the path bounds the
@@ -106,7 +93,7 @@ struct Delivery: Sendable {
     /// How much of the encoder's output the path carries, after retransmissions and parity.
     func layerPath(now: MediaTime) -> LayerRate.Path {
         guard path.isBound else { return path.isMeasured ? .unbound : .unknown }
-        return .bound(Int(clamping: rateBesideSound(now: now) * Self.payloadShare / (1 + path.loss + parity.share)))
+        return .bound(Int(clamping: path.frameRate(now: now) * Self.payloadShare / (1 + path.loss + parity.share)))
     }
 
     /// The share of a full datagram that isn't headers.

@@ -32,11 +32,11 @@ struct Sender: Sendable {
     var lastHeard: MediaTime
     /// Since when it gets its present layer.
     private(set) var since: MediaTime
-    private(set) var totals = SenderTotals()
+    var totals = SenderTotals()
 
     private(set) var cursor = Cursor()
     private var pace: Pacing
-    private var bucket: TokenBucket
+    var bucket: TokenBucket
     private var tail = TailProbe()
     /// When the token bucket allows the next burst; nil while none waits for it.
     private var burstAllowedAt: MediaTime?
@@ -48,7 +48,7 @@ struct Sender: Sendable {
     /// When to repeat the keyframe request for this viewer, in case it got lost.
     private var keyframeRetry: MediaTime?
     /// A whole keyframe has left.
-    private var hasSentPicture = false
+    private(set) var hasSentPicture = false
     /// The position of the frame begun last.
     private(set) var lastBegun: Int?
     /// Frames before this position were sent in another length, in which parts of them may have arrived. They aren't begun
@@ -281,35 +281,6 @@ struct Sender: Sendable {
         delivery?.mtu.sent(bytes / unit, now: now)
         totals.bytes += UInt64(bytes)
         totals.datagrams += UInt64(Self.datagrams(bytes, unit))
-    }
-
-    // MARK: Sound
-
-    /// Sound may be sent to it now: not before its first picture has left and something is known of its path, so that the
-    /// picture doesn't wait for sound.
-    func takesSound(now: MediaTime) -> Bool {
-        guard sound.isOn, isReachable, form == .version2 else { return false }
-        return hasAnswered && hasSentPicture || now - since > Self.soundPatience
-    }
-
-    private static let soundPatience = Duration.seconds(3)
-
-    /// Chooses the rate of the sound by what the path carries. True if it has changed.
-    mutating func chooseSound(now: MediaTime) -> Bool {
-        if let path = delivery?.path, path.loss > Self.lossOfSound { sound.pathLost(now: now) }
-        return sound.choose(pathRate: delivery.flatMap { $0.path.isBound ? $0.path.rate : nil }, now: now)
-    }
-
-    /// From this share of lost pictures' datagrams on, the sound is taken to lose packets, too.
-    private static let lossOfSound = 0.003
-
-    /// A datagram of sound is being sent. It goes first: the pictures' bursts wait for it.
-    mutating func soundSent(bytes: Int, now: MediaTime) {
-        bucket.charge(bytes, now: now)
-        sound.sent(bytes: bytes, now: now)
-        delivery?.soundSent(bytes: bytes, rate: sound.rate(now: now), now: now)
-        totals.bytes += UInt64(bytes)
-        totals.datagrams += 1
     }
 
     /// Adapts the pacing to the path.
