@@ -71,8 +71,9 @@ final class ShareReporter: Sendable {
                 "height": .integer(facts.size.height), "encoder": .string(facts.encoder),
                 "source": .string(facts.source),
             ])
-        if let sound = state.withLock({ $0.earlySound }) { report(sound) }
         while let events = takeEarly() { for event in events { room.handle(event) } }
+        // From here on a state is reported when it comes, and takes the place of this one.
+        if let sound = state.withLock({ $0.earlySound.take() }) { report(sound) }
     }
 
     /// Nil: there are no more, and later ones aren't held back.
@@ -163,7 +164,7 @@ final class ShareReporter: Sendable {
             context.events.write("transcript-failed", ["reason": .string(reason)])
         case .sound(let sound):
             let isEarly = state.withLock { state in
-                if state.early != nil { state.earlySound = sound }
+                state.earlySound = state.early == nil ? nil : sound
                 return state.early != nil
             }
             if !isEarly { report(sound) }
