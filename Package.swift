@@ -53,13 +53,11 @@ let package = Package(
             ],
             swiftSettings: strict),
         library(
-            "BeamHost", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery", "BeamNetwork",
-            "BeamTrust", "BeamIdentity",
-            "BeamProtocol", "BeamMedia", "BeamClock"),
+            "BeamHost", "BeamWords", "BeamSound", "BeamDesktop", "BeamCapture", "BeamCodec", "BeamDiscovery",
+            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock"),
         library(
-            "BeamViewer", "BeamWords", "BeamSound", "BeamDesktop", "BeamCodec", "BeamDisplay", "BeamDiscovery", "BeamNetwork",
-            "BeamTrust", "BeamIdentity",
-            "BeamProtocol", "BeamMedia", "BeamClock"),
+            "BeamViewer", "BeamWords", "BeamSound", "BeamDesktop", "BeamCodec", "BeamDisplay", "BeamDiscovery",
+            "BeamNetwork", "BeamTrust", "BeamIdentity", "BeamProtocol", "BeamMedia", "BeamClock"),
 
         // Runs host and viewer as processes, and tells how well they did.
         library("BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),

@@ -7,7 +7,7 @@ import Glibc
 struct Beamroom: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "beamroom",
-        abstract: "Shares the screen of one machine with others on the same network.",
+        abstract: "Shares the screen and the sound of one machine with others on the same network.",
         discussion: """
             On the machine that shares its screen:   beamroom share
             On the machine that watches:             beamroom watch

@@ -8,7 +8,7 @@ import Glibc
 
 /// `beamroom share`.
 struct Share: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Shares this machine's screen.")
+    static let configuration = CommandConfiguration(abstract: "Shares this machine's screen and sound.")
 
     @OptionGroup var capture: CaptureOptions
     @OptionGroup var sound: SoundOptions

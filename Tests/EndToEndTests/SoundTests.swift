@@ -112,6 +112,8 @@ extension EndToEnd {
             defer { for player in players { player.end() } }
             try waitForTone(440, at: room)
             try desk.sound.control("set-default-sink", "b")
+            // PulseAudio moves what played to the default. The first tone stays where it was.
+            try desk.sound.control("move-sink-input", "0", "a")
             try waitForTone(1500, at: room)
             let old = try room.listen(1).levels(of: 440).sorted()
             #expect(old[old.count / 2] < 0.01, "\(old)")
@@ -215,6 +217,31 @@ extension EndToEnd {
                 return level < loud / 3 && level > loud / 6
             }
             #expect(soft, "a quarter of the level is half as loud")
+        }
+
+        @Test(.needsXdotool) func ofSeveralHostsTheOneInFocusIsHeard() throws {
+            let desks = [try Desk(), try Desk()]
+            defer { for desk in desks { desk.end() } }
+            let players = [try desks[0].sound.play(440), try desks[1].sound.play(1500)]
+            defer { for player in players { player.end() } }
+            let (room, display) = (try SoundServer(), try XServer(width: 640, height: 360))
+            let viewer = try Program.watch(
+                desks.map(\.ports.target) + ["--audio-output", "default"], display: display.display,
+                environment: room.environment)
+            defer { viewer.end() }
+            try waitForTone(440, at: room)
+            func level(_ hertz: Double) throws -> Double {
+                let levels = try room.listen(0.5).levels(of: hertz).sorted()
+                return levels[levels.count / 2]
+            }
+            #expect(try level(1500) < 0.01)
+            try Tool.run("xdotool", ["mousemove", "60", "60", "key", "Tab"], on: display.display)
+            try waitForTone(1500, at: room)
+            #expect(try eventually(timeout: 20) { try level(440) < 0.01 })
+            // The host that isn't heard sends no sound.
+            try desks[0].host.waitFor("stats", from: desks[0].host.lineCount + 4)
+            let sent = desks[0].host.events("stats").suffix(2).map { $0.number("soundSent") }
+            #expect(sent[0] == sent[1])
         }
 
         @Test(arguments: ["mkv", "mp4"]) func aFilmIsInStepWhereItIsWatchedAndRecorded(kind: String) throws {
