@@ -172,7 +172,8 @@ let package = Package(
             asn1),
         test("BeamHostTests", "BeamHost", "BeamSound", "BeamCodec", "BeamPixels", "BeamMedia", "BeamClock"),
         test(
-            "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamProtocol", "BeamMedia"),
+            "BeamViewerTests", "BeamViewer", "BeamDisplay", "BeamNetwork", "BeamIdentity", "BeamSound", "BeamProtocol",
+            "BeamMedia"),
         test("BeamMeasureTests", "BeamMeasure", "BeamCapture", "BeamPixels", "BeamMedia"),
         test("BeamroomTests", "beamroom", "BeamCapture", "BeamNetwork", "BeamProtocol", "BeamMedia"),
         test("EndToEndTests", "BeamMedia", "CXCB"),

@@ -69,13 +69,14 @@ final class SoundVoice: @unchecked Sendable {
         var done = 0
         while done < total {
             let place = output + done * Self.channels
-            if used < SoundBlock.length {
-                let (read, written) = resampler.process(
-                    decoded + used * Self.channels, SoundBlock.length - used, place, capacity: total - done,
-                    ratio: buffer.ratio)
-                used += read
-                done += written
-            } else if silence > 0 {
+            // Also without more for it: what it has read and not given yet comes first.
+            let (read, written) = resampler.process(
+                decoded + used * Self.channels, SoundBlock.length - used, place, capacity: total - done,
+                ratio: buffer.ratio)
+            used += read
+            done += written
+            if written > 0 { continue }
+            if silence > 0 {
                 let count = min(silence, total - done)
                 place.update(repeating: 0, count: count * Self.channels)
                 silence -= count
