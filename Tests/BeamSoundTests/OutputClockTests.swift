@@ -20,8 +20,10 @@ struct OutputClockTests {
             let heard = due + latency
             let error = (now + clock.asked(for: 256, now: now) - heard).inMilliseconds
             if index % interval == interval - 1 {
-                let time = now + .microseconds(Int.random(in: 1600...2200, using: &random))
-                clock.report(queued: heard + step - time, at: time)
+                // The server has what was asked for before.
+                let time = now + .microseconds(Int.random(in: 200...1200, using: &random))
+                let isUsed = clock.report(queued: heard - time, at: time)
+                #expect(isUsed)
             }
             return error
         }
@@ -47,16 +49,54 @@ struct OutputClockTests {
             return clock.asked(for: 256, now: now)
         }
         for _ in 0..<500 { _ = advance() }
-        // All that was asked for, which is a block more than what the last call found.
-        clock.report(queued: .milliseconds(20) + step, at: now + .milliseconds(2))
-        #expect(abs(advance().inMilliseconds - 22) < 0.5)
-        clock.report(queued: .milliseconds(900), at: now + .milliseconds(2))
-        clock.report(queued: .seconds(9000), at: now + .milliseconds(2))
-        #expect(abs(advance().inMilliseconds - 22) < 0.5)
-        clock.report(queued: .milliseconds(100) + step, at: now + .milliseconds(2))
-        #expect(abs(advance().inMilliseconds - 102) < 0.5)
+        // All but the block that was asked for last.
+        clock.report(queued: .milliseconds(20), at: now + .milliseconds(1))
+        #expect(abs(advance().inMilliseconds - 21) < 0.5)
+        clock.report(queued: .milliseconds(900), at: now + .milliseconds(1))
+        clock.report(queued: .seconds(9000), at: now + .milliseconds(1))
+        #expect(abs(advance().inMilliseconds - 21) < 0.5)
+        clock.report(queued: .milliseconds(100), at: now + .milliseconds(1))
+        #expect(abs(advance().inMilliseconds - 101) < 0.5)
         clock.assume(.milliseconds(7))
-        #expect(abs(advance().inMilliseconds - 102) < 0.5)
+        #expect(abs(advance().inMilliseconds - 101) < 0.5)
+    }
+
+    /// The server demands `demand` samples whenever it has played so many. SDL gives it what it has of its block, and asks
+    /// for the next block when that is used up.
+    @Test(arguments: [64, 128, 240, 1024])
+    func `What SDL has of a block counts, however much the server demands at once`(demand: Int) throws {
+        var clock = OutputClock(usual: .milliseconds(7))
+        let sample = SoundBlock.time(ofSamples: 1)
+        // What was asked for, what of it the server has, and what of that was heard.
+        var (asked, given, heard) = (0, 0, 0)
+        var (latency, used, told) = (Duration.zero, 0, 0)
+        var ask: MediaTime?
+        func call(at now: MediaTime) {
+            latency = clock.asked(for: 256, now: now) + (now - origin) - sample * asked
+            asked += 256
+        }
+        call(at: origin)
+        // The server begins with two demands' worth, so each sample is heard that much after its place.
+        for turn in 0..<4000 {
+            let now = origin + sample * (demand * turn)
+            if turn > 0 { heard += demand }
+            while given < heard + 2 * demand {
+                let part = min(asked - given, heard + 2 * demand - given)
+                given += part
+                if given == asked { call(at: now) }
+            }
+            if turn % 40 == 39 { ask = clock.timeToAsk(after: now) }
+            guard let time = ask, now <= time, time < now + sample * demand else { continue }
+            ask = nil
+            told += 1
+            let place = heard + Int((time - now).inSeconds * 48_000)
+            if clock.report(queued: sample * (given - place), at: time) { used += 1 }
+        }
+        #expect(used > told / 10, "\(used) of \(told)")
+        // The first sample is heard at once, and all others in their turn. A demand that ends within a block takes a part
+        // of the next one.
+        let most = 256 % demand == 0 || demand % 256 == 0 ? 0.5 : 2.5
+        #expect(abs(latency.inMilliseconds) < most, "\(latency)")
     }
 }
 

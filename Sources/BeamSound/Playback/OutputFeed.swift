@@ -43,7 +43,9 @@ final class OutputFeed: Sendable {
         source.withLock { $0.gain = 0 }
     }
 
-    func withClock(_ change: (inout OutputClock) -> Void) { clock.withLock { change(&$0) } }
+    func withClock<Result: Sendable>(_ change: (inout OutputClock) -> Result) -> Result {
+        clock.withLock { change(&$0) }
+    }
 
     /// After this returns, `fill` isn't called any more.
     func end() { source.withLock { $0.fill = nil } }
