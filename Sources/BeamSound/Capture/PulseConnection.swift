@@ -31,6 +31,7 @@ final class PulseConnection {
         defer { pa_proplist_free(properties) }
         _ = pa_proplist_sets(properties, PA_PROP_APPLICATION_NAME, "BeamRoom")
         _ = pa_proplist_sets(properties, PA_PROP_APPLICATION_ICON_NAME, "video-display")
+        for property in PulseProperties.all { _ = pa_proplist_sets(properties, property.name, property.value) }
         guard let context = pa_context_new_with_proplist(api, "BeamRoom", properties) else { return nil }
         self.context = context
         self.loop = loop

@@ -43,6 +43,10 @@ public final class SoundOutput: Sendable {
     private let feed: OutputFeed
     private let keeper: OutputKeeper
 
+    /// Sets the environment variable that outputs need, so that PipeWire plays without delay. Call it before anything else
+    /// starts, while no other thread may read the environment.
+    public static func prepareEnvironment() { PulseProperties.export() }
+
     /// Nothing is played before `start`. Create it on the thread that creates the window, and not at the same time:
     /// SDL's settings have no lock.
     ///
