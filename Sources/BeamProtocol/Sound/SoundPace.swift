@@ -9,8 +9,9 @@ struct SoundPace: Sendable {
     private static let mostDeviation = 0.003
     /// The ratio's change with each packet: 500 ppm a second, 0.9 cents, far below what is heard as a glide.
     private static let slew = 5e-6
-    /// An error of the delay decays in 10 s.
-    private static let gain = 0.1
+    /// An error of the delay decays in 5 s. For errors of up to 12 ms that asks for less than `slew` allows, so that the
+    /// delay doesn't overshoot.
+    private static let gain = 0.2
     /// Twice what two sound cards differ by at most.
     private static let mostDrift = 0.001
     /// The observer's bandwidth in radians a second: it averages over some 10 s, less at the beginning.
