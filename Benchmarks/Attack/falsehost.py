@@ -181,6 +181,9 @@ class FalseHost:
         """Seals with the media key, and sends to the viewer."""
         sealed = self.media_key.seal(kind, self.counter, plaintext)
         self.counter += 1
+        self.send(sealed)
+
+    def send(self, sealed):
         try:
             self.media.sendto(sealed, self.viewer)
         except (BlockingIOError, ConnectionRefusedError):

@@ -8,7 +8,7 @@ import h264
 import wire
 from falsehost import FalseHost
 from laboratory import Attack
-from peer import Refused, Watcher
+from peer import Refused, Watcher, clock
 from programs import Program
 
 EXTREMES = [0, 1, 2, 127, 128, 255, 256, 2 ** 15, 2 ** 16 - 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 53, 2 ** 62,
@@ -113,7 +113,8 @@ class StormAgainstHost(Attack):
             for _ in range(20):
                 kind = generator.choice([wire.HELLO, wire.JOIN, wire.CODE_SHARE, wire.CODE_CONFIRM, wire.COMPARE_COMMIT,
                                          wire.COMPARE_REVEAL, wire.MEDIA_KEY_READY, wire.PING, wire.PONG,
-                                         wire.MEDIA_KEY, wire.MEDIA_PORT, wire.SESSION])
+                                         wire.MEDIA_KEY, wire.MEDIA_PORT, wire.SESSION,
+                                         wire.SOUND_WANTED])
                 peer.send(bytes([kind]) + fields(generator, [8] * generator.randint(0, 12)))
                 count += 1
             return count
@@ -122,7 +123,7 @@ class StormAgainstHost(Attack):
         def frame():
             return (newest + generator.choice([0, 0, 0, -1, 1, 64, -64, 2 ** 31])) & 0xFFFFFFFF
 
-        kind = generator.randint(1, 4)
+        kind = generator.choice([1, 2, 3, 4, 6])
         lane = bytes([generator.choice([0, 0, 0, 1, 255])])
         if kind == 1:
             return wire.item(1, frame().to_bytes(4, "big") + lane)
@@ -132,6 +133,8 @@ class StormAgainstHost(Attack):
         if kind == 3:
             again = frame().to_bytes(4, "big") + fields(generator, [2]) if generator.random() < 0.3 else b""
             return wire.item(3, fields(generator, [8, 4, 4]) + lane + again)
+        if kind == 6:
+            return wire.item(6, fields(generator, [4] * generator.randint(0, 12)))
         return wire.item(4, b"".join(frame().to_bytes(4, "big") + fields(generator, [2, 2, 4, 4])
                                      for _ in range(generator.randint(1, 15))))
 
@@ -142,9 +145,10 @@ class AttackOnViewer(Attack):
     judges_pictures = False
     viewer_words = ()
 
-    def against(self, lab, row, body, methods=wire.OPEN, seconds=10, name="desk", until=None, **how):
+    def against(self, lab, row, body, methods=wire.OPEN, seconds=10, name="desk", until=None, features=0, **how):
         """Runs a viewer against `body`; returns the viewer's process, which has ended, and the false host."""
         with FalseHost(lab.identity("false-host"), body, name, methods) as host:
+            host.features = features
             viewer = Program([lab.program, "watch", f"127.0.0.1:{host.port}", "--no-window", "--json", "--time-limit",
                               "120", *self.viewer_words], lab.state(), **how)
             used = 0
@@ -234,4 +238,63 @@ class StormAgainstViewer(AttackOnViewer):
         return bytes([kind]) + fields(generator, [8, 8, 8])
 
 
-ATTACKS = [ClocksAgainstHost, StormAgainstHost, ClocksAgainstViewer, StormAgainstViewer]
+class SoundAgainstViewer(AttackOnViewer):
+    """A host sends authentic sound, half of it at its pace and half of it with extreme values, to a viewer that plays it
+    and writes it to a file. The file must not grow much faster than time passes: as much sound, and as much silence."""
+
+    name = "extreme-sound-viewer"
+    # Bytes a second of a WAV file at 48 kHz, and what may be written at once.
+    pace, most_ahead = 192000, 14 * 192000
+
+    def play(self, lab, row):
+        frames = h264.small()
+        generator = random.Random(14)
+        sent = [0]
+        file = lab.state() / "sound.wav"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self.viewer_words = ("--audio-output", "default", "--sound", str(file))
+
+        def body(host, connection):
+            host.greet(connection)
+            host.admit(connection)
+            key, counter = host.media_key.for_sound, 0
+            for number in range(1200):
+                host.answer(connection)
+                if number % 20 == 0:
+                    host.show(number // 20 + 1, frames[number // 20 % len(frames)])
+                for plaintext in self.packets(generator, number):
+                    host.send(key.seal(wire.SOUND, counter, plaintext))
+                    counter += 1
+                    sent[0] += 1
+                time.sleep(0.004)
+
+        begin = time.monotonic()
+        viewer, host = self.against(lab, row, body, seconds=lab.seconds(15, 6), features=wire.SOUND_FEATURE,
+                                    environment={"SDL_AUDIODRIVER": "dummy"})
+        played = sum(event.get("sound", {}).get("played", 0) for event in viewer.named("summary"))
+        size = file.stat().st_size if file.exists() else 0
+        most = 2.1 * self.pace * (time.monotonic() - begin) + self.most_ahead
+        if row.came == "nothing" and size > most:
+            row.came, row.words = "wrong", f"the sound file has {size} bytes, more than {most:.0f}"
+        row.words = (row.words or "the viewer lives") + (
+            f"; {sent[0]} datagrams in {host.connections} connections, {played} packets played, {size // 1000} kB written")
+
+    def packets(self, generator, number):
+        """Each of an honest one's number and time, or what comes of chance."""
+        honest = struct.pack(">IQ", number, clock()) + struct.pack(">BH", 0, 160) + generator.randbytes(160)
+        yield honest
+        near = (number + generator.choice([0, 1, -1, 7, 64, 2 ** 20, 2 ** 31, -2 ** 31])) & 0xFFFFFFFF
+        head = struct.pack(">IQ", generator.choice([near, extreme(generator, 32)]),
+                           generator.choice([clock(), extreme(generator, 64)]))
+        for _ in range(generator.randint(0, 9)):
+            length = generator.choice([0, 1, 160, 1275, 1276, 65535])
+            head += struct.pack(">BH", generator.choice([0, 1, 2, 4, 8, 15, 255]), length)
+            head += generator.randbytes(min(length, generator.choice([0, 160, 1275])))
+        yield head[:1400]
+        # Eight short packets, of which each is 10 ms, as if 5 s had passed or a host had begun anew.
+        yield struct.pack(">IQ", (8 * number + 2 ** 24) & 0xFFFFFFFF, clock() + 5000000 * (number % 2)) + 8 * (
+            struct.pack(">BH", 0, 1) + b"\xe4")
+
+
+ATTACKS = [ClocksAgainstHost, StormAgainstHost, ClocksAgainstViewer, StormAgainstViewer,
+           SoundAgainstViewer]

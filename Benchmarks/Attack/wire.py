@@ -14,16 +14,20 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import NameOID
 
 HELLO, WELCOME, JOIN, SESSION = 0x01, 0x02, 0x03, 0x04
 CODE_SHARE, CODE_CONFIRM, CODE_WAIT = 0x10, 0x11, 0x12
 COMPARE_COMMIT, COMPARE_NONCE, COMPARE_REVEAL, PAIRED = 0x13, 0x14, 0x15, 0x16
 MEDIA_KEY, MEDIA_KEY_READY, MEDIA_PORT, BROADCAST = 0x20, 0x21, 0x22, 0x23
+SOUND_WANTED = 0x26
 PING, PONG, REFUSED, BYE = 0x30, 0x31, 0x3E, 0x3F
 BY_CODE, BY_COMPARING, OPEN = 1, 2, 4
 
-MEDIA, HELLO_DATAGRAM, FEEDBACK, STATE, PARITY = 0xB1, 0xB2, 0xB3, 0xB4, 0xB5
+MEDIA, HELLO_DATAGRAM, FEEDBACK, STATE, PARITY, SOUND = 0xB1, 0xB2, 0xB3, 0xB4, 0xB5, 0xB6
+# The feature of who sends or takes sound.
+SOUND_FEATURE = 16
 # Content of a full part, in bytes.
 PART = 1144
 # The largest clock that fits into 63 bits of nanoseconds, in µs.
@@ -112,6 +116,12 @@ class Key:
     @property
     def bytes(self):
         return struct.pack(">H", self.number) + self.key + self.salt
+
+    @property
+    def for_sound(self):
+        """The key of the sound beside what this one seals."""
+        derived = HKDF(hashes.SHA256(), 20, None, b"BeamRoom 2 sound").derive(self.key + self.salt)
+        return Key(self.number, derived[:16], derived[16:])
 
     def seal(self, kind, counter, plaintext):
         header = struct.pack(">BBHQ", kind, 0, self.number, counter)

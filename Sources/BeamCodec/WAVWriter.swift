@@ -28,8 +28,10 @@ public final class WAVWriter: OutputWriter {
     private static let betweenUpdates = SoundBlock.sampleRate * bytesPerFrame
     /// Frames (samples of both channels): a difference of 5 ms in time is a gap or an overlap.
     private static let tolerance: Int64 = 240
-    /// Silence for a gap: at most 60 s.
+    /// Silence for a gap, and the most that may be made up for: 60 s.
     private static let longestSilence = Int64(60 * SoundBlock.sampleRate)
+    /// Frames of sound for each that has passed on this machine's clock, because two machines' clocks differ.
+    private static let pace = 1.01
     /// Sound that is more than 2 s early has another clock, as after a restart of the host.
     private static let longestOverlap = Int64(2 * SoundBlock.sampleRate)
 
@@ -50,8 +52,9 @@ public final class WAVWriter: OutputWriter {
     /// How far the pieces' times were ahead of `end` lately, in frames.
     private var drift = 0.0
     /// Frames of silence that may be written: no more than time has passed, so that times from a peer can't fill the
-    /// disk.
-    private var credit = Int64(2 * SoundBlock.sampleRate)
+    /// disk. Nor can many short packets: as many frames of sound, and what may have waited for the disk.
+    private var silenceCredit = Int64(2 * SoundBlock.sampleRate)
+    private var soundCredit = Int64(12 * SoundBlock.sampleRate)
     private var lastArrival: MediaTime?
     /// The path of the file being written.
     public private(set) var currentPath: String
@@ -79,20 +82,22 @@ public final class WAVWriter: OutputWriter {
     /// Appends samples, left and right in turn from -1 to 1, of which the first is heard at `time` on any one clock.
     ///
     /// What was written before is left out, and a gap becomes silence: at most 60 s, and no more than has passed on
-    /// this machine's clock, on which the samples came at `arrival`.
+    /// this machine's clock, on which the samples came at `arrival`. Of samples, no more are written than that and 12 s.
     ///
     /// - Throws: `cannotWriteFile`, `fileExists` or `cannotCreateFile` (for a next part).
     public func write(_ samples: [Float], at time: MediaTime, arrival: MediaTime) throws(CodecError) {
         if let lastArrival {
-            credit = min(Self.longestSilence, credit + Self.frames(max(.zero, arrival - lastArrival)))
+            let passed = Self.frames(max(.zero, arrival - lastArrival))
+            silenceCredit = min(Self.longestSilence, silenceCredit + passed)
+            soundCredit = min(Self.longestSilence, soundCredit + Int64(clamping: Double(passed) * Self.pace))
         }
         lastArrival = arrival
         var samples = samples[..<(samples.count & ~1)]
         if let end {
             let gap = Self.frames(time - end)
             if gap >= Self.tolerance {
-                let silent = min(gap, credit)
-                credit -= silent
+                let silent = min(gap, silenceCredit)
+                silenceCredit -= silent
                 try silence(silent)
                 self.end = time
                 drift = 0
@@ -107,6 +112,8 @@ public final class WAVWriter: OutputWriter {
         } else {
             end = time
         }
+        samples = samples.prefix(Int(soundCredit) * SoundBlock.channelCount)
+        soundCredit -= Int64(samples.count / SoundBlock.channelCount)
         try put(samples)
     }
 

@@ -15,6 +15,9 @@ final class SoundFiles: Sendable {
     private static let capacity = 1000
     /// After this many packets in a row that are missing, silence is better than what a decoder makes up.
     private static let mostConcealed = 6
+    /// A packet whose time is further from its arrival has no time that makes sense: with it a host could fill the files
+    /// with silence.
+    private static let longestWay = Duration.seconds(10)
 
     private let queue = BoundedQueue<ReceivedSound>(capacity: capacity)
     private let recorder: BackgroundRecorder?
@@ -98,7 +101,9 @@ final class SoundFiles: Sendable {
             case .packet(let sound):
                 offset = sound.clockOffset ?? offset
                 // Until the host's clock is known, its place beside the pictures isn't.
-                guard let time = sound.localTime else { return }
+                guard let time = sound.localTime,
+                    (.zero - SoundFiles.longestWay...SoundFiles.longestWay).contains(sound.arrival - time)
+                else { return }
                 recorder?.addSound(sound.opus, at: time)
                 try decode(sound, at: time)
             case .missing(_, let time, let count):

@@ -110,6 +110,20 @@ import Testing
         #expect(written.count <= 300 * 48 + 5 * 48_000 && written.filter { $0 != 0 }.count > 200 * 48)
     }
 
+    /// A host that sends many short packets, whose times go back and forth.
+    @Test func noMoreIsWrittenThanTimePasses() throws {
+        let file = directory.file("much.wav")
+        let writer = try WAVWriter(path: file)
+        for number in 0..<6000 {
+            let arrival = Double(number) / 2000
+            try writer.write(piece(480), at: time(arrival + Double(number % 5) * 3), arrival: time(arrival))
+        }
+        try writer.finish()
+        let seconds = Double(try read(file).count) / 48_000
+        // Sound of 15 s, and silence of 5; 60 s were sent.
+        #expect((10...20.1).contains(seconds), "\(seconds)")
+    }
+
     @Test func aFullFileIsFollowedByTheNext() throws {
         let writer = try WAVWriter(path: directory.file("f.wav"), capacity: 4000)
         for number in 0..<5 { try writer.write(piece(480), at: time(Double(number) / 100), arrival: time(0)) }
