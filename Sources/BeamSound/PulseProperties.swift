@@ -4,7 +4,7 @@ import Glibc
 /// know these.
 ///
 /// Without them it (0.3.65) asks players for 256 samples at least, and works in steps of 256, which SDL's smallest buffer
-/// makes 27 ms: from SDL's callback to a recorder of a null sink. With them these are 13 ms, and what is recorded comes 5 ms
+/// makes 27 ms: from SDL's callback to a recorder of a null sink. with them these are 11 to 13 ms, and what is recorded comes 5 ms
 /// sooner. Later versions' own least step is 128 samples, too.
 enum PulseProperties {
     static let all = [

@@ -11,7 +11,7 @@ struct SoundDelay: Sendable {
     /// samples, which ask for a packet up to 5.3 ms before it is played, packets then wait for 5 ms on a quiet network.
     private static let margin = 0.00125
     /// The delay shrinks if it is too large by this, and by this with each packet (2 ms a second).
-    private static let hysteresis = 0.0005
+    private static let hysteresis = 0.00025
     private static let shrinking = 2e-5
     /// A delay that is off by this for this long is changed at once, with a gap, if it is for the picture.
     private static let largeError = 0.08
