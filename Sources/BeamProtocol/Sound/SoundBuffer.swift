@@ -311,6 +311,9 @@ public struct SoundBuffer: Sendable {
         guard case .silent(let stalled) = phase else { return .silence(samples: SoundBlock.length) }
         while let offset = window.firstOffset, let sound = window[offset] {
             let place = timeline.place(sound)
+            if let offset = sound.clockOffset {
+                delay.noteFirst(hostShift: timeline.seconds(sound.time + offset) - place.time)
+            }
             let due = place.time + delay.wanted
             if time < due {
                 let samples = Int(clamping: ((due - time) * Double(SoundBlock.sampleRate)).rounded())

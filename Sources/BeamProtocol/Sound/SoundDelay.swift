@@ -71,6 +71,9 @@ struct SoundDelay: Sendable {
         hostShift = abs(difference) > Self.largeError ? shift : (hostShift ?? shift) + difference / Self.clockCount
     }
 
+    /// The same, of a packet that isn't played yet: a first guess, so that the first one is in step, too.
+    mutating func noteFirst(hostShift shift: Double) { if hostShift == nil { hostShift = shift } }
+
     /// A packet needed this delay.
     mutating func learn(_ needed: Double) { lateness.add(needed) }
 

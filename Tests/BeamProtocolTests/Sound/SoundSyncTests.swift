@@ -162,8 +162,14 @@ import Testing
         var simulation = SoundSimulation(Self.quiet)
         simulation.buffer.leastLatency = .milliseconds(300)
         var latency = 0.0
-        simulation.onHeard = { latency = $0.latency }
+        var first: Double?
+        simulation.onHeard = {
+            latency = $0.latency
+            first = first ?? latency
+        }
         simulation.run(for: 4)
+        // From the first packet on.
+        #expect(first.map { abs($0 - 0.3) < 0.005 } == true, "\(first ?? 0)")
         #expect(abs(latency - 0.3) < 0.003, "\(latency)")
         simulation.run(for: 30)
         #expect(abs(latency - 0.3) < 0.002)
