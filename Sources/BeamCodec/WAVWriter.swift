@@ -52,8 +52,10 @@ public final class WAVWriter: OutputWriter {
     /// How far the pieces' times were ahead of `end` lately, in frames.
     private var drift = 0.0
     /// Frames of silence that may be written: no more than time has passed, so that times from a peer can't fill the
-    /// disk. Nor can many short packets: as many frames of sound, and what may have waited for the disk.
+    /// disk.
     private var silenceCredit = Int64(2 * SoundBlock.sampleRate)
+    /// Frames of sound that may be written: also no more than time has passed, so that many short packets can't fill it.
+    /// At the beginning it is what may have waited for the disk (10 s), and 2 s.
     private var soundCredit = Int64(12 * SoundBlock.sampleRate)
     private var lastArrival: MediaTime?
     /// The path of the file being written.
