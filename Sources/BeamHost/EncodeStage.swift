@@ -140,14 +140,14 @@ final class EncodeStage: Sendable {
                 _ = layers[layer].update(at: now)
                 layers[layer].offer(picture, at: now)
             }
-            if layers.contains(where: \.mayNeedSource) { newest = picture }
+            if layers.contains(where: \.mayNeedSource) || isBetweenLayers { newest = picture }
         }
 
         /// Serves each layer; returns when to do so again.
         private mutating func serve() throws(CodecError) -> MediaTime? {
             var deadline: MediaTime?
             // A layer that isn't watched any more drops its picture, and its viewer may be about to get the other layer.
-            let last = newest ?? layers[0].lastPicture
+            let last = newest ?? layers[0].newestPicture
             for layer in layers.indices {
                 if layers[layer].update(at: .now), let picture = newest ?? (layer > 0 ? last : nil) {
                     // A viewer has joined while the screen is still.
@@ -156,11 +156,12 @@ final class EncodeStage: Sendable {
                 }
                 if let due = try layers[layer].serve(source: newest) { deadline = min(deadline ?? due, due) }
             }
-            if !layers.contains(where: \.mayNeedSource) {
-                // Between two layers. While nobody watches, nothing is kept that would be outdated later.
-                newest = isActive && !layers.contains(where: \.isWatched) ? last : nil
-            }
+            if !layers.contains(where: \.mayNeedSource) { newest = isBetweenLayers ? last : nil }
             return deadline
         }
+
+        /// A viewer has left a layer and is about to get another one. While nobody watches, nothing is kept that would be
+        /// outdated later.
+        private var isBetweenLayers: Bool { isActive && !layers.contains(where: \.isWatched) }
     }
 }

@@ -40,7 +40,7 @@ struct LayerEncoder {
     /// Pictures were skipped while nobody watched, so the damage since the last coded one is unknown.
     private var hasMissed = false
     /// The last coded picture, converted, and when it was coded.
-    private(set) var lastPicture: Picture?
+    private var lastPicture: Picture?
     private var lastTime = MediaTime.zero
     /// When the source's last picture came.
     private var lastOffer = MediaTime.zero
@@ -130,6 +130,9 @@ struct LayerEncoder {
     }
 
     var isWatched: Bool { demand.isWatched }
+
+    /// The last picture that was offered, or, once that is coded, what was coded of it.
+    var newestPicture: Picture? { pending?.picture ?? lastPicture }
 
     /// Whether the source's picture may be needed again: for a viewer that joins layer 1, or at another size.
     var mayNeedSource: Bool { demand.isWatched && (layer > 0 || isPathBound || ladder.quality.quarters < 4) }

@@ -67,6 +67,19 @@ extension X11Tests {
             #expect(recording.waitForEnd() == .serverGone(display: scene.server.display))
         }
 
+        /// A viewer that changes layers may pause the capture for microseconds. The encoder has dropped its picture by then.
+        @Test func afterAPauseOfNoLengthTheWholePictureComesAgain() throws {
+            let scene = try X11Scene()
+            let recording = X11Recording(try X11Source(scene.options()))
+            defer { recording.stop() }
+            for count in 1...100 {
+                try #require(recording.wait { $0.count == count }, "pause \(count)")
+                #expect(recording.shots.last?.damage == DamageRegion(PixelRect(scene.canvas.size)))
+                recording.source.setActive(false)
+                recording.source.setActive(true)
+            }
+        }
+
         @Test func aServerThatHangsDoesntKeepTheCaptureFromStopping() throws {
             let scene = try X11Scene()
             let recording = X11Recording(try X11Source(scene.options()), isActive: false)

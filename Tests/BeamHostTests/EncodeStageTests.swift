@@ -137,6 +137,25 @@ import Testing
         }
     }
 
+    /// A viewer changes layers while a picture waits for the end of a hold: the other layer shows that one.
+    @Test func aPictureThatWaitsIsNotLostWithItsLayer() async throws {
+        let bench = try Bench()
+        defer { bench.end() }
+        bench.consumer.set(StreamDemand(isWatched: true), layer: 0)
+        bench.put(0)
+        _ = try await bench.wait(0, 1)
+        bench.consumer.set(StreamDemand(isWatched: true, isHeld: true), layer: 0)
+        bench.put(5)
+        try await Task.sleep(for: .milliseconds(50))
+        bench.consumer.set(StreamDemand(isWatched: true), layer: 1)
+        bench.consumer.set(StreamDemand(), layer: 0)
+        let frame = try #require(try await bench.wait(1, 1).first)
+        let shown = try #require(try VideoDecoder().decode(frame))
+        let expected = PixelBuffer(format: .i420, size: Self.size)
+        PixelConversion.bgrxToI420(Self.colourful(5), into: expected, rects: DamageRegion(PixelRect(Self.size)))
+        #expect(PictureQuality.psnr(shown.buffer, expected) > 30)
+    }
+
     @Test func holdingOneLayerDoesNotStopTheOther() async throws {
         let bench = try Bench()
         defer { bench.end() }

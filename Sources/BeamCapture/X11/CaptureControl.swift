@@ -7,7 +7,8 @@ import Synchronization
 /// Carries commands from other threads to the capture thread, and wakes it.
 final class CaptureControl: Sendable {
     private let stopped = Atomic(false)
-    private let active = Atomic(false)
+    /// How often the capture was switched on or off; it is on while the number is odd.
+    private let switches = Atomic(0)
     private let bufferAwaited = Atomic(false)
     /// An eventfd.
     private let descriptor: CInt
@@ -21,7 +22,12 @@ final class CaptureControl: Sendable {
     deinit { close(descriptor) }
 
     var isStopped: Bool { stopped.load(ordering: .sequentiallyConsistent) }
-    var isActive: Bool { active.load(ordering: .sequentiallyConsistent) }
+    /// The number of the present activation; nil: inactive. A pause that was too short for the capture thread to see shows
+    /// in a new number.
+    var activation: Int? {
+        let count = switches.load(ordering: .sequentiallyConsistent)
+        return count.isMultiple(of: 2) ? nil : count
+    }
 
     func stop() {
         stopped.store(true, ordering: .sequentiallyConsistent)
@@ -29,8 +35,13 @@ final class CaptureControl: Sendable {
     }
 
     func setActive(_ isActive: Bool) {
-        let wasActive = active.exchange(isActive, ordering: .sequentiallyConsistent)
-        if wasActive != isActive { wake() }
+        var count = switches.load(ordering: .sequentiallyConsistent)
+        while count.isMultiple(of: 2) == isActive {
+            let outcome = switches.compareExchange(
+                expected: count, desired: count + 1, ordering: .sequentiallyConsistent)
+            if outcome.exchanged { return wake() }
+            count = outcome.original
+        }
     }
 
     /// Makes the next returned buffer wake the capture thread. The caller has to look for a free buffer once more after

@@ -32,7 +32,8 @@ final class CaptureLoop {
     var onVisibility: (@Sendable (Bool) -> Void)?
     private var wasVisible = true
 
-    private var isWatched = false
+    /// Nil: nobody watches.
+    private var activation: Int?
     /// The next picture is delivered whole, changed or not.
     private var wantsWhole = false
     /// Something may have changed, so the server has to be asked.
@@ -96,7 +97,7 @@ final class CaptureLoop {
         try takeEvents()
         if control.isStopped { return false }
         updateWatched()
-        guard isWatched else {
+        guard activation != nil else {
             wait(until: nil)
             return true
         }
@@ -152,9 +153,11 @@ final class CaptureLoop {
 
     /// Starts or stops capturing when the first viewer comes or the last one goes.
     private func updateWatched() {
-        guard control.isActive != isWatched else { return }
-        isWatched.toggle()
-        pointer?.setWatched(isWatched)
+        let activation = control.activation
+        guard activation != self.activation else { return }
+        let isWatched = activation != nil
+        if isWatched != (self.activation != nil) { pointer?.setWatched(isWatched) }
+        self.activation = activation
         if isWatched {
             wantsWhole = true
             wantsGrab = true

@@ -435,6 +435,8 @@ extension HostSession {
     mutating func changeDemands(now: MediaTime) -> Bool {
         var hasChanged = isSoundDirty && updateSoundDemand(now: now)
         isSoundDirty = false
+        // Told last, so that a viewer that changes layers doesn't stop the source for a moment.
+        var unwatched: [Output] = []
         for layer in isDirty.indices where isDirty[layer] {
             isDirty[layer] = false
             let contributions = senders.contributions.lazy.filter { $0.layer == layer }
@@ -449,9 +451,14 @@ extension HostSession {
             let demand = stream.isOn ? made.demand : StreamDemand()
             guard demand != stream.layers[layer].demand else { continue }
             stream.layers[layer].demand = demand
-            outputs.append(.demand(demand, layer: layer))
+            if demand.isWatched {
+                outputs.append(.demand(demand, layer: layer))
+            } else {
+                unwatched.append(.demand(demand, layer: layer))
+            }
             hasChanged = true
         }
+        for output in unwatched { outputs.append(output) }
         return hasChanged
     }
 
