@@ -97,10 +97,10 @@ final class SoundVoice: @unchecked Sendable {
             if isQuiet, !sound.begins { fade(from: 0, to: 1, over: Self.fadeIn) }
             isQuiet = sound.ends
             used = 0
-        case .conceal:
-            decoder.conceal(into: decoded)
+        case .conceal(let samples):
+            used = SoundBlock.length - samples
+            decoder.conceal(samples: samples, into: decoded + used * Self.channels)
             isQuiet = false
-            used = 0
         case .silence(let samples):
             silence = max(1, samples)
             guard !isQuiet else { return }

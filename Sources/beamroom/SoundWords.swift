@@ -35,10 +35,11 @@ enum SoundWords {
     /// The object `sound` in `stats` and `summary` of a viewer. What is unknown is left out.
     static func fields(_ sound: SoundFigures, _ arrivals: SoundArrivals) -> EventWriter.Value {
         let statistics = sound.statistics
+        let concealed = Double(statistics.concealedSamples) / Double(SoundBlock.sampleRate)
         let fields: [String: EventWriter.Value?] = [
             "packets": .count(arrivals.packets), "missed": .integer(Int(arrivals.missed)),
             "recovered": .count(arrivals.recovered), "lost": .integer(Int(arrivals.lost)),
-            "played": .count(statistics.played), "concealedMs": .count(statistics.concealed * 10),
+            "played": .count(statistics.played), "concealedMs": .rounded(concealed * 1000),
             "concealed": .number(statistics.concealedShare), "underruns": .count(statistics.underruns),
             "bufferMs": .rounded(statistics.buffer.inMilliseconds), "driftPpm": .rounded(statistics.driftPPM),
             "latencyMs": statistics.latency.map { .rounded($0.inMilliseconds) },

@@ -93,6 +93,20 @@ struct OpusTests {
         #expect(output.allSatisfy { $0 == 0 })
     }
 
+    @Test func `A piece is concealed, and another one`() throws {
+        let encoder = try SoundEncoder(bitRate: 128_000)
+        let decoder = try SoundDecoder()
+        var last = try #require(decoded((0..<30).map { encoder.encode(block(1000, $0)) }, with: decoder).last)
+        for (piece, samples) in [120, 120, 240, 360].enumerated() {
+            var output = [Float](repeating: 9, count: size)
+            decoder.conceal(samples: samples, into: &output)
+            #expect(output[(2 * samples)...].allSatisfy { $0 == 9 })
+            #expect(abs(output[1] - last) < 0.1, "no click at the beginning of piece \(piece)")
+            #expect(output[..<(2 * samples)].contains { abs($0) > 0.1 })
+            last = output[2 * samples - 1]
+        }
+    }
+
     @Test func `A packet of another length is refused and leaves the output alone`() throws {
         let decoder = try SoundDecoder()
         // RFC 6716, 3.1: CELT, fullband, of 2.5, 5, 10 and 20 ms, one frame; then 10 ms as two frames of 5.

@@ -7,7 +7,7 @@ import BeamMedia
 /// delay that nearly all recent packets needed (`SoundLateness`) and a margin, or more if the picture is later
 /// (`leastLatency`). While sound plays, the delay moves by the resampler's ratio alone (`SoundPace`); after silence it is
 /// set exactly. A packet that isn't there when it is needed is concealed: in its place if its successors are there, else
-/// before it, so that all that was late is played.
+/// before it, in pieces, so that all that was late is played and the delay grows by little more than was wanting.
 ///
 /// Times inside are in seconds since the first packet, on this machine's clock.
 public struct SoundBuffer: Sendable {
@@ -15,8 +15,8 @@ public struct SoundBuffer: Sendable {
     public enum Step: Sendable, Equatable {
         /// Decode this packet. `begins`: reset the decoder first, because the packet doesn't continue what was played.
         case decode(ReceivedSound, begins: Bool)
-        /// Let the decoder conceal a packet, 10 ms.
-        case conceal
+        /// Let the decoder make up so many samples in place of what is missing: a multiple of `piece`, and a packet at most.
+        case conceal(samples: Int)
         /// Play this many samples of silence, or fewer if the device wants no more for now, and ask again. What was played
         /// before has to fade out, for example over 10 ms of concealment.
         case silence(samples: Int)
@@ -29,12 +29,17 @@ public struct SoundBuffer: Sendable {
 
     /// The length of a packet.
     static let packet = SoundBlock.duration.inSeconds
-    /// A lost packet is concealed twice, to gain a packet's delay at once, if at least this much is wanting.
+    /// The shortest concealment, in samples: 2.5 ms, the shortest frame of Opus.
+    public static let piece = 120
+    static let piecesPerPacket = SoundBlock.length / piece
+    private static let pieceTime = packet / Double(piecesPerPacket)
+    /// A missing packet is waited for even if its successors are there, for the length of a packet at most, if the delay is
+    /// to grow by this at least: at once is better than slowly.
     private static let urgentGrowth = 0.005
     /// A packet that is early by more than this after a jump of the stamps waits for its time.
     private static let stampError = 0.001
-    /// After this many concealed packets in a row there is silence: concealment is a drone by then.
-    private static let mostConcealed = 6
+    /// After this many concealed pieces in a row, 60 ms, there is silence: concealment is a drone by then.
+    private static let mostConcealed = 6 * piecesPerPacket
     /// After a stall of more than this the delay is set anew instead of playing all that was late.
     private static let longestStall = 0.2
     /// After so many packets in a row that come too late, and none in time, their numbers are believed.
@@ -68,7 +73,7 @@ public struct SoundBuffer: Sendable {
     /// The missing packets that were asked for lately, by number. A ring.
     private var asked = [Asked?](repeating: nil, count: askedCount)
     private var lastAsked: UInt32?
-    /// Concealed in a row.
+    /// Pieces that were concealed in a row.
     private var concealedRun = 0
     /// Of these, how many were put in before the next packet, and since when.
     private var held = 0
@@ -234,7 +239,7 @@ public struct SoundBuffer: Sendable {
         self.slack += (slack - self.slack) / (counts.played < 50 ? 4 : 50)
         // If it was asked for before, its lateness is known since it came.
         if lastAsked != sound.number { delay.learn(pace.delay - slack) }
-        counts.concealed &+= UInt64(clamping: held)
+        countConcealed(pieces: held)
         delay.follow()
         if let offset = sound.clockOffset {
             delay.noteHost(shift: timeline.seconds(sound.time + offset) - place.time)
@@ -255,36 +260,53 @@ public struct SoundBuffer: Sendable {
     /// What to play in place of the next packet, which is missing; nil if the caller is to look again.
     private mutating func conceal(_ time: Double, asked: Double) -> Step? {
         if held == 0 { note(window.next, time: asked) }
-        if held > 0, !window.isEmpty {
+        let isUrgent = delay.wanted > pace.delay + Self.urgentGrowth
+        let isAwaited = window.isEmpty || isUrgent && held < Self.piecesPerPacket
+        if !isAwaited, held >= Self.piecesPerPacket {
             // It was concealed already, when nothing after it was there either.
-            window.advance(by: 1)
-            held -= 1
-            counts.lost &+= 1
-            counts.concealed &+= 1
-            pace.shift(by: -Self.packet)
+            passLost(concealedBefore: Self.piecesPerPacket)
             return nil
         }
         guard concealedRun < Self.mostConcealed else {
             silence(stalled: held > 0 ? heldSince : time)
             return nil
         }
-        concealedRun += 1
-        pace.observe(nil)
-        pace.steer(to: delay.wanted)
-        if window.isEmpty || delay.wanted > pace.delay + Self.urgentGrowth {
+        var pieces = Self.piecesPerPacket - held
+        if isAwaited {
             if held == 0 {
                 heldSince = time
                 if window.isEmpty { counts.underruns &+= 1 }
             }
-            held += 1
-            pace.shift(by: Self.packet)
+            // A packet is late by little, mostly. If not, longer pieces sound better.
+            pieces = min(max(held, 1), Self.piecesPerPacket)
+            held += pieces
+            pace.shift(by: Double(pieces) * Self.pieceTime)
         } else {
-            window.advance(by: 1)
-            counts.lost &+= 1
-            counts.concealed &+= 1
+            passLost(concealedBefore: held)
         }
-        return .conceal
+        let before = concealedRun
+        concealedRun += pieces
+        if concealedRun / Self.piecesPerPacket > before / Self.piecesPerPacket {
+            pace.observe(nil)
+            pace.steer(to: delay.wanted)
+        }
+        return .conceal(samples: pieces * Self.piece)
     }
+
+    /// The next packet is lost. So many pieces that were put in before it are in its place now.
+    private mutating func passLost(concealedBefore pieces: Int) {
+        window.advance(by: 1)
+        counts.lost &+= 1
+        countConcealed(pieces: Self.piecesPerPacket)
+        held -= pieces
+        pace.shift(by: -Double(pieces) * Self.pieceTime)
+    }
+
+    private mutating func countConcealed(pieces: Int) {
+        counts.concealedSamples &+= UInt64(clamping: pieces * Self.piece)
+    }
+
+    private mutating func countConcealed(packets: Int) { countConcealed(pieces: packets * Self.piecesPerPacket) }
 
     private static func askedPlace(_ number: UInt32) -> Int { Int(truncatingIfNeeded: number) & (askedCount - 1) }
 
@@ -341,7 +363,7 @@ public struct SoundBuffer: Sendable {
         counts.dropped &+= 1
         counts.lost &+= UInt64(clamping: missing)
         // Leaving out what is there, to be in step, makes up nothing.
-        counts.concealed &+= UInt64(clamping: isCuttingShort ? missing : missing + 1)
+        countConcealed(packets: isCuttingShort ? missing : missing + 1)
         held = 0
         concealedRun = 0
         window.advance(by: missing + 1)
@@ -357,12 +379,12 @@ public struct SoundBuffer: Sendable {
     ) {
         counts.lost &+= UInt64(clamping: missing)
         if held == 0 {
-            counts.concealed &+= UInt64(clamping: missing)
+            countConcealed(packets: missing)
         } else if place.isContinuous, let stalled {
-            counts.concealed &+= UInt64(clamping: ((time - stalled) / Self.packet).rounded())
+            countConcealed(pieces: Int(clamping: ((time - stalled) / Self.pieceTime).rounded()))
         } else {
             // The end was lost, and silence followed.
-            counts.concealed &+= UInt64(clamping: min(held, missing))
+            countConcealed(pieces: min(held, missing * Self.piecesPerPacket))
         }
         held = 0
         concealedRun = 0

@@ -4,8 +4,8 @@ import BeamMedia
 public struct SoundStatistics: Sendable, Equatable {
     /// Packets decoded: 10 ms each.
     public var played: UInt64 = 0
-    /// Units of 10 ms that were made up, because the packet hadn't come when it was needed.
-    public var concealed: UInt64 = 0
+    /// Samples (48 kHz) that were made up, because the packet hadn't come when it was needed.
+    public var concealedSamples: UInt64 = 0
     /// Packets that came after they were needed.
     public var late: UInt64 = 0
     /// Packets that never came.
@@ -30,7 +30,7 @@ public struct SoundStatistics: Sendable, Equatable {
 
     /// The share of the time in which sound was made up, 0 to 1.
     public var concealedShare: Double {
-        let units = played &+ concealed
-        return units == 0 ? 0 : Double(concealed) / Double(units)
+        let (played, concealed) = (Double(played) * Double(SoundBlock.length), Double(concealedSamples))
+        return concealed == 0 ? 0 : concealed / (played + concealed)
     }
 }

@@ -5,8 +5,7 @@ import COpus
 
 /// Decodes the packets of a `SoundEncoder`, and conceals those that are missing. Used by one thread.
 ///
-/// Packets come from the network and may be anything. Each call gives exactly `SoundBlock.length` samples in each of two
-/// channels, from -1 to 1.
+/// Packets come from the network and may be anything. Samples are in two channels, from -1 to 1.
 public final class SoundDecoder {
     /// RFC 6716, 3.2.1: the longest frame.
     private static let mostBytes = 1275
@@ -46,13 +45,15 @@ public final class SoundDecoder {
         packet.withUnsafeBufferPointer { decode($0, into: output) }
     }
 
-    /// Makes up 10 ms in place of a packet that is missing, from what came before. What is made up of it for long fades to
-    /// noise like the background, which needn't be silent.
+    /// Makes up sound in place of what is missing, from what came before. What is made up of it for long fades to noise like
+    /// the background, which needn't be silent.
     ///
-    /// - Parameter output: as for `decode`.
-    public func conceal(into output: UnsafeMutablePointer<Float>) {
-        let count = SoundBlock.length * SoundBlock.channelCount
-        if opus_decode_float(decoder, nil, 0, output, CInt(SoundBlock.length), 0) == SoundBlock.length {
+    /// - Parameters:
+    ///   - samples: a multiple of 120 (2.5 ms), at most `SoundBlock.length`.
+    ///   - output: left and right in turn; has room for `samples` × `SoundBlock.channelCount` values.
+    public func conceal(samples: Int = SoundBlock.length, into output: UnsafeMutablePointer<Float>) {
+        let count = samples * SoundBlock.channelCount
+        if opus_decode_float(decoder, nil, 0, output, CInt(samples), 0) == samples {
             beam_sound_clip(output, count)
         } else {
             output.update(repeating: 0, count: count)

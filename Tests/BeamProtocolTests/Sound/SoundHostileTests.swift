@@ -53,7 +53,7 @@ import Testing
             switch buffer.next(filled: index % 3, latency: .milliseconds(7), now: now) {
             case .decode: decoded += 1
             case .silence(let samples): #expect((1...480).contains(samples))
-            case .conceal: break
+            case .conceal(let samples): #expect([120, 240, 360, 480].contains(samples))
             }
             #expect(abs(buffer.ratio - 1) <= 0.003)
             if index % 64 == 0 { _ = buffer.statistics }

@@ -64,7 +64,7 @@ import Testing
         var simulation = SoundSimulation(row.conditions, seed: UInt64(seed))
         simulation.measuresFrom = 3
         simulation.run(for: 123)
-        let concealed = 100 * Double(simulation.concealed) / Double(simulation.concealed + simulation.decoded)
+        let concealed = 100 * simulation.concealed / (simulation.concealed + Double(simulation.decoded))
         let statistics = simulation.buffer.statistics
         let buffer = statistics.buffer.inMilliseconds
         let facts = "\(row.name): \(concealed) %, gap \(simulation.longestGap), buffer \(buffer), \(statistics)"
@@ -75,6 +75,6 @@ import Testing
         let known = statistics.played + statistics.lost + statistics.dropped
         #expect(known < 12_300 && known + statistics.late > 12_240, "\(facts)")
         #expect(
-            abs(Int(statistics.concealed) - simulation.concealedUnits) < 20 + simulation.concealedUnits / 8, "\(facts)")
+            abs(statistics.concealedPackets - simulation.missing) < 20 + simulation.missing / 8, "\(facts)")
     }
 }

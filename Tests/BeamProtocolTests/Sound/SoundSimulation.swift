@@ -4,8 +4,8 @@ import BeamMedia
 
 /// A host that sends sound, a network, and a player with a sound device, in virtual time.
 ///
-/// The player does what the real one does: for each callback it asks the buffer, decodes or conceals 480 samples, and
-/// resamples them, until it has the samples that the device wants. Times are in seconds of true time.
+/// The player does what the real one does: for each callback it asks the buffer, decodes 480 samples or conceals what is
+/// missing, and resamples that, until it has the samples that the device wants. Times are in seconds of true time.
 struct SoundSimulation {
     /// The deviations of the sound cards' clocks from true time: 1e-6 is 1 ppm fast.
     var hostDrift: (Double) -> Double = { _ in 0 }
@@ -35,9 +35,10 @@ struct SoundSimulation {
     }
     /// Called with each packet that is decoded.
     var onHeard: (Heard) -> Void = { _ in }
-    private(set) var concealed = 0
-    /// All units of 10 ms that weren't decoded between packets that follow each other.
-    private(set) var concealedUnits = 0
+    /// In lengths of a packet.
+    private(set) var concealed = 0.0
+    /// What wasn't decoded between packets that follow each other, in lengths of a packet.
+    private(set) var missing = 0.0
     private(set) var decoded = 0
     private(set) var resets = 0
     /// The longest time without a decoded packet between two packets that follow each other.
@@ -149,17 +150,17 @@ struct SoundSimulation {
                     decoded += 1
                     if decoded > 1, !sound.begins { longestGap = max(longestGap, gap) }
                 }
-                if !sound.begins { concealedUnits += Int((gap * 100).rounded()) }
+                if !sound.begins { missing += gap * 100 }
                 gap = 0
                 onHeard(
                     Heard(
                         number: number, at: heardAt,
                         latency: heardAt - (sound.time.seconds - Self.hostClock) / (1 + clockDrift)))
                 have += 480 / buffer.ratio
-            case .conceal:
-                if now > measuresFrom { concealed += 1 }
-                gap += 0.01
-                have += 480 / buffer.ratio
+            case .conceal(let samples):
+                if now > measuresFrom { concealed += Double(samples) / 480 }
+                gap += Double(samples) / 48_000
+                have += Double(samples) / buffer.ratio
             case .silence(let samples):
                 let silent = min(Double(samples), Double(callback) - have)
                 gap += silent / 48_000
