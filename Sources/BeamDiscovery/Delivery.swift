@@ -61,11 +61,11 @@ final class AvahiRunner: Sendable {
     func stop(isInside: Bool) {
         let ended = DispatchSemaphore(value: 0)
         let thread = Thread { [loop, work] in
+            Thread.current.name = "discovery-end"
             loop.withLock { work.end() }
             loop.stop()
             ended.signal()
         }
-        thread.name = "discovery-end"
         thread.start()
         if !isInside { _ = ended.wait(timeout: .now() + Self.stopTimeout) }
     }

@@ -8,10 +8,11 @@ public final class StageThread: Sendable {
     public init(_ name: String, body: @escaping @Sendable () -> Void) {
         let completion = self.completion
         let thread = Thread {
+            // Foundation tells the system only the name of a running thread, and that refuses longer ones.
+            Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
             body()
             completion.finish()
         }
-        thread.name = name
         thread.stackSize = 1 << 20
         thread.start()
     }
