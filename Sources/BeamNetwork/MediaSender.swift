@@ -8,6 +8,7 @@ import NIOPosix
 /// room for waits in NIO's queue. Confined to its event loop.
 final class MediaSender {
     private let channel: any Channel
+    private let socket: ChannelSocket?
     private let isV6: Bool
     private let onFailure: (NetworkAddress) -> Void
     /// The system cuts bursts into datagrams (UDP_SEGMENT). Cleared if the network card turns out not to allow it.
@@ -23,6 +24,7 @@ final class MediaSender {
     /// `onFailure` is called for addresses that nothing can be sent to, but not from within `send`.
     init(_ channel: any Channel, onFailure: @escaping (NetworkAddress) -> Void) {
         self.channel = channel
+        socket = ChannelSocket(channel)
         self.onFailure = onFailure
         isV6 = channel.localAddress?.isV6 ?? false
     }
@@ -36,15 +38,11 @@ final class MediaSender {
 
     private func send(_ datagrams: UnsafeRawBufferPointer, segmentSize: Int, to address: NetworkAddress) {
         guard queued == 0 else { return enqueue(datagrams, segmentSize: segmentSize, to: address) }
-        let outcome = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { socket in
-            address.withSocketAddress(onV6Socket: isV6) { to, length in
-                send(datagrams, segmentSize: segmentSize, on: socket, to, length, address)
-            }
-        }
         // Nil if the socket is closed; the driver opens another one.
-        guard let outcome else { return }
+        guard let socket = socket?.handle else { return }
+        let outcome = address.withSocketAddress(onV6Socket: isV6) { to, length in
+            send(datagrams, segmentSize: segmentSize, on: socket, to, length, address)
+        }
         switch outcome.error {
         case 0: break
         case EAGAIN, EWOULDBLOCK:

@@ -31,8 +31,7 @@ final class ViewerDriver {
     private static let missingAddress: Set<CInt> = [EINVAL, EADDRNOTAVAIL, ENETUNREACH, ENETDOWN, ENODEV]
     private let source: String?
     private let usesSystemTimes: Bool
-    /// The open media socket, if the system's times of arrival are used.
-    private var timedSocket: CInt?
+    private var mediaSocket: ChannelSocket?
     /// The last datagram's time of arrival: times given to the session never go back.
     private var lastArrival = MediaTime.distantPast
 
@@ -145,13 +144,9 @@ final class ViewerDriver {
         mediaSource = channel.localAddress?.ipAddress
         receiver = receiver ?? DatagramReceiver()
         SocketOptions.enlargeBuffers(of: channel)
-        if usesSystemTimes {
-            timedSocket = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-                of: NIOBSDSocket.Handle.self
-            ) { $0 }
-            // The first call makes the system record times of arrival.
-            _ = arrival()
-        }
+        mediaSocket = ChannelSocket(channel)
+        // The first call makes the system record times of arrival.
+        if usesSystemTimes { _ = arrival() }
         handle(.mediaOpened(localPort: UInt16(clamping: channel.localAddress?.port ?? 0)))
     }
 
@@ -168,15 +163,15 @@ final class ViewerDriver {
 
     private func closeMedia() {
         mediaGeneration += 1
-        timedSocket = nil
+        mediaSocket = nil
         media?.close(promise: nil)
         media = nil
     }
 
     /// When the datagram read last arrived.
     private func arrival() -> MediaTime {
-        guard let timedSocket else { return .now }
-        let nanoseconds = beam_arrival_time(timedSocket)
+        guard usesSystemTimes, let socket = mediaSocket?.handle else { return .now }
+        let nanoseconds = beam_arrival_time(socket)
         lastArrival = max(lastArrival, nanoseconds > 0 ? MediaTime(nanoseconds: nanoseconds) : .now)
         return lastArrival
     }
@@ -223,14 +218,10 @@ final class ViewerDriver {
     private func readDatagrams() {
         // Such a read has one time of arrival for all its datagrams. If the system's times are used, NIO reads them one
         // by one.
-        guard timedSocket == nil, let receiver, let media else { return }
-        let error = try? media.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { socket in
-            let now = MediaTime.now
-            return receiver.receive(from: socket) { session.handleDatagram($0, now: now) }
-        }
-        if let error, error != 0 {
+        guard !usesSystemTimes, let receiver, let socket = mediaSocket?.handle else { return }
+        let now = MediaTime.now
+        let error = receiver.receive(from: socket) { session.handleDatagram($0, now: now) }
+        if error != 0 {
             mediaFailed(IOError(errnoCode: error, reason: "recvmmsg"), generation: mediaGeneration)
         }
     }
