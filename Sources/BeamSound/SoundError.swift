@@ -4,7 +4,7 @@ public enum SoundError: Error, Hashable, CustomStringConvertible {
     case noLibrary(package: String, reason: String)
     /// No sound server answers.
     case noServer(reason: String)
-    /// SDL can't use any sound device.
+    /// No sound device can be used.
     case noOutput(reason: String)
     /// Opus refuses to encode or to decode.
     case noCodec(reason: String)

@@ -1,6 +1,5 @@
 import ArgumentParser
 import BeamDisplay
-import BeamSound
 import Glibc
 
 /// Runs a command until its end: in a window, or without one.
@@ -22,7 +21,6 @@ struct MainWindow {
         _ context: CommandContext, prepare: @MainActor () throws(DisplayError) -> Void, start: @MainActor () -> Void,
         open: @MainActor () throws(DisplayError) -> @MainActor () -> Void, end: @escaping @Sendable () -> Void
     ) -> Ending {
-        SoundOutput.prepareEnvironment()
         // The command runs on the main thread, as SDL requires for a window.
         return MainActor.assumeIsolated {
             guard hasWindow else {

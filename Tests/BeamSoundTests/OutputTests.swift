@@ -5,17 +5,15 @@ import Foundation
 import Synchronization
 import Testing
 
-/// SDL looks for its server in the environment, so there is one server's address for all of these tests.
+/// An output looks for its server in the environment, so there is one server's address for all of these tests.
 @Suite(.serialized, .enabled(if: SoundServer.obstacle == nil, "\(SoundServer.obstacle ?? "")"))
 struct OutputTests {
     private static let folder: URL = {
         let folder = FileManager.default.temporaryDirectory.appending(path: "beam-sound-output-\(getpid())")
-        // Set before SDL looks for the first time, and never changed.
+        // Set before anything looks for the first time, and never changed.
         setenv("PULSE_SERVER", "unix:\(folder.path)/pulse.sock", 1)
         setenv("SDL_AUDIODRIVER", "pulseaudio", 1)
         setenv("PULSE_PROP", "beam.test=yes pulse.min.req=32/48000", 1)
-        SoundOutput.prepareEnvironment()
-        SoundOutput.prepareEnvironment()
         return folder
     }()
 
@@ -76,7 +74,8 @@ struct OutputTests {
         }
         player.stop()
         let calls = player.calls.withLock { $0 }
-        #expect(calls.allSatisfy { $0.count == SoundOutput.step })
+        // Steps of 2 ms, and few longer ones when the server was late.
+        #expect(calls.count { $0.count == 96 } > calls.count / 2)
         let count = player.calls.withLock { $0.count }
         usleep(100_000)
         #expect(player.calls.withLock { $0.count } == count)
@@ -114,7 +113,7 @@ struct OutputTests {
         // A click each half second or so.
         let output = SoundOutput(onState: { _ in }) { samples, now, latency in
             samples.update(repeating: 0)
-            guard calls.add(1, ordering: .relaxed).newValue % 97 == 0 else { return }
+            guard calls.add(1, ordering: .relaxed).newValue % 250 == 0 else { return }
             for index in 0..<64 { samples[index] = 0.9 }
             heard.withLock { $0.append(now + latency) }
         }
@@ -142,7 +141,6 @@ struct OutputTests {
         for wanted in [
             #"pulse.min.quantum = "128/48000""#, #"pulse.min.req = "32/48000""#, #"beam.test = "yes""#,
         ] { #expect(clients.contains(wanted), "\(clients)") }
-        #expect(getenv("PULSE_PROP").map { String(cString: $0).components(separatedBy: "quantum").count } == 2)
     }
 
     @Test func `A device by its name, and one that isn't there`() throws {

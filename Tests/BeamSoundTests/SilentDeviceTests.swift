@@ -14,7 +14,7 @@ import Testing
             #expect(samples.count == SoundOutput.step * SoundBlock.channelCount)
             calls.times.withLock { $0.append(now) }
         }
-        feed.begin(OutputClock(usual: SilentDevice.latency))
+        feed.begin()
         SilentDevice.play(feed) { time in
             while MediaTime.now < time { usleep(500) }
             return calls.times.withLock { $0.count } < 200

@@ -64,12 +64,7 @@ extension SoundTarget {
             if let source = devices.sources.first(where: { $0.name == name }) {
                 return .source(name: source.name, description: source.description)
             }
-            let sinks = devices.sinks
-            if let sink = sinks.first(where: { $0.name == name }) ?? sinks.first(where: { $0.description == name }),
-                let monitor = monitor(of: sink)
-            {
-                return monitor
-            }
+            if let sink = devices.sink(called: name), let monitor = monitor(of: sink) { return monitor }
             if let source = devices.sources.first(where: { $0.description == name }) {
                 return .source(name: source.name, description: source.description)
             }

@@ -1,9 +1,8 @@
-import BeamClock
 import BeamMedia
 import CBeamSound
 import Synchronization
 
-/// What SDL's audio thread calls. Outlives the device, whose closing may take long.
+/// What the device's thread calls. Outlives the device, whose closing may take long.
 final class OutputFeed: Sendable {
     /// A change of the volume takes 10 ms from silence to full, so that it doesn't click.
     private static let rampStep = 1 / Float(SoundBlock.length)
@@ -17,7 +16,6 @@ final class OutputFeed: Sendable {
 
     /// Held while `fill` runs: then `end` waits for it.
     private let source: Mutex<Source>
-    private let clock = Mutex(OutputClock(usual: .zero))
     /// The bits of a `Float`.
     private let volumeBits: Atomic<UInt32>
     private let muted = Atomic<Bool>(false)
@@ -37,27 +35,18 @@ final class OutputFeed: Sendable {
         set { muted.store(newValue, ordering: .relaxed) }
     }
 
-    /// A device was opened, or is about to be. It begins with silence, and its times have nothing to do with those before.
-    func begin(_ clock: OutputClock) {
-        self.clock.withLock { $0 = clock }
-        source.withLock { $0.gain = 0 }
-    }
-
-    func withClock<Result: Sendable>(_ change: (inout OutputClock) -> Result) -> Result {
-        clock.withLock { change(&$0) }
-    }
+    /// A device was opened, or is about to be: it begins with silence.
+    func begin() { source.withLock { $0.gain = 0 } }
 
     /// After this returns, `fill` isn't called any more.
     func end() { source.withLock { $0.fill = nil } }
 
-    /// Gives SDL what it asks for.
-    func play(_ samples: UnsafeMutableBufferPointer<Float>) {
-        let frames = samples.count / SoundBlock.channelCount
-        let now = MediaTime.now
-        let latency = clock.withLock { $0.asked(for: frames, now: now) }
+    /// Gives a device what it asks for, left and right in turn. See `SoundOutput.Fill`.
+    func play(_ samples: UnsafeMutableBufferPointer<Float>, now: MediaTime, latency: Duration) {
         source.withLock { source in
             guard let fill = source.fill else { return samples.update(repeating: 0) }
             fill(samples, now, latency)
+            let frames = samples.count / SoundBlock.channelCount
             let target = isMuted ? 0 : volume
             source.gain = beam_sound_ramp(samples.baseAddress, frames, source.gain, target, Self.rampStep)
             beam_sound_clip(samples.baseAddress, samples.count)

@@ -1,8 +1,5 @@
 import BeamClock
 import BeamMedia
-import CSDL2
-import Glibc
-import Synchronization
 
 /// Keeps a device open, on a thread of its own.
 final class OutputKeeper: @unchecked Sendable {
@@ -10,19 +7,8 @@ final class OutputKeeper: @unchecked Sendable {
 
     /// How often it is checked whether the device is still there.
     private static let checkInterval = Duration.milliseconds(250)
-    /// How often the server is asked for the latency: seldom, once it is known.
-    private static let askInterval = Duration.seconds(1)
-    private static let firstReports = 4
-    private static let askTimeout = Duration.milliseconds(200)
     /// How long a device must have lasted for the pauses to start over.
     private static let lasting = Duration.seconds(5)
-    /// PulseAudio's, until it has told its latency: that of a null sink.
-    private static let pulseLatency = Duration.milliseconds(4)
-    /// pipewire-pulse doesn't tell its latency. With `PulseProperties`, from a callback to a recorder of a null sink's
-    /// monitor, 10.6 or 13.3 ms were measured, of which the recorder takes a little.
-    private static let pipeWireLatency = Duration.milliseconds(11)
-    /// ALSA and the like: SDL keeps two blocks in the device.
-    private static let deviceLatency = Duration.milliseconds(11)
 
     private let feed: OutputFeed
     private let device: String?
@@ -32,6 +18,8 @@ final class OutputKeeper: @unchecked Sendable {
     private var thread: StageThread?
     private var isStopped = false
     private var state: SoundOutputState?
+    /// What `stop` has to wake.
+    private var loop: PulseLoop?
 
     init(_ feed: OutputFeed, device: String?, onState: @escaping @Sendable (SoundOutputState) -> Void) {
         self.feed = feed
@@ -42,7 +30,10 @@ final class OutputKeeper: @unchecked Sendable {
     func start() {
         changed.withLock {
             guard thread == nil, !isStopped else { return }
-            thread = StageThread("beam-sound-out") { [self] in run() }
+            thread = StageThread("beam-sound-out") { [self] in
+                ThreadPriority.raise()
+                run()
+            }
         }
     }
 
@@ -50,6 +41,7 @@ final class OutputKeeper: @unchecked Sendable {
         let thread = changed.withLock {
             isStopped = true
             changed.broadcast()
+            loop?.wake()
             return self.thread
         }
         _ = thread?.join(until: .now + timeout)
@@ -66,76 +58,45 @@ final class OutputKeeper: @unchecked Sendable {
 
     /// Plays until the device is lost, or stopped. False if there was none.
     private func play() -> Bool {
-        // SDL chooses between PulseAudio and ALSA when it starts, so it has to start anew after a loss.
-        do throws(SoundError) { try SDLAudio.begin() } catch {
-            report(.noOutput(reason: SDLAudio.error))
-            return false
-        }
-        defer { SDLAudio.end() }
-        if let device, case let names = SDLAudio.names, !names.contains(device) {
-            report(.noSuchDevice(name: device, names: names))
-            return false
-        }
-        if SDLAudio.driver == "dummy" {
-            feed.begin(OutputClock(usual: SilentDevice.latency))
+        feed.begin()
+        let ending = SDLAudio.isPulseWanted ? playOnServer() : .noServer
+        let hasPlayed = ending == .noServer ? playThroughSDL() : ending == .played
+        if hasPlayed, wait(until: .distantPast) { report(.lost) }
+        return hasPlayed
+    }
+
+    private func playOnServer() -> PulsePlayer.Ending {
+        guard (try? Pulse.load()) != nil, let loop = PulseLoop() else { return .noServer }
+        changed.withLock { self.loop = loop }
+        defer { changed.withLock { self.loop = nil } }
+        let player = PulsePlayer(
+            feed: feed, device: device, loop: loop, isStopped: { [self] in changed.withLock { isStopped } },
+            report: { [self] in report($0) })
+        return player.play()
+    }
+
+    private func playThroughSDL() -> Bool {
+        do throws(SoundError) {
+            // It chooses its driver when it starts, so it has to start anew after a loss.
+            try SDLAudio.begin()
+            defer { SDLAudio.end() }
+            if let device, case let names = SDLAudio.names, !names.contains(device) {
+                report(.noSuchDevice(name: device, names: names))
+                return false
+            }
+            if SDLAudio.driver == "dummy" {
+                report(.playing(name: device))
+                SilentDevice.play(feed) { wait(until: $0) }
+                return true
+            }
+            let player = try SDLPlayer(feed, device: device)
             report(.playing(name: device))
-            SilentDevice.play(feed) { wait(until: $0) }
+            while wait(until: .now + Self.checkInterval), player.isPlaying {}
+            player.close()
             return true
-        }
-        let isPulse = SDLAudio.driver == "pulseaudio"
-        feed.begin(OutputClock(usual: isPulse ? Self.pulseLatency : Self.deviceLatency))
-        guard let identifier = open() else { return false }
-        report(.playing(name: device))
-        watch(identifier, latency: isPulse ? PulseLatency() : nil)
-        // Waits for the audio thread.
-        SDL_CloseAudioDevice(identifier)
-        if wait(until: .distantPast) { report(.lost) }
-        return true
-    }
-
-    /// Opens the device and lets it play.
-    private func open() -> SDL_AudioDeviceID? {
-        var wanted = SDL_AudioSpec()
-        wanted.freq = CInt(SoundBlock.sampleRate)
-        wanted.format = SDL_AudioFormat(AUDIO_F32SYS)
-        wanted.channels = UInt8(SoundBlock.channelCount)
-        wanted.samples = UInt16(SoundOutput.step)
-        // Kept alive by this thread, which closes the device before it ends.
-        wanted.userdata = Unmanaged.passUnretained(feed).toOpaque()
-        wanted.callback = { userdata, bytes, count in
-            guard let userdata, let bytes else { return }
-            let length = Int(count) / MemoryLayout<Float>.size
-            bytes.withMemoryRebound(to: Float.self, capacity: length) {
-                Unmanaged<OutputFeed>.fromOpaque(userdata).takeUnretainedValue()
-                    .play(UnsafeMutableBufferPointer(start: $0, count: length))
-            }
-        }
-        let identifier = SDL_OpenAudioDevice(device, 0, &wanted, nil, 0)
-        guard identifier > 0 else {
-            report(.noOutput(reason: SDLAudio.error))
-            return nil
-        }
-        SDL_PauseAudioDevice(identifier, 0)
-        return identifier
-    }
-
-    /// Returns when the device is lost, or stopped.
-    private func watch(_ identifier: SDL_AudioDeviceID, latency: PulseLatency?) {
-        var reports = 0
-        var nextAsking = MediaTime.now
-        while wait(until: .now + Self.checkInterval), SDL_GetAudioDeviceStatus(identifier) == SDL_AUDIO_PLAYING {
-            guard let latency, MediaTime.now >= nextAsking else { continue }
-            guard wait(until: feed.withClock { $0.timeToAsk(after: .now) }) else { return }
-            let report = latency.ask(timeout: Self.askTimeout)
-            let isOfUse = feed.withClock { clock in
-                guard let report else {
-                    clock.assume(Self.pipeWireLatency)
-                    return true
-                }
-                return clock.report(queued: report.queued, at: report.time)
-            }
-            if isOfUse { reports += 1 }
-            nextAsking = .now + (reports < Self.firstReports ? .zero : Self.askInterval)
+        } catch {
+            if case .noOutput(let reason) = error { report(.noOutput(reason: reason)) }
+            return false
         }
     }
 

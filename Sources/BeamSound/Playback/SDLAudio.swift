@@ -39,7 +39,13 @@ enum SDLAudio {
         }
     }
 
-    /// `pulseaudio`, `alsa`, …
+    /// Whether a sound server is to be looked for: the person hasn't chosen another driver in the environment.
+    static var isPulseWanted: Bool {
+        let wanted = SDL_GetHint(SDL_HINT_AUDIODRIVER).map { String(cString: $0) } ?? ""
+        return wanted.isEmpty || wanted.hasPrefix("pulse")
+    }
+
+    /// `alsa`, `dummy`, …
     static var driver: String { SDL_GetCurrentAudioDriver().map { String(cString: $0) } ?? "" }
 
     /// What people call the devices that can play. Needs `begin`.

@@ -8,7 +8,7 @@ import BeamMedia
 /// (measured, SDL 2.26), 4 % too fast.
 enum SilentDevice {
     /// From a call to its first sample: a block.
-    static let latency = SoundBlock.time(ofSamples: SoundOutput.step)
+    private static let latency = SoundBlock.time(ofSamples: SoundOutput.step)
     /// If it is later than this, it leaves out what it missed, as a device does that stood still.
     private static let longestLag = Duration.milliseconds(100)
 
@@ -20,12 +20,13 @@ enum SilentDevice {
         let samples = UnsafeMutableBufferPointer<Float>.allocate(capacity: count)
         samples.initialize(repeating: 0)
         defer { samples.deallocate() }
+        var clock = OutputClock(latency: latency)
         var begin = MediaTime.now
         var played = 0
         while wait(begin + SoundBlock.time(ofSamples: played)) {
             let now = MediaTime.now
             if now - begin - SoundBlock.time(ofSamples: played) > longestLag { (begin, played) = (now, 0) }
-            feed.play(samples)
+            feed.play(samples, now: now, latency: clock.asked(for: SoundOutput.step, now: now))
             played += SoundOutput.step
         }
     }

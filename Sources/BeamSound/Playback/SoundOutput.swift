@@ -1,5 +1,5 @@
+import BeamClock
 import BeamMedia
-import CSDL2
 
 /// What a `SoundOutput` is doing. Each description is a person-facing sentence.
 public enum SoundOutputState: Sendable, Hashable, CustomStringConvertible {
@@ -25,27 +25,24 @@ public enum SoundOutputState: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Plays sound through SDL, which uses PulseAudio, PipeWire or ALSA: 48 kHz, stereo, in steps of 256 samples (5.3 ms).
+/// Plays sound on PulseAudio or PipeWire, in steps of 2 ms; without a server through SDL, in steps of 256 samples (5.3 ms).
+/// 48 kHz, stereo.
 ///
 /// Opening a device may take long, so a thread of its own does that. It opens the device again when it was lost.
 public final class SoundOutput: Sendable {
     /// Fills the buffer with the next samples, left and right in turn, all of it. `now` is the time of the call, and
     /// `latency` how long after that the buffer's first sample is heard. From call to call, `now` + `latency` moves on
-    /// evenly. Called on SDL's audio thread; it mustn't wait.
+    /// evenly. Called on the device's thread; it mustn't wait.
     public typealias Fill =
         @Sendable (_ samples: UnsafeMutableBufferPointer<Float>, _ now: MediaTime, _ latency: Duration) -> Void
 
-    /// Samples in each channel that are asked for at once, at most.
-    public static let step = 256
+    /// Samples in each channel that SDL asks for at once.
+    static let step = 256
     /// A thread that hangs in a sound library is left behind.
     private static let stopTimeout = Duration.seconds(2)
 
     private let feed: OutputFeed
     private let keeper: OutputKeeper
-
-    /// Sets the environment variable that outputs need, so that PipeWire plays without delay. Call it before anything else
-    /// starts, while no other thread may read the environment.
-    public static func prepareEnvironment() { PulseProperties.export() }
 
     /// Nothing is played before `start`. Create it on the thread that creates the window, and not at the same time:
     /// SDL's settings have no lock.
@@ -84,11 +81,16 @@ public final class SoundOutput: Sendable {
         set { feed.isMuted = newValue }
     }
 
-    /// The names that `device` may have.
+    /// The names that `device` may have. Waits for a sound server, at most 3 s.
     ///
-    /// - Throws: `noOutput`.
+    /// - Throws: `noOutput`, and what `SoundDevices.list` does for a server that doesn't answer.
     public static func deviceNames() throws(SoundError) -> [String] {
         SDLAudio.setHints()
+        if SDLAudio.isPulseWanted {
+            do throws(SoundError) {
+                return try SoundDevices.list().filter { $0.kind == .monitor }.map(\.description)
+            } catch { guard case .noServer = error else { throw error } }
+        }
         try SDLAudio.begin()
         defer { SDLAudio.end() }
         return SDLAudio.names

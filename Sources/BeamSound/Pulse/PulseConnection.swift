@@ -31,7 +31,7 @@ final class PulseConnection {
         defer { pa_proplist_free(properties) }
         _ = pa_proplist_sets(properties, PA_PROP_APPLICATION_NAME, "BeamRoom")
         _ = pa_proplist_sets(properties, PA_PROP_APPLICATION_ICON_NAME, "video-display")
-        for property in PulseProperties.all { _ = pa_proplist_sets(properties, property.name, property.value) }
+        PulseProperties.add(to: properties)
         guard let context = pa_context_new_with_proplist(api, "BeamRoom", properties) else { return nil }
         self.context = context
         self.loop = loop
@@ -86,6 +86,8 @@ final class PulseConnection {
                 context,
                 { _, info, userdata in
                     guard let info, let connection = PulseConnection.of(userdata) else { return }
+                    connection.answer.isPipeWire =
+                        PulseText.shown(info.pointee.server_name)?.contains("PipeWire") ?? false
                     connection.answer.defaultSink = PulseText.name(info.pointee.default_sink_name)
                     connection.answer.defaultSource = PulseText.name(info.pointee.default_source_name)
                 }, pointer))

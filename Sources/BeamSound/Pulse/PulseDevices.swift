@@ -21,10 +21,17 @@ struct PulseDevices: Equatable {
         var monitoredSink: String?
     }
 
+    /// The server is pipewire-pulse.
+    var isPipeWire = false
     var defaultSink: String?
     var defaultSource: String?
     var sinks: [Sink] = []
     var sources: [Source] = []
+
+    /// The sink with this name or description.
+    func sink(called name: String) -> Sink? {
+        sinks.first { $0.name == name } ?? sinks.first { $0.description == name }
+    }
 
     mutating func add(_ info: pa_sink_info) {
         guard sinks.count < Self.most, let name = PulseText.name(info.name) else { return }

@@ -131,7 +131,6 @@ struct Room: ParsableCommand {
         let store = try TrustStore()
         let identity = try store.identity()
         let given = try code.read { context.latch.current == nil }
-        SoundOutput.prepareEnvironment()
         if let windowOptions { try MainActor.assumeIsolated { try RoomWindow.prepare(windowOptions) } }
 
         let terminal = TerminalQuestions(context.console, programs: context.programs, keyboard: spoken.keyboard)
