@@ -12,8 +12,6 @@ final class SoundVoice: @unchecked Sendable {
     private static let channels = SoundBlock.channelCount
     /// A sound that begins in its middle is faded in over so many samples (2.5 ms), so that it doesn't click.
     private static let fadeIn = 120
-    /// A device that asks for nothing for longer than this has stood still. Those of headsets ask every 50 ms.
-    private static let stall = Duration.milliseconds(150)
 
     private var buffer = SoundBuffer()
     private let decoder: SoundDecoder
@@ -25,7 +23,7 @@ final class SoundVoice: @unchecked Sendable {
     private var silence = 0
     /// What was played last ended by itself, or was faded out.
     private var isQuiet = true
-    private var lastCallback: MediaTime?
+    private var device = SoundDevicePace()
 
     /// - Throws: what the decoder and the resampler do.
     init() throws(SoundError) {
@@ -53,8 +51,7 @@ final class SoundVoice: @unchecked Sendable {
         lock.withLock { _ in
             for packet in packets { buffer.put(packet, now: now) }
             // The first time, packets have waited until the device was open.
-            if lastCallback.map({ now - $0 > Self.stall }) ?? true { buffer.deviceStalled() }
-            lastCallback = now
+            if device.asked(for: output.count / Self.channels, now: now) { buffer.deviceStalled() }
             buffer.leastLatency = leastLatency
             if let base = output.baseAddress {
                 fill(base, output.count / Self.channels, now: now, latency: latency)

@@ -215,8 +215,8 @@ public struct SoundBuffer: Sendable {
     /// Nothing is sent for a while because it isn't wanted: the next packet's number has nothing to do with those before.
     public mutating func interrupt() { isInterrupted = true }
 
-    /// The device has asked for nothing for a while, as when it wakes from its sleep, so what waits is old: begins anew with
-    /// the newest packets. That says nothing of the network. Call it before `next`.
+    /// The device has stood still (`SoundDevicePace`), or is another one, so what waits is old: begins anew with the newest
+    /// packets. That says nothing of the network. Call it before `next`.
     public mutating func deviceStalled() {
         // What is missing before them was passed over here, for lack of room.
         if let old = window.lastRunOffset {

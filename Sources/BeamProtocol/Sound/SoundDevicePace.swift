@@ -1,0 +1,46 @@
+import BeamMedia
+
+/// Tells when a sound device has stood still, because its server was busy or changed its steps: from then on all is heard
+/// later by that time, unless something is left out.
+///
+/// A device may ask seldom, for much at once, and irregularly. So what counts is not how long it asked for nothing, but by
+/// how much that which it has asked for falls behind the clock.
+public struct SoundDevicePace: Sendable {
+    /// What a device may fall behind at once, in seconds: half of it is what is left out at least.
+    private static let tolerance = 0.02
+    /// By how much slower than the clock it may run, in seconds a second: more than any.
+    private static let drift = 0.001
+
+    private var begin: MediaTime?
+    /// Samples since `begin`.
+    private var samples: Int64 = 0
+    /// At the last call, in seconds since `begin`.
+    private var elapsedBefore = 0.0
+    /// How far it was behind the clock, when it was behind least.
+    private var usual = 0.0
+
+    public init() {}
+
+    /// The device asks for so many samples at `now`. True if it stood still before, and for its first call.
+    public mutating func asked(for count: Int, now: MediaTime) -> Bool {
+        samples += Int64(count)
+        guard let begin else {
+            restart(count, now)
+            return true
+        }
+        let elapsed = (now - begin).inSeconds
+        let lag = elapsed - Double(samples) / Double(SoundBlock.sampleRate)
+        usual = min(usual + max(0, elapsed - elapsedBefore) * Self.drift, lag)
+        elapsedBefore = elapsed
+        guard lag - usual > Self.tolerance else { return false }
+        restart(count, now)
+        return true
+    }
+
+    private mutating func restart(_ count: Int, _ now: MediaTime) {
+        begin = now
+        samples = Int64(count)
+        elapsedBefore = 0
+        usual = -Double(count) / Double(SoundBlock.sampleRate)
+    }
+}
