@@ -3,10 +3,10 @@ import BeamMedia
 /// Tells when a sound device has stood still, because its server was busy or changed its steps: from then on all is heard
 /// later by that time, unless something is left out.
 ///
-/// A device may ask seldom, for much at once, and irregularly. So what counts is not how long it asked for nothing, but by
-/// how much that which it has asked for falls behind the clock.
+/// A device may ask seldom and irregularly, for much at once. So it doesn't matter how long it asks for nothing. What
+/// counts is the length of all samples that it has asked for: the device stood still if that falls behind the clock.
 public struct SoundDevicePace: Sendable {
-    /// What a device may fall behind at once, in seconds: half of it is what is left out at least.
+    /// What a device may fall behind, in seconds. Less isn't worth a gap in the sound: the resampler makes up for it.
     private static let tolerance = 0.02
     /// By how much slower than the clock it may run, in seconds a second: more than any.
     private static let drift = 0.001

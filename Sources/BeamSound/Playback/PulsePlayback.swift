@@ -7,8 +7,8 @@ import CPulse
 final class PulsePlayback {
     /// Samples in each channel that the server demands at once.
     private static let request = 96
-    /// Samples from a demand to the loudspeaker, as far as the sink can do that: the server halves what is left of it without
-    /// two requests between its own queue and the sink's.
+    /// Samples between a demand and the loudspeaker, if the sink can do with so few. The server keeps two requests of them in
+    /// its own queue, and divides the rest equally between that and the sink.
     private static let buffer = 288
     /// What one demand is answered with at most.
     private static let mostBytes = SoundBlock.sampleRate / 2 * frameSize
@@ -16,8 +16,8 @@ final class PulsePlayback {
     /// Until the server has told its latency, and if it never does.
     private static let usualLatency = SoundBlock.time(ofSamples: buffer)
 
-    /// At first a server demands much, little, or nothing for a while. So many samples are silence: were they sound, it would
-    /// be taken for late.
+    /// So many samples at the beginning are silence. A server demands much, little or nothing in its first moments, and sound
+    /// that is played then would seem to be late because of the network.
     private static let settling = 2400
 
     private let feed: OutputFeed

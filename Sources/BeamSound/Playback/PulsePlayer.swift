@@ -4,8 +4,8 @@ import CPulse
 
 /// Plays on a sound server, PulseAudio or PipeWire. Used on one thread.
 ///
-/// SDL could do it, too. But it has a block of 256 samples made when it has handed on the one before, which is 5 ms sooner
-/// than the server needs it, and doesn't know when it is heard.
+/// SDL could do it, too, but it asks for blocks of 256 samples, and for each as soon as it has handed on the one before. The
+/// server needs the last of them only 5 ms later. And SDL doesn't know when they are heard.
 struct PulsePlayer {
     enum Ending: Equatable {
         /// There is no server, so something else may be tried.

@@ -36,7 +36,7 @@ public final class SoundOutput: Sendable {
     public typealias Fill =
         @Sendable (_ samples: UnsafeMutableBufferPointer<Float>, _ now: MediaTime, _ latency: Duration) -> Void
 
-    /// Samples in each channel that SDL asks for at once.
+    /// Samples in each channel that SDL and the silent device ask for at once.
     static let step = 256
     /// A thread that hangs in a sound library is left behind.
     private static let stopTimeout = Duration.seconds(2)
