@@ -61,13 +61,17 @@ final class SoundPlayer: Sendable {
     /// Starts and ends devices, which may take a while.
     private let queue = DispatchQueue(label: "beam-sound-device")
 
-    /// - Parameter output: the device's name; nil: the system's.
+    /// - Parameters:
+    ///   - output: the device's name; nil: the system's.
+    ///   - pictureBuffer: see `SoundSync.init`.
     /// - Throws: what `SoundVoice.init` does.
-    init(output: String?, mode: SoundSync.Mode, handlers: Handlers) throws(SoundError) {
+    init(
+        output: String?, mode: SoundSync.Mode, pictureBuffer: Duration, handlers: Handlers
+    ) throws(SoundError) {
         outputName = output
         self.handlers = handlers
         voice = try SoundVoice()
-        timing = Mutex(Timing(sync: SoundSync(mode: mode)))
+        timing = Mutex(Timing(sync: SoundSync(mode: mode, pictureBuffer: pictureBuffer)))
     }
 
     // MARK: Sound comes and is played

@@ -193,7 +193,7 @@ public final class Viewer: Sendable {
         guard options.sound.plays else { return nil }
         do throws(SoundError) {
             let player = try SoundPlayer(
-                output: options.sound.output, mode: options.sound.sync,
+                output: options.sound.output, mode: options.sound.sync, pictureBuffer: options.buffer ?? .zero,
                 handlers: SoundPlayer.Handlers(
                     onHold: { shared.setPictureHold($0) },
                     onAudible: { isAudible in shared.setSoundWanted(isAudible || isKept) },

@@ -343,7 +343,8 @@ public struct SoundBuffer: Sendable {
             }
             // After a long stall only the newest is played; after a short one all that isn't too late.
             let isLong = isCuttingShort || stalled.map { time - $0 > Self.longestStall } ?? false
-            if time > place.time + delay.longest || isLong && time > due + Self.packet && window.count > 1 {
+            let late = isCuttingShort ? Self.stampError : Self.packet
+            if time > place.time + delay.longest || isLong && time > due + late && window.count > 1 {
                 drop(offset, sound, at: place, time)
                 continue
             }

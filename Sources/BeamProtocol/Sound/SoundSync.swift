@@ -20,6 +20,9 @@ public struct SoundSync: Sendable {
 
     /// Medians are those of about 2 s.
     private static let memory = Duration.seconds(2)
+    /// The first pictures say nothing, because the window is only being opened: sound that waited for them would be late for
+    /// a long time.
+    private static let settling = Duration.seconds(1)
     /// Without sound for so long, pictures aren't held.
     private static let soundPatience = Duration.seconds(1)
     /// The sound may be later than the picture by this in mode `picture`: nobody sees it, and the picture is sooner.
@@ -47,8 +50,16 @@ public struct SoundSync: Sendable {
     private var heard = RecentMedian()
     private var natural = RecentMedian()
     private var lastSound: MediaTime?
+    /// What the sound waits for until `settling` is over.
+    private let pictureBuffer: Duration
+    private var firstPicture: MediaTime?
 
-    public init(mode: Mode = .picture) { self.mode = mode }
+    /// - Parameter pictureBuffer: how late pictures are meant to be; zero: as soon as they can.
+    public init(mode: Mode = .picture, pictureBuffer: Duration = .zero) {
+        self.mode = mode
+        self.pictureBuffer = pictureBuffer
+        aim()
+    }
 
     /// The sound's latency minus the picture's, both as medians of 2 s: positive if the sound is late. Nil while one of both
     /// is unknown, and without sound.
@@ -64,7 +75,9 @@ public struct SoundSync: Sendable {
     ///   - latency: since its capture, the hold included; nil if the host's clock isn't known.
     ///   - held: what `pictureHold` was when the picture got its playout time.
     public mutating func pictureShown(latency: Duration?, held: Duration, now: MediaTime) {
-        if let latency, Self.plausible.contains(latency) {
+        let first = firstPicture ?? now
+        firstPicture = first
+        if now - first >= Self.settling, let latency, Self.plausible.contains(latency) {
             shown.add(latency, now: now)
             unheld.add(latency - min(max(held, .zero), Self.longestSoundHold), now: now)
         }
@@ -95,7 +108,7 @@ public struct SoundSync: Sendable {
     private mutating func aim() {
         guard mode != .off, let picture = unheld.value else {
             wantedHold = .zero
-            leastSoundLatency = nil
+            leastSoundLatency = mode == .off || pictureBuffer <= .zero ? nil : pictureBuffer
             return
         }
         let wanted: Duration

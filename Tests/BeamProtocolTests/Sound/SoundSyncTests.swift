@@ -133,6 +133,24 @@ import Testing
         #expect(scene.sound.buffer.statistics.dropped == 0)
     }
 
+    /// While the window is being opened, pictures come late, and then they don't.
+    @Test func theSoundDoesNotWaitForTheFirstPictures() {
+        var scene = Scene(.picture, Self.quiet)
+        scene.latency = 90
+        scene.run(for: 0.9)
+        #expect(scene.sync.leastSoundLatency == nil && scene.sync.pictureHold == .zero)
+        scene.latency = 20
+        scene.run(for: 5)
+        scene.run(for: 2)
+        #expect(abs(scene.medianSkew) <= 10, "\(scene.medianSkew)")
+    }
+
+    @Test func aBufferForThePictureIsWaitedForFromTheBeginning() {
+        #expect(SoundSync(mode: .picture, pictureBuffer: .milliseconds(500)).leastSoundLatency == .milliseconds(500))
+        #expect(SoundSync(mode: .off, pictureBuffer: .milliseconds(500)).leastSoundLatency == nil)
+        #expect(SoundSync(mode: .picture).leastSoundLatency == nil)
+    }
+
     @Test func withoutSoundNothingIsHeld() {
         var scene = Scene(.picture, Self.quiet)
         scene.latency = 12
