@@ -88,21 +88,22 @@ final class SoundPlayer: Sendable {
     }
 
     /// On the device's thread.
-    private func fill(_ output: UnsafeMutableBufferPointer<Float>, now: MediaTime, latency: Duration) {
+    private func fill(_ output: UnsafeMutableBufferPointer<Float>, _ demand: OutputDemand) -> Int {
         let packets = inbox.withLock { inbox in
             defer { inbox.removeAll(keepingCapacity: true) }
             return inbox
         }
         let least = timing.withLock { $0.sync.leastSoundLatency }
-        let statistics = voice.fill(output, with: packets, now: now, latency: latency, leastLatency: least)
+        let (count, statistics) = voice.fill(output, demand, with: packets, leastLatency: least)
         timing.withLock { timing in
-            if statistics.played != timing.statistics.played, now - timing.toldSync >= Self.syncInterval {
-                timing.toldSync = now
+            if statistics.played != timing.statistics.played, demand.now - timing.toldSync >= Self.syncInterval {
+                timing.toldSync = demand.now
                 timing.sync.soundPlayed(
-                    latency: statistics.latency, natural: statistics.naturalLatency, now: now)
+                    latency: statistics.latency, natural: statistics.naturalLatency, now: demand.now)
             }
             timing.statistics = statistics
         }
+        return count
     }
 
     /// A picture is in the window at `time`.
@@ -186,9 +187,10 @@ final class SoundPlayer: Sendable {
     }
 
     private func makeOutput(isStarted: Bool) -> SoundOutput {
-        let output = SoundOutput(device: outputName, onState: handlers.onState) { [weak self] output, now, latency in
-            guard let self else { return output.update(repeating: 0) }
-            fill(output, now: now, latency: latency)
+        let output = SoundOutput(device: outputName, onState: handlers.onState) { [weak self] output, demand in
+            if let self { return fill(output, demand) }
+            output.update(repeating: 0)
+            return output.count / SoundBlock.channelCount
         }
         if isStarted { output.start() }
         return output

@@ -13,6 +13,12 @@ final class SoundVoice: @unchecked Sendable {
     /// A sound that begins in its middle is faded in over so many samples (2.5 ms), so that it doesn't click.
     private static let fadeIn = 120
 
+    /// While nothing is heard, a device that needn't be filled gets so many samples (2.5 ms), so that sound that comes
+    /// meanwhile can begin.
+    private static let quietStep = 120
+    /// It gets fewer samples than these (1 ms) with others.
+    private static let least = 48
+
     private var buffer = SoundBuffer()
     private let decoder: SoundDecoder
     private let resampler: SoundResampler
@@ -38,50 +44,51 @@ final class SoundVoice: @unchecked Sendable {
     /// Nothing is sent for a while, because it isn't wanted.
     func interrupt() { lock.withLock { _ in buffer.interrupt() } }
 
-    /// Takes the packets that have come, and fills `output`, left and right in turn.
+    /// Takes the packets that have come, and fills `output`, left and right in turn. If it needn't be filled, it gets one
+    /// packet, or as little as can be decided now.
     ///
-    /// - Parameters:
-    ///   - now: the time of the device's callback.
-    ///   - latency: from then until the first sample is heard.
-    ///   - leastLatency: see `SoundBuffer.leastLatency`.
+    /// - Parameter leastLatency: see `SoundBuffer.leastLatency`.
+    /// - Returns: how many samples there are in `output`, in each channel.
     func fill(
-        _ output: UnsafeMutableBufferPointer<Float>, with packets: [ReceivedSound], now: MediaTime, latency: Duration,
+        _ output: UnsafeMutableBufferPointer<Float>, _ demand: OutputDemand, with packets: [ReceivedSound],
         leastLatency: Duration?
-    ) -> SoundStatistics {
+    ) -> (count: Int, statistics: SoundStatistics) {
         lock.withLock { _ in
-            for packet in packets { buffer.put(packet, now: now) }
+            for packet in packets { buffer.put(packet, now: demand.now) }
             // The first time, packets have waited until the device was open.
-            if device.asked(for: output.count / Self.channels, now: now) { buffer.deviceStalled() }
+            let asked = demand.isWhole ? output.count / Self.channels : 0
+            if device.asked(for: asked, now: demand.now) { buffer.deviceStalled() }
             buffer.leastLatency = leastLatency
-            if let base = output.baseAddress {
-                fill(base, output.count / Self.channels, now: now, latency: latency)
-            }
-            return buffer.statistics
+            let count = output.baseAddress.map { fill($0, output.count / Self.channels, demand) } ?? 0
+            device.got(count - asked)
+            return (count, buffer.statistics)
         }
     }
 
     // MARK: Under the lock
 
-    private func fill(_ output: UnsafeMutablePointer<Float>, _ total: Int, now: MediaTime, latency: Duration) {
+    private func fill(_ output: UnsafeMutablePointer<Float>, _ room: Int, _ demand: OutputDemand) -> Int {
         var done = 0
-        while done < total {
+        while done < room {
             let place = output + done * Self.channels
             // Also without more for it: what it has read and not given yet comes first.
             let (read, written) = resampler.process(
-                decoded + used * Self.channels, SoundBlock.length - used, place, capacity: total - done,
+                decoded + used * Self.channels, SoundBlock.length - used, place, capacity: room - done,
                 ratio: buffer.ratio)
             used += read
             done += written
             if written > 0 { continue }
+            if !demand.isWhole, done >= Self.least { break }
             if silence > 0 {
-                let count = min(silence, total - done)
+                let count = min(silence, room - done, demand.isWhole ? room : Self.quietStep)
                 place.update(repeating: 0, count: count * Self.channels)
                 silence -= count
                 done += count
             } else {
-                step(filled: done, latency: latency, now: now)
+                step(filled: done, latency: demand.latency, now: demand.now)
             }
         }
+        return done
     }
 
     private func step(filled: Int, latency: Duration, now: MediaTime) {

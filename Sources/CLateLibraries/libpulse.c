@@ -47,13 +47,15 @@
     F(int, pa_stream_drop, (pa_stream *p), (p)) \
     F(int, pa_stream_get_latency, (pa_stream *s, pa_usec_t *r_usec, int *negative), (s, r_usec, negative)) \
     F(pa_stream_state_t, pa_stream_get_state, (const pa_stream *p), (p)) \
+    F(const pa_timing_info *, pa_stream_get_timing_info, (pa_stream *s), (s)) \
     F(pa_stream *, pa_stream_new, (pa_context *c, const char *name, const pa_sample_spec *ss, const pa_channel_map \
       *map), (c, name, ss, map)) \
     F(pa_stream *, pa_stream_new_with_proplist, (pa_context *c, const char *name, const pa_sample_spec *ss, const \
       pa_channel_map *map, pa_proplist *p), (c, name, ss, map, p)) \
     F(int, pa_stream_peek, (pa_stream *p, const void **data, size_t *nbytes), (p, data, nbytes)) \
     F(void, pa_stream_set_read_callback, (pa_stream *p, pa_stream_request_cb_t cb, void *userdata), (p, cb, userdata)) \
-    F(void, pa_stream_set_write_callback, (pa_stream *p, pa_stream_request_cb_t cb, void *userdata), (p, cb, userdata)) \
+    F(void, pa_stream_set_underflow_callback, (pa_stream *p, pa_stream_notify_cb_t cb, void *userdata), (p, cb, \
+      userdata)) \
     F(void, pa_stream_unref, (pa_stream *s), (s)) \
     F(pa_operation *, pa_stream_update_timing_info, (pa_stream *p, pa_stream_success_cb_t cb, void *userdata), (p, cb, \
       userdata)) \

@@ -24,20 +24,23 @@ struct OutputClockTests {
 struct OutputFeedTests {
     private let frequency = 100.0
     private let level = 0.8
+    private static let whole = OutputDemand(now: .zero, latency: .zero, isWhole: true)
+    private static let partly = OutputDemand(now: .zero, latency: .zero, isWhole: false)
 
     /// What the output gets of a sine while `change` is called before each of its blocks.
     private func played(blocks: Int, change: (Int, OutputFeed) -> Void) -> [Float] {
         let position = Atomic<Int>(0)
-        let feed = OutputFeed { [frequency, level] samples, _, _ in
+        let feed = OutputFeed { [frequency, level] samples, _ in
             let start = position.add(samples.count / 2, ordering: .relaxed).oldValue
             let tone = Tone.stereo(frequency, count: samples.count / 2, level: level, from: start)
             for (index, sample) in tone.enumerated() { samples[index] = sample }
+            return samples.count / 2
         }
         feed.begin()
         return (0..<blocks).flatMap { block in
             change(block, feed)
             var samples = [Float](repeating: 9, count: 2 * SoundOutput.step)
-            samples.withUnsafeMutableBufferPointer { feed.play($0, now: .zero, latency: .zero) }
+            _ = samples.withUnsafeMutableBufferPointer { feed.play($0, Self.whole) }
             return Tone.left(samples)
         }
     }
@@ -69,12 +72,26 @@ struct OutputFeedTests {
     }
 
     @Test func `What isn't a number is silent, and what is too loud is clipped`() {
-        let feed = OutputFeed { samples, _, _ in
+        let feed = OutputFeed { samples, _ in
             for index in samples.indices { samples[index] = [.nan, .infinity, -7, 0.5][index % 4] }
+            return samples.count / 2
         }
         feed.begin()
         var samples = [Float](repeating: 9, count: 2 * 960)
-        samples.withUnsafeMutableBufferPointer { feed.play($0, now: .zero, latency: .zero) }
+        _ = samples.withUnsafeMutableBufferPointer { feed.play($0, Self.whole) }
         #expect(samples.suffix(4) == [0, 1, -1, 0.5])
+    }
+
+    @Test func `A source gives less than there is room for, but something`() {
+        for (given, expected) in [(480, 480), (0, 1), (-5, 1), (2000, 960)] {
+            let feed = OutputFeed { samples, demand in
+                #expect(!demand.isWhole)
+                samples.update(repeating: 0.5)
+                return given
+            }
+            var samples = [Float](repeating: 9, count: 2 * 960)
+            let count = samples.withUnsafeMutableBufferPointer { feed.play($0, Self.partly) }
+            #expect(count == expected)
+        }
     }
 }

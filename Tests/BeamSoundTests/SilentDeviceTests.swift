@@ -10,9 +10,10 @@ import Testing
     /// SDL's own asks too early: after a second it is 40 ms ahead.
     @Test func itIsNeverAheadOfTheClock() {
         let calls = Calls()
-        let feed = OutputFeed { samples, now, latency in
-            #expect(samples.count == SoundOutput.step * SoundBlock.channelCount)
-            calls.times.withLock { $0.append(now) }
+        let feed = OutputFeed { samples, demand in
+            #expect(samples.count == SoundOutput.step * SoundBlock.channelCount && demand.isWhole)
+            calls.times.withLock { $0.append(demand.now) }
+            return SoundOutput.step
         }
         feed.begin()
         SilentDevice.play(feed) { time in
@@ -28,7 +29,10 @@ import Testing
 
     @Test func whatItMissedIsLeftOut() {
         let calls = Calls()
-        let feed = OutputFeed { _, now, _ in calls.times.withLock { $0.append(now) } }
+        let feed = OutputFeed { _, demand in
+            calls.times.withLock { $0.append(demand.now) }
+            return SoundOutput.step
+        }
         SilentDevice.play(feed) { time in
             while MediaTime.now < time { usleep(500) }
             let count = calls.times.withLock { $0.count }

@@ -12,16 +12,21 @@ struct SoundVoiceTests {
 
     /// Plays a tone that begins every 400 ms, for 8 s, and returns by how much each beginning is given later to the device
     /// than the statistics say, in milliseconds.
-    private func errors(step: Int, isSilentBetween: Bool) throws -> [Double] {
+    ///
+    /// - Parameters:
+    ///   - room: samples that the device has room for.
+    ///   - isWhole: it wants all of them. Otherwise it asks again when what it got has been played.
+    private func errors(room: Int, isWhole: Bool, isSilentBetween: Bool) throws -> [Double] {
         let voice = try SoundVoice()
         let encoder = try SoundEncoder(bitRate: 128_000)
         let sample = SoundBlock.time(ofSamples: 1)
         let quiet: Float = isSilentBetween ? 0 : 0.01
         var (found, lastLoud): ([Double], Int) = ([], -48_000)
         var (next, number): (Int, UInt32) = (0, 0)
-        var output = [Float](repeating: 0, count: step * SoundBlock.channelCount)
-        for call in 0..<(8 * 48_000 / step) {
-            let now = origin + sample * (call * step)
+        var output = [Float](repeating: 0, count: room * SoundBlock.channelCount)
+        var (played, calls) = (0, 0)
+        while played < 8 * 48_000 {
+            let now = origin + sample * played
             var packets: [ReceivedSound] = []
             while origin + .milliseconds(10) * (next + 1) <= now {
                 // 100 ms of the tone, then 300 of silence, for which nothing is sent.
@@ -44,24 +49,37 @@ struct SoundVoiceTests {
                         arrival: begin + .milliseconds(10), clockOffset: .zero))
                 number += 1
             }
-            let told = output.withUnsafeMutableBufferPointer {
-                voice.fill($0, with: packets, now: now, latency: latency, leastLatency: nil)
+            let demand = OutputDemand(now: now, latency: latency, isWhole: isWhole)
+            let (count, told) = output.withUnsafeMutableBufferPointer {
+                voice.fill($0, demand, with: packets, leastLatency: nil)
             }
-            for index in 0..<step where abs(output[2 * index]) > 0.25 {
-                let place = call * step + index
+            #expect(isWhole ? count == room : (1...room).contains(count))
+            for index in 0..<count where abs(output[2 * index]) > 0.25 {
+                let place = played + index
                 defer { lastLoud = place }
-                guard place - lastLoud > 4800, call * step > 96_000, let latency = told.latency else { continue }
+                guard place - lastLoud > 4800, played > 96_000, let latency = told.latency else { continue }
                 let heard = sample * place + self.latency
                 let begin = Duration.milliseconds(400) * (place / 19_200)
                 found.append((heard - begin - latency).inMilliseconds)
             }
+            played += max(1, count)
+            calls += 1
         }
+        // A packet at once, or 2.5 ms of silence.
+        if !isWhole { #expect(calls < 4 * 800 && calls > 700, "\(calls)") }
         return found
     }
 
     @Test(arguments: [128, 256, 480, 1024], [false, true])
-    func `Sound is heard when the statistics say`(step: Int, isSilentBetween: Bool) throws {
-        let errors = try errors(step: step, isSilentBetween: isSilentBetween)
+    func `Sound is heard when the statistics say`(room: Int, isSilentBetween: Bool) throws {
+        let errors = try errors(room: room, isWhole: true, isSilentBetween: isSilentBetween)
+        #expect(errors.count >= 12)
+        #expect(errors.allSatisfy { abs($0) < 0.1 }, "\(errors)")
+    }
+
+    @Test(arguments: [false, true])
+    func `A device that needn't be filled gets a packet when it is due`(isSilentBetween: Bool) throws {
+        let errors = try errors(room: 960, isWhole: false, isSilentBetween: isSilentBetween)
         #expect(errors.count >= 12)
         #expect(errors.allSatisfy { abs($0) < 0.1 }, "\(errors)")
     }

@@ -4,7 +4,7 @@ import BeamMedia
 /// later by that time, unless something is left out.
 ///
 /// A device may ask seldom and irregularly, for much at once. So it doesn't matter how long it asks for nothing. What
-/// counts is the length of all samples that it has asked for: the device stood still if that falls behind the clock.
+/// counts is the length of all samples that it has asked for, or got: the device stood still if that falls behind the clock.
 public struct SoundDevicePace: Sendable {
     /// What a device may fall behind, in seconds. Less isn't worth a gap in the sound: the resampler makes up for it.
     private static let tolerance = 0.02
@@ -21,7 +21,8 @@ public struct SoundDevicePace: Sendable {
 
     public init() {}
 
-    /// The device asks for so many samples at `now`. True if it stood still before, and for its first call.
+    /// The device asks for so many samples at `now`; 0 if it doesn't say, and `got` tells. True if it stood still before, and
+    /// for its first call.
     public mutating func asked(for count: Int, now: MediaTime) -> Bool {
         samples += Int64(count)
         guard let begin else {
@@ -36,6 +37,9 @@ public struct SoundDevicePace: Sendable {
         restart(count, now)
         return true
     }
+
+    /// The device got samples although it didn't say how many it wanted.
+    public mutating func got(_ count: Int) { samples += Int64(count) }
 
     private mutating func restart(_ count: Int, _ now: MediaTime) {
         begin = now

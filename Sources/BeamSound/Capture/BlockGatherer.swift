@@ -36,6 +36,9 @@ struct BlockGatherer {
     /// The next sample to be added.
     var end: Int64 { position + Int64(samples.count / SoundBlock.channelCount) }
 
+    /// Samples in each channel that the incomplete block needs.
+    var missing: Int { SoundBlock.length - samples.count / SoundBlock.channelCount }
+
     /// Drops the incomplete block, because there is a gap behind it: at most 10 ms, of what has ended. Silence in place of
     /// the rest could be added only after it has become clear that nothing comes, which is too late to be played in step.
     mutating func drop() {

@@ -33,7 +33,8 @@ public final class PulseCapture: SoundSource {
             defer { control.wake(nil) }
             let session = PulseSession(loop, target: target, server: server, onState: onState)
             while !control.isStopped {
-                loop.turn(until: session.settle(isActive: control.isActive, now: .now))
+                let deadline = session.settle(isActive: control.isActive, now: .now)
+                session.turn(until: deadline, sleep: control.sleep)
                 session.takeBlocks(deliver)
             }
         } catch {

@@ -5,12 +5,11 @@ import CPulse
 
 /// A stream that records from a source. Used on its connection's thread only.
 final class PulseRecording {
-    /// What the server gathers before it sends. With 2.5 ms capturing and encoding take 1.9 % of a core instead of 1.4 %
-    /// (2 busy cores of an AMD EPYC), for blocks that are whole 2.5 ms sooner.
+    /// What the server gathers before it sends. A block is read when its last fragment has come, so shorter ones hardly cost
+    /// more (`FragmentPace`): with 5 ms, capturing and encoding take as much of the processor.
     private static let fragment = Duration.microseconds(2500)
     /// What one read callback handles at most: nothing that is this late is of use.
-    private static let mostBytes = SoundBlock.sampleRate / 2 * frameSize
-    private static let frameSize = SoundBlock.channelCount * MemoryLayout<Float>.size
+    private static let mostBytes = SoundBlock.sampleRate / 2 * PulseFormat.frameSize
 
     /// The server's name of the source.
     let source: String
@@ -18,14 +17,16 @@ final class PulseRecording {
     private var blocks: [SoundBlock] = []
     private let timing: PulseTiming
     private var gatherer = BlockGatherer()
+    private var pace = FragmentPace()
+    /// What comes now has been waited for.
+    private var hasWaited = true
     private var restarts = 0
     private let stream: OpaquePointer
     private let connection: PulseConnection
 
     /// Nil if libpulse refuses, for example because the connection has gone.
     init?(_ connection: PulseConnection, source: String) {
-        var format = pa_sample_spec(
-            format: beam_pulse_float, rate: UInt32(SoundBlock.sampleRate), channels: UInt8(SoundBlock.channelCount))
+        var format = PulseFormat.specification
         guard let stream = pa_stream_new(connection.context, "Shared sound", &format, nil) else { return nil }
         self.stream = stream
         timing = PulseTiming(stream, isPlaying: false)
@@ -40,8 +41,7 @@ final class PulseRecording {
             }, Unmanaged.passUnretained(self).toOpaque())
         var sizes = pa_buffer_attr()
         sizes.maxlength = .max
-        let samples = Self.fragment.inNanoseconds * Int64(SoundBlock.sampleRate) / 1_000_000_000
-        sizes.fragsize = UInt32(Int(samples) * Self.frameSize)
+        sizes.fragsize = PulseFormat.bytes(of: Self.fragment)
         // ADJUST_LATENCY: without it a monitor delivers bursts of 2 s. DONT_MOVE: which source it is, is decided here.
         // DONT_INHIBIT_AUTO_SUSPEND: a card that plays nothing may sleep; it wakes when something plays. NOT_MONOTONIC: a
         // correction backwards is one, too.
@@ -60,6 +60,14 @@ final class PulseRecording {
     /// The source has gone, or refuses.
     var hasEnded: Bool { beam_pulse_is_stream_good(pa_stream_get_state(stream)) == 0 }
 
+    /// Until when there is nothing to do.
+    var nextBlock: MediaTime {
+        timing.isAsking ? .distantPast : pace.time(ofNext: gatherer.missing) ?? .distantPast
+    }
+
+    /// To be called before the connection's loop is turned.
+    func begin(waiting: Bool) { hasWaited = waiting }
+
     /// The complete blocks since the last call.
     func take() -> [SoundBlock] {
         defer { blocks.removeAll(keepingCapacity: true) }
@@ -73,6 +81,8 @@ final class PulseRecording {
             gatherer.drop()
         }
         var rest = Self.mostBytes
+        var (samples, last) = (0, 0)
+        defer { if samples > 0 { pace.came(samples: samples, length: last, hasWaited: hasWaited, now: .now) } }
         while rest > 0 {
             var data: UnsafeRawPointer?
             var count = 0
@@ -80,8 +90,10 @@ final class PulseRecording {
             guard pa_stream_peek(stream, &data, &count) >= 0, count > 0 else { return }
             gatherer.add(
                 data?.assumingMemoryBound(to: Float.self),
-                count: min(count, rest) / Self.frameSize * SoundBlock.channelCount, clock: timing.clock
+                count: min(count, rest) / PulseFormat.frameSize * SoundBlock.channelCount, clock: timing.clock
             ) { blocks.append($0) }
+            last = count / PulseFormat.frameSize
+            samples += last
             timing.position = gatherer.end
             rest -= count
             _ = pa_stream_drop(stream)

@@ -41,6 +41,19 @@ final class PulseSession {
         for block in recording?.take() ?? [] { deliver(block) }
     }
 
+    /// Waits for something to do until `deadline`, and does it.
+    ///
+    /// - Parameter sleep: waits until a time, or until somebody changes what is to be done.
+    func turn(until deadline: MediaTime, sleep: (MediaTime) -> Void) {
+        guard let recording, case let next = recording.nextBlock, next > .now else {
+            recording?.begin(waiting: true)
+            return loop.turn(until: deadline)
+        }
+        recording.begin(waiting: false)
+        sleep(min(next, deadline))
+        loop.turn()
+    }
+
     /// Does what is due. Returns when to be called again if nothing happens before.
     func settle(isActive: Bool, now: MediaTime) -> MediaTime {
         guard let connection = connect(now) else { return nextConnection }

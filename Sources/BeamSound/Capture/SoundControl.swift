@@ -7,6 +7,8 @@ final class SoundControl: @unchecked Sendable {
     private var active = false
     private var stopped = false
     private var loop: PulseLoop?
+    /// Something has changed since the last `sleep`.
+    private var hasChanged = false
 
     var isActive: Bool { changed.withLock { active } }
     var isStopped: Bool { changed.withLock { stopped } }
@@ -24,9 +26,18 @@ final class SoundControl: @unchecked Sendable {
         }
     }
 
+    /// Waits until a time, or until something changes that hasn't been slept through.
+    func sleep(until time: MediaTime) {
+        changed.withLock {
+            while !hasChanged, MediaTime.now < time { _ = changed.wait(until: time) }
+            hasChanged = false
+        }
+    }
+
     private func change(_ body: () -> Void) {
         let loop = changed.withLock {
             body()
+            hasChanged = true
             changed.broadcast()
             return self.loop
         }

@@ -41,15 +41,21 @@ final class OutputFeed: Sendable {
     /// After this returns, `fill` isn't called any more.
     func end() { source.withLock { $0.fill = nil } }
 
-    /// Gives a device what it asks for, left and right in turn. See `SoundOutput.Fill`.
-    func play(_ samples: UnsafeMutableBufferPointer<Float>, now: MediaTime, latency: Duration) {
+    /// Gives a device what it asks for. Returns how many samples, in each channel: at least one. See `SoundOutput.Fill`.
+    @discardableResult
+    func play(_ samples: UnsafeMutableBufferPointer<Float>, _ demand: OutputDemand) -> Int {
         source.withLock { source in
-            guard let fill = source.fill else { return samples.update(repeating: 0) }
-            fill(samples, now, latency)
-            let frames = samples.count / SoundBlock.channelCount
+            let room = samples.count / SoundBlock.channelCount
+            guard let fill = source.fill else {
+                samples.update(repeating: 0)
+                return room
+            }
+            let given = fill(samples, demand)
+            let frames = demand.isWhole ? room : min(max(1, given), room)
             let target = isMuted ? 0 : volume
             source.gain = beam_sound_ramp(samples.baseAddress, frames, source.gain, target, Self.rampStep)
-            beam_sound_clip(samples.baseAddress, samples.count)
+            beam_sound_clip(samples.baseAddress, frames * SoundBlock.channelCount)
+            return frames
         }
     }
 }

@@ -71,7 +71,7 @@ final class OutputKeeper: @unchecked Sendable {
         defer { changed.withLock { self.loop = nil } }
         let player = PulsePlayer(
             feed: feed, device: device, loop: loop, isStopped: { [self] in changed.withLock { isStopped } },
-            report: { [self] in report($0) })
+            sleep: { [self] in wait(until: $0) }, report: { [self] in report($0) })
         return player.play()
     }
 

@@ -4,27 +4,37 @@ import CLateLibraries
 import CPulse
 
 /// A stream that plays on a sink. Used on its connection's thread only.
+///
+/// It doesn't wait to be asked: a server asks for equal parts, often, or keeps much. It writes whenever what waits at the
+/// server has become as little as is safe (`OutputReserve`), and as much as the source gives then: mostly a packet that is
+/// due just now.
 final class PulsePlayback {
-    /// Samples in each channel that the server demands at once.
-    private static let request = 96
-    /// Samples between a demand and the loudspeaker, if the sink can do with so few. The server keeps two requests of them in
-    /// its own queue, and divides the rest equally between that and the sink.
-    private static let buffer = 288
-    /// What one demand is answered with at most.
-    private static let mostBytes = SoundBlock.sampleRate / 2 * frameSize
-    private static let frameSize = SoundBlock.channelCount * MemoryLayout<Float>.size
-    /// Until the server has told its latency, and if it never does.
-    private static let usualLatency = SoundBlock.time(ofSamples: buffer)
-
-    /// So many samples at the beginning are silence. A server demands much, little or nothing in its first moments, and sound
-    /// that is played then would seem to be late because of the network.
+    /// The sink is to take steps of this (2 ms).
+    private static let sinkStep = 96
+    /// The server is to ask seldom, because nobody listens.
+    private static let request = 4800
+    /// After it ran dry, the server waits for so many samples.
+    private static let restart = 96
+    /// What the source may give at once, in samples.
+    private static let room = 2 * SoundBlock.length
+    /// What is written at most before other work of the connection is done.
+    private static let mostWrites = 10
+    /// The server is asked for its times at least so often.
+    private static let longestWait = Duration.milliseconds(100)
+    private static let firstWait = Duration.milliseconds(10)
+    /// Until the server has taken so many samples they are silence, and `firstReserve` waits there. It takes much, little or
+    /// nothing in its first moments, and sound that is played then would seem to be late because of the network.
     private static let settling = 2400
+    private static let firstReserve = Duration.milliseconds(20)
+    /// Until the server has told its latency, and if it never does.
+    private static let usualLatency = Duration.milliseconds(6)
 
     private let feed: OutputFeed
     private let hiddenLatency: Duration
     private let timing: PulseTiming
     private let stream: OpaquePointer
     private let connection: PulseConnection
+    private var reserve = OutputReserve()
 
     /// Nil if libpulse refuses, for example because the connection has gone.
     ///
@@ -32,8 +42,7 @@ final class PulsePlayback {
     ///   - sink: the server's name of it; nil: the default one, whichever that is.
     ///   - hiddenLatency: how much longer it takes than the server tells.
     init?(_ connection: PulseConnection, sink: String?, hiddenLatency: Duration, feed: OutputFeed) {
-        var format = pa_sample_spec(
-            format: beam_pulse_float, rate: UInt32(SoundBlock.sampleRate), channels: UInt8(SoundBlock.channelCount))
+        var format = PulseFormat.specification
         guard let properties = pa_proplist_new() else { return nil }
         defer { pa_proplist_free(properties) }
         _ = pa_proplist_sets(properties, PA_PROP_MEDIA_ROLE, "video")
@@ -45,19 +54,19 @@ final class PulsePlayback {
         self.hiddenLatency = hiddenLatency
         self.feed = feed
         timing = PulseTiming(stream, isPlaying: true)
-        pa_stream_set_write_callback(
+        pa_stream_set_underflow_callback(
             stream,
-            { _, count, userdata in
+            { _, userdata in
                 guard let userdata else { return }
                 // The playback is alive: its deinit removes the callback.
-                Unmanaged<PulsePlayback>.fromOpaque(userdata).takeUnretainedValue().write(count)
+                Unmanaged<PulsePlayback>.fromOpaque(userdata).takeUnretainedValue().ranDry()
             }, Unmanaged.passUnretained(self).toOpaque())
         var sizes = pa_buffer_attr()
         sizes.maxlength = .max
-        sizes.tlength = UInt32(Self.buffer * Self.frameSize)
-        sizes.minreq = UInt32(Self.request * Self.frameSize)
-        // After it ran dry, the server waits until the buffer is full again.
-        sizes.prebuf = .max
+        // With ADJUST_LATENCY the server makes the sink's steps half of what is beyond two requests.
+        sizes.tlength = UInt32((2 * Self.request + 2 * Self.sinkStep) * PulseFormat.frameSize)
+        sizes.minreq = UInt32(Self.request * PulseFormat.frameSize)
+        sizes.prebuf = UInt32(Self.restart * PulseFormat.frameSize)
         // NOT_MONOTONIC: a correction backwards is one, too.
         var flags = PA_STREAM_ADJUST_LATENCY.rawValue | PA_STREAM_NOT_MONOTONIC.rawValue
         if sink != nil { flags |= PA_STREAM_DONT_MOVE.rawValue }
@@ -67,7 +76,7 @@ final class PulsePlayback {
     }
 
     deinit {
-        pa_stream_set_write_callback(stream, nil, nil)
+        pa_stream_set_underflow_callback(stream, nil, nil)
         _ = pa_stream_disconnect(stream)
         pa_stream_unref(stream)
     }
@@ -77,27 +86,55 @@ final class PulsePlayback {
     /// The sink has gone, or the server refuses.
     var hasEnded: Bool { beam_pulse_is_stream_good(pa_stream_get_state(stream)) == 0 }
 
-    private func write(_ demanded: Int) {
+    /// See `PulseTiming.isAsking`.
+    var isAsking: Bool { timing.isAsking }
+
+    /// Writes what is due. Returns when to be called again. The stream must be ready.
+    func write() -> MediaTime {
         timing.ask()
-        var rest = min(demanded, Self.mostBytes)
-        while rest >= Self.frameSize {
-            var data: UnsafeMutableRawPointer?
-            var count = rest
-            guard pa_stream_begin_write(stream, &data, &count) >= 0, let data, count >= Self.frameSize else { return }
-            let frames = min(count, rest) / Self.frameSize
-            let samples = UnsafeMutableBufferPointer(
-                start: data.bindMemory(to: Float.self, capacity: frames * SoundBlock.channelCount),
-                count: frames * SoundBlock.channelCount)
-            if timing.position < Self.settling {
-                samples.update(repeating: 0)
-            } else {
-                let now = MediaTime.now
-                let told = timing.clock.time(of: timing.position) ?? now + Self.usualLatency
-                feed.play(samples, now: now, latency: max(.zero, told + hiddenLatency - now))
-            }
-            guard pa_stream_write(stream, data, frames * Self.frameSize, nil, 0, PA_SEEK_RELATIVE) >= 0 else { return }
-            timing.position += Int64(frames)
-            rest -= frames * Self.frameSize
+        let now = MediaTime.now
+        reserve.follow(now: now)
+        let latest = now + (isSettled ? Self.longestWait : Self.firstWait)
+        for _ in 0..<Self.mostWrites {
+            guard nextWrite <= .now else { return min(nextWrite, latest) }
+            guard writeOnce() else { return latest }
         }
+        return now
     }
+
+    private var isSettled: Bool { timing.taken >= Self.settling }
+
+    /// When the server has only the reserve left.
+    private var nextWrite: MediaTime {
+        guard timing.position > 0 else { return .distantPast }
+        // Until it answers for the first time it has enough.
+        guard let end = timing.taking.time(of: timing.position) else { return .distantFuture }
+        return end - (isSettled ? reserve.duration : Self.firstReserve)
+    }
+
+    private func writeOnce() -> Bool {
+        var data: UnsafeMutableRawPointer?
+        var count = Self.room * PulseFormat.frameSize
+        guard pa_stream_begin_write(stream, &data, &count) >= 0, let data, count >= PulseFormat.frameSize else {
+            return false
+        }
+        let room = min(count / PulseFormat.frameSize, Self.room)
+        let samples = UnsafeMutableBufferPointer(
+            start: data.bindMemory(to: Float.self, capacity: room * SoundBlock.channelCount),
+            count: room * SoundBlock.channelCount)
+        let given: Int
+        if isSettled {
+            let now = MediaTime.now
+            let told = timing.clock.time(of: timing.position) ?? now + Self.usualLatency
+            let latency = max(.zero, told + hiddenLatency - now)
+            given = feed.play(samples, OutputDemand(now: now, latency: latency, isWhole: false))
+        } else {
+            samples.update(repeating: 0)
+            given = room
+        }
+        timing.position += Int64(given)
+        return pa_stream_write(stream, data, given * PulseFormat.frameSize, nil, 0, PA_SEEK_RELATIVE) >= 0
+    }
+
+    private func ranDry() { if isSettled { reserve.ranDry(now: .now) } }
 }

@@ -28,6 +28,8 @@ struct PulsePlayer {
     let device: String?
     let loop: PulseLoop
     let isStopped: () -> Bool
+    /// Waits until a time, or until it is stopped.
+    let sleep: (MediaTime) -> Bool
     let report: (SoundOutputState) -> Void
 
     /// Plays until the device is lost, or until it is stopped and the loop woken.
@@ -49,7 +51,16 @@ struct PulsePlayer {
             wait(until: deadline, { playback.isReady || playback.hasEnded }), playback.isReady
         else { return refuse(Pulse.message(pa_context_errno(connection.context))) }
         report(.playing(name: device))
-        while !isStopped(), connection.state == .ready, !playback.hasEnded { loop.turn(until: .distantFuture) }
+        while !isStopped(), connection.state == .ready, !playback.hasEnded {
+            let next = playback.write()
+            if playback.isAsking {
+                loop.turn(until: next)
+            } else {
+                // Sends what was written. What the server says until the next time, mostly that it has read something, waits.
+                loop.turn()
+                _ = sleep(next)
+            }
+        }
         return .played
     }
 

@@ -48,6 +48,7 @@ final class SDLPlayer: @unchecked Sendable {
 
     private func play(_ samples: UnsafeMutableBufferPointer<Float>) {
         let now = MediaTime.now
-        feed.play(samples, now: now, latency: clock.asked(for: samples.count / SoundBlock.channelCount, now: now))
+        let latency = clock.asked(for: samples.count / SoundBlock.channelCount, now: now)
+        feed.play(samples, OutputDemand(now: now, latency: latency, isWhole: true))
     }
 }

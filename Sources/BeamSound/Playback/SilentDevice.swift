@@ -26,7 +26,8 @@ enum SilentDevice {
         while wait(begin + SoundBlock.time(ofSamples: played)) {
             let now = MediaTime.now
             if now - begin - SoundBlock.time(ofSamples: played) > longestLag { (begin, played) = (now, 0) }
-            feed.play(samples, now: now, latency: clock.asked(for: SoundOutput.step, now: now))
+            let latency = clock.asked(for: SoundOutput.step, now: now)
+            feed.play(samples, OutputDemand(now: now, latency: latency, isWhole: true))
             played += SoundOutput.step
         }
     }

@@ -25,16 +25,31 @@ public enum SoundOutputState: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Plays sound on PulseAudio or PipeWire, in steps of 2 ms; without a server through SDL, in steps of 256 samples (5.3 ms).
-/// 48 kHz, stereo.
+/// What an output asks for.
+public struct OutputDemand: Sendable {
+    /// The time of the call.
+    public var now: MediaTime
+    /// How long after `now` the buffer's first sample is heard. From call to call, `now` + `latency` moves on evenly.
+    public var latency: Duration
+    /// All of the buffer has to be filled. Otherwise it may be as little as one sample: the output asks again when there is
+    /// need for more, so what isn't given now can be decided later.
+    public var isWhole: Bool
+
+    public init(now: MediaTime, latency: Duration, isWhole: Bool) {
+        self.now = now
+        self.latency = latency
+        self.isWhole = isWhole
+    }
+}
+
+/// Plays sound on PulseAudio or PipeWire, as much at once as the source gives; without a server through SDL, in steps of 256
+/// samples (5.3 ms). 48 kHz, stereo.
 ///
 /// Opening a device may take long, so a thread of its own does that. It opens the device again when it was lost.
 public final class SoundOutput: Sendable {
-    /// Fills the buffer with the next samples, left and right in turn, all of it. `now` is the time of the call, and
-    /// `latency` how long after that the buffer's first sample is heard. From call to call, `now` + `latency` moves on
-    /// evenly. Called on the device's thread; it mustn't wait.
-    public typealias Fill =
-        @Sendable (_ samples: UnsafeMutableBufferPointer<Float>, _ now: MediaTime, _ latency: Duration) -> Void
+    /// Fills the buffer with the next samples, left and right in turn. Returns how many it has given, in each channel. Called
+    /// on the device's thread; it mustn't wait.
+    public typealias Fill = @Sendable (_ samples: UnsafeMutableBufferPointer<Float>, _ demand: OutputDemand) -> Int
 
     /// Samples in each channel that SDL and the silent device ask for at once.
     static let step = 256

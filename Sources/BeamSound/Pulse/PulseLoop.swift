@@ -7,6 +7,7 @@ import CPulse
 final class PulseLoop: @unchecked Sendable {
     // Sendable: other threads call only `wake`, whose function of libpulse is made for that. The pointer never changes.
     private let pointer: OpaquePointer
+    private static let mostPasses = 16
 
     /// Nil without memory or descriptors.
     init?() {
@@ -23,6 +24,16 @@ final class PulseLoop: @unchecked Sendable {
         let microseconds = max(0, min((deadline - .now).inNanoseconds, 60_000_000_000) + 999) / 1000
         guard pa_mainloop_prepare(pointer, CInt(microseconds)) >= 0, pa_mainloop_poll(pointer) >= 0 else { return }
         _ = pa_mainloop_dispatch(pointer)
+    }
+
+    /// Handles what has happened already, without waiting.
+    func turn() {
+        // Each pass takes a message or two of a connection.
+        for _ in 0..<Self.mostPasses {
+            guard pa_mainloop_prepare(pointer, 0) >= 0, pa_mainloop_poll(pointer) >= 0,
+                pa_mainloop_dispatch(pointer) > 0
+            else { return }
+        }
     }
 
     /// Makes `turn` return soon, also the next one. Any thread may call this.

@@ -18,9 +18,16 @@ final class PulseTiming {
     /// Samples in each channel since the stream's beginning: the next one that is read, or written.
     var position: Int64 = 0
     private(set) var clock = SampleClock()
+    /// When the server takes the samples of a stream that plays out of the stream's queue. Until they are heard it takes
+    /// longer.
+    private(set) var taking = SampleClock()
+    /// How many of them the server has taken, as it said last.
+    private(set) var taken: Int64 = 0
     private let stream: OpaquePointer
     private let isPlaying: Bool
     private var asking: OpaquePointer?
+    /// An answer is about to come. It tells what was true when it came, so its connection's loop has to be turned then.
+    var isAsking: Bool { asking != nil }
     private var nextAsking = MediaTime.distantPast
 
     /// - Parameter isPlaying: the stream plays; otherwise it records.
@@ -66,5 +73,12 @@ final class PulseTiming {
         let now = MediaTime.now
         let isAhead = isPlaying == (isNegative == 0)
         if !clock.observe(position, at: isAhead ? now + distance : now - distance) { nextAsking = now }
+        guard isPlaying, let info = pa_stream_get_timing_info(stream), info.pointee.read_index_corrupt == 0 else {
+            return
+        }
+        let taken = info.pointee.read_index / Int64(PulseFormat.frameSize)
+        guard (self.taken...max(self.taken, position)).contains(taken) else { return }
+        self.taken = taken
+        if !taking.observe(taken, at: now) { nextAsking = now }
     }
 }

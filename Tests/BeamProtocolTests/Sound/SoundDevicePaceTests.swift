@@ -31,6 +31,20 @@ struct SoundDevicePaceTests {
         #expect(stops == [0, 5000])
     }
 
+    /// One that takes what it gets, a packet or little, when it has played what it got before.
+    @Test(arguments: [0, 30, 400])
+    func `One that doesn't say how much it wants`(milliseconds: Int) {
+        var (pace, now, stops) = (SoundDevicePace(), MediaTime.zero, 0)
+        for call in 0..<5000 {
+            let count = call % 7 == 0 ? 120 : 480
+            if call == 3000 { now = now + .milliseconds(milliseconds) }
+            if pace.asked(for: 0, now: now) { stops += 1 }
+            pace.got(count)
+            now = now + SoundBlock.time(ofSamples: count)
+        }
+        #expect(stops == (milliseconds > 0 ? 2 : 1))
+    }
+
     @Test func `One that catches up doesn't`() {
         var pace = SoundDevicePace()
         var stops = [pace.asked(for: 4800, now: .zero)]
