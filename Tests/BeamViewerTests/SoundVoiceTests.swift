@@ -83,4 +83,22 @@ struct SoundVoiceTests {
         #expect(errors.count >= 12)
         #expect(errors.allSatisfy { abs($0) < 0.1 }, "\(errors)")
     }
+
+    @Test func `While nothing is heard the device isn't woken often`() throws {
+        let voice = try SoundVoice()
+        var output = [Float](repeating: 9, count: 2 * 960)
+        var (played, calls, most) = (0, 0, 0)
+        while played < 60 * 48_000 {
+            let demand = OutputDemand(
+                now: origin + SoundBlock.time(ofSamples: played), latency: latency, isWhole: false)
+            let count = output.withUnsafeMutableBufferPointer {
+                voice.fill($0, demand, with: [], leastLatency: nil).count
+            }
+            #expect(output[..<(2 * count)].allSatisfy { $0 == 0 })
+            if played < 4 * 48_000 { most = max(most, count) }
+            played += count
+            calls += 1
+        }
+        #expect(most == 120 && calls < 8000, "\(most), \(calls)")
+    }
 }
