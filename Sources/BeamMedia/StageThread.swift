@@ -8,13 +8,22 @@ public final class StageThread: Sendable {
     public init(_ name: String, body: @escaping @Sendable () -> Void) {
         let completion = self.completion
         let thread = Thread {
-            // Foundation tells the system only the name of a running thread, and that refuses longer ones.
-            Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
+            // Not through Foundation: that tells the system the name only if the thread that started this one has gone on
+            // already.
+            Self.nameThisThread(name)
             body()
             completion.finish()
         }
         thread.stackSize = 1 << 20
         thread.start()
+    }
+
+    /// See proc_pid_comm(5). Without /proc the thread keeps its creator's name.
+    private static func nameThisThread(_ name: String) {
+        let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        _ = Array(name.utf8.prefix(15)).withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+        close(file)
     }
 
     /// Waits until the body has returned. Must not be called on the thread itself.
