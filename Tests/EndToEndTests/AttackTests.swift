@@ -30,8 +30,7 @@ extension EndToEnd {
             var rows: [Row]
         }
 
-        // It measures frames and processor time, so no other test may run.
-        @Test(.tags(.alone)) func noAttackGetsInOrCrashesAnything() throws {
+        @Test(.tags(.long)) func noAttackGetsInOrCrashesAnything() throws {
             let scratch = try ScratchDirectory()
             let file = scratch.file("rows.json")
             let attack = try ChildProcess(

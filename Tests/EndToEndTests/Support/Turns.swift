@@ -10,7 +10,7 @@ struct TurnTrait: SuiteTrait, TestTrait, TestScoping {
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
         let isAlone = test.tags.contains(.alone)
-        await Turns.shared.begin(alone: isAlone)
+        await Turns.shared.begin(alone: isAlone, first: test.tags.contains(.long))
         let start = secondsNow()
         // The log's time of a test includes its wait for a place.
         defer { report("time of \(test.name)", "\((secondsNow() - start).short) s") }
@@ -32,6 +32,9 @@ extension Trait where Self == TurnTrait {
 extension Tag {
     /// The test measures something that others would disturb.
     @Tag static var alone: Self
+    /// The test takes minutes, in which it mostly waits. It begins before the others, so that they don't wait for it at the
+    /// end.
+    @Tag static var long: Self
 }
 
 /// Admits a few tests at once, or one alone. The mode changes only when no test of the current one runs or waits, so
@@ -53,10 +56,14 @@ private actor Turns {
 
     init(places: Int) { self.places = places }
 
-    /// Waits for a place; `end` frees it.
-    func begin(alone isAlone: Bool) async {
+    /// Waits for a place, before those that wait already if `isFirst`; `end` frees it.
+    func begin(alone isAlone: Bool, first isFirst: Bool) async {
         await withCheckedContinuation { continuation in
-            if isAlone { waitingAlone.append(continuation) } else { waiting.append(continuation) }
+            if isAlone {
+                waitingAlone.append(continuation)
+            } else {
+                waiting.insert(continuation, at: isFirst ? 0 : waiting.count)
+            }
             admit()
         }
     }
