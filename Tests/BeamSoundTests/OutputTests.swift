@@ -13,7 +13,7 @@ struct OutputTests {
         // Set before anything looks for the first time, and never changed.
         setenv("PULSE_SERVER", "unix:\(folder.path)/pulse.sock", 1)
         setenv("SDL_AUDIODRIVER", "pulseaudio", 1)
-        setenv("PULSE_PROP", "beam.test=yes pulse.min.req=32/48000", 1)
+        setenv("PULSE_PROP", "beam.test=yes pulse.min.frag=32/48000", 1)
         return folder
     }()
 
@@ -142,7 +142,7 @@ struct OutputTests {
         let clients = try #require(server.control("list", "clients"))
         player.stop()
         for wanted in [
-            #"pulse.min.quantum = "128/48000""#, #"pulse.min.req = "32/48000""#, #"beam.test = "yes""#,
+            #"pulse.min.quantum = "128/48000""#, #"pulse.min.frag = "32/48000""#, #"beam.test = "yes""#,
         ] { #expect(clients.contains(wanted), "\(clients)") }
     }
 

@@ -5,12 +5,10 @@ import Glibc
 /// What PipeWire's server for PulseAudio's programs reads of a program to decide in which steps it works. PulseAudio doesn't
 /// know these.
 ///
-/// Without them it (0.3.65) asks players for 256 samples at least, and works in steps of 256. What the person has set in
-/// PULSE_PROP counts more.
+/// Without them it (0.3.65) works in steps of 256 samples. What the person has set in PULSE_PROP counts more.
 enum PulseProperties {
     private static let all = [
-        (name: "pulse.min.req", value: "64/48000"), (name: "pulse.min.frag", value: "128/48000"),
-        (name: "pulse.min.quantum", value: "128/48000"),
+        (name: "pulse.min.frag", value: "128/48000"), (name: "pulse.min.quantum", value: "128/48000"),
     ]
 
     /// Adds them to those of a connection. libpulse adds the person's later, but only those that aren't there.
