@@ -229,14 +229,15 @@ public struct HostSession: Sendable {
         }
     }
 
-    private func wait() -> Output {
+    /// Mutating, because the compiler would copy the whole session for it otherwise.
+    private mutating func wait() -> Output {
         let control = min(lobby.deadlines.next, room?.deadline ?? .distantFuture)
-        let (stream, sender) = (stream.deadline ?? .distantFuture, senders.nextWake)
-        let next = min(control, stream, sender)
+        let (stream, sender) = (stream.deadline ?? .distantFuture, senders.nextWait)
+        let next = min(control, stream, sender?.until ?? .distantFuture)
         if next == .distantFuture { return .wait(until: next, for: nil) }
         if next == control { return .wait(until: next, for: .control) }
         if next == stream { return .wait(until: next, for: .stream) }
-        return .wait(until: next, for: senders.nextWait.map { .viewer($0) })
+        return .wait(until: next, for: sender.map { .viewer($0.for) })
     }
 
     private mutating func shutdown(now: MediaTime) {

@@ -29,8 +29,13 @@ struct Senders: Sendable {
     var all: [Sender] = []
     var count: Int { all.count }
     private(set) var contributions: [Contribution] = []
+    private struct Wake {
+        var time: MediaTime
+        var reason = SenderWaitReason.silence
+    }
+
     /// Each sender's deadline.
-    private var wakes: [MediaTime] = []
+    private var wakes: [Wake] = []
     /// Whether each sender may have something to send.
     private var isReady: [Bool] = []
     private var readyCount = 0
@@ -39,10 +44,11 @@ struct Senders: Sendable {
     /// Senders by the number of their viewer's key.
     private var indexOfKey: [UInt16: Int] = [:]
 
-    var nextWake: MediaTime { wakes.reduce(.distantFuture) { min($0, $1) } }
-    /// What the earliest deadline is for; nil if there is no sender.
-    var nextWait: SenderWaitReason? {
-        wakes.indices.min { wakes[$0] < wakes[$1] }.map { all[$0].wait.for }
+    /// The earliest deadline, and what it is for; nil if there is none.
+    var nextWait: (until: MediaTime, for: SenderWaitReason)? {
+        var next: Wake?
+        for wake in wakes where wake.time < next?.time ?? .distantFuture { next = wake }
+        return next.map { ($0.time, $0.reason) }
     }
 
     /// Binary search: the IDs ascend.
@@ -60,7 +66,7 @@ struct Senders: Sendable {
     mutating func append(_ sender: Sender) {
         all.append(sender)
         contributions.append(Contribution())
-        wakes.append(.zero)
+        wakes.append(Wake(time: .zero))
         isReady.append(false)
         indexKeys()
         markReady(all.count - 1)
@@ -118,8 +124,9 @@ struct Senders: Sendable {
             isReady[index] = false
             readyCount -= 1
         }
-        let until = all[index].wait.until
-        wakes[index] = until > now ? max(until, now + Self.shortestWait) : now + Self.waitAfterNothing
+        let (until, reason) = all[index].wait
+        wakes[index] = Wake(
+            time: until > now ? max(until, now + Self.shortestWait) : now + Self.waitAfterNothing, reason: reason)
     }
 
     private static let shortestWait = Duration.microseconds(50)
@@ -128,8 +135,8 @@ struct Senders: Sendable {
 
     /// A sender whose deadline has passed, now marked ready; nil if there is none.
     mutating func takeDue(_ now: MediaTime) -> Int? {
-        guard let index = wakes.firstIndex(where: { $0 <= now }) else { return nil }
-        wakes[index] = .distantFuture
+        guard let index = wakes.firstIndex(where: { $0.time <= now }) else { return nil }
+        wakes[index].time = .distantFuture
         markReady(index)
         return index
     }
