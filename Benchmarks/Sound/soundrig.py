@@ -19,6 +19,10 @@ from wall import new_screen
 #: Of the host's screen, for rows that are about the sound. A screen, because a test pattern and a film bring their own sound.
 SIZE = "640x360"
 MONITOR = f"{SPEAKER}.monitor"
+#: What a recorder gets at a time, in seconds.
+FRAGMENT = 0.0025
+#: PipeWire gives a recorder 256 samples or more at a time otherwise, even if what is played comes in steps of 128.
+STEPS = {"record": {"PULSE_PROP": "pulse.min.frag=64/48000"}}
 
 
 class Probe:
@@ -26,7 +30,7 @@ class Probe:
 
     def __init__(self, stack, log, server, command, *words, **options):
         arguments = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        environment = {**os.environ, **(server.environment if server else {})}
+        environment = {**os.environ, **(server.environment if server else {}), **STEPS.get(command, {})}
         self.command, self.lines = command, []
         self.process = subprocess.Popen([os.environ["BEAMROOM_SOUNDPROBE"], command, *words, *arguments],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
@@ -55,7 +59,7 @@ class Probe:
 class Recorder(Probe):
     """A recorder of a sink's monitor. While it runs, the sink doesn't become idle."""
 
-    def __init__(self, stack, log, server, path, device=MONITOR, fragment=0.0025):
+    def __init__(self, stack, log, server, path, device=MONITOR, fragment=FRAGMENT):
         self.path = pathlib.Path(path)
         super().__init__(stack, log, server, "record", file=path, device=device, latency=fragment)
 
@@ -138,8 +142,8 @@ class Rig:
     def play(self, stack, server, **options):
         return Probe(stack, self.log, server, "play", **options)
 
-    def record(self, stack, server, device=MONITOR):
-        return Recorder(stack, self.log, server, self._path("recording"), device)
+    def record(self, stack, server, device=MONITOR, fragment=FRAGMENT):
+        return Recorder(stack, self.log, server, self._path("recording"), device, fragment)
 
     def beep(self, stack, server, **options):
         return Probe(stack, self.log, server, "beep", **options)
