@@ -72,6 +72,41 @@ struct SampleClockTests {
         #expect(abs(((clock.time(of: position + 240) ?? .zero) - expected).inMilliseconds) < 0.01)
     }
 
+    /// A card that takes steps of 128 samples, 200 ppm too fast, is observed each 100 ms, and pauses for `pause` after 30 s.
+    /// What the clock says of it minus the truth, in milliseconds, for each observation.
+    private func errors(pause: Double, clock: inout SampleClock) -> [Double] {
+        var random = SeededGenerator(seed: 7)
+        var (errors, time) = ([Double](), 0.0)
+        while time < 60 {
+            time += .random(in: 0.098...0.102, using: &random)
+            let paused = time > 30 ? pause : 0
+            let taken = Int64((time - paused) * 48_000 * 1.0002 / 128) * 128
+            clock.observe(taken, at: origin + .seconds(clamping: time))
+            let truth = origin + .seconds(clamping: Double(taken) / 48_000 / 1.0002 + paused)
+            // It sees the middle of a step.
+            errors.append(((clock.time(of: taken) ?? .zero) - truth).inMilliseconds - 64 / 48.0)
+        }
+        return errors
+    }
+
+    @Test(arguments: [-0.008, -0.005, 0, 0.005, 0.008, 0.015])
+    func `A pause is followed at once, and says nothing of the rate`(pause: Double) {
+        var clock = SampleClock(followsPauses: true)
+        let all = errors(pause: pause, clock: &clock)
+        let later = all.suffix(295)
+        #expect(later.allSatisfy { abs($0) < 1.5 }, "\(later.map { abs($0) }.max() ?? 0)")
+        #expect(abs(clock.partsPerMillion - 200) < 40)
+        #expect(clock.restarts == 0)
+    }
+
+    @Test func `Without that, the line moves slowly`() {
+        var clock = SampleClock()
+        let all = errors(pause: 0.008, clock: &clock)
+        let steps = zip(all.dropFirst(250), all.dropFirst(251)).map { abs($0 - $1) }.filter { $0 < 7 }
+        #expect(all.suffix(295).contains { abs($0) > 3 })
+        #expect(steps.allSatisfy { $0 < 0.6 })
+    }
+
     @Test func `Absurd observations do no harm`() {
         var clock = SampleClock()
         let times = [MediaTime.distantFuture, .distantPast, .zero, origin]

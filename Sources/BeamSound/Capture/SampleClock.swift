@@ -16,6 +16,13 @@ public struct SampleClock: Sendable {
     private static let firstBandwidth = 3.0
     /// Before that the offset alone is learnt.
     private static let ageToLearnRate = 1.0
+    /// With `followsPauses`: an observation that is further from the line than this and than `usualErrors` times what is
+    /// usual tells of a pause, if the next ones do, too. Not before this age in seconds.
+    private static let pause = 0.003
+    private static let usualErrors = 4.0
+    private static let ageToTellPauses = 5.0
+    /// The usual error is the mean of so many.
+    private static let errorCount = 64.0
     /// Crystals are within 100 ppm, system clocks are slewed by 500 ppm at most.
     private static let mostDrift = 0.001
 
@@ -28,11 +35,17 @@ public struct SampleClock: Sendable {
     /// Seconds of sound since the start.
     private var age = 0.0
     private var outliers = 0
+    /// The outlier that is nearest to the line, of those in a row on one side of it.
+    private var leastOutlier: Double?
+    private var usualError = 0.0
+    private let followsPauses: Bool
 
     /// How often the clock has begun anew, because the stream has jumped.
     public private(set) var restarts = 0
 
-    public init() {}
+    /// - Parameter followsPauses: a card that pauses for some ms, or whose stream runs dry, is later from then on, at once.
+    ///   Otherwise the line moves there in the course of some 10 s, as its samples do if they are one continuous sound.
+    public init(followsPauses: Bool = false) { self.followsPauses = followsPauses }
 
     /// How much faster the card is than the monotonic clock, in parts per million.
     public var partsPerMillion: Double { -drift * 1e6 }
@@ -47,14 +60,24 @@ public struct SampleClock: Sendable {
         let elapsed = Double(max(0, position - self.position)) / Double(SoundBlock.sampleRate)
         let predicted = time + elapsed * (1 + drift)
         let error = (observed - start).inSeconds - predicted
-        guard abs(error) <= Self.tolerance else {
+        guard abs(error) <= outlier else {
+            // Outliers on both sides of the line tell nothing of where it is.
+            if let leastOutlier, error * leastOutlier < 0 { forgetOutliers() }
             outliers += 1
+            let least = leastOutlier.map { abs($0) < abs(error) ? $0 : error } ?? error
+            leastOutlier = least
             guard outliers >= Self.outliersToRestart else { return false }
-            restarts += 1
-            begin(position, observed)
+            if abs(least) <= Self.tolerance {
+                time += least
+                forgetOutliers()
+            } else {
+                restarts += 1
+                begin(position, observed)
+            }
             return true
         }
-        outliers = 0
+        forgetOutliers()
+        usualError += (abs(error) - usualError) / Self.errorCount
         age += elapsed
         let bandwidth = max(Self.leastBandwidth, Self.firstBandwidth / max(age, 0.05))
         // A long step must not overshoot.
@@ -65,6 +88,17 @@ public struct SampleClock: Sendable {
             drift = min(max(drift + bandwidth * bandwidth * step * error, -Self.mostDrift), Self.mostDrift)
         }
         return true
+    }
+
+    /// What is further from the line isn't jitter.
+    private var outlier: Double {
+        guard followsPauses, age > Self.ageToTellPauses else { return Self.tolerance }
+        return min(max(Self.pause, Self.usualErrors * usualError), Self.tolerance)
+    }
+
+    private mutating func forgetOutliers() {
+        outliers = 0
+        leastOutlier = nil
     }
 
     /// When a sample is; nil before the first observation.
@@ -79,7 +113,7 @@ public struct SampleClock: Sendable {
         let count = restarts
         // The card is the same one: its rate stays.
         let drift = drift
-        self = SampleClock()
+        self = SampleClock(followsPauses: followsPauses)
         restarts = count
         self.drift = drift
         self.position = position

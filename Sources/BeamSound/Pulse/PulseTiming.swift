@@ -17,10 +17,10 @@ final class PulseTiming {
 
     /// Samples in each channel since the stream's beginning: the next one that is read, or written.
     var position: Int64 = 0
-    private(set) var clock = SampleClock()
+    private(set) var clock: SampleClock
     /// When the server takes the samples of a stream that plays out of the stream's queue. Until they are heard it takes
     /// longer.
-    private(set) var taking = SampleClock()
+    private(set) var taking = SampleClock(followsPauses: true)
     /// How many of them the server has taken, as it said last.
     private(set) var taken: Int64 = 0
     private let stream: OpaquePointer
@@ -34,6 +34,8 @@ final class PulseTiming {
     init(_ stream: OpaquePointer, isPlaying: Bool) {
         self.stream = stream
         self.isPlaying = isPlaying
+        // What is recorded is one sound all the same.
+        clock = SampleClock(followsPauses: isPlaying)
     }
 
     deinit {
