@@ -28,7 +28,7 @@ def spent(options, rig, has_sound):
         inner.enter_context(rig.link("clean"))
         host = rig.share(inner, "--audio", "auto" if has_sound else "off")
         viewer = rig.watch(inner, "--no-window", *(["--audio-output", SPEAKER] if has_sound else ["--no-audio"]))
-        # So seldom that the servers don't work more often than the player and BeamRoom want it.
+        # They keep the sinks awake, but take fragments so long that the servers wake up for the player and BeamRoom alone.
         for server in (rig.host, rig.viewer):
             rig.record(inner, server, fragment=0.1)
         rig.play(inner, rig.host, kind="tone", frequency=440, amplitude=0.25, latency=0.02)

@@ -214,8 +214,8 @@ def wrong(name, found):
             pair["sound"]["longest_gap"] is None or pair["sound"]["longest_gap"] > 500 or pair["sound"]["concealed"] is None
             or pair["sound"]["concealed"] > 20 for pairs in one.values() for pair in pairs),
         "cpu": lambda one: one["host"] > 20 or one["viewer"] > 20,
-        # The host may take a path for slow, because nobody has time to answer, and halve the rate for one of the viewers:
-        # then they hear two encodings, which are about 15 dB from each other.
+        # A busy machine answers late, so the host may think that the path of one viewer is slow, and halve its rate. The two
+        # viewers hear different encodings then, which are about 15 dB from each other.
         "music": lambda one: one["snr"]["12"] < 8 or one["codec_snr"] < 5,
         "film": lambda one: any(part["recording"]["count"] < 2 or part["recording"]["median"] > 60
                                 for suffix, part in one.items() if suffix != "made"),

@@ -16,8 +16,8 @@ public struct SampleClock: Sendable {
     private static let firstBandwidth = 3.0
     /// Before that the offset alone is learnt.
     private static let ageToLearnRate = 1.0
-    /// With `followsPauses`: an observation that is further from the line than this and than `usualErrors` times what is
-    /// usual tells of a pause, if the next ones do, too. Not before this age in seconds.
+    /// With `followsPauses`, once the clock is as old as `ageToTellPauses` (seconds): an observation is an outlier if its error
+    /// is larger than this, and larger than `usualErrors` times the usual error.
     private static let pause = 0.003
     private static let usualErrors = 4.0
     private static let ageToTellPauses = 5.0
@@ -43,8 +43,9 @@ public struct SampleClock: Sendable {
     /// How often the clock has begun anew, because the stream has jumped.
     public private(set) var restarts = 0
 
-    /// - Parameter followsPauses: a card that pauses for some ms, or whose stream runs dry, is later from then on, at once.
-    ///   Otherwise the line moves there in the course of some 10 s, as its samples do if they are one continuous sound.
+    /// - Parameter followsPauses: when the card has paused for some ms, or its stream has run dry, the line is moved to the
+    ///   new times at once. That suits playing. Otherwise the line moves there within some 10 s, which suits recording: the
+    ///   samples are one continuous sound, and their times mustn't jump.
     public init(followsPauses: Bool = false) { self.followsPauses = followsPauses }
 
     /// How much faster the card is than the monotonic clock, in parts per million.

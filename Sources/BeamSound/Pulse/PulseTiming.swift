@@ -34,7 +34,7 @@ final class PulseTiming {
     init(_ stream: OpaquePointer, isPlaying: Bool) {
         self.stream = stream
         self.isPlaying = isPlaying
-        // What is recorded is one sound all the same.
+        // The times of recorded samples mustn't jump.
         clock = SampleClock(followsPauses: isPlaying)
     }
 
