@@ -27,8 +27,8 @@ struct CaptureTests {
             #expect(abs(level - 0.25) < 0.001 && rest < 1e-4)
             #expect(block.samples.count == 960)
         }
-        // Consecutive: a sine without a step, and 10 ms apart. A busy machine may shift the clock by some ms while it is as young
-        // as this one (SampleClockTests tell how even it is).
+        // Consecutive: a sine without a step, and 10 ms apart. On a busy machine a clock as young as this one is off by some ms;
+        // a block that is missing, or there twice, would be 10 ms. SampleClockTests tell how even the clock is.
         let whole = Tone.left(blocks.flatMap(\.samples))
         #expect(Tone.largestStep(whole) < 0.25 * 2 * .pi * 1000 / 48_000 * 1.01)
         for (next, block) in zip(blocks.dropFirst(), blocks) {

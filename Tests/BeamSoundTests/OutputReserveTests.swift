@@ -29,7 +29,7 @@ struct OutputReserveTests {
         #expect(reserve.duration >= .milliseconds(milliseconds) && reserve.duration <= .milliseconds(milliseconds * 2))
     }
 
-    @Test func `One accident is forgotten, and it is bounded`() {
+    @Test func `One stall is forgotten, and the reserve is bounded`() {
         var reserve = OutputReserve()
         reserve.ranDry(now: .zero)
         #expect(reserve.duration == .milliseconds(4))
@@ -39,8 +39,8 @@ struct OutputReserveTests {
         #expect(reserve.duration == .milliseconds(60))
     }
 
-    /// The mean and the largest reserve of a day on a machine that stands still once in so many seconds on the average, for
-    /// longer than the reserve lasts.
+    /// The mean and the largest reserve of a day on a machine that stalls once in so many seconds on the average, each time
+    /// for longer than any reserve would last.
     private func day(between seconds: Int, seed: UInt64) -> (mean: Duration, most: Duration) {
         var (random, reserve) = (SeededGenerator(seed: seed), OutputReserve())
         var (sum, most) = (Duration.zero, Duration.zero)
@@ -55,7 +55,7 @@ struct OutputReserveTests {
     }
 
     @Test(arguments: [(120, 6), (200, 4), (400, 4)], 1...5)
-    func `Accidents don't add up in a day`(_ rate: (seconds: Int, mostMean: Int), seed: UInt64) {
+    func `Stalls don't add up over a day`(_ rate: (seconds: Int, mostMean: Int), seed: UInt64) {
         let (mean, most) = day(between: rate.seconds, seed: seed)
         #expect(mean < .milliseconds(rate.mostMean) && most < .milliseconds(30), "\(mean) \(most)")
     }

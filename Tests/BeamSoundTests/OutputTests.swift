@@ -133,7 +133,7 @@ struct OutputTests {
             heard.withLock { $0 }.map { ($0 - onset).inMilliseconds }.min { abs($0) < abs($1) }
         }.sorted()
         let median = try #require(differences.dropFirst(2).first)
-        #expect(abs(median) < 10, "\(differences)")
+        #expect(abs(median) < 5, "\(differences)")
     }
 
     @Test func `PipeWire would find its steps in the program's properties, and what the person has set`() throws {

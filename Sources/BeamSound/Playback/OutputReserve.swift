@@ -1,62 +1,64 @@
 import BeamMedia
 
-/// How much sound is to wait at a server when more is written: as little as possible, but enough that it doesn't run dry
-/// although it takes in steps, and although the writer wakes up late at times.
+/// How much sound is left at the server when more is written: as little as possible, but enough that the server doesn't run
+/// dry. It takes sound in steps, and the writer's thread may wake up late.
 ///
-/// A device that needs more runs dry again and again at once. A machine that stands still for a moment now and then is
-/// another matter: if each of these moments made the sound later for long, they would add up in a day, and help little
-/// against the next one. So what happens alone is given back within minutes, and about one such moment in two minutes
-/// is put up with.
+/// A server runs dry for one of two reasons. Its device may need a larger reserve: then it runs dry again within a second or
+/// so, and the reserve grows until that ends. Or the machine has stalled for some ms: then the reserve grows by a little and
+/// shrinks again within two minutes. If each stall had a longer effect, stalls would add up over a day.
 struct OutputReserve {
     /// Enough for steps of 2.7 ms.
     private static let least = Duration.milliseconds(3)
     private static let most = Duration.milliseconds(60)
-    /// It grows by this if it runs dry once.
+    /// What a single time of running dry adds.
     private static let growth = Duration.milliseconds(1)
-    /// If it runs dry again within this, the device needs more: it grows by half, and by twice `growth` at least.
-    private static let atOnce = Duration.seconds(2)
-    /// It shrinks by this, or by a part of what it is above the least if that is more.
-    private static let shrinking = Duration.microseconds(500)
-    private static let shrinkingPart = 5
-    /// The time until it shrinks again. Twice as long each time that it runs dry at once after it has shrunk, which is taken
-    /// back then; and half as long each time that it doesn't.
+    /// If the server runs dry twice within this, the reserve grows by half, and by `leastFastGrowth` at least.
+    private static let soon = Duration.seconds(2)
+    private static let leastFastGrowth = Duration.milliseconds(2)
+    /// The reserve shrinks by this, or by this part of what it is above `least`, whichever is more.
+    private static let leastShrinkage = Duration.microseconds(500)
+    private static let shrinkagePart = 5
+    /// The time between two shrinkages. It doubles when the server runs dry soon after one, and halves when it doesn't.
     private static let leastPatience = Duration.seconds(60)
     private static let mostPatience = Duration.seconds(3600)
 
     private(set) var duration = least
     private var patience = leastPatience
+    /// When the present wait for the next shrinkage began.
+    private var waitingSince = MediaTime.zero
+    /// The shrinkage by which that wait began; nil if the reserve grew then.
+    private var lastShrinkage: Duration?
     private var lastDry: MediaTime?
-    /// When it last shrank, was seen to be too small, or began to be more than the least.
-    private var changed = MediaTime.zero
-    /// By how much it shrank then; nil if it didn't.
-    private var shrunk: Duration?
 
+    /// The server ran dry.
     mutating func ranDry(now: MediaTime) {
-        defer { lastDry = now }
-        if let shrunk, now - changed <= Self.atOnce {
+        let isSecondSoon = lastDry.map { now - $0 <= Self.soon } ?? false
+        lastDry = now
+        if let lastShrinkage, now - waitingSince <= Self.soon {
             patience = min(patience * 2, Self.mostPatience)
-            grow(by: shrunk)
-        } else if let lastDry, now - lastDry <= Self.atOnce {
-            grow(by: max(duration / 2, Self.growth * 2))
+            grow(by: lastShrinkage)
+        } else if isSecondSoon {
+            grow(by: max(duration / 2, Self.leastFastGrowth))
         } else {
-            let isFirst = duration == Self.least
+            let isWaiting = duration > Self.least
             grow(by: Self.growth)
-            // Otherwise it goes on shrinking.
-            guard isFirst else { return }
+            // After a stall the wait isn't longer than without.
+            if isWaiting { return }
         }
-        changed = now
-        shrunk = nil
+        waitingSince = now
+        lastShrinkage = nil
     }
 
     private mutating func grow(by growth: Duration) { duration = min(duration + growth, Self.most) }
 
-    /// To be called now and then.
+    /// Shrinks the reserve when it is time. To be called now and then.
     mutating func follow(now: MediaTime) {
-        guard duration > Self.least, now - changed >= patience else { return }
-        if shrunk != nil { patience = max(patience / 2, Self.leastPatience) }
-        let smaller = max(duration - max(Self.shrinking, (duration - Self.least) / Self.shrinkingPart), Self.least)
-        shrunk = duration - smaller
+        guard duration > Self.least, now - waitingSince >= patience else { return }
+        if lastShrinkage != nil { patience = max(patience / 2, Self.leastPatience) }
+        let shrinkage = max(Self.leastShrinkage, (duration - Self.least) / Self.shrinkagePart)
+        let smaller = max(duration - shrinkage, Self.least)
+        lastShrinkage = duration - smaller
         duration = smaller
-        changed = now
+        waitingSince = now
     }
 }
