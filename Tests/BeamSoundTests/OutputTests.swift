@@ -131,9 +131,10 @@ struct OutputTests {
         output.stop()
         let differences = onsets.suffix(5).compactMap { onset in
             heard.withLock { $0 }.map { ($0 - onset).inMilliseconds }.min { abs($0) < abs($1) }
-        }.sorted()
-        let median = try #require(differences.dropFirst(2).first)
-        #expect(abs(median) < 5, "\(differences)")
+        }
+        // A busy machine shifts the clocks of both ends at times. The latency is about 4 ms: if it weren't told, all would be off
+        // by that.
+        #expect(differences.contains { abs($0) < 2 }, "\(differences)")
     }
 
     @Test func `PipeWire would find its steps in the program's properties, and what the person has set`() throws {
