@@ -50,10 +50,14 @@ def watched(options, rig, film, suffix):
     flashes = [moment for moment in watcher.times("flash") if begin <= moment < end]
     recording = recorder.recording()
     beeps = recording.arrival(onsets(recording.samples, 0.2, RATE // 2))
-    pairs = nearest(flashes, beeps)
-    return {"recording": offsets(record), "told": told,
-            # At the window and the sink's monitor: positive if the beep is later.
-            "live": {"flashes": len(flashes), **spread([abs(beep - flash) for flash, beep in pairs])}}
+    # At the window and the sink's monitor.
+    return {"recording": offsets(record), "told": told, "live": {"flashes": len(flashes), **skew(nearest(flashes, beeps))}}
+
+
+def skew(pairs):
+    """How far beeps are from their flashes, in ms; `signed` is positive if they are later."""
+    later = [beep - flash for flash, beep in pairs]
+    return {**spread(numpy.abs(later)), "signed": float(1000 * numpy.median(later)) if later else None}
 
 
 def _ffmpeg(path, *words):
@@ -86,6 +90,4 @@ def offsets(path):
         frame = int(numpy.searchsorted(ends, place, side="right"))
         if frame < len(starts):
             beeps.append(starts[frame] + (place - (ends[frame] - counts[frame])) / RATE)
-    pairs = nearest(flashes, beeps)
-    return {"flashes": len(flashes), "beeps": len(beeps), **spread([abs(beep - flash) for flash, beep in pairs]),
-            "signed": float(1000 * numpy.median([beep - flash for flash, beep in pairs])) if pairs else None}
+    return {"flashes": len(flashes), "beeps": len(beeps), **skew(nearest(flashes, beeps))}

@@ -103,7 +103,7 @@ void run_server(struct server server, pa_stream *stream) {
 static const char usage[] =
     "usage: soundprobe play --kind clicks|tone|file [--device SINK] [--latency 0.01] [--frequency HZ] [--amplitude A]\n"
     "                  [--file FILE] [--seed N] [--seconds S]\n"
-    "       soundprobe record --file FILE [--device SOURCE] [--latency 0.0025] [--seconds S]\n"
+    "       soundprobe record --file FILE [--device SOURCE] [--latency 0.0027] [--seconds S]\n"
     "       soundprobe beep --display DISPLAY [--pipe FILE --ppm 200] [--device SINK] [--seed N] [--seconds S]\n"
     "       soundprobe paint --display DISPLAY [--seconds S]\n"
     "       soundprobe flashes --display DISPLAY [--seconds S]\n\n"

@@ -1,5 +1,6 @@
 // Records a source: its samples, and when each fragment of them came.
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ void record(void) {
     if (!stream) fail("no stream", "the sound server");
     const pa_buffer_attr attributes = {
         .maxlength = UINT32_MAX, .tlength = UINT32_MAX, .prebuf = UINT32_MAX, .minreq = UINT32_MAX,
-        .fragsize = (uint32_t)(options.latency * RATE) * CHANNELS * sizeof(float)};
+        .fragsize = (uint32_t)lround(options.latency * RATE) * CHANNELS * sizeof(float)};
     pa_stream_set_read_callback(stream, read_some, NULL);
     // Without ADJUST_LATENCY a monitor gives bursts of 2 s.
     pa_stream_flags_t flags = PA_STREAM_ADJUST_LATENCY | PA_STREAM_DONT_MOVE | PA_STREAM_AUTO_TIMING_UPDATE |
