@@ -19,8 +19,8 @@ from wall import new_screen
 #: Of the host's screen, for rows that are about the sound. A screen, because a test pattern and a film bring their own sound.
 SIZE = "640x360"
 MONITOR = f"{SPEAKER}.monitor"
-#: What a recorder gets at a time, in seconds: 128 samples, the steps in which PipeWire works while BeamRoom plays. Of a step
-#: that isn't a multiple of this, a part would come with the next step only: with 120 samples, clicks came 1.2 ms late.
+#: What a recorder gets at a time, in seconds: 128 samples, a step of PipeWire while BeamRoom plays. PipeWire gives whole
+#: fragments only. With 120 samples, the end of each step would wait for the next one, and clicks would seem 1.2 ms later.
 FRAGMENT = 128 / 48000
 #: PipeWire gives a recorder 256 samples or more at a time otherwise.
 STEPS = {"record": {"PULSE_PROP": "pulse.min.frag=128/48000"}}

@@ -20,8 +20,7 @@ struct PulsePlayer {
     private static let timeout = Duration.seconds(5)
     private static let noAnswer = "the sound server doesn't answer"
     /// pipewire-pulse (0.3.65) tells how long what is played waits with it, but not how long after that it is heard. To a
-    /// recorder of a null sink's monitor that are 4 ms: one step of 128 samples waits in its stream, and a step is handed on
-    /// at once, so that its samples wait for half a step on average.
+    /// recorder of a null sink's monitor that are 4 ms, as long as one and a half of its steps of 128 samples.
     private static let pipeWireLatency = Duration.milliseconds(4)
 
     let feed: OutputFeed
