@@ -49,7 +49,7 @@ final class SoundStage: Sendable {
         thread = Mutex(nil)
         let shared = self.shared
         body = {
-            ThreadPriority.raise()
+            ThreadPriority.raiseForSound()
             var encoders = SoundEncoders(bitRate: bitRate)
             var gate = SilenceGate()
             var hasFailed = false

@@ -12,9 +12,20 @@ public enum ThreadPriority {
     public static func raise() {
         if setNiceness(wantedNiceness) { return }
         if let least = leastNiceness, least < 0, setNiceness(max(least, wantedNiceness)) { return }
+        _ = setRealTime()
+    }
+
+    /// The same for sound, where one ms too late is heard: the lowest real-time priority, otherwise as `raise` does it.
+    ///
+    /// Only for threads that need little time for whatever comes from the network.
+    public static func raiseForSound() {
+        if !setRealTime() { raise() }
+    }
+
+    private static func setRealTime() -> Bool {
         var parameters = sched_param()
         parameters.sched_priority = sched_get_priority_min(SCHED_RR)
-        _ = pthread_setschedparam(pthread_self(), SCHED_RR, &parameters)
+        return pthread_setschedparam(pthread_self(), SCHED_RR, &parameters) == 0
     }
 
     /// On Linux, 0 means the calling thread, not the process (setpriority(2), "C library/kernel differences").

@@ -23,6 +23,8 @@ public struct SampleClock: Sendable {
     private static let ageToTellPauses = 5.0
     /// The usual error is the mean of so many.
     private static let errorCount = 64.0
+    /// After a pause the offset is the mean of so many observations. One alone is wrong by up to a step of the server.
+    private static let settlingCount = 16
     /// Crystals are within 100 ppm, system clocks are slewed by 500 ppm at most.
     private static let mostDrift = 0.001
 
@@ -38,15 +40,27 @@ public struct SampleClock: Sendable {
     /// The outlier that is nearest to the line, of those in a row on one side of it.
     private var leastOutlier: Double?
     private var usualError = 0.0
+    /// Observations since the last pause, `settlingCount` at most.
+    private var sincePause = settlingCount
     private let followsPauses: Bool
 
     /// How often the clock has begun anew, because the stream has jumped.
     public private(set) var restarts = 0
 
-    /// - Parameter followsPauses: when the card has paused for some ms, or its stream has run dry, the line is moved to the
-    ///   new times at once. That suits playing. Otherwise the line moves there within some 10 s, which suits recording: the
-    ///   samples are one continuous sound, and their times mustn't jump.
+    /// - Parameter followsPauses: when the card has paused for some ms, the line is moved to the new times at once. That suits
+    ///   playing. Otherwise the line moves there within some 10 s, which suits recording: the samples are one continuous
+    ///   sound, and their times mustn't jump.
     public init(followsPauses: Bool = false) { self.followsPauses = followsPauses }
+
+    /// The stream has run dry: what follows is later than expected, by a time that the next observations tell. The card's
+    /// rate stays.
+    public mutating func pause() {
+        forgetOutliers()
+        sincePause = 0
+    }
+
+    /// There was a pause, and the more often the clock is observed now, the sooner it is right again.
+    public var isSettling: Bool { sincePause < Self.settlingCount }
 
     /// How much faster the card is than the monotonic clock, in parts per million.
     public var partsPerMillion: Double { -drift * 1e6 }
@@ -71,6 +85,7 @@ public struct SampleClock: Sendable {
             if abs(least) <= Self.tolerance {
                 time += least
                 forgetOutliers()
+                sincePause = 1
             } else {
                 restarts += 1
                 begin(position, observed)
@@ -78,6 +93,12 @@ public struct SampleClock: Sendable {
             return true
         }
         forgetOutliers()
+        if isSettling {
+            sincePause += 1
+            self.position = max(self.position, position)
+            time = predicted + error / Double(sincePause)
+            return true
+        }
         usualError += (abs(error) - usualError) / Self.errorCount
         age += elapsed
         let bandwidth = max(Self.leastBandwidth, Self.firstBandwidth / max(age, 0.05))
@@ -93,7 +114,7 @@ public struct SampleClock: Sendable {
 
     /// What is further from the line isn't jitter.
     private var outlier: Double {
-        guard followsPauses, age > Self.ageToTellPauses else { return Self.tolerance }
+        guard followsPauses, !isSettling, age > Self.ageToTellPauses else { return Self.tolerance }
         return min(max(Self.pause, Self.usualErrors * usualError), Self.tolerance)
     }
 

@@ -73,13 +73,18 @@ struct SampleClockTests {
     }
 
     /// A card that takes steps of 128 samples, 200 ppm too fast, is observed each 100 ms, and pauses for `pause` after 30 s.
-    /// What the clock says of it minus the truth, in milliseconds, for each observation.
-    private func errors(pause: Double, clock: inout SampleClock) -> [Double] {
+    /// If `isTold`, the clock is told, and asks for more observations. What it says of the card minus the truth, in
+    /// milliseconds, for each observation.
+    private func errors(pause: Double, isTold: Bool = false, clock: inout SampleClock) -> [Double] {
         var random = SeededGenerator(seed: 7)
-        var (errors, time) = ([Double](), 0.0)
+        var (errors, time, hasPaused) = ([Double](), 0.0, false)
         while time < 60 {
-            time += .random(in: 0.098...0.102, using: &random)
+            time += .random(in: 0.098...0.102, using: &random) * (clock.isSettling ? 0.1 : 1)
             let paused = time > 30 ? pause : 0
+            if isTold, time > 30, !hasPaused {
+                hasPaused = true
+                clock.pause()
+            }
             let taken = Int64((time - paused) * 48_000 * 1.0002 / 128) * 128
             clock.observe(taken, at: origin + .seconds(clamping: time))
             let truth = origin + .seconds(clamping: Double(taken) / 48_000 / 1.0002 + paused)
@@ -97,6 +102,17 @@ struct SampleClockTests {
         #expect(later.allSatisfy { abs($0) < 1.5 }, "\(later.map { abs($0) }.max() ?? 0)")
         #expect(abs(clock.partsPerMillion - 200) < 40)
         #expect(clock.restarts == 0)
+    }
+
+    @Test(arguments: [0, 0.001, 0.002, 0.003, 0.005, 0.008, 0.015])
+    func `If it is told of a pause, it has the new times after 0.2 s`(pause: Double) {
+        var clock = SampleClock(followsPauses: true)
+        let all = errors(pause: pause, isTold: true, clock: &clock)
+        // 0.2 s of it are 17 observations: one before it is told, and 16 that tell the new times.
+        let later = all.suffix(298)
+        #expect(later.allSatisfy { abs($0) < 0.75 }, "\(later.map { abs($0) }.max() ?? 0)")
+        #expect(abs(clock.partsPerMillion - 200) < 40)
+        #expect(clock.restarts == 0 && !clock.isSettling)
     }
 
     @Test func `Without that, the line moves slowly`() {

@@ -7,9 +7,9 @@ import BeamMedia
 struct SoundDelay: Sendable {
     /// The first delay of all, before anything is known of the network.
     private static let firstDelay = 0.01
-    /// Added to the delay that packets needed, for what a busy machine or network has not shown yet. Packets then wait for 3
-    /// to 4 ms on a quiet network.
-    private static let margin = 0.00125
+    /// Added to the delay that packets needed, for what a busy machine or network has not shown yet. Packets then wait for some
+    /// 3 ms on a quiet network.
+    private static let margin = 0.00075
     /// The delay shrinks if it is too large by this, and by this with each packet (2 ms a second).
     private static let hysteresis = 0.00025
     private static let shrinking = 2e-5

@@ -31,7 +31,7 @@ final class OutputKeeper: @unchecked Sendable {
         changed.withLock {
             guard thread == nil, !isStopped else { return }
             thread = StageThread("beam-sound-out") { [self] in
-                ThreadPriority.raise()
+                ThreadPriority.raiseForSound()
                 run()
             }
         }

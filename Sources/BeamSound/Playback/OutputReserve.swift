@@ -4,17 +4,22 @@ import BeamMedia
 /// dry. It takes sound in steps, and the writer's thread may wake up late.
 ///
 /// A server runs dry for one of two reasons. Its device may need a larger reserve: then it runs dry again within a second or
-/// so, and the reserve grows until that ends. Or the machine has stalled for some ms: then the reserve grows by a little and
-/// shrinks again within two minutes. If each stall had a longer effect, stalls would add up over a day.
+/// so, and the reserve grows fast until that ends. Or the machine has stalled for some ms: then the reserve grows by a little
+/// and shrinks again within a minute. If each stall had a longer effect, stalls would add up over a day. If the writer woke up
+/// late just before, it was a stall; stalls often come several at a time.
 struct OutputReserve {
-    /// Enough for steps of 2.7 ms.
-    private static let least = Duration.milliseconds(3)
+    /// Enough for steps of 2.7 ms: they need half of that, because the times that the writer goes by are those of a step's
+    /// middle. The rest is for waking up late.
+    private static let least = Duration.microseconds(2500)
     private static let most = Duration.milliseconds(60)
     /// What a single time of running dry adds.
-    private static let growth = Duration.milliseconds(1)
-    /// If the server runs dry twice within this, the reserve grows by half, and by `leastFastGrowth` at least.
+    private static let growth = Duration.microseconds(500)
+    /// If the server runs dry twice within this, the reserve grows by half, and by `leastFastGrowth` at least. Times for which
+    /// the writer woke up too late don't count.
     private static let soon = Duration.seconds(2)
     private static let leastFastGrowth = Duration.milliseconds(2)
+    /// The server ran dry because of the writer if that woke up late, by half of the reserve or more, within this before.
+    private static let lateReach = Duration.milliseconds(100)
     /// The reserve shrinks by this, or by this part of what it is above `least`, whichever is more.
     private static let leastShrinkage = Duration.microseconds(500)
     private static let shrinkagePart = 5
@@ -28,12 +33,19 @@ struct OutputReserve {
     private var waitingSince = MediaTime.zero
     /// The shrinkage by which that wait began; nil if the reserve grew then.
     private var lastShrinkage: Duration?
+    /// When the server last ran dry without the writer being late.
     private var lastDry: MediaTime?
+    /// When the writer was last late.
+    private var lastLate: MediaTime?
+
+    /// The writer woke up, so much later than it wanted.
+    mutating func woke(now: MediaTime, late: Duration) { if late >= duration / 2 { lastLate = now } }
 
     /// The server ran dry.
     mutating func ranDry(now: MediaTime) {
-        let isSecondSoon = lastDry.map { now - $0 <= Self.soon } ?? false
-        lastDry = now
+        let isStall = lastLate.map { now - $0 <= Self.lateReach } ?? false
+        let isSecondSoon = !isStall && (lastDry.map { now - $0 <= Self.soon } ?? false)
+        if !isStall { lastDry = now }
         if let lastShrinkage, now - waitingSince <= Self.soon {
             patience = min(patience * 2, Self.mostPatience)
             grow(by: lastShrinkage)

@@ -35,6 +35,8 @@ final class PulsePlayback {
     private let stream: OpaquePointer
     private let connection: PulseConnection
     private var reserve = OutputReserve()
+    /// When `write` wants to be called next.
+    private var nextCall: MediaTime?
 
     /// Nil if libpulse refuses, for example because the connection has gone.
     ///
@@ -91,15 +93,22 @@ final class PulsePlayback {
 
     /// Writes what is due. Returns when to be called again. The stream must be ready.
     func write() -> MediaTime {
-        timing.ask()
         let now = MediaTime.now
+        if let nextCall { reserve.woke(now: now, late: now - nextCall) }
+        timing.ask()
         reserve.follow(now: now)
-        let latest = now + (isSettled ? Self.longestWait : Self.firstWait)
+        let next = writeWhatIsDue(latest: now + (isSettled ? Self.longestWait : Self.firstWait)) ?? now
+        nextCall = next
+        return next
+    }
+
+    /// Returns when to be called again, at `latest`; nil: at once.
+    private func writeWhatIsDue(latest: MediaTime) -> MediaTime? {
         for _ in 0..<Self.mostWrites {
             guard nextWrite <= .now else { return min(nextWrite, latest) }
             guard writeOnce() else { return latest }
         }
-        return now
+        return nil
     }
 
     private var isSettled: Bool { timing.taken >= Self.settling }
@@ -136,5 +145,9 @@ final class PulsePlayback {
         return pa_stream_write(stream, data, given * PulseFormat.frameSize, nil, 0, PA_SEEK_RELATIVE) >= 0
     }
 
-    private func ranDry() { if isSettled { reserve.ranDry(now: .now) } }
+    private func ranDry() {
+        guard isSettled else { return }
+        reserve.ranDry(now: .now)
+        timing.ranDry()
+    }
 }

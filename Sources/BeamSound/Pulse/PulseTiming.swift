@@ -8,7 +8,7 @@ import CPulse
 /// Times aren't interpolated by libpulse, which goes on when the card stands still: after a pause it was wrong by 0.6 s for
 /// a second.
 final class PulseTiming {
-    /// How often the server is asked: often at first, for `firstTime` of sound.
+    /// How often the server is asked: often at first, for `firstTime` of sound, and after a pause.
     private static let askInterval = Duration.milliseconds(100)
     private static let firstAskInterval = Duration.milliseconds(10)
     private static let firstTime: Int64 = 24_000
@@ -51,7 +51,8 @@ final class PulseTiming {
     func ask() {
         let now = MediaTime.now
         guard asking == nil, now >= nextAsking else { return }
-        nextAsking = now + (position < Self.firstTime ? Self.firstAskInterval : Self.askInterval)
+        let isOften = position < Self.firstTime || clock.isSettling || taking.isSettling
+        nextAsking = now + (isOften ? Self.firstAskInterval : Self.askInterval)
         asking = pa_stream_update_timing_info(
             stream,
             { _, isRight, userdata in
@@ -59,6 +60,13 @@ final class PulseTiming {
                 // It is alive: its deinit cancels the question.
                 Unmanaged<PulseTiming>.fromOpaque(userdata).takeUnretainedValue().observe(isRight != 0)
             }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// The server has taken all that was written, and had to wait for more.
+    func ranDry() {
+        clock.pause()
+        taking.pause()
+        nextAsking = .distantPast
     }
 
     /// The answer: how long ago the next sample was heard, if it is recorded, or how long until it is, if it is played. For
