@@ -20,7 +20,7 @@ import Testing
     static let rows = [
         Row(
             name: "quiet", conditions: SoundNetworkConditions(delay: 0.0002, jitter: 0.0003, hold: 0),
-            mostConcealed: 0, longestGap: 0, buffer: 4...6),
+            mostConcealed: 0, longestGap: 0, buffer: 3...5),
         Row(
             name: "1 %", conditions: SoundNetworkConditions(delay: 0.005, loss: 0.01, repeats: 1),
             mostConcealed: 0.05, longestGap: 20, buffer: 10...16),
