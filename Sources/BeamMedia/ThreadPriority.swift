@@ -3,6 +3,8 @@ import Foundation
 /// The scheduling priority of the threads in a frame's path.
 public enum ThreadPriority {
     private static let wantedNiceness: Int32 = -10
+    /// SCHED_RESET_ON_FORK, sched(7): what the thread starts, a thread or a sound server, has the usual priority.
+    private static let resetOnFork: Int32 = 0x4000_0000
 
     /// Raises the calling thread's priority as far as this user is allowed, so that frames don't wait for other
     /// programs: niceness −10 or RLIMIT_NICE's minimum, otherwise the lowest real-time priority (RLIMIT_RTPRIO).
@@ -25,7 +27,7 @@ public enum ThreadPriority {
     private static func setRealTime() -> Bool {
         var parameters = sched_param()
         parameters.sched_priority = sched_get_priority_min(SCHED_RR)
-        return pthread_setschedparam(pthread_self(), SCHED_RR, &parameters) == 0
+        return pthread_setschedparam(pthread_self(), SCHED_RR | resetOnFork, &parameters) == 0
     }
 
     /// On Linux, 0 means the calling thread, not the process (setpriority(2), "C library/kernel differences").
