@@ -1,3 +1,4 @@
+import BeamClock
 import BeamMedia
 import Synchronization
 
@@ -92,14 +93,23 @@ public final class BackgroundRecorder: Sendable {
         var hasGap = false
         /// A keyframe was requested to end the present gap.
         var hasAsked = false
+        /// When the recording ends; nil: not known.
+        var end: MediaTime?
         var report: Report
     }
+
+    /// How far the written time stays behind the clock while nothing comes: units are late by the encoder, and by the
+    /// network.
+    private static let lag = Duration.seconds(2)
+    /// How often time goes on while nothing comes.
+    private static let step = Duration.milliseconds(500)
 
     private let queue: BoundedQueue<Entry>
     private let thread: WritingThread<Entry>
     private let handlers: Handlers
     private let state: Mutex<State>
     private let recorder: Parcel<StreamRecorder>
+    private let clock: (@Sendable () -> MediaTime)?
 
     /// Whether files have a sound track.
     public enum SoundTrack: Sendable {
@@ -112,11 +122,14 @@ public final class BackgroundRecorder: Sendable {
     /// Creates the file, which must not exist. With `captions`, it has a subtitle track. `queue` holds what waits for the
     /// disk.
     ///
+    /// - Parameter clock: the clock of the units' times, which runs as fast as the machine's. With it the recording
+    ///   goes on while nothing comes, and lasts until it is ended; nil: it ends with the last unit.
     /// - Throws: what `StreamRecorder.init` does.
     public init(
         path: String, captions: Bool = false, sound: SoundTrack = .none, queue: BoundedQueue<Entry>? = nil,
-        handlers: Handlers
+        clock: (@Sendable () -> MediaTime)? = nil, handlers: Handlers
     ) throws(CodecError) {
+        self.clock = clock
         let queue = queue ?? Self.makeQueue(sound: sound != .none)
         self.queue = queue
         self.handlers = handlers
@@ -204,8 +217,17 @@ public final class BackgroundRecorder: Sendable {
         if asks { handlers.onKeyframeNeeded() }
     }
 
-    /// Completes the file. If it takes nothing for some seconds, what waits is given up, and reported as a failure.
+    /// The recording lasts until now, however long it takes to end everything else. What waits, and what still comes, is
+    /// written.
+    public func markEnd() {
+        guard let now = clock?() else { return }
+        state.withLock { $0.end = $0.end ?? now }
+    }
+
+    /// Completes the file, which lasts until `markEnd` was called, or until now. If it takes nothing for some seconds,
+    /// what waits is given up, and reported as a failure.
     public func stop() {
+        markEnd()
         switch thread.stop() {
         case .complete: break
         // Nothing was recorded: remove the empty file.
@@ -221,42 +243,52 @@ public final class BackgroundRecorder: Sendable {
 
     private func run() {
         guard let recorder = recorder.take() else { return }
+        var path: String?
+        var nextStep = MediaTime.now + Self.step
         do throws(CodecError) {
-            var path: String?
-            while let next = queue.take() {
-                switch next.content {
-                case .unit(let unit, let time):
-                    try recorder.write(unit, at: time)
-                    thread.progressed()
-                case .caption(let caption):
-                    try recorder.addCaption(caption.text, at: caption.time, for: caption.duration)
-                    thread.progressed()
-                    askIfCaughtUp()
-                    continue
-                case .soundExpected:
-                    recorder.hasSound = true
-                    continue
-                case .sound(let opus, let time):
-                    try recorder.writeSound(opus, at: time)
-                    thread.progressed()
-                    askIfCaughtUp()
-                    continue
+            recording: while true {
+                switch queue.take(until: clock == nil ? nil : nextStep) {
+                case .value(let next): try write(next, recorder, &path)
+                case .nothing: break
+                case .closed: break recording
                 }
-                if recorder.currentPath != path {
-                    handlers.onFile(recorder.currentPath, path != nil)
-                    path = recorder.currentPath
-                }
-                state.withLock { state in
-                    state.report.frames += 1
-                    state.report.lastPath = recorder.currentPath
-                }
-                askIfCaughtUp()
+                guard let clock, MediaTime.now >= nextStep else { continue }
+                nextStep = .now + Self.step
+                // What waits for the disk has its own times.
+                if queue.count == 0 { try recorder.passTime(until: clock() - Self.lag) }
             }
-            try recorder.finish()
+            try recorder.finish(at: state.withLock { $0.end })
         } catch {
             end()
             handlers.onFailure(recorder.currentPath, error)
         }
+    }
+
+    /// `path` is that of the file that was reported last.
+    private func write(_ next: Entry, _ recorder: StreamRecorder, _ path: inout String?) throws(CodecError) {
+        switch next.content {
+        case .unit(let unit, let time):
+            try recorder.write(unit, at: time)
+            thread.progressed()
+            if recorder.currentPath != path {
+                handlers.onFile(recorder.currentPath, path != nil)
+                path = recorder.currentPath
+            }
+            state.withLock { state in
+                state.report.frames += 1
+                state.report.lastPath = recorder.currentPath
+            }
+        case .caption(let caption):
+            try recorder.addCaption(caption.text, at: caption.time, for: caption.duration)
+            thread.progressed()
+        case .soundExpected:
+            recorder.hasSound = true
+            return
+        case .sound(let opus, let time):
+            try recorder.writeSound(opus, at: time)
+            thread.progressed()
+        }
+        askIfCaughtUp()
     }
 
     /// Wants no more units, and drops those that wait.

@@ -40,12 +40,14 @@ final class ContainerFile {
     private let start: MediaTime
     private let output: FileOutput
     private let packet: PacketHandle
-    /// The last picture, in MP4 with other tracks, until its duration is known: a caption or sound may begin a
-    /// fragment, and libavformat lets the next picture begin where the last one in the fragment before ended.
+    /// The last picture, in MP4, until its duration is known: the last one lasts until the file's end. A caption or
+    /// sound may begin a fragment, too, and libavformat lets the next picture begin where the last one in the fragment
+    /// before ended.
     private let lastPicture: PacketHandle?
     private var context: UnsafeMutablePointer<AVFormatContext>
     /// In the container's time base.
     private var lastTimestamp: Int64 = -1
+    private var stills = StillPictures()
     /// Nil: captions aren't recorded.
     private var captions: CaptionTrack?
     /// Nil: sound isn't recorded.
@@ -75,7 +77,7 @@ final class ContainerFile {
         }
         self.context = context
         self.packet = packet
-        lastPicture = (hasCaptions || hasSound) && kind == .mp4 ? PacketHandle() : nil
+        lastPicture = kind == .mp4 ? PacketHandle() : nil
         soundIndex = hasCaptions ? CaptionTrack.index + 1 : 1
         self.output = output
         self.path = path
@@ -121,48 +123,91 @@ final class ContainerFile {
         parameters.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
     }
 
+    /// In a still picture's place, one like it is written after so long: players find a time in it, and what is killed
+    /// leaves a file that is nearly as long as it lasted.
+    private static let stillInterval = Duration.seconds(2)
+    /// A shorter time than this needs no picture of its own at the file's end.
+    private static let shortestStill = Duration.milliseconds(100)
+    /// How long a picture is shown that ends the file at an unknown time, or is its last repetition.
+    private static let lastDuration = Duration.nanoseconds(33_333_333)
+    /// libavformat takes longer durations of a picture for a mistake.
+    private static let longestPicture = Int64(Int32.max)
+
     /// Appends `unit`, to be shown at `time`.
     func write(_ unit: AccessUnit, at time: MediaTime) throws(CodecError) {
         guard isOpen else { throw .cannotWriteFile(path: path, reason: "it is closed already") }
         let inBand = unit.parameterSets.map { $0 == sets ? [] : $0.sps + $0.pps } ?? []
-        let total = inBand.reduce(unit.avcc.count) { $0 + 4 + $1.count }
-        av_packet_unref(packet.pointer)
-        guard av_new_packet(packet.pointer, CInt(total)) >= 0, let data = packet.pointer.pointee.data else {
-            throw .cannotWriteFile(path: path, reason: "there is not enough memory")
-        }
         var bytes: [UInt8] = []
         for set in inBand {
             NALUnits.appendLength(set.count, to: &bytes)
             bytes += set
         }
-        UnsafeMutableBufferPointer(start: data, count: total).baseAddress?.update(from: bytes, count: bytes.count)
-        unit.avcc.withUnsafeBufferPointer { source in
-            if let base = source.baseAddress { (data + bytes.count).update(from: base, count: source.count) }
+        let picture = stills.follow(unit).map { $0[...] } ?? unit.avcc
+        try append(
+            bytes, picture, at: max(lastTimestamp + 1, ticks(time)), flags: unit.isKeyframe ? AV_PKT_FLAG_KEY : 0)
+        try write(sound?.follow(max(0, (time - start).inNanoseconds)) ?? [], to: soundIndex)
+    }
+
+    /// Lets time go on without a new picture: the last one is repeated every 2 s, if the stream allows it, and silence
+    /// is written. Units that come afterwards are shown after `time`.
+    func passTime(until time: MediaTime) throws(CodecError) {
+        guard isOpen, lastTimestamp >= 0 else { return }
+        let (step, now) = (ticks(Self.stillInterval), ticks(time))
+        while lastTimestamp + step <= now {
+            guard let still = stills.next(isLast: false) else { break }
+            try append([], still[...], at: lastTimestamp + step)
         }
-        let unitOfTime = context.pointee.streams[0]?.pointee.time_base ?? AVRational(num: 1, den: 90_000)
-        let elapsed = max(0, (time - start).inNanoseconds)
-        lastTimestamp = max(
-            lastTimestamp + 1, av_rescale_q(elapsed, AVRational(num: 1, den: 1_000_000_000), unitOfTime))
-        packet.pointer.pointee.pts = lastTimestamp
-        packet.pointer.pointee.dts = lastTimestamp
-        packet.pointer.pointee.flags = unit.isKeyframe ? AV_PKT_FLAG_KEY : 0
+        if lastPicture != nil { try write(captions?.takeEnded(at: now) ?? [], to: CaptionTrack.index) }
+        try write(sound?.follow(max(0, (time - start).inNanoseconds)) ?? [], to: soundIndex)
+    }
+
+    /// Appends a picture of two parts, the first of which may be empty. In MP4 its duration follows from the next one.
+    private func append(
+        _ first: [UInt8], _ second: ArraySlice<UInt8>, at timestamp: Int64, duration: Int64 = 0, flags: CInt = 0
+    ) throws(CodecError) {
+        av_packet_unref(packet.pointer)
+        guard av_new_packet(packet.pointer, CInt(first.count + second.count)) >= 0,
+            let data = packet.pointer.pointee.data
+        else { throw .cannotWriteFile(path: path, reason: "there is not enough memory") }
+        data.update(from: first, count: first.count)
+        second.withUnsafeBufferPointer { source in
+            if let base = source.baseAddress { (data + first.count).update(from: base, count: source.count) }
+        }
+        lastTimestamp = timestamp
+        packet.pointer.pointee.pts = timestamp
+        packet.pointer.pointee.dts = timestamp
+        packet.pointer.pointee.duration = duration
+        packet.pointer.pointee.flags = flags
         if let lastPicture {
-            try writeLastPicture(until: lastTimestamp)
+            try writeLastPicture(until: timestamp)
             av_packet_move_ref(lastPicture.pointer, packet.pointer)
             // Both tracks have one time base.
-            try write(captions?.takeEnded(at: lastTimestamp) ?? [], to: CaptionTrack.index)
+            try write(captions?.takeEnded(at: timestamp) ?? [], to: CaptionTrack.index)
         } else {
             try check(av_write_frame(context, packet.pointer))
         }
-        try write(sound?.follow(elapsed) ?? [], to: soundIndex)
     }
 
     private func writeLastPicture(until end: Int64) throws(CodecError) {
         guard let last = lastPicture?.pointer, last.pointee.data != nil else { return }
-        last.pointee.duration = max(1, end - last.pointee.dts)
+        last.pointee.duration = min(max(1, end - last.pointee.dts), Self.longestPicture)
         defer { av_packet_unref(last) }
         try check(av_write_frame(context, last))
     }
+
+    /// The video track's time base.
+    private var timeBase: AVRational {
+        context.pointee.streams[0]?.pointee.time_base ?? AVRational(num: 1, den: 90_000)
+    }
+
+    private static let nanosecond = AVRational(num: 1, den: 1_000_000_000)
+
+    private func ticks(_ duration: Duration) -> Int64 {
+        av_rescale_q(duration.inNanoseconds, Self.nanosecond, timeBase)
+    }
+
+    /// A time in the file, not before its start.
+    private func ticks(_ time: MediaTime) -> Int64 { ticks(max(.zero, time - start)) }
 
     /// Adds a caption, if the file has a track for them and it isn't over. No picture waits for the next caption: packets
     /// of the two tracks are written in the order in which they come. In MP4 a caption waits until its end is known.
@@ -178,10 +223,7 @@ final class ContainerFile {
     }
 
     /// In ns since the file's start.
-    private var lastPictureTime: Int64 {
-        let timeBase = context.pointee.streams[0]?.pointee.time_base ?? AVRational(num: 1, den: 90_000)
-        return av_rescale_q(max(0, lastTimestamp), timeBase, AVRational(num: 1, den: 1_000_000_000))
-    }
+    private var lastPictureTime: Int64 { av_rescale_q(max(0, lastTimestamp), timeBase, Self.nanosecond) }
 
     private func write(_ samples: [TrackSample], to stream: Int) throws(CodecError) {
         for sample in samples {
@@ -199,17 +241,42 @@ final class ContainerFile {
         }
     }
 
-    func finish() throws(CodecError) {
+    /// Completes the file, whose last picture lasts until `end`. Nil: for 1/30 s after it came.
+    func finish(at end: MediaTime?) throws(CodecError) {
         guard isOpen else { return }
+        let last = lastPictureTime
+        if let end, lastTimestamp >= 0, (end - start).inNanoseconds > last {
+            try fill(until: end)
+        } else {
+            isOpen = false
+            try writeLastPicture(until: lastTimestamp + ticks(Self.lastDuration))
+            try write(captions?.takeEnded(at: nil) ?? [], to: CaptionTrack.index)
+            try write(sound?.finish(at: last) ?? [], to: soundIndex)
+        }
         isOpen = false
-        // The last picture is shown for 1/30 s, as there is no next one.
-        try writeLastPicture(until: lastTimestamp + 3000)
-        try write(captions?.takeEnded(at: nil) ?? [], to: CaptionTrack.index)
-        try write(sound?.finish(at: lastPictureTime) ?? [], to: soundIndex)
         try check(av_write_trailer(context))
         if let io = context.pointee.pb { avio_flush(io) }
         try check(0)
         try output.close(path)
+    }
+
+    /// Makes all tracks last until `end`, which is after the last picture.
+    private func fill(until end: MediaTime) throws(CodecError) {
+        try passTime(until: end)
+        let endTicks = ticks(end)
+        if endTicks - lastTimestamp >= ticks(Self.shortestStill) {
+            let length = ticks(Self.lastDuration)
+            // A picture, because many players end with the last one, and find nothing at a time after it.
+            if let still = stills.next(isLast: true) {
+                try append([], still[...], at: endTicks - length, duration: length)
+            } else if lastPicture == nil, sound == nil, captions != nil {
+                // In Matroska an empty caption says how long the picture lasts, if nothing else does.
+                try write([TrackSample(start: endTicks - length, length: length, payload: [])], to: CaptionTrack.index)
+            }
+        }
+        try writeLastPicture(until: endTicks)
+        try write(captions?.takeEnded(at: nil) ?? [], to: CaptionTrack.index)
+        try write(sound?.finish(at: (end - start).inNanoseconds) ?? [], to: soundIndex)
     }
 
     /// Throws if the library failed, or a write in its callback did.

@@ -12,8 +12,13 @@ struct SequenceParameterSet: Equatable {
     var bitDepth: UInt32 = 8
     /// The length of `frame_num` in bits.
     var numberBits: UInt32
-    /// `pic_order_cnt_type`.
+    /// `pic_order_cnt_type`, and the length of `pic_order_cnt_lsb` in bits; 0 if the type has none.
     var orderType: UInt32
+    var orderBits: UInt32 = 0
+    /// `frame_mbs_only_flag`: no picture is interlaced.
+    var isProgressive: Bool
+    /// `separate_colour_plane_flag`.
+    var hasSeparatePlanes = false
     /// `max_num_ref_frames`.
     var references: UInt32
     /// The size in whole macroblocks, before cropping.
@@ -48,23 +53,27 @@ struct SequenceParameterSet: Equatable {
         if Self.highProfiles.contains(self.profile) {
             guard let format = bits.unsigned(), format <= 3 else { return nil }
             chromaFormat = format
-            if format == 3, bits.bit() == nil { return nil }
+            if format == 3 {
+                guard let hasSeparatePlanes = bits.flag() else { return nil }
+                self.hasSeparatePlanes = hasSeparatePlanes
+            }
             guard let luma = bits.unsigned(), let chroma = bits.unsigned(), luma <= 6, chroma <= 6 else { return nil }
             bitDepth = 8 + max(luma, chroma)
             guard bits.bit() != nil, let hasMatrices = bits.flag() else { return nil }
             if hasMatrices, !Self.skipMatrices(&bits, count: format == 3 ? 12 : 8) { return nil }
         }
-        guard let numberBits = bits.unsigned(), numberBits <= 12, let orderType = Self.skipOrder(&bits) else {
+        guard let numberBits = bits.unsigned(), numberBits <= 12, let order = Self.readOrder(&bits) else {
             return nil
         }
         self.numberBits = numberBits + 4
-        self.orderType = orderType
+        (orderType, orderBits) = order
         referencesPlace = bits.position
         guard let references = bits.unsigned(), references <= 16, bits.bit() != nil else { return nil }
         self.references = references
         guard let width = bits.unsigned(), let height = bits.unsigned(), let isProgressive = bits.bit(),
             width < Self.mostMacroblocks, height < Self.mostMacroblocks
         else { return nil }
+        self.isProgressive = isProgressive == 1
         if isProgressive == 0, bits.bit() == nil { return nil }
         let rows = (height + 1) * (2 - isProgressive)
         codedSize = PixelSize(width: Int(width + 1) * 16, height: Int(rows) * 16)
@@ -102,16 +111,16 @@ struct SequenceParameterSet: Equatable {
         return true
     }
 
-    /// Skips pic_order_cnt_type and its fields, and returns the type; nil if it is invalid.
-    private static func skipOrder(_ bits: inout BitReader) -> UInt32? {
+    /// Reads pic_order_cnt_type and its fields: the type, and the length of pic_order_cnt_lsb; nil if they are invalid.
+    private static func readOrder(_ bits: inout BitReader) -> (type: UInt32, bits: UInt32)? {
         guard let type = bits.unsigned(), type <= 2 else { return nil }
-        if type == 0 { return bits.unsigned().flatMap { $0 <= 12 ? type : nil } }
-        guard type == 1 else { return type }
+        if type == 0 { return bits.unsigned().flatMap { $0 <= 12 ? (type, $0 + 4) : nil } }
+        guard type == 1 else { return (type, 0) }
         guard bits.bit() != nil, bits.unsigned() != nil, bits.unsigned() != nil, let cycle = bits.unsigned(),
             cycle <= 255
         else { return nil }
         for _ in 0..<cycle where bits.unsigned() == nil { return nil }
-        return type
+        return (type, 0)
     }
 
     /// vui_parameters() (clause E.1.1), as far as bitstream_restriction.

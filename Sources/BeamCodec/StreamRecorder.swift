@@ -13,7 +13,10 @@ import Glibc
 /// as the video even if there never was any: programs play a silent track, but some take a track without samples for
 /// damage.
 ///
-/// In MP4 with one of them, a picture is written when the next one tells how long it lasts; a crash loses the last one.
+/// The last picture of a file lasts until the recording ends, or goes on in the next file. While nothing comes, the
+/// picture is repeated every 2 s (`passTime`).
+///
+/// In MP4 a picture is written when the next one tells how long it lasts; a crash loses the last one.
 public final class StreamRecorder {
     /// More captions than these aren't shown at once.
     private static let mostShown = 8
@@ -70,7 +73,7 @@ public final class StreamRecorder {
         if unit.isKeyframe, let sets = unit.parameterSets {
             if let current = file, current.size != unit.size {
                 let next = try OutputFile.next(path, after: part)
-                try current.finish()
+                try current.finish(at: time)
                 file = nil
                 part += 1
                 currentPath = next
@@ -121,16 +124,27 @@ public final class StreamRecorder {
         try file?.writeSound(opus, at: time)
     }
 
-    /// Completes the file. Nothing can be written afterwards.
+    /// Tells that nothing came up to `time`, on the clock of the access units: the last picture is repeated every 2 s
+    /// if the stream allows it, and silence is written, as far as they are missing. What comes later with an earlier
+    /// time is moved behind `time`, if it is a picture, or left out, if it is sound.
+    ///
+    /// - Throws: `cannotWriteFile`.
+    public func passTime(until time: MediaTime) throws(CodecError) {
+        guard !isFinished else { return }
+        try file?.passTime(until: time)
+    }
+
+    /// Completes the file, whose last picture lasts until `end`, on the clock of the access units; nil: for 1/30 s.
+    /// Nothing can be written afterwards.
     ///
     /// Without a keyframe the empty file is removed.
     ///
     /// - Throws: `cannotWriteFile`.
-    public func finish() throws(CodecError) {
+    public func finish(at end: MediaTime? = nil) throws(CodecError) {
         discard()
         isFinished = true
         defer { file = nil }
-        try file?.finish()
+        try file?.finish(at: end)
     }
 
     /// Ends a recording of which nothing was written, and removes its empty file.

@@ -194,6 +194,7 @@ public final class Host: Sendable {
     /// - Parameter reason: for the viewers' persons, without a full stop; nil: the host has ended.
     public func stop(because reason: String? = nil) {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
+        recorder?.markEnd()
         if let reason { server.setFarewell(reason) }
         guests?.stop()
         words.stopReading()

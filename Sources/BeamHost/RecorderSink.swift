@@ -1,3 +1,4 @@
+import BeamClock
 import BeamCodec
 import BeamMedia
 
@@ -25,6 +26,7 @@ final class RecorderSink: FrameSink {
         self.consumer = consumer
         recorder = try BackgroundRecorder(
             path: path, captions: captions, sound: sound ? .present : .none, queue: queue,
+            clock: { .now },
             handlers: BackgroundRecorder.Handlers(
                 onFile: { path, _ in handlers.onFile(path) }, onGap: handlers.onGap,
                 onKeyframeNeeded: { consumer.requestKeyframe(layer: 0) },
@@ -54,6 +56,9 @@ final class RecorderSink: FrameSink {
     func push(_ sound: EncodedSound) {
         if let opus = sound.full { recorder.addSound(opus, at: sound.time) }
     }
+
+    /// The recording lasts until now, however long the network takes to end.
+    func markEnd() { recorder.markEnd() }
 
     func close() { recorder.stop() }
 }

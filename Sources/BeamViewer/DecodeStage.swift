@@ -132,6 +132,9 @@ final class DecodeStage: Sendable {
     /// What was recorded; nil: there is no recording.
     var recording: BackgroundRecorder.Report? { files.recorder?.report }
 
+    /// A recording lasts until now, however long it takes to end everything else.
+    func endRecording() { files.recorder?.markEnd() }
+
     /// Returns when all queued frames are decoded, the files are complete and the threads have ended. If the stage was
     /// never started, the frames are dropped, and it can't be started any more.
     func stop() {

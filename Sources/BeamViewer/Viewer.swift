@@ -145,7 +145,7 @@ public final class Viewer: Sendable {
     ) throws -> DecodeStage.Files {
         let recorder = try options.recordPath.map { path throws in
             try BackgroundRecorder(
-                path: path, captions: true, sound: .ifExpected,
+                path: path, captions: true, sound: .ifExpected, clock: { .now },
                 handlers: BackgroundRecorder.Handlers(
                     onFile: { onNotice(.writing(OutputPath(kind: .recording, path: $0), isContinued: $1)) },
                     onGap: { onNotice(.fileBehind(OutputPath(kind: .recording, path: path))) },
@@ -390,6 +390,7 @@ public final class Viewer: Sendable {
 
     /// Ends the session, decodes queued frames, completes the files.
     public func stop() {
+        decode.endRecording()
         sought?.trustWatch.cancel()
         sought?.finder.stop()
         shared.stop()?.shutdown()

@@ -78,7 +78,8 @@ extension EndToEnd {
             let video = try Tool.probe(file)
             report("recorded \(kind)", "\(video.pictureTypes.count) of \(frames) frames")
             #expect(frames >= 40)
-            #expect(video.pictureTypes.count == frames)
+            // The last picture is repeated at the end if that comes late.
+            #expect((frames...frames + 2).contains(video.pictureTypes.count))
             #expect(video.complaints == "")
             #expect(video.codec == "h264" && video.width == 640 && video.height == 360)
         }

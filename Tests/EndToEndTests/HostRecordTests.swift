@@ -22,7 +22,8 @@ extension EndToEnd {
             let video = try Tool.probe(file)
             report("recorded \(kind) without a viewer", "\(video.pictureTypes.count) frames")
             #expect(summary.number("viewers") == 0 && summary.number("recordingDropped") == 0)
-            #expect(recorded >= 20 && video.pictureTypes.count == recorded)
+            // The last picture is repeated at the end if that comes late.
+            #expect(recorded >= 20 && (recorded...recorded + 2).contains(video.pictureTypes.count))
             #expect(video.complaints == "" && video.codec == "h264")
             #expect(video.width == 640 && video.height == 360)
             // Nothing requests a keyframe after the first.
@@ -56,7 +57,8 @@ extension EndToEnd {
             let video = try Tool.probe(file)
             report("recorded while viewers came and went", "\(video.pictureTypes.count) frames")
             #expect(video.complaints == "")
-            #expect(video.pictureTypes.count == Int(summary.number("recorded") ?? -1))
+            let recorded = Int(summary.number("recorded") ?? -1)
+            #expect((recorded...recorded + 2).contains(video.pictureTypes.count))
             #expect(video.pictureTypes.count { $0 == "I" } >= 3, "the recorder's, and one for each viewer")
         }
 
@@ -111,7 +113,8 @@ extension EndToEnd {
             #expect(first.complaints == "" && second.complaints == "")
             #expect((second.width, second.height) == (641, 361) && (first.width, first.height) != (641, 361))
             let count = first.pictureTypes.count + second.pictureTypes.count
-            #expect(count == Int(host.events("summary").first?.number("recorded") ?? -1))
+            let recorded = Int(host.events("summary").first?.number("recorded") ?? -1)
+            #expect((recorded...recorded + 4).contains(count))
         }
 
         /// The recording ends, the viewers don't notice, and the exit status tells.
