@@ -48,7 +48,9 @@ enum CaptionLine: Equatable {
                 self = .bad("“\(object["final"] == nil ? "partial" : "final")” isn't a text")
                 return
             }
-            self.init(text: text, speaker: speaker.string, isFinal: object["final"] != nil)
+            self.init(
+                text: EscapeFilter.plain(text), speaker: speaker.string.map { EscapeFilter.plain($0) },
+                isFinal: object["final"] != nil)
             // The captioner takes back what it believed to hear.
             if self == .empty { self = .partial("", speaker: Self.name(speaker.string)) }
         }

@@ -6,7 +6,8 @@ import Synchronization
 ///
 /// Each line of text is a final caption. A line that begins with `{` is a JSON object with either `"partial"` or `"final"`,
 /// which are texts, and perhaps `"speaker"`. A partial caption replaces the one before; an empty one takes it back. An
-/// ordinary file is followed as it grows, and a named pipe stays open for its next writer.
+/// ordinary file is followed as it grows, and a named pipe stays open for its next writer. A line that is redrawn, as some
+/// recognisers do while somebody speaks, is a partial caption until it ends (`LineSplitter`).
 ///
 /// Texts have no control, bidirectional or invisible characters (`ShownText`), and at most 64 KiB.
 public final class CaptionReader: Sendable {
@@ -93,6 +94,7 @@ public final class CaptionReader: Sendable {
                 case .bytes(let bytes):
                     lastGrowth = .now
                     for line in splitter.append(bytes) { output.pass(line) }
+                    if let draft = splitter.draft { output.pass(draft: draft) }
                     // An ordinary file isn't polled: read on.
                     isGoingOn = input.isFile
                 case .nothing:
@@ -122,6 +124,8 @@ private struct PacedOutput {
     let emit: (CaptionReader.Event) -> Void
     private var pace = CaptionPace()
     private var hasStopped = false
+    /// A line is being redrawn, and was passed on as a partial caption.
+    private var isDrafting = false
 
     init(wake: WakeEvent, _ emit: @escaping (CaptionReader.Event) -> Void) {
         self.wake = wake
@@ -140,12 +144,26 @@ private struct PacedOutput {
         emit(.partial(partial.text, speaker: partial.speaker))
     }
 
+    /// Passes on the present state of a line that is being redrawn.
+    mutating func pass(draft: [UInt8]) {
+        guard case .final(let text, let speaker) = CaptionLine(draft) else { return }
+        isDrafting = true
+        pace.replace(CaptionPace.Partial(text: text, speaker: speaker))
+        passPartial()
+    }
+
     mutating func pass(_ line: LineSplitter.Line) {
+        let wasDrafting = isDrafting
+        isDrafting = false
         switch line {
         case .tooLong(let number): report(number, CaptionLine.tooLong)
         case .text(let number, let bytes):
             switch CaptionLine(bytes) {
-            case .empty: break
+            case .empty:
+                // What was drafted was erased.
+                guard wasDrafting else { break }
+                pace.replace(CaptionPace.Partial(text: "", speaker: nil))
+                passPartial()
             case .bad(let reason): report(number, reason)
             case .partial(let text, let speaker):
                 pace.replace(CaptionPace.Partial(text: text, speaker: speaker))

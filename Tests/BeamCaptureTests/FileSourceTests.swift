@@ -62,7 +62,7 @@ import Testing
         arguments: ["yuv444p", "yuv422p10le", "nv12", "rgb24", "gray"])
     func otherFormatsBecomeFourTwoZero(format: String) throws {
         let scratch = try ScratchDirectory()
-        let size = PixelSize(width: 640, height: 361)
+        let size = PixelSize(width: 1280, height: 361)
         _ = try scratch.pattern("pattern.y4m", size, frames: 2)
         try scratch.ffmpeg(
             "-i", "pattern.y4m", "-vf",
@@ -99,6 +99,25 @@ import Testing
             let colour = try Recording(path: scratch.file("a.mkv"), control: SourceControl()).first.colour
             #expect(colour == ColourDescription(matrix: expected, isFullRange: isFull))
         }
+    }
+
+    /// As players take them: standard definition is BT.601. What primaries say wins.
+    @Test(
+        .enabled(if: hasFFmpeg, "needs the ffmpeg program"),
+        arguments: [
+            ("320x240", 2, ColourDescription.Matrix.bt601), ("720x576", 2, .bt601), ("1024x718", 2, .bt601),
+            ("960x720", 2, .bt709), ("1280x720", 2, .bt709), ("1280x534", 2, .bt709), ("640x360", 1, .bt709),
+            ("1280x720", 6, .bt601), ("640x360", 9, .bt2020),
+        ])
+    func aFilmWithoutColourTagsHasThoseOfItsSize(
+        size: String, primaries: Int, expected: ColourDescription.Matrix
+    ) throws {
+        let scratch = try ScratchDirectory()
+        try scratch.ffmpeg(
+            "-f", "lavfi", "-i", "color=red:size=\(size)", "-frames:v", "1", "-pix_fmt", "yuv420p", "-c:v", "libx264",
+            "-bsf:v", "h264_metadata=matrix_coefficients=2:colour_primaries=\(primaries)", "a.mkv")
+        let colour = try Recording(path: scratch.file("a.mkv"), control: SourceControl()).first.colour
+        #expect(colour == ColourDescription(matrix: expected, isFullRange: false))
     }
 
     @Test(arguments: [("FULL", true), ("LIMITED", false), (nil, false)])

@@ -68,7 +68,7 @@ struct CaptionLineTests {
 
     @Test func linesAreTheSameWhereverTheBytesAreCut() {
         let text = Array("one\r\n\ntwo\rthree\n\r\nfour é\nlast".utf8)
-        let expected: [LineSplitter.Line] = ["one", "", "two\rthree", "", "four é", "last"].enumerated().map {
+        let expected: [LineSplitter.Line] = ["one", "", "three", "", "four é", "last"].enumerated().map {
             .text(number: $0.offset + 1, Array($0.element.utf8))
         }
         for length in 1...text.count {
@@ -77,6 +77,52 @@ struct CaptionLineTests {
             }
             #expect(split(chunks) == expected)
         }
+    }
+
+    /// What a terminal shows at each line's end.
+    @Test(arguments: [
+        ("\u{1B}[2K\rold\u{1B}[2K\r      \u{1B}[2K\r new text", " new text"),
+        ("old\rnew", "new"), ("a longer one\r\u{1B}[Kshort", "short"), ("kept\u{1B}[K", "kept"), ("kept\r", "kept"),
+        ("gone\u{1B}[2K", ""), ("gone\u{1B}[1K\u{1B}[Gnew", "new"),
+        ("\u{1B}[1;31mred\u{1B}[0m, \u{1B}[38;5;214mamber", "red, amber"),
+        ("\u{1B}]0;a title\u{7}text", "text"), ("\u{1B}]8;;https://example.org\u{1B}\\link\u{1B}]8;;\u{1B}\\", "link"),
+        ("\u{1B}Pdevice\u{1B}\\text", "text"), ("\u{1B}(Btext\u{1B}7\u{1B}=", "text"),
+        ("\u{9B}2Kerased: \u{9B}31mred", "erased: red"),
+        ("\u{9D}a title\u{9C}text", "text"), ("typo\u{8}\u{8}\u{8}e", "te"), ("é\u{8}e", "e"), ("\u{1B}ö", "ö"),
+        ("a\u{1B}", "a"),
+        ("a\u{1B}[12", "a"), ("a\u{1B}]never ended", "a"), ("\u{1B}[999999999999Kx", "x"), ("Âé©", "Âé©"),
+    ]) func aRedrawnLineIsWhatItIsAtItsEnd(_ written: String, _ shown: String) {
+        let bytes = Array((written + "\nnext\n").utf8)
+        for length in [1, 2, 3, bytes.count] {
+            let chunks = stride(from: 0, to: bytes.count, by: length).map {
+                Array(bytes[$0..<min($0 + length, bytes.count)])
+            }
+            #expect(
+                split(chunks) == [.text(number: 1, Array(shown.utf8)), .text(number: 2, Array("next".utf8))],
+                "\(length)")
+        }
+    }
+
+    @Test func sequencesInJSONVanishWhole() {
+        let line = #"{"final":"\u001b[1mbold\u001b[0m and\nplain","speaker":"\u001b[32mAnna\u001b[0m"}"#
+        #expect(CaptionLine(Array(line.utf8)) == .final("bold and\nplain", speaker: "Anna"))
+    }
+
+    /// Redrawn without end, it costs no memory, and what is left of it may be as long as any line.
+    @Test func aLineMayBeRedrawnWithoutEnd() {
+        var splitter = LineSplitter()
+        for _ in 0..<2000 {
+            #expect(splitter.append(Array("\u{1B}[2K\r\(String(repeating: "x", count: 500))".utf8)[...]) == [])
+        }
+        #expect(splitter.draft?.count == 500)
+        #expect(splitter.append([0x0A]) == [.text(number: 1, [UInt8](repeating: 0x78, count: 500))])
+        #expect(splitter.draft == nil)
+        // The first bytes of a character aren't shown.
+        _ = splitter.append(Array("\u{1B}[2Kcaf".utf8)[...])
+        _ = splitter.append([0xC3])
+        #expect(splitter.draft.map { String(decoding: $0, as: UTF8.self) } == "caf")
+        _ = splitter.append([0xE2, 0x82])
+        #expect(splitter.draft.map { String(decoding: $0.prefix(3), as: UTF8.self) } == "caf")
     }
 
     @Test(arguments: [1 << 10, 4096, 1 << 20]) func longLinesAreReportedOnceAndSkipped(_ chunk: Int) {

@@ -30,6 +30,37 @@ struct CaptionReaderTests {
         #expect(events.filter { $0 == .ended }.count == 1)
     }
 
+    /// As `stream` of whisper.cpp writes: it redraws its line each half second, and ends it after some of these.
+    @Test func aRecogniserThatRedrawsItsLineMakesOneCaption() async throws {
+        let reading: Reading
+        do {
+            let pipe = try AnonymousPipe()
+            reading = try Reading(pipe.path)
+            try pipe.writer.write("[Start speaking]\n")
+            func draw(_ text: String) throws {
+                let blank = String(repeating: " ", count: 100)
+                try pipe.writer.write("\u{1B}[2K\r\(blank)\u{1B}[2K\r")
+                try pipe.writer.write(text)
+            }
+            for text in [" And so", " And so my fellow", " And so, my fellow Americans"] {
+                try draw(text)
+                let shown = text.trimmingCharacters(in: .whitespaces)
+                try await eventually { reading.heard.partials.last == shown }
+            }
+            try pipe.writer.write("\n")
+            try draw(" ask not")
+            try await eventually { reading.heard.partials.last == "ask not" }
+            // Nothing was said after all.
+            try pipe.writer.write("\u{1B}[2K\r\n")
+            try await eventually { reading.heard.partials.last == "" }
+            try draw("\u{1B}[1;32m ask\u{1B}[0m not")
+        }
+        try await eventually { reading.heard.events.last == .ended }
+        #expect(reading.heard.finals == ["[Start speaking]", "And so, my fellow Americans", "ask not"])
+        #expect(reading.heard.bad == [])
+        #expect(!reading.heard.partials.contains { $0.contains("[") || $0.contains("2K") })
+    }
+
     @Test func aPipeThatStallsEndsNothingAndStopsAtOnce() async throws {
         let pipe = try AnonymousPipe()
         let heard = Heard()

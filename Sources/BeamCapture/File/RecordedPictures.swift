@@ -10,6 +10,10 @@ final class RecordedPictures {
 
     private let pool = PixelBufferPool()
     private var converter: FrameConverter?
+    /// The file is a Y4M, which can't say its colours: those that BeamRoom writes are BT.709 in any size.
+    private let isY4M: Bool
+
+    init(isY4M: Bool = false) { self.isY4M = isY4M }
 
     /// Why pictures of `size` can't be shared; nil if they can.
     static func rejectionReason(_ size: PixelSize) -> String? {
@@ -31,7 +35,7 @@ final class RecordedPictures {
         let size = PixelSize(width: Int(fields.width), height: Int(fields.height))
         if let reason = Self.rejectionReason(size) { throw Refusal(reason: reason) }
         let format = AVPixelFormat(fields.format)
-        let colour = try Self.colour(of: fields, format)
+        let colour = try colour(of: fields, format)
         let strides = (fields.linesize.0, fields.linesize.1, fields.linesize.2)
         if format == AV_PIX_FMT_YUV420P || format == AV_PIX_FMT_YUVJ420P, strides.0 > 0, strides.1 > 0, strides.2 > 0 {
             guard let buffer = frame.moveIntoBuffer(format: .i420, size: size) else { throw Self.noPicture }
@@ -49,9 +53,10 @@ final class RecordedPictures {
         return (buffer, colour)
     }
 
-    /// The resulting picture's colour description: the stream's own, or BT.709 limited range if it has none. RGB and
-    /// grey pictures are converted to BT.709 limited range.
-    private static func colour(of frame: AVFrame, _ format: AVPixelFormat) throws(Refusal) -> ColourDescription {
+    /// The resulting picture's colour description: the stream's own; or, as players take it, BT.601 for a film in
+    /// standard definition and BT.709 for others, limited range. RGB and grey pictures are converted to BT.709 limited
+    /// range.
+    private func colour(of frame: AVFrame, _ format: AVPixelFormat) throws(Refusal) -> ColourDescription {
         guard let descriptor = av_pix_fmt_desc_get(format) else {
             throw Refusal(reason: "its pixel format isn't known")
         }
@@ -62,6 +67,7 @@ final class RecordedPictures {
             case AVCOL_SPC_BT2020_NCL, AVCOL_SPC_BT2020_CL: .bt2020
             case AVCOL_SPC_YCGCO, AVCOL_SPC_ICTCP:
                 throw Refusal(reason: "its colours are neither RGB nor BT.709, BT.601 or BT.2020")
+            case AVCOL_SPC_UNSPECIFIED: isY4M ? .bt709 : Self.untagged(frame)
             default: .bt709
             }
         let full = [
@@ -69,6 +75,22 @@ final class RecordedPictures {
         ]
         return ColourDescription(
             matrix: matrix, isFullRange: frame.color_range == AVCOL_RANGE_JPEG || full.contains(format))
+    }
+
+    /// High definition from this height on; or from this width on, because a wide film has fewer lines (1280 × 534).
+    private static let leastHighDefinition = PixelSize(width: 1280, height: 720)
+
+    /// The matrix of a stream that doesn't say it: that of its primaries, or the usual one for its size.
+    private static func untagged(_ frame: AVFrame) -> ColourDescription.Matrix {
+        switch frame.color_primaries {
+        case AVCOL_PRI_BT709: return .bt709
+        case AVCOL_PRI_BT470M, AVCOL_PRI_BT470BG, AVCOL_PRI_SMPTE170M, AVCOL_PRI_SMPTE240M: return .bt601
+        case AVCOL_PRI_BT2020: return .bt2020
+        default: break
+        }
+        let isHigh =
+            frame.height >= leastHighDefinition.height || frame.width >= leastHighDefinition.width
+        return isHigh ? .bt709 : .bt601
     }
 }
 

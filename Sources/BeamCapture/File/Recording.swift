@@ -22,7 +22,7 @@ final class Recording {
 
     private let path: String
     private let reader: RecordingReader
-    private let pictures = RecordedPictures()
+    private let pictures: RecordedPictures
     private let frame: FrameHandle
     /// The first picture, decoded in `init`, which proves that the file has one.
     let first: Entry
@@ -42,6 +42,7 @@ final class Recording {
         self.reader = reader
         guard reader.next(into: frame) == .frame else { throw Self.noPicture(path, reader) }
         frameRate = reader.frameRate
+        pictures = RecordedPictures(isY4M: reader.isY4M)
         warnings = Self.warnings(stream: reader.stream.pointee, frame: frame.pointer.pointee)
         first = try Self.entry(frame, reader, pictures, path)
     }

@@ -43,6 +43,12 @@ final class RecordingReader {
 
     var stream: UnsafeMutablePointer<AVStream> { opened.stream }
 
+    /// The file is a YUV4MPEG2 file.
+    var isY4M: Bool {
+        guard let name = opened.input.pointer.pointee.iformat?.pointee.name else { return false }
+        return String(cString: name) == "yuv4mpegpipe"
+    }
+
     /// Frames per second: the file's average. 25, a common video rate, if the file has none.
     var frameRate: Double {
         for rate in [stream.pointee.avg_frame_rate, stream.pointee.r_frame_rate] where rate.num > 0 && rate.den > 0 {
