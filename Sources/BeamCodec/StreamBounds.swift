@@ -5,8 +5,6 @@ import Glibc
 /// Limits on the memory that a stream may take to decode. The sender determines that memory, so a stream is checked
 /// before libavcodec gets it.
 public struct StreamBounds: Sendable, Hashable {
-    /// The default: 4K in any orientation, and larger than any usual screen.
-    public static let standardLargest = PixelSize(width: 4096, height: 4096)
     /// Pictures in memory besides references: the one being decoded, and those on their way to the window.
     private static let extraPictures = 4
     /// References that any stream may have. A low-delay stream needs one or two.
@@ -15,10 +13,13 @@ public struct StreamBounds: Sendable, Hashable {
     /// `leastReferences`.
     private static let mostBytes = 192 << 20
 
-    /// The longest sides, in pixels after cropping.
-    public var largest: PixelSize
+    /// The largest pictures, after cropping.
+    public var largest: PictureBounds
 
-    public init(largest: PixelSize = Self.standardLargest) { self.largest = largest }
+    public init(_ largest: PictureBounds = .standard) { self.largest = largest }
+
+    /// Pictures with sides up to these.
+    public init(largest: PixelSize) { self.init(PictureBounds(sides: largest)) }
 
     /// Checks an access unit whose framing is valid: its parameter sets, and those among its NAL units.
     ///
@@ -66,9 +67,11 @@ public struct StreamBounds: Sendable, Hashable {
         let (size, coded) = (set.size, set.codedSize)
         // The coded size is whole macroblocks, or pairs of them. Cropping beyond that is refused, because cropped
         // samples take memory, too.
-        guard size.width <= largest.width, size.height <= largest.height, coded.width < largest.width + 16,
-            coded.height < largest.height + 32, LibAV.isSupported(coded)
-        else {
+        let sides = largest.sides
+        let limit = PictureBounds(
+            sides: PixelSize(width: sides.width + 15, height: sides.height + 31),
+            area: largest.area + 15 * size.height + 31 * size.width + 15 * 31)
+        guard largest.contains(size), limit.contains(coded), LibAV.isSupported(coded) else {
             let shown = coded.width >= size.width + 16 || coded.height >= size.height + 32 ? coded : size
             throw .streamBeyondBounds(
                 reason: "its pictures have \(shown.width) × \(shown.height) pixels. "

@@ -368,15 +368,3 @@ struct LayerEncoder {
             sentSize: encoder?.settings.size ?? sentSize, quantiser: encoder?.lastQuantiser)
     }
 }
-
-extension PixelSize {
-    /// Encoders take hardly less, and less saves nothing.
-    private static let leastSide = 64
-
-    /// This share of the size, even in both directions, but no side below `leastSide`, or what it is if it is less.
-    func part(_ eighths: Int) -> PixelSize {
-        guard eighths < StreamDemand.wholeSize else { return self }
-        func side(_ full: Int) -> Int { max(2, min(full, Self.leastSide) / 2 * 2, (full * eighths + 15) / 16 * 2) }
-        return PixelSize(width: side(width), height: side(height))
-    }
-}

@@ -219,6 +219,7 @@ public final class Viewer: Sendable {
         let identity = self.identity
         let trust = options.trust
         let buffer = options.buffer
+        let bounds = options.bounds.largest
         let words = self.words
         let hasWindow = options.window != nil
         let decode = self.decode
@@ -287,6 +288,7 @@ public final class Viewer: Sendable {
                 let trust = ViewerTrust(own: identity.deviceKey, name: trust.deviceName, instance: 0)
                 var session = ViewerSession.Configuration(trust: trust, buffer: buffer)
                 session.takesSound = takesSound
+                session.bounds = bounds
                 return ViewerClient(
                     in: member.room, watching: member.device, called: member.name, session: session,
                     handlers: handlers)
@@ -303,6 +305,7 @@ public final class Viewer: Sendable {
                 announcedVersion: finder.announcedVersion, wasUnencrypted: wasPlain, buffer: buffer,
                 room: RoomOptions(signing: identity.roomSigning, name: trust.deviceName))
             configuration.takesSound = takesSound
+            configuration.bounds = bounds
             return ViewerClient(
                 identity: identity, session: configuration, handlers: handlers,
                 options: ViewerClient.Options(loop: loop))

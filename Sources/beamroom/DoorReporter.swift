@@ -132,7 +132,7 @@ final class DoorReporter: Sendable {
             events.write("connections-refused", ["count": .integer(count), "addresses": .integer(addresses)])
         case .acceptingPaused, .listeningFailed, .listeningAgain: listening(event)
         case .room, .viewerPaired, .mediaStarted, .mediaStopped, .controlLost, .viewerLeft, .audience, .layerChanged,
-            .layerFitted, .framesDropped:
+            .layerFitted, .pictureLimited, .framesDropped:
             return false
         }
         return true

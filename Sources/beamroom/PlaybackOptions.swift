@@ -22,9 +22,9 @@ struct PlaybackOptions: ParsableArguments {
     var videoDecoder = DecoderChoice.automatic
     @Option(
         help: ArgumentHelp(
-            "The largest pictures to decode. This limits the memory that a host's stream can take.",
+            "The largest pictures to take, which limits the memory that a host's stream can use (default: as many pixels as 4096x4096 has, 8192 in a line).",
             valueName: "WxH"), transform: PixelSize.reading(OptionWords.size))
-    var maxPicture = StreamBounds.standardLargest
+    var maxPicture: PixelSize?
     @Option(
         help: ArgumentHelp(
             "Delay that evens out jitter: auto (0 on a quiet network), or 0 to 2000 ms.",
@@ -64,7 +64,7 @@ struct PlaybackOptions: ParsableArguments {
             output: audioOutput == Self.systemOutput ? nil : audioOutput, insists: audioOutput != nil, sync: avSync)
     }
 
-    var bounds: StreamBounds { StreamBounds(largest: maxPicture) }
+    var bounds: StreamBounds { maxPicture.map { StreamBounds(largest: $0) } ?? StreamBounds() }
 
     /// Nil: no window.
     func window(on display: String?, showsCaptions: Bool) -> WindowOptions? {

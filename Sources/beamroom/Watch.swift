@@ -140,7 +140,7 @@ struct Watch: ParsableCommand {
         var options = ViewerOptions(
             target: target, trust: trust, window: windowOptions, decoder: playback.videoDecoder,
             buffer: playback.buffer.duration, recordPath: record, framesPath: frames, transcriptPath: transcript)
-        options.bounds = StreamBounds(largest: playback.maxPicture)
+        options.bounds = playback.bounds
         options.usesBluetooth = !noBluetooth
         options.sound = playback.sound
         options.sound.path = sound

@@ -254,6 +254,14 @@ final class WatchReporter: Sendable {
             events.write("retry", ["after": .rounded(delay.inSeconds), "reason": .string(reason)])
         case .hostEnded(let says): events.write("host-ended", ["reason": says.map { .string(PeerText.sentence($0)) }])
         case .broadcast(let isOn): events.write("broadcast", ["on": .bool(isOn)])
+        case .pictureLimited(let full):
+            context.say(Words.pictureLimited(full))
+            events.write(
+                "picture-limited",
+                [
+                    "limited": .bool(full != nil), "fullWidth": full.map { .integer($0.width) },
+                    "fullHeight": full.map { .integer($0.height) },
+                ])
         case .sourceVisible(let isVisible): events.write("source-visible", ["visible": .bool(isVisible)])
         case .stalled(let duration, let cause):
             events.write("stall", ["seconds": .rounded(duration.inSeconds), "cause": .string(cause.word)])

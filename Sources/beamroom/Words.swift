@@ -15,6 +15,14 @@ enum Words {
             + PeerText.renameCommand(known, to: name) + "."
     }
 
+    /// That the host's picture is larger than this viewer takes, and how to take all of it; nil: it no longer is.
+    static func pictureLimited(_ full: PixelSize?) -> String {
+        full.map {
+            "The host shares \($0.width) × \($0.height) pixels, more than this viewer takes, and sends a smaller picture. "
+                + "`--max-picture \($0)` shows all of it, if you trust the host."
+        } ?? "The host sends its whole picture again."
+    }
+
     /// What was recorded.
     static func recorded(_ recording: BackgroundRecorder.Report) -> String {
         let last = recording.lastPath == recording.path ? "" : " to \(recording.lastPath)"

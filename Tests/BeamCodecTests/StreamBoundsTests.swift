@@ -139,9 +139,9 @@ struct StreamBoundsTests {
     }
 
     @Test func streamsThatTakeTooMuchMemoryAreRefused() throws {
-        func verdict(_ wanted: Wanted, _ largest: PixelSize = StreamBounds.standardLargest) -> CodecError? {
+        func verdict(_ wanted: Wanted, _ largest: PixelSize? = nil) -> CodecError? {
             do {
-                try StreamBounds(largest: largest).check(unit(set(wanted)))
+                try (largest.map { StreamBounds(largest: $0) } ?? StreamBounds()).check(unit(set(wanted)))
                 return nil
             } catch { return error }
         }
@@ -158,6 +158,15 @@ struct StreamBoundsTests {
                 #expect(verdict(Wanted(references: references, width: width, height: height)) == nil)
             }
         }
+        // Screens side by side: 5120 × 1440, 5760 × 1080, 7680 × 2160; and the widest.
+        for (width, height): (UInt32, UInt32) in [(320, 90), (360, 68), (480, 135), (512, 128), (128, 512)] {
+            for references: UInt32 in 0...4 {
+                #expect(verdict(Wanted(references: references, width: width, height: height, cropBottom: 0)) == nil)
+            }
+            #expect(isBeyond(verdict(Wanted(references: 16, width: width, height: height, cropBottom: 0))))
+        }
+        #expect(isBeyond(verdict(Wanted(width: 512, height: 132, cropBottom: 0))))
+        #expect(isBeyond(verdict(Wanted(width: 514, height: 16, cropBottom: 0))))
         #expect(verdict(Wanted(references: 16)) == nil)
         #expect(isBeyond(verdict(Wanted(references: 16, width: 256, height: 144))))
         #expect(isBeyond(verdict(Wanted(profile: 244, chroma: 3, references: 16, width: 240, height: 135))))

@@ -103,8 +103,18 @@ public enum HostEvent: Sendable, Equatable {
     case layerChanged(session: String, isReduced: Bool)
     /// The same, because of the size in which the viewer shows the picture.
     case layerFitted(session: String, isReduced: Bool)
+    /// The full picture is more than the viewer takes, so that it gets a smaller one. Nil: it gets the full one again.
+    case pictureLimited(session: String, PictureLimit?)
     /// Frames were dropped before sending, because the paths carry less than the encoder makes.
     case framesDropped(Int)
+}
+
+/// What a viewer gets that doesn't take the full picture.
+public struct PictureLimit: Sendable, Equatable {
+    public var full: PixelSize
+    /// The largest picture that it gets.
+    public var sent: PixelSize
+    public var bounds: PictureBounds
 }
 
 /// Totals since the session began.

@@ -78,6 +78,7 @@ extension HostSession {
             Lobby.MediaAccess(
                 viewerKey: key, mediaKey: stream.keys.current, nextMediaKey: stream.keys.next?.key),
             isResumed: isResumed)
+        tellLimit(index, isResumed: isResumed)
         joinRoom(member, now: now)
     }
 
@@ -87,7 +88,11 @@ extension HostSession {
         senders.all[index].delivery = Delivery(
             decodesFullChroma: member.decodesFullChroma, canProbe: member.acknowledgesProbes,
             limit: configuration.bitRate)
-        let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma
+        senders.all[index].shown.bounds = member.bounds ?? .unstated
+        senders.all[index].shown.fit(pictureSize)
+        let isLimited = senders.all[index].shown.isLimited
+        if isLimited { senders.all[index].shown.apply() }
+        let needsReduced = configuration.usesFullChroma && !member.decodesFullChroma || isLimited
         senders.all[index].start(in: needsReduced ? SimulcastLayer.reduced : SimulcastLayer.full)
         guard let hysteresis = layerHistory.first(where: { $0.device == member.peer.device })?.hysteresis else {
             return

@@ -1,9 +1,11 @@
 import BeamMedia
 
-/// Gives viewers that show the picture small the reduced layer, made as large as they need.
+/// Gives viewers that show the picture small, or take none as large as the full one, the reduced layer, made as large as
+/// they need and take.
 ///
 /// What a viewer says affects its own layer only. The reduced layer is never smaller than any of its viewers needs, and
-/// one that was moved there because of its path needs all of it. What costs others a keyframe is paid from the viewer's
+/// one that was moved there because of its path needs all of it. What a viewer takes bounds the layer for all of them,
+/// because it would see nothing otherwise; but not below `ShownSize.least`. What costs others a keyframe is paid from the viewer's
 /// budget of keyframes.
 extension HostSession {
     mutating func shownSizeNamed(_ size: PixelSize?, by id: ViewerID, now: MediaTime) {
@@ -24,8 +26,32 @@ extension HostSession {
 
     mutating func shownSizeChanged(_ index: Int, now: MediaTime) {
         senders.all[index].shown.fit(pictureSize)
+        tellLimit(index)
         senders.markReady(index)
         chooseLayer(index, now: now)
+    }
+
+    /// Tells the viewer, and the person here, that the full picture is more than the viewer takes; or that it no longer is.
+    mutating func tellLimit(_ index: Int, isResumed: Bool = false) {
+        let (shown, id) = (senders.all[index].shown, senders.all[index].id)
+        let full = shown.isLimited ? pictureSize : nil
+        let isNews = full != senders.all[index].toldSize
+        senders.all[index].toldSize = full
+        guard isNews || isResumed, let place = lobby.index(of: id) else { return }
+        // A program that doesn't say what it takes doesn't know the message either.
+        if lobby.members[place].bounds != nil {
+            lobby.send(
+                .fullSize(width: UInt16(clamping: full?.width ?? 0), height: UInt16(clamping: full?.height ?? 0)),
+                to: id)
+        }
+        guard isNews else { return }
+        // After the lobby's own event that the viewer was admitted.
+        lobby.emit(
+            .pictureLimited(
+                session: senders.all[index].session.description,
+                full.flatMap { full in
+                    shown.bounds.map { PictureLimit(full: full, sent: full.part(shown.limit), bounds: $0) }
+                }))
     }
 
     /// Chooses the viewer's layer by the size in which it shows the picture. True if that decides it, so that its path

@@ -1,3 +1,5 @@
+import BeamMedia
+
 /// A version 2 viewer's way into a session on one connection: hello, then pairing if either side doesn't know the
 /// other, then join.
 struct SecurePairing: Sendable {
@@ -84,9 +86,11 @@ struct SecurePairing: Sendable {
     }
 
     /// The first messages of the connection.
-    func opening(instance: UInt64, features: SecureMessage.Hello.Features) -> [SecureMessage] {
+    func opening(
+        instance: UInt64, features: SecureMessage.Hello.Features, bounds: PictureBounds? = nil
+    ) -> [SecureMessage] {
         let hello = SecureMessage.hello(
-            SecureMessage.Hello(features: features, instance: instance, name: ownName))
+            SecureMessage.Hello(features: features, instance: instance, name: ownName, bounds: bounds))
         return isKnown ? [hello, .join] : [hello]
     }
 

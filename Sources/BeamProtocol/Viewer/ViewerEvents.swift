@@ -1,3 +1,5 @@
+import BeamMedia
+
 /// What the session tells the rest of the viewer and the person.
 public enum ViewerEvent: Sendable, Equatable {
     /// What was written in the room, here or elsewhere.
@@ -39,6 +41,9 @@ public enum ViewerEvent: Sendable, Equatable {
     /// Whether what the host shares can be seen there has changed: no while its window is minimised. The last picture
     /// stays.
     case sourceVisible(Bool)
+    /// The host's picture has this size, which is beyond this viewer's bounds: the host sends a smaller one. Nil: it
+    /// sends all of it again.
+    case pictureLimited(full: PixelSize?)
     /// The picture has stood still for this long, although the host shows newer ones or isn't heard. Repeated while it
     /// lasts.
     case stalled(Duration, StallCause)

@@ -56,9 +56,9 @@ extension ViewerSession {
             if configuration.decodesFullChroma { features.insert(.fullChroma) }
             if configuration.takesSound { features.insert(.sound) }
             if room != nil { features.insert(.room) }
-            for message in pairing.opening(instance: configuration.trust.instance, features: features) {
-                send(message)
-            }
+            let opening = pairing.opening(
+                instance: configuration.trust.instance, features: features, bounds: configuration.bounds)
+            for message in opening { send(message) }
         case .none, .version2:
             break
         }

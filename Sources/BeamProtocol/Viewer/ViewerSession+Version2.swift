@@ -183,6 +183,16 @@ extension ViewerSession {
                 width: UInt16(clamping: max(1, shownSize.width)), height: UInt16(clamping: max(1, shownSize.height))))
     }
 
+    /// The most changes of the full picture's size that are reported: a host costs the person no more lines.
+    private static let mostFullSizes = 50
+
+    private mutating func fullSizeNamed(_ size: PixelSize?) {
+        guard size != fullSize, fullSizeChanges < Self.mostFullSizes else { return }
+        fullSizeChanges += 1
+        fullSize = size
+        emit(.pictureLimited(full: size))
+    }
+
     // MARK: The host's clock
 
     mutating func ping(now: MediaTime) { send(.ping(UInt64(clamping: now.nanoseconds))) }
@@ -204,6 +214,8 @@ extension ViewerSession {
         case .mediaPort(let port): mediaPortNamed(port, now: now)
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
         case .sourceVisible(let isVisible): sourceVisibilityNamed(isVisible, now: now)
+        case .fullSize(let width, let height):
+            fullSizeNamed(width > 0 && height > 0 ? PixelSize(width: Int(width), height: Int(height)) : nil)
         case .ping(let value): send(.pong(value, clock: now.microseconds))
         case .pong(let sent, let clock): pong(sent: sent, clock: clock, now: now)
         case .refused(let refusal, let says): refuse(ViewerRefusal(refusal, says: says), now: now)

@@ -27,6 +27,8 @@ public struct ViewerSession: Sendable {
         public var room: RoomOptions?
         /// Sound is played or recorded here.
         public var takesSound = false
+        /// The largest pictures that are decoded and shown here; nil: the host isn't told.
+        public var bounds: PictureBounds?
 
         public init(
             trust: ViewerTrust, code: PairingCode? = nil, asksForCode: Bool = false, allowsUnencrypted: Bool = false,
@@ -222,6 +224,9 @@ public struct ViewerSession: Sendable {
     /// The last changed name of a known host that was reported.
     var lastNewName: String?
     var newNames = 0
+    /// The full picture's size that the host named last, of which it sends less; and how often that has changed.
+    var fullSize: PixelSize?
+    var fullSizeChanges = 0
     /// The known hosts: remembered, or paired in this run.
     var book: TrustBook
     /// The key of the host on the present or last version 2 connection.

@@ -24,6 +24,7 @@ extension SecureMessage {
         case sourceVisible = 0x24
         case shownSize = 0x25
         case soundWanted = 0x26
+        case fullSize = 0x27
 
         case ping = 0x30
         case pong = 0x31

@@ -19,6 +19,8 @@ enum SecureMessage: Hashable, Sendable {
             static let room = Features(rawValue: 1 << 2)
             /// It takes sound.
             static let sound = Features(rawValue: 1 << 4)
+            /// It says how large pictures may be for it (`bounds`).
+            static let bounds = Features(rawValue: 1 << 5)
         }
 
         var version = Self.version
@@ -26,6 +28,19 @@ enum SecureMessage: Hashable, Sendable {
         /// Identifies one run of a viewer among others on the same device.
         var instance: UInt64
         var name: String
+        /// The largest pictures that it takes; nil without that feature.
+        var bounds: PictureBounds?
+
+        init(
+            version: UInt16 = Self.version, features: Features = [], instance: UInt64, name: String,
+            bounds: PictureBounds? = nil
+        ) {
+            self.version = version
+            self.features = bounds == nil ? features.subtracting(.bounds) : features.union(.bounds)
+            self.instance = instance
+            self.name = name
+            self.bounds = bounds
+        }
     }
 
     struct Welcome: Hashable, Sendable {
@@ -112,6 +127,8 @@ enum SecureMessage: Hashable, Sendable {
     case sourceVisible(Bool)
     /// The largest width and height in pixels in which the viewer shows the picture; 0 and 0: any.
     case shownSize(width: UInt16, height: UInt16)
+    /// The full picture's size, of which the viewer gets a smaller one because of its bounds; 0 and 0: it gets all of it.
+    case fullSize(width: UInt16, height: UInt16)
     /// Whether the viewer wants sound at present; it does at first if it has that feature.
     case soundWanted(Bool)
     case ping(UInt64)
@@ -162,6 +179,11 @@ extension SecureMessage {
             writer.integer(hello.features.rawValue)
             writer.integer(hello.instance)
             writer.text(hello.name)
+            if let bounds = hello.bounds {
+                writer.integer(UInt16(clamping: bounds.sides.width))
+                writer.integer(UInt16(clamping: bounds.sides.height))
+                writer.integer(UInt32(clamping: bounds.area))
+            }
         case .welcome(let welcome):
             writer.kind(.welcome)
             writer.integer(welcome.version)
@@ -209,6 +231,10 @@ extension SecureMessage {
             writer.bool(isVisible)
         case .shownSize(let width, let height):
             writer.kind(.shownSize)
+            writer.integer(width)
+            writer.integer(height)
+        case .fullSize(let width, let height):
+            writer.kind(.fullSize)
             writer.integer(width)
             writer.integer(height)
         case .soundWanted(let isWanted):
@@ -259,10 +285,12 @@ extension SecureMessage {
         switch kind {
         case .hello:
             let version: UInt16 = try reader.integer()
+            let features = Hello.Features(rawValue: try reader.integer())
+            let (instance, name): (UInt64, String) = (try reader.integer(), try reader.text())
             self = .hello(
                 Hello(
-                    version: version, features: Hello.Features(rawValue: try reader.integer()),
-                    instance: try reader.integer(), name: try reader.text()))
+                    version: version, features: features, instance: instance, name: name,
+                    bounds: features.contains(.bounds) ? try reader.bounds() : nil))
         case .welcome:
             let version: UInt16 = try reader.integer()
             self = .welcome(
@@ -289,6 +317,7 @@ extension SecureMessage {
         case .broadcast: self = .broadcast(try reader.bool())
         case .sourceVisible: self = .sourceVisible(try reader.bool())
         case .shownSize: self = .shownSize(width: try reader.integer(), height: try reader.integer())
+        case .fullSize: self = .fullSize(width: try reader.integer(), height: try reader.integer())
         case .soundWanted: self = .soundWanted(try reader.bool())
         case .ping: self = .ping(try reader.integer())
         case .pong: self = .pong(try reader.integer(), clock: try reader.integer())
@@ -367,6 +396,14 @@ private struct FieldReader {
         case 1: true
         default: throw .value(kind: kind, field: "flag")
         }
+    }
+
+    /// Of pictures: none of the three numbers is 0.
+    mutating func bounds() throws(SecureMessageError) -> PictureBounds {
+        let (width, height): (UInt16, UInt16) = (try integer(), try integer())
+        let area: UInt32 = try integer()
+        guard width > 0, height > 0, area > 0 else { throw .value(kind: kind, field: "bounds") }
+        return PictureBounds(sides: PixelSize(width: Int(width), height: Int(height)), area: Int(area))
     }
 
     mutating func port() throws(SecureMessageError) -> UInt16 {

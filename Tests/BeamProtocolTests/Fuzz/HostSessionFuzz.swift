@@ -80,7 +80,8 @@ private struct HostFuzzRun {
         session.handle(.connectionOpened(id, from: .v4(1)), now: now)
         session.handle(.connectionSecured(id, device), now: now)
         let features: SecureMessage.Hello.Features = room == nil ? .fullChroma : [.fullChroma, .room]
-        let hello = SecureMessage.Hello(features: features, instance: instance, name: "viewer")
+        let hello = SecureMessage.Hello(
+            features: features, instance: instance, name: "viewer", bounds: input.chance(64) ? bounds() : nil)
         for message in [SecureMessage.hello(hello), .join] {
             session.handle(.connectionMessage(id, message.bytes), now: now)
             drain()
@@ -194,13 +195,21 @@ private struct HostFuzzRun {
         return feedback
     }
 
+    /// Of pictures, invalid ones among them.
+    private mutating func bounds() -> PictureBounds {
+        let (width, height): (UInt16, UInt16) = (input.integer(near: 1280), input.integer(near: 720))
+        let area: UInt32 = input.integer(near: 921_600)
+        return PictureBounds(sides: PixelSize(width: Int(width), height: Int(height)), area: Int(area))
+    }
+
     private mutating func message(_ id: ConnectionID) -> SecureMessage {
         switch input.choice(14) {
         case 0:
             return .hello(
                 SecureMessage.Hello(
                     version: input.integer(near: 2), features: .init(rawValue: input.integer()),
-                    instance: input.integer(near: 1), name: String(repeating: "n", count: Int(input.byte()))))
+                    instance: input.integer(near: 1), name: String(repeating: "n", count: Int(input.byte())),
+                    bounds: input.chance(128) ? bounds() : nil))
         case 1, 2: return .join
         case 3:
             guard let context = context(id), let pace = try? CPaceViewer(code: Self.code, context: context) else {

@@ -1,3 +1,4 @@
+import BeamMedia
 import Testing
 
 @testable import BeamProtocol
@@ -12,6 +13,13 @@ struct SecureMessageTests {
         (
             .hello(SecureMessage.Hello(instance: 0x0102_0304_0506_0708, name: "Zoë")),
             [1, 0, 2, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 4, 0x5A, 0x6F, 0xC3, 0xAB]
+        ),
+        (
+            .hello(
+                SecureMessage.Hello(
+                    features: .probes, instance: 1, name: "a",
+                    bounds: PictureBounds(sides: PixelSize(width: 8192, height: 4352), area: 0x0100_0002))),
+            [1, 0, 2, 0, 0, 0, 0x22, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x61, 0x20, 0, 0x11, 0, 1, 0, 0, 2]
         ),
         (
             .welcome(
@@ -34,6 +42,7 @@ struct SecureMessageTests {
         (.mediaKeyReady(258), [0x21, 1, 2]), (.mediaPort(52346), [0x22, 0xCC, 0x7A]), (.broadcast(false), [0x23, 0]),
         (.sourceVisible(false), [0x24, 0]), (.sourceVisible(true), [0x24, 1]),
         (.shownSize(width: 480, height: 270), [0x25, 1, 0xE0, 1, 0x0E]),
+        (.fullSize(width: 7680, height: 2160), [0x27, 0x1E, 0, 8, 0x70]),
         (.ping(1), [0x30, 0, 0, 0, 0, 0, 0, 0, 1]),
         (.pong(256, clock: 1), [0x31, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
         (.refused(.wrongCode, "no"), [0x3E, 0, 3, 0, 2, 0x6E, 0x6F]), (.bye("end"), [0x3F, 0, 3, 0x65, 0x6E, 0x64]),
@@ -44,6 +53,18 @@ struct SecureMessageTests {
             #expect(message.bytes == bytes)
             #expect(try SecureMessage(bytes) == message)
         }
+    }
+
+    /// A viewer that takes no pixel is refused, and so is one whose bounds are cut off.
+    @Test func boundsOfPicturesAreChecked() {
+        let hello: [UInt8] = [1, 0, 2, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x61]
+        for bounds: [UInt8] in [
+            [], [0x20, 0, 0x11], [0, 0, 0x11, 0, 1, 0, 0, 2], [0x20, 0, 0, 0, 1, 0, 0, 2],
+            [0x20, 0, 0x11, 0, 0, 0, 0, 0],
+        ] {
+            #expect(throws: SecureMessageError.self) { try SecureMessage(hello + bounds) }
+        }
+        #expect(throws: Never.self) { try SecureMessage(hello + [0, 1, 0, 1, 0, 0, 0, 1]) }
     }
 
     @Test func bytesOfALaterVersionAreIgnored() throws {

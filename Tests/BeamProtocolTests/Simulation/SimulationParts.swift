@@ -79,12 +79,15 @@ extension Simulation {
 
     /// Adds a viewer of version 2 with its own device, address and link. Answers its index.
     @discardableResult
-    mutating func join(_ conditions: LinkConditions, back: LinkConditions? = nil, decodesFullChroma: Bool = true) -> Int
-    {
+    mutating func join(
+        _ conditions: LinkConditions, back: LinkConditions? = nil, decodesFullChroma: Bool = true,
+        bounds: PictureBounds? = .standard
+    ) -> Int {
         let index = viewers.count
         var configuration = ViewerSession.Configuration.secure(
             knows: true, device: .made(UInt8(index + 1)), instance: UInt64(index + 1))
         configuration.decodesFullChroma = decodesFullChroma
+        configuration.bounds = bounds
         addViewer(from: .v4(0x0A00_0100 + UInt32(index)), configuration: configuration)
         setConditions(index, conditions, back: back)
         return index

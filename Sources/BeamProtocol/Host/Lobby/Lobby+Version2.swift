@@ -241,6 +241,7 @@ extension Lobby {
             return
         }
         members[index].decodesFullChroma = dialog.features.contains(.fullChroma)
+        members[index].bounds = dialog.bounds
         members[index].acknowledgesProbes = dialog.features.contains(.probes)
         members[index].takesPartInRoom = dialog.features.contains(.room)
         members[index].takesSound = dialog.features.contains(.sound)

@@ -42,6 +42,8 @@ struct Member: Sendable {
     var controlLost: MediaTime?
     /// Version 2: it may be sent 4:4:4 pictures.
     var decodesFullChroma = false
+    /// Version 2: the largest pictures that it takes; nil: it doesn't say.
+    var bounds: PictureBounds?
     /// Version 2: it acknowledges probes of the path's MTU.
     var acknowledgesProbes = false
     /// Version 2: it takes part in the room.

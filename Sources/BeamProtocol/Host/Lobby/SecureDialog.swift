@@ -1,3 +1,5 @@
+import BeamMedia
+
 /// The messages of a version 2 connection before admission, in order: hello, pairing if needed, join.
 struct SecureDialog: Sendable {
     private enum State: Sendable {
@@ -47,6 +49,7 @@ struct SecureDialog: Sendable {
     private(set) var name = ""
     private(set) var instance: UInt64 = 0
     private(set) var features: SecureMessage.Hello.Features = []
+    private(set) var bounds: PictureBounds?
     private var messages = 0
     private var state = State.connected
 
@@ -98,6 +101,7 @@ struct SecureDialog: Sendable {
             name = hello.name
             instance = hello.instance
             features = hello.features
+            bounds = hello.bounds
             state = .greeted
             return .greet(hello)
         case (.greeted, .codeShare(let share)):

@@ -114,7 +114,8 @@ extension Sender {
         return Senders.Contribution(
             layer: self.layer, path: layerPath(now: now), isReachable: isReachable, isStreaming: cursor.isStreaming,
             isBusy: isBacklogged || isResending, parityShare: parityShare, reports: form == .version2,
-            eighths: shown.applied, isWatching: destination.isSet,
+            eighths: shown.applied, limit: shown.limit, limitForOthers: shown.limitForOthers,
+            isWatching: destination.isSet,
             isExpected: !destination.isSet && validation.expiry != nil)
     }
 }

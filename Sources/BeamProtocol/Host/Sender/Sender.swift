@@ -28,6 +28,8 @@ struct Sender: Sendable {
     var sound = SoundDelivery()
     /// In which size the viewer shows the picture.
     var shown = ShownSize()
+    /// The full picture's size of which the viewer was told that it gets less; nil: it gets all of it.
+    var toldSize: PixelSize?
     /// When something was last received from the viewer: a line, message or datagram.
     var lastHeard: MediaTime
     /// Since when it gets its present layer.

@@ -17,6 +17,9 @@ struct Senders: Sendable {
         var reports = false
         /// The share of the picture's width and height that is enough for it, in eighths.
         var eighths = StreamDemand.wholeSize
+        /// The largest share that it takes, and that it leaves to others.
+        var limit = StreamDemand.wholeSize
+        var limitForOthers = StreamDemand.wholeSize
         /// The stream goes to it.
         var isWatching = false
         /// Its address is being validated; it gets the layer after that.

@@ -1,12 +1,22 @@
 import BeamMedia
 
-/// In which size a viewer shows the picture, as it says, and how large a picture is enough for that. A pure value.
+/// In which size a viewer shows the picture and how large pictures may be for it, as it says; and how large a picture is
+/// enough for that. A pure value.
 ///
 /// Sizes are in steps of an eighth, so that a viewer whose window changes by a pixel changes nothing.
 struct ShownSize: Sendable {
     /// Up to this share the reduced layer is worth it: at seven eighths, a picture of its own costs more than it saves.
     private static let mostReduced = 6
 
+    /// However little a viewer takes, others in its layer get pictures up to this size. It is a usual screen.
+    static let least = PictureBounds(sides: PixelSize(width: 4096, height: 4096), area: 1920 * 1088)
+
+    /// The largest pictures that the viewer takes; nil: any.
+    var bounds: PictureBounds?
+    /// Within the bounds: the largest share of the full picture's width and height, in eighths.
+    private(set) var limit = StreamDemand.wholeSize
+    /// The same for others in its layer.
+    private(set) var limitForOthers = StreamDemand.wholeSize
     /// Limits how often a change counts.
     private var announced = Announcement<PixelSize?>()
     /// Nil: any.
@@ -19,8 +29,11 @@ struct ShownSize: Sendable {
     /// When to call `deadlineReached`; nil while nothing waits.
     var deadline: MediaTime? { announced.deadline }
 
-    /// A smaller picture than the full one is enough.
-    var isSmall: Bool { wanted <= Self.mostReduced }
+    /// A smaller picture than the full one is enough, or all that the viewer takes.
+    var isSmall: Bool { wanted <= Self.mostReduced || isLimited }
+
+    /// The viewer doesn't take the full picture.
+    var isLimited: Bool { limit < StreamDemand.wholeSize }
 
     /// Takes what the viewer says. True if it counts now.
     mutating func received(_ size: PixelSize?, now: MediaTime) -> Bool {
@@ -38,13 +51,18 @@ struct ShownSize: Sendable {
 
     /// Finds what is enough of a picture of the size `full`; nil: not known.
     mutating func fit(_ full: PixelSize?) {
-        wanted = StreamDemand.wholeSize
+        (limit, limitForOthers) = (StreamDemand.wholeSize, StreamDemand.wholeSize)
+        if let bounds, let full, !bounds.contains(full) {
+            limit = bounds.eighths(of: full)
+            limitForOthers = max(limit, Self.least.eighths(of: full))
+        }
+        wanted = limit
         guard let size, let full, full.area > 0 else { return }
         let scale = min(
             Double(size.width) / Double(full.width), Double(size.height) / Double(full.height))
         // The picture fills one side of the rectangle in which it is shown. A tenth of a step too small isn't seen.
         let eighths = Int(clamping: min(1, scale) * Double(StreamDemand.wholeSize) + 0.9)
-        wanted = min(StreamDemand.wholeSize, max(1, eighths))
+        wanted = min(limit, max(1, eighths))
     }
 
     mutating func apply() { applied = isSmall ? wanted : StreamDemand.wholeSize }

@@ -28,9 +28,12 @@ struct LayerDemand: Sendable {
     ) {
         var (isWatched, isExpected, isFree, isAnyStreaming) = (false, false, false, false)
         var (awaiting, followers, parity) = (false, 0, 0.0)
-        var eighths = 0
+        var (eighths, limit) = (0, StreamDemand.wholeSize)
         for sender in senders {
-            if sender.isWatching || sender.isExpected { eighths = max(eighths, sender.eighths) }
+            if sender.isWatching || sender.isExpected {
+                eighths = max(eighths, min(sender.eighths, sender.limit))
+                limit = min(limit, sender.limitForOthers)
+            }
             isWatched = isWatched || sender.isWatching
             isExpected = isExpected || sender.isExpected
             guard sender.isReachable else { continue }
@@ -62,7 +65,7 @@ struct LayerDemand: Sendable {
             // The encoder is held while every viewer still has something to be sent: a frame made now would only wait.
             demand.isHeld = !(isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
             demand.wantsTemporalLayers = isTemporal || hasSlowViewer
-            if isReduced { demand.eighths = eighths }
+            if isReduced { demand.eighths = min(eighths, limit) }
         }
         self.demand = demand
     }
