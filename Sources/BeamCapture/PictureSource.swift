@@ -56,6 +56,8 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
     case noDisplay(name: String?, reason: String)
     /// The display exists, but its pixel format isn't supported.
     case unsupportedDisplay(name: String, reason: String)
+    /// The display belongs to a Wayland desktop, so that its screen has no pixels.
+    case waylandDesktop(display: String)
     /// The X server went away during capture.
     case serverGone(display: String)
     case noSuchMonitor(String, available: [String])
@@ -88,6 +90,9 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
                 + "another person or machine, xauth has to know its key first."
         case .unsupportedDisplay(let name, let reason):
             "The display \(name) can't be captured: \(reason). Share another one with --display."
+        case .waylandDesktop(let display):
+            "This is a Wayland desktop, where the display \(display) has no picture of the screen: viewers would see black. "
+                + "Share one window of an X program with --window, or log in to an X11 (“Xorg”) session."
         case .serverGone(let display):
             "The display \(display) has gone: its X server has ended, or the connection to it was lost. "
                 + "Share again when it is back."

@@ -6,6 +6,7 @@
 #include <sys/ipc.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <xcb/composite.h>
 #include <xcb/damage.h>
@@ -30,4 +31,12 @@ int ppoll(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 // Variadic: how late the kernel may wake the calling thread from a timed wait, in nanoseconds.
 static inline int beam_set_timer_slack(unsigned long nanoseconds) {
     return prctl(PR_SET_TIMERSLACK, nanoseconds, 0UL, 0UL, 0UL);
+}
+
+// The process that listens at the other end of a Unix domain socket; 0 if it isn't known. The headers hide `struct ucred`
+// from Swift's importer.
+static inline int beam_peer_process(int descriptor) {
+    struct { int process; unsigned user, group; } credentials = {0, 0, 0};
+    socklen_t length = sizeof credentials;
+    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 ? credentials.process : 0;
 }

@@ -18,7 +18,7 @@ final class ScreenArea: CaptureArea {
     let warnings: [String] = []
     var damageWindow: xcb_window_t { connection.root }
 
-    /// `.window` belongs to `WindowArea`; here it is treated as the whole screen.
+    /// `.window` is the root window here, the whole screen; others belong to `WindowArea`.
     init(_ connection: XConnection, _ area: X11Options.Area) throws(CaptureError) {
         self.connection = connection
         layout = try PixelLayout(connection, visual: connection.screen.root_visual)

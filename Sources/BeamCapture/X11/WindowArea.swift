@@ -42,7 +42,7 @@ final class WindowArea: CaptureArea {
         isRedirected = try connection.orEnd { () throws(XFailure) in try connection.redirect(window) }
         layout = try PixelLayout(connection, visual: isRedirected ? attributes.visual : connection.screen.root_visual)
         var warnings: [String] = []
-        if !isRedirected, window != connection.root {
+        if !isRedirected {
             warnings.append(
                 "The window is captured as the screen shows it, with whatever covers it: "
                     + "the X server can't keep its pixels apart (no Composite extension).")
@@ -168,8 +168,7 @@ private final class NamedPixmap {
 }
 
 extension XConnection {
-    /// Redirects the window to its own pixmap. False if the server has no Composite extension, or this is the root
-    /// window.
+    /// Redirects the window to its own pixmap. False if the server has no Composite extension.
     fileprivate func redirect(_ window: xcb_window_t) throws(XFailure) -> Bool {
         guard extensions.composite != nil else { return false }
         do throws(XFailure) {

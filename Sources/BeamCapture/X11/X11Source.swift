@@ -61,9 +61,13 @@ public final class X11Source: PictureSource, @unchecked Sendable {
             let connection = try XConnection(display: options.display, control: makeControl())
             self.connection = connection
             let name = connection.name
-            if case .window(let window) = options.area {
+            if case .window(let window) = options.area, window != connection.root {
                 area = try WindowArea(connection, window)
             } else {
+                let isHidden = try connection.orEnd { () throws(XFailure) in
+                    try XWayland.hidesScreen(connection, isDefaultDisplay: options.display == nil)
+                }
+                if isHidden { throw .waylandDesktop(display: name) }
                 area = try ScreenArea(connection, options.area)
             }
             var warnings = area.warnings

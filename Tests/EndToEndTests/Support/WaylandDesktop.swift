@@ -1,0 +1,62 @@
+import Foundation
+
+/// A Wayland desktop without a visible screen (sway), with its XWayland. It ends with its owner.
+final class WaylandDesktop: Sendable {
+    static let isAvailable = Tool.exists("sway") && Tool.exists("Xwayland") && (getuid() != 0 || Tool.exists("unshare"))
+
+    /// Of its XWayland, as DISPLAY has it.
+    let display: String
+    /// XDG_RUNTIME_DIR.
+    let runtime: String
+    /// Of a program in its session.
+    let environment: [String: String?]
+    private let process: ChildProcess
+    private let scratch: ScratchDirectory
+
+    init() throws {
+        let scratch = try ScratchDirectory()
+        runtime = scratch.file("run")
+        let home = scratch.file("home")
+        for folder in [runtime, home] {
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        }
+        let file = scratch.file("display")
+        let configuration = scratch.file("sway.conf")
+        try Data(
+            """
+            output HEADLESS-1 resolution 1280x720 position 0,0
+            xwayland enable
+            exec sh -c 'echo $DISPLAY >\(file).new && mv \(file).new \(file)'
+
+            """.utf8
+        ).write(to: URL(fileURLWithPath: configuration))
+        // It refuses to run as root.
+        let drop = getuid() == 0 ? ["unshare", "--map-user=1000", "--map-group=1000"] : []
+        let command = drop + ["sway", "-c", configuration]
+        process = try ChildProcess(
+            command[0], Array(command.dropFirst()),
+            environment: [
+                "WLR_BACKENDS": "headless", "WLR_RENDERER": "pixman", "WLR_LIBINPUT_NO_DEVICES": "1",
+                "XDG_RUNTIME_DIR": runtime, "HOME": home, "DISPLAY": nil, "WAYLAND_DISPLAY": nil,
+            ])
+        self.scratch = scratch
+        var name: String?
+        guard
+            eventually(
+                timeout: 30,
+                {
+                    name = try? String(contentsOfFile: file, encoding: .utf8)
+                        .trimmingCharacters(in: .whitespacesAndNewlines)
+                    return name != nil
+                }), let name, !name.isEmpty
+        else {
+            process.end()
+            throw HarnessError("sway doesn't start: \(process.errorText)")
+        }
+        display = name
+        environment = ["DISPLAY": name, "WAYLAND_DISPLAY": "wayland-1", "XDG_SESSION_TYPE": "wayland"]
+    }
+
+    deinit { process.end() }
+}
