@@ -257,8 +257,8 @@ public final class Host: Sendable {
             case .renamed(let from, let to):
                 onNotice(.warning("Another machine here is called “\(from)”; viewers find this one as “\(to)”."))
             case .unavailable(let reason), .failed(let reason):
-                let address = bindAddress ?? LocalAddresses.list().first ?? "127.0.0.1"
-                onNotice(.notDiscoverable(address: Endpoint(host: address, port: port), reason: reason))
+                let address = bindAddress ?? LocalAddresses.list().first
+                onNotice(.notDiscoverable(address: address.map { Endpoint(host: $0, port: port) }, reason: reason))
             }
         }
     }

@@ -84,7 +84,7 @@ public enum HostNotice: Sendable {
     case announced(name: String)
     case warning(String)
     /// No automatic discovery on this machine: viewers connect by address, for example `address`. `reason` is for a person.
-    case notDiscoverable(address: Endpoint, reason: String)
+    case notDiscoverable(address: Endpoint?, reason: String)
     /// The sent size at full quality has changed.
     case resized(PixelSize)
     /// A file of the recording begins: the first, or another after a change of size.

@@ -34,6 +34,9 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
     }
 }
 
+/// The resolver doesn't know it.
+private func unknownName(_ name: String) -> String { "no machine is known by the name “\(name)” here" }
+
 /// The reason of a network error, in the system's words.
 func networkReason(_ error: any Error) -> String {
     if let error = error as? IOError {
@@ -45,7 +48,7 @@ func networkReason(_ error: any Error) -> String {
     }
     if let error = error as? NIOConnectionError {
         if let failure = error.connectionErrors.first { return networkReason(failure.error) }
-        return "the name \(error.host) is not known here"
+        return unknownName(error.host)
     }
     if let error = error as? ChannelError {
         switch error {
@@ -56,11 +59,11 @@ func networkReason(_ error: any Error) -> String {
     }
     // A numeric address that can't be read, or a name that can't be resolved. NIO's values have no words for people.
     if let error = error as? SocketAddressError, case .unknown(let host, _) = error {
-        return "the name \(host) is not known here"
+        return unknownName(host)
     }
     if error is SocketAddressError || error is SocketAddressError.FailedToParseIPByteBuffer {
         return "this isn't an address"
     }
-    if let error = error as? SocketAddressError.UnknownHost { return "the name \(error.host) is not known here" }
+    if let error = error as? SocketAddressError.UnknownHost { return unknownName(error.host) }
     return "an unexpected error of the network (\(error))"
 }

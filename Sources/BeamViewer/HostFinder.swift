@@ -38,6 +38,8 @@ final class HostFinder: Sendable {
         /// Discovery has been waited for, or there is none.
         var isSearched = false
         var addresses = HostAddresses()
+        /// The numeric addresses of a `.local` name, as Avahi resolves it.
+        var resolved: [Endpoint] = []
     }
 
     private let target: ViewerOptions.Target
@@ -46,6 +48,8 @@ final class HostFinder: Sendable {
     private let handlers: Handlers
     private let state: Mutex<State>
     private let discovery = Mutex(Discovery.notBegun)
+    /// Resolves the target's `.local` name; nil: it has none, or this wasn't begun.
+    private let resolver = Mutex<HostNameResolver?>(nil)
 
     private enum Discovery: Sendable {
         case notBegun
@@ -78,7 +82,26 @@ final class HostFinder: Sendable {
             if !hints().isEmpty { handlers.onReachable(announcedVersion) }
         case .anyHost: handlers.onSearching(nil)
         }
+        resolve()
         browse()
+    }
+
+    /// Resolves a `.local` name by the Avahi daemon: the system's own resolver does so only with nss-mdns.
+    private func resolve() {
+        guard case .name(_, let address?) = target, HostNameResolver.resolves(address.host) else { return }
+        let resolver = HostNameResolver(address.host) { [weak self] addresses in
+            self?.resolved(addresses.map { Endpoint(host: $0, port: address.port) })
+        }
+        self.resolver.withLock { $0 = resolver }
+    }
+
+    private func resolved(_ endpoints: [Endpoint]) {
+        let isToBeTried = state.withLock { state in
+            state.resolved = endpoints
+            // Before, a host that announces this name may be found.
+            return state.isSearched && !state.wasFound && !endpoints.isEmpty
+        }
+        if isToBeTried { handlers.onReachable(announcedVersion) }
     }
 
     /// Starts discovery, once. Waits for the Avahi daemon.
@@ -104,6 +127,7 @@ final class HostFinder: Sendable {
             return discovery
         }
         if case .running(let browser) = last { browser.stop() }
+        resolver.withLock { $0.take() }?.stop()
     }
 
     /// Takes the person's choice.
@@ -124,11 +148,13 @@ final class HostFinder: Sendable {
         switch target {
         case .endpoint(let endpoint):
             return [endpoint]
-        case .name(let name, let port):
+        case .name(_, let address):
             let found = discovered()
-            // Never announced: it may be a name that the system can resolve.
-            let mayBeHostName = found.isEmpty && state.withLock { $0.isSearched && !$0.wasFound }
-            return mayBeHostName ? [Endpoint(host: name, port: port)] : found
+            // Never announced: it may be a name that the system or Avahi can resolve.
+            return state.withLock { state in
+                guard found.isEmpty, state.isSearched, !state.wasFound, let address else { return found }
+                return state.resolved + [address]
+            }
         case .anyHost:
             return discovered()
         }
@@ -212,7 +238,7 @@ final class HostFinder: Sendable {
         let address: String? =
             switch target {
             case .endpoint(let endpoint): endpoint.description
-            case .name(let name, let port): isDiscovered ? nil : Endpoint(host: name, port: port).description
+            case .name(_, let address): isDiscovered ? nil : address?.description
             case .anyHost: nil
             }
         return Choice(name: name, isDiscovered: isDiscovered, address: address)
@@ -250,15 +276,21 @@ final class HostFinder: Sendable {
         case .settled:
             state.withLock { ($0.isSettled, $0.isSearched) = (true, true) }
             // Not announced: it may be a name that the system can resolve.
-            if case .name = target, discovered().isEmpty { handlers.onReachable(announcedVersion) }
+            if discovered().isEmpty { tryAsHostName() }
             listChanged(appeared: nil)
         case .available:
             handlers.onDiscovery(nil, false)
         case .unavailable(let reason):
             handlers.onDiscovery(reason, state.withLock { !$0.addresses.lastKnown.isEmpty })
             state.withLock { $0.isSearched = true }
-            if case .name = target { handlers.onReachable(announcedVersion) }
+            tryAsHostName()
         }
+    }
+
+    /// The name may be one of the network. If it can't be, there is nothing to try but what is known of the host.
+    private func tryAsHostName() {
+        guard case .name = target, !endpoints().isEmpty || !hints().isEmpty else { return }
+        handlers.onReachable(announcedVersion)
     }
 
     /// A host that isn't called like the chosen one may be the chosen one, started anew under another name.

@@ -45,7 +45,7 @@ public struct ViewerAnnouncement: Sendable, Equatable {
         return parts.joined(separator: " ")
     }
 
-    private static func ended(_ text: String) -> String {
+    static func ended(_ text: String) -> String {
         text.last.map { ".!?…:".contains($0) } ?? true ? text : text + "."
     }
 

@@ -11,8 +11,9 @@ public struct ViewerOptions: Sendable {
     public enum Target: Sendable, Equatable {
         /// An address or a host name of the network, with its control port.
         case endpoint(Endpoint)
-        /// A name as discovery shows it, or else a host name of the network on this port.
-        case name(String, port: UInt16)
+        /// A name as discovery shows it or as a paired host is called, or else this host name of the network. Nil: it
+        /// can't be one.
+        case name(String, address: Endpoint?)
         /// Any host: the only one, or the one that the person picks.
         case anyHost
     }

@@ -311,7 +311,8 @@ struct ViewerStatus: Sendable {
         case .searching(let name?):
             ViewerAnnouncement(
                 headline: "Looking for \(name)…",
-                detail: discoveryProblem ?? "The picture appears when it shares its screen.")
+                detail: failure.map { notFound($0) } ?? discoveryProblem
+                    ?? "The picture appears when it shares its screen.")
         case .searching(nil):
             ViewerAnnouncement(
                 headline: "Looking for hosts…",
@@ -363,6 +364,12 @@ struct ViewerStatus: Sendable {
         case .streamRefused(let reason):
             ViewerAnnouncement(headline: "The picture of \(host) can't be shown", detail: reason)
         }
+    }
+
+    /// What was tried besides discovery, and why that has failed.
+    private func notFound(_ failure: String) -> String {
+        let discovery = discoveryProblem ?? "No host of that name is announced on this network."
+        return "\(discovery) Also tried: \(ViewerAnnouncement.ended(failure)) Trying again."
     }
 
     /// No attempt's reason, which may differ each time: the words are said once.

@@ -33,6 +33,8 @@ final class ShareReporter: Sendable {
         var visibility = WordLimit()
         var captions = WordLimit()
         var sound = WordLimit()
+        /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
+        var addressless: AddressWords?
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
         var early: [RoomEvent]? = []
         /// The sound's state before that.
@@ -56,12 +58,11 @@ final class ShareReporter: Sendable {
                 + "at most \(Self.number(facts.frameRate)) \(facts.frameRate == 1 ? "frame" : "frames") and "
                 + "\(Self.megabits(Double(facts.bitRate))) a second "
                 + "(\(facts.encoder)).")
-        let addresses = facts.bindAddress.map { [$0] } ?? LocalAddresses.list()
         // By its name alone only once it is announced.
-        let commands = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map {
-            Self.watchCommand(Endpoint(host: $0, port: facts.controlPort))
-        }
-        context.console.say("To watch, run on another machine: " + commands.joined(separator: " or ") + ".")
+        let words = AddressWords(
+            purpose: "To watch", command: "watch", bindAddress: facts.bindAddress, port: facts.controlPort)
+        context.console.say(words.sentence())
+        if !words.isReachable() { state.withLock { $0.addressless = words } }
         invite(host)
         context.events.write(
             "ready",
@@ -90,10 +91,6 @@ final class ShareReporter: Sendable {
 
     /// What the person at the terminal can press.
     private var keys: String { (prompt.takesCommands ? "p pauses, n writes a note, " : "") + "Ctrl-C ends." }
-
-    private static func watchCommand(_ address: Endpoint) -> String {
-        "`beamroom watch \(address.port == WatchTarget.defaultPort ? address.host : address.description)`"
-    }
 
     private func invite(_ host: Host) {
         let console = context.console
@@ -134,8 +131,9 @@ final class ShareReporter: Sendable {
         case .warning(let text): context.console.say("Warning: \(text)")
         case .notDiscoverable(let address, let reason):
             context.console.say(
-                "Warning: No automatic discovery on this machine. Viewers connect by address: "
-                    + "\(Self.watchCommand(address)). \(reason)")
+                "Warning: No automatic discovery on this machine. Viewers connect by address"
+                    + "\(address.map { ": `beamroom watch \($0.port == WatchTarget.defaultPort ? $0.host : $0.description)`" } ?? ""). "
+                    + reason)
         case .resized(let size):
             context.console.say("The picture is now \(size.width) × \(size.height).")
         case .recordingInto(let path):
@@ -307,6 +305,10 @@ final class ShareReporter: Sendable {
     func tick(_ host: Host) {
         let report = host.report()
         door.tick { host.setCode($0) }
+        if let words = state.withLock({ $0.addressless }), words.isReachable() {
+            state.withLock { $0.addressless = nil }
+            context.console.say(words.sentence())
+        }
         let previous = state.withLock { state in
             defer { state.last = report }
             return state.last

@@ -84,6 +84,7 @@ struct Watch: ParsableCommand {
         defer { context.close() }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
+        for doubt in hosts.compactMap(\.doubt) { context.say(doubt) }
         let desk = QuestionDesk(context.console, programs: context.programs)
         if hosts.count > 1 { return try watchSeveral(context, desk) }
         let reporter = WatchReporter(
@@ -125,11 +126,11 @@ struct Watch: ParsableCommand {
     func options(for host: WatchTarget?, while isWanted: () -> Bool) throws -> ViewerOptions {
         let target: ViewerOptions.Target =
             if let auto {
-                .name(auto, port: WatchTarget.defaultPort)
+                .name(auto, address: (try? WatchTarget(parsing: auto))?.address)
             } else {
                 switch host?.kind {
                 case .endpoint(let endpoint): .endpoint(endpoint)
-                case .name(let name): .name(name, port: WatchTarget.defaultPort)
+                case .name(let name, let address): .name(name, address: address)
                 case nil: .anyHost
                 }
             }

@@ -25,11 +25,11 @@ struct HostFinderTests {
     }
 
     @Test func aPairedHostIsLookedForAtItsLastAddresses() {
-        let known = finder(.name("Desk", port: 52345))
+        let known = finder(.name("Desk", address: Endpoint(host: "Desk", port: 52345)))
         #expect(known.hints() == Self.stored)
         // Whether the system can resolve the name is asked when discovery hasn't found it.
         #expect(known.endpoints() == [])
-        #expect(finder(.name("attic", port: 52345)).hints() == [])
+        #expect(finder(.name("attic", address: nil)).hints() == [])
         #expect(finder(.anyHost).hints() == [])
     }
 
@@ -43,7 +43,7 @@ struct HostFinderTests {
 
     @Test func anotherSourceAddsACandidate() {
         let calls = Calls()
-        let finder = finder(.name("desk", port: 52345), calls)
+        let finder = finder(.name("desk", address: nil), calls)
         let bad: [(String, UInt16)] = [
             ("desk.local", 52345), ("192.0.2.300", 52345), ("192.0.2.5", 0), ("", 1), ("fe80::1", 1),
         ]

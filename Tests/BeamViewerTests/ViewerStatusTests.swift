@@ -378,10 +378,16 @@ struct ViewerStatusTests {
         #expect(status.words?.headline == "Looking for desk…")
         // The name may be one that the system can resolve, so it is tried.
         status.handle(.connecting(attempt: 1))
-        status.handle(.retrying(after: .seconds(1), reason: "the name desk is not known here"))
-        #expect(status.words?.headline == "Looking for desk…")
+        status.handle(.retrying(after: .seconds(1), reason: "desk:52345: nobody shares there"))
+        #expect(
+            status.words?.sentence
+                == "Looking for desk… No host of that name is announced on this network. Also tried: desk:52345: nobody shares there. Trying again."
+        )
         status.discovery(problem: "The Avahi daemon isn't running on this machine.")
-        #expect(status.words?.sentence == "Looking for desk… The Avahi daemon isn't running on this machine.")
+        #expect(
+            status.words?.sentence
+                == "Looking for desk… The Avahi daemon isn't running on this machine. Also tried: desk:52345: nobody shares there. Trying again."
+        )
         status.discovery(problem: "The Avahi daemon isn't running on this machine.", triesAddresses: true)
         #expect(
             status.words?.sentence

@@ -10,8 +10,10 @@ struct OptionTests {
     @Test(arguments: [
         ("192.0.2.7", "192.0.2.7:52345"), ("192.0.2.7:5000", "192.0.2.7:5000"),
         ("2001:db8::7", "[2001:db8::7]:52345"), ("[2001:db8::7]:5000", "[2001:db8::7]:5000"),
-        ("[::1]", "[::1]:52345"), ("fe80::1%eth0", "[fe80::1%eth0]:52345"), ("desk.local", "desk.local:52345"),
-        ("desk:5000", "desk:5000"), ("localhost", "localhost:52345"),
+        ("[::1]", "[::1]:52345"), ("fe80::1%eth0", "[fe80::1%eth0]:52345"),
+        ("[fe80::1%eth0]:5000", "[fe80::1%eth0]:5000"), ("::ffff:192.0.2.7", "[::ffff:192.0.2.7]:52345"),
+        ("1:2:3:4:5:6:7:8", "[1:2:3:4:5:6:7:8]:52345"), ("localhost", "localhost:52345"),
+        ("Localhost:5000", "Localhost:5000"),
     ])
     func addressesAreEndpoints(_ argument: String, _ endpoint: String) throws {
         let target = try WatchTarget(parsing: argument)
@@ -22,18 +24,52 @@ struct OptionTests {
         #expect(parsed.description == endpoint)
     }
 
-    @Test(arguments: ["desk", "Anna’s iPhone", "Mr. Smith", "Anna: office", "7", "desk 2.4"])
-    func anythingElseIsAName(_ argument: String) throws {
-        #expect(try WatchTarget(parsing: argument).kind == .name(argument))
+    /// Names, and the address that each may be as well.
+    @Test(arguments: [
+        ("desk", "desk:52345"), ("desk.local", "desk.local:52345"), ("desk.local.", "desk.local.:52345"),
+        ("desk:5000", "desk:5000"), ("node1.cluster.example", "node1.cluster.example:52345"),
+        ("desk.v2", "desk.v2:52345"), ("room:3", "room:3"), ("my_desk-2.example:65535", "my_desk-2.example:65535"),
+        ("büro.local", "büro.local:52345"), ("Anna’s iPhone", nil), ("Mr. Smith", nil), ("Anna: office", nil),
+        ("7", nil), ("desk 2.4", nil), ("desk:abc", nil), ("a:b", nil), ("desk/x:5000", nil), ("[lab] desk", nil),
+        ("[desk]:1", nil), ("[desk", nil), ("desk.7", nil), ("0x7f.0x1", nil), ("-desk", nil), ("desk..v2", nil),
+        ("...", nil), ("…", nil), (": desk", nil), ("desk: 5000", nil),
+    ])
+    func anythingElseIsAName(_ argument: String, _ address: String?) throws {
+        let target = try WatchTarget(parsing: argument)
+        #expect(target.kind == .name(argument, address: target.address))
+        #expect(target.address?.description == address)
+        #expect(target.doubt == nil)
+    }
+
+    /// A sentence says what such a name is not.
+    @Test(arguments: [
+        ("192.0.2", "IPv4"), ("2.0", "IPv4"), ("desk:99999", "port"), ("room:0", "port"), ("2001:db8:1", "IPv6"),
+        ("10:30:45", "IPv6"),
+    ])
+    func whatResemblesAnAddressIsANameInDoubt(_ argument: String, _ words: String) throws {
+        let target = try WatchTarget(parsing: argument)
+        #expect(target.kind == .name(argument, address: nil))
+        #expect(target.doubt?.contains(words) == true && target.doubt?.contains("“\(argument)”") == true)
+    }
+
+    @Test func hostsAreTheSameByNameOrAddress() throws {
+        let pairs = [
+            ("desk", "Desk", true), ("desk.local", "DESK.local:52345", true), ("desk", "desk:52345", true),
+            ("desk", "desk:5000", false), ("192.0.2.7", "192.0.2.7:52345", true), ("Mr. Smith", "mr. smith", true),
+            ("Mr. Smith", "Mr. Jones", false),
+        ]
+        for (one, other, isSame) in pairs {
+            #expect(try WatchTarget(parsing: one).isSame(as: WatchTarget(parsing: other)) == isSame, "\(one), \(other)")
+        }
     }
 
     /// Each with a part of the error's words.
     @Test(arguments: [
-        ("", "192.0.2.7"), ("[::1", "bracket"), ("[::1]x", "port"), ("[::1]:0", "1 to 65535"), ("[desk]:1", "IPv6"),
-        (":5000", "before the colon"), ("desk:99999", "1 to 65535"), ("desk:abc", "“abc”"), ("a:b", "“b”"),
+        ("", "192.0.2.7"), ("[::1", "bracket"), ("[::1]x", "port"), ("[::1]:0", "1 to 65535"),
+        (":5000", "before the colon"), ("192.0.2.7:abc", "“abc”"), ("192.0.2.7:99999", "1 to 65535"),
         ("http://desk", "watch desk"), ("https://192.0.2.7:5000", "watch 192.0.2.7:5000"), ("999.1.1.1", "IPv4"),
-        ("192.0.2", "IPv4"), ("192.0.2.7.1:5000", "IPv4"), ("fe80::1", "fe80::1%eth0"), ("[fe80::1]:5000", "%eth0"),
-        ("febf::1%", "%eth0"), ("2001:db8:::7", "IPv6"), ("desk/x:5000", "host name"),
+        ("192.0.2.7.1:5000", "IPv4"), ("fe80::1", "fe80::1%eth0"), ("[fe80::1]:5000", "%eth0"),
+        ("febf::1%", "%eth0"), ("2001:db8:::7", "IPv6"), ("ssh+x://desk", "watch desk"),
         (String(repeating: "a", count: 256), "255"),
     ])
     func invalidAddressesAreRefused(_ argument: String, _ words: String) {

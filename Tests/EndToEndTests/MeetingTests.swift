@@ -232,7 +232,7 @@ extension EndToEnd {
 
         @Test func badInputIsExplained() throws {
             for (arguments, words) in [
-                (["--at", "desk"], "--at takes an address"), (["study", "--name", "\u{202E}"], "--name"),
+                (["--at", "my desk"], "--at takes an address"), (["study", "--name", "\u{202E}"], "--name"),
                 (["--captions", "-", "--json"], "--captions"), (["--no-window", "--stats"], "--no-window"),
                 (["study", "--forget", "study"], "--forget"), (["--no-watch", "--stats"], "--no-watch"),
                 (["--monitor", "1", "--region", "8x8+0+0"], "--monitor"),

@@ -82,8 +82,9 @@ struct Room: ParsableCommand {
                 throw ValidationError("\(option) takes 1 to 200 bytes of visible characters.")
             }
         }
-        if case .name? = at?.kind {
-            throw ValidationError("--at takes an address, as in 192.0.2.7 or 192.0.2.7:52345.")
+        if let at, at.address == nil {
+            throw ValidationError(
+                "--at takes an address or a host name of the network, as in 192.0.2.7, 192.0.2.7:52345 or desk.local.")
         }
         try spoken.check(json: common.json, accept: accept)
         if playback.noWindow, windowDisplay != nil {

@@ -1,3 +1,4 @@
+import BeamDiscovery
 import BeamDisplay
 import BeamMedia
 import BeamNetwork
@@ -33,7 +34,7 @@ struct RoomEntry {
     func find(
         _ wanted: String?, at address: WatchTarget?, machine: String, within time: Duration
     ) throws -> RoomServer.Beginning? {
-        if case .endpoint(let endpoint) = address?.kind { return try letIn(at: [endpoint], mayGiveUp: false) }
+        if let endpoint = address?.address { return try letIn(at: numeric(endpoint), mayGiveUp: false) }
         let kept = try store.rooms()
         if let wanted, let known = kept.first(where: { DeviceNames.areSame($0.room.name, wanted) }) {
             return .resume(known.room(at: Date()))
@@ -61,6 +62,15 @@ struct RoomEntry {
         guard !doors.isEmpty else { return .found(name: name) }
         return try letIn(at: doors, mayGiveUp: true)
     }
+
+    /// A `.local` name is resolved by Avahi: the system's own resolver does so only with nss-mdns. Waits for the network.
+    private func numeric(_ endpoint: Endpoint) -> [Endpoint] {
+        guard HostNameResolver.resolves(endpoint.host) else { return [endpoint] }
+        let addresses = HostNameResolver.addresses(of: endpoint.host, within: Self.resolvingTime)
+        return addresses.isEmpty ? [endpoint] : addresses.map { Endpoint(host: $0, port: endpoint.port) }
+    }
+
+    private static let resolvingTime = Duration.seconds(3)
 
     /// Without names that differ only in case.
     private static func distinct(_ names: [String]) -> [String] {

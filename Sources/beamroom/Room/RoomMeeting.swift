@@ -49,6 +49,8 @@ final class RoomMeeting: Sendable {
         var violations = WordLimit()
         var refusals = WordLimit()
         var hasMentionedNamesake = false
+        /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
+        var addressless: AddressWords?
         /// What was written in the room before the event `ready`, which is the first one; nil: that was written.
         var early: [RoomEvent]? = []
         /// The figures of the second before, and what was shared then.
@@ -312,13 +314,11 @@ final class RoomMeeting: Sendable {
         state.withLock { $0.room = name }
         guard let server else { return }
         context.say("You are in the room “\(name)”.")
-        let addresses = settings.server.bindAddress.map { [$0] } ?? LocalAddresses.list()
-        let commands = (addresses.isEmpty ? ["127.0.0.1"] : addresses).map { address in
-            let endpoint = Endpoint(host: address, port: server.controlPort)
-            let place = server.controlPort == WatchTarget.defaultPort ? address : endpoint.description
-            return "`beamroom room --at \(place)`"
-        }
-        context.say("To enter it, run on another machine: " + commands.joined(separator: " or ") + ".")
+        let addresses = AddressWords(
+            purpose: "To enter it", command: "room --at", bindAddress: settings.server.bindAddress,
+            port: server.controlPort)
+        context.say(addresses.sentence())
+        if !addresses.isReachable() { state.withLock { $0.addressless = addresses } }
         sayHowToEnter()
         context.events.write(
             "ready",
@@ -456,6 +456,10 @@ final class RoomMeeting: Sendable {
         mentionNamesakes()
         store()
         door.tick { server?.setCode($0) }
+        if let words = state.withLock({ $0.addressless }), words.isReachable() {
+            state.withLock { $0.addressless = nil }
+            context.say(words.sentence())
+        }
         guard let parts else { return }
         let here = people.here
         var lines: [String] = []
