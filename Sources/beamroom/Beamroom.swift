@@ -26,7 +26,7 @@ struct Beamroom: ParsableCommand {
             if let error = CommandSuggestion.error(for: Array(CommandLine.arguments.dropFirst())) {
                 throw ValidationError(error)
             }
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(NegativeValues.joined(Array(CommandLine.arguments.dropFirst())))
             try command.run()
         } catch {
             end(with: error)

@@ -26,7 +26,8 @@ struct Measure: ParsableCommand {
     var recording: OptionList<String>?
     @Option(
         name: [.customShort("b"), .long],
-        help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: 10M)", valueName: "rate"))
+        help: ArgumentHelp("Bits a second, as in 8M or 800k. (default: 10M)", valueName: "rate"),
+        transform: BitRate.reading(OptionWords.bitRate))
     var videoBitRate: BitRate?
     @Option(help: ArgumentHelp("The host's encoder, as for `share`.", valueName: "name"))
     var videoEncoder: String?
