@@ -33,6 +33,9 @@ struct Watch: ParsableCommand {
             "Watch this paired host whenever it appears, without any question.",
             valueName: "name"))
     var auto: String?
+    @Option(
+        help: ArgumentHelp("What the host's person calls you. (default: this machine's name)", valueName: "name"))
+    var name: String?
     @OptionGroup var code: CodeOptions
     @Flag(help: "Don't remember the host after this viewer ends.")
     var once = false
@@ -66,6 +69,9 @@ struct Watch: ParsableCommand {
 
     func validate() throws {
         try checkHosts()
+        if let name, ShownText.line(name).isEmpty || name.utf8.count > 200 {
+            throw ValidationError("--name takes 1 to 200 bytes of visible characters.")
+        }
         if auto != nil, !hosts.isEmpty || code.code != nil || code.codeFile != nil || once {
             throw ValidationError(
                 "--auto names a paired host: leave the host argument, --code, --code-file and --once out.")
@@ -135,7 +141,8 @@ struct Watch: ParsableCommand {
                 }
             }
         let trust = ViewerOptions.Trust(
-            store: try TrustStore(), deviceName: MachineName.current, code: try code.read(while: isWanted),
+            store: try TrustStore(), deviceName: ShownText.line(name ?? MachineName.current),
+            code: try code.read(while: isWanted),
             asksForCode: auto == nil && (!playback.noWindow || TerminalQuestions.hasPerson), pairs: auto == nil,
             remembersNewHosts: !once, allowsUnencrypted: common.allowUnencrypted, isNewHost: newHost)
         var options = ViewerOptions(
