@@ -12,7 +12,9 @@ public enum NetworkError: Error, CustomStringConvertible, Equatable {
     public var description: String {
         switch self {
         case .portInUse(let port, let address):
-            "TCP port \(port) on \(address) is in use, perhaps by another `beamroom share`. End that one, or choose another port with --port."
+            // Looked up here, because few of these errors are shown, and it takes a moment.
+            PortHolder.find(port: port).words(
+                port: port, place: ["::", "0.0.0.0"].contains(address) ? "" : " on \(address)")
         case .cannotBind(let address, let port, let reason):
             "Can't listen on \(address), port \(port): \(reason). Give an address of this machine with --bind, or leave --bind out."
         case .notAllowed(let port):
@@ -42,7 +44,8 @@ func networkReason(_ error: any Error) -> String {
     if let error = error as? IOError {
         switch error.errnoCode {
         case ECONNREFUSED: return "nobody shares there (connection refused)"
-        case EHOSTUNREACH, ENETUNREACH: return "there is no route to that machine from here"
+        case EHOSTUNREACH: return "no machine answers at that address"
+        case ENETUNREACH: return "this machine has no way to that network"
         default: return String(cString: strerror(error.errnoCode))
         }
     }
