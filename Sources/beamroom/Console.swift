@@ -19,6 +19,8 @@ final class Console: Sendable {
     /// What stands below the permanent lines.
     private struct Bottom {
         var live: [String] = []
+        /// Below them.
+        var status: String?
         /// Takes the place of the live lines; an empty one hides them.
         var prompt: Prompt?
         var isHidden = false
@@ -38,10 +40,39 @@ final class Console: Sendable {
     init(_ descriptor: Int32 = STDERR_FILENO) {
         self.descriptor = descriptor
         isTerminal = isatty(descriptor) == 1
-        output = QueuedOutput(descriptor, limit: Self.limit) { count in
+        output = QueuedOutput(descriptor, limit: Self.limit, rows: { Self.rows($0, descriptor) }) { count in
             Array("\(count) \(count == 1 ? "message was" : "messages were") left out here.\n".utf8)
         }
+        guard isTerminal else { return }
+        let watch = ResizeWatch { [weak self] in
+            guard let self else { return }
+            change { _ in }
+            output.redraw()
+        }
+        resizes.withLock { $0 = watch }
     }
+
+    // MARK: The terminal's size
+
+    private let resizes = Mutex<ResizeWatch?>(nil)
+
+    /// Zeros: it isn't known.
+    private static func size(_ descriptor: Int32) -> (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return (0, 0) }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    /// How many rows of the terminal a live line takes now: most terminals wrap what is too long when they become
+    /// narrower.
+    private static func rows(_ line: [UInt8], _ descriptor: Int32) -> Int {
+        let columns = size(descriptor).columns
+        guard columns > 0 else { return 1 }
+        let text = String(decoding: line, as: UTF8.self).replacing(/\u{1B}\[[0-9;]*m/, with: "")
+        return max(1, (PeerText.columns(text) + columns - 1) / columns)
+    }
+
+    // MARK: Lines
 
     /// Writes a permanent line.
     ///
@@ -56,6 +87,14 @@ final class Console: Sendable {
 
     func live(_ line: String) { live([line]) }
 
+    /// Replaces the line below the live lines, which is seen in the same way; nil: there is none.
+    func setStatus(_ line: String?) { change { $0.status = line } }
+
+    /// Rings the terminal's bell, if standard error is a terminal.
+    func ring() {
+        if isTerminal { output.add([0x07]) }
+    }
+
     /// Shows a prompt in place of the live lines, so that what is typed has a line of its own; nil shows them again. An
     /// empty prompt shows neither. Of a line that is too long for the terminal its end is shown, where the cursor is.
     func setPrompt(_ prompt: Prompt?) { change { $0.prompt = prompt } }
@@ -64,13 +103,11 @@ final class Console: Sendable {
     func setHidden(_ isHidden: Bool) { change { $0.isHidden = isHidden } }
 
     /// Ends the live lines.
-    func finish() { live([]) }
+    func finish() { change { ($0.live, $0.status) = ([], nil) } }
 
     private func change(_ body: (inout Bottom) -> Void) {
         guard isTerminal else { return }
-        var size = winsize()
-        let isKnown = ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0
-        let (columns, rows) = isKnown ? (Int(size.ws_col), Int(size.ws_row)) : (0, 0)
+        let (columns, rows) = Self.size(descriptor)
         // The terminal's other job has its own lines there.
         let isInBackground = TerminalJob.isInBackground(descriptor)
         bottom.withLock { bottom in
@@ -84,9 +121,9 @@ final class Console: Sendable {
     private static func lines(_ bottom: Bottom, columns: Int, rows: Int) -> [String] {
         guard !bottom.isHidden else { return [] }
         guard let prompt = bottom.prompt else {
-            return (rows > 1 ? bottom.live.prefix(rows - 1) : bottom.live[...]).map {
-                cut(printable($0), to: columns)
-            }
+            let status = bottom.status.map { [$0] } ?? []
+            let live = rows > 1 ? bottom.live.prefix(rows - 1 - status.count) : bottom.live[...]
+            return (live + status).map { cut(printable($0), to: columns) }
         }
         let hint =
             rows == 0 || rows > 2 ? prompt.hint.map { "\u{1B}[2m\(cut(printable($0), to: columns))\u{1B}[22m" } : nil
@@ -137,6 +174,7 @@ final class Console: Sendable {
 
     /// Waits a bounded time until all messages are written. Later ones are dropped.
     func close() {
+        resizes.withLock { $0.take() }?.cancel()
         change { $0 = Bottom() }
         output.close()
     }

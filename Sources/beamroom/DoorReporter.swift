@@ -33,6 +33,7 @@ final class DoorReporter: Sendable {
         /// When a code was last used up.
         var codeUsed: ContinuousClock.Instant?
         var tally = PeerTally()
+        var bell = BellLimit()
     }
 
     private let context: CommandContext
@@ -97,10 +98,10 @@ final class DoorReporter: Sendable {
         let events = context.events
         switch event {
         case .viewerAsks(let connection, let code, let visitor):
-            if verdict(on: .question, from: visitor.address).toProgram { events.write("pairing", Self.fields(visitor)) }
+            noteQuestion(visitor)
             prompt.ask(connection, code: code, from: visitor)
         case .comparisonAsked(let connection, let visitor):
-            if verdict(on: .question, from: visitor.address).toProgram { events.write("pairing", Self.fields(visitor)) }
+            noteQuestion(visitor)
             prompt.askToCompare(connection, from: visitor)
         case .digitsShown(let connection, let digits, _):
             prompt.compare(connection, digits: digits)
@@ -136,6 +137,14 @@ final class DoorReporter: Sendable {
             return false
         }
         return true
+    }
+
+    /// Somebody asks to be let in.
+    private func noteQuestion(_ visitor: Visitor) {
+        if verdict(on: .question, from: visitor.address).toProgram {
+            context.events.write("pairing", Self.fields(visitor))
+        }
+        if state.withLock({ $0.bell.allows(visitor.address, now: .now) }) { context.console.ring() }
     }
 
     private func paired(_ name: String, isToBeRemembered: Bool) {

@@ -55,6 +55,9 @@ final class PairingPrompt: Sendable {
     /// Keys are commands while nothing is asked.
     var takesCommands: Bool { terminal.takesCommands }
 
+    /// What they do; empty: there are none.
+    var keys: [StatusLine.Key] { terminal.keys }
+
     func setCommands(_ commands: TerminalQuestions.Commands) { terminal.setCommands(commands) }
 
     /// Begins to ask. Answers go to `decide`.
@@ -141,7 +144,8 @@ final class PairingPrompt: Sendable {
         case .code(let code):
             "Somebody asks to \(wish) with an older app, unencrypted:\n\(who)\nDoes it show the digits \(code.spaced)? [y/n]"
         case .comparing:
-            "Somebody asks to \(wish), without the code:\n\(who)\nShall both screens show digits to compare? [y/n]"
+            "Somebody asks to \(wish), without the code:\n\(who)\n"
+                + "Let \(question.visitor.name.map { "“\($0)”" } ?? "that device") in? You'll compare digits first. [y/n]"
         case .waitingForDigits: nil
         case .digits(let digits):
             "Digits to compare, not to type: \(digits.spaced)\n\(who)\nDoes it show the same digits? [y/n]"

@@ -9,10 +9,10 @@ import Synchronization
 /// The queue is limited in bytes. When it is full the oldest lines are left out, and their number is written in their
 /// place. If a write fails (disk full, reader gone), its lines are lost and counted, and the output goes on.
 final class QueuedOutput: Sendable {
-    /// Erases that many live lines, from the last one up, each from its first column to its end (ECMA-48, 8.3.22 and 8.3.41).
-    private static func erasing(_ lines: Int) -> [UInt8] {
-        guard lines > 0 else { return [] }
-        return Array(("\r\u{1B}[K" + String(repeating: "\u{1B}[A\u{1B}[K", count: lines - 1)).utf8)
+    /// Erases that many rows of live lines, from the last one up, each from its first column to its end (ECMA-48, 8.3.22 and 8.3.41).
+    private static func erasing(_ rows: Int) -> [UInt8] {
+        guard rows > 0 else { return [] }
+        return Array(("\r\u{1B}[K" + String(repeating: "\u{1B}[A\u{1B}[K", count: rows - 1)).utf8)
     }
     /// Most bytes in one write(2); a longer line is written alone.
     private static let pieceSize = 64 << 10
@@ -34,6 +34,8 @@ final class QueuedOutput: Sendable {
         var live: [[UInt8]] = []
         /// The live lines that the thread wrote last, and all bytes that it has written so far.
         var shownLive: [[UInt8]] = []
+        /// They don't look as they were written.
+        var isStale = false
         var written: UInt64 = 0
         /// The thread sleeps, or is about to, until `wake` is signalled.
         var isAsleep = false
@@ -41,7 +43,7 @@ final class QueuedOutput: Sendable {
         /// Signalled when there is nothing left to write.
         var waiters: [DispatchSemaphore] = []
 
-        var isDone: Bool { first == lines.count && live == shownLive }
+        var isDone: Bool { first == lines.count && live == shownLive && !isStale }
 
         mutating func takeFirst() -> Line {
             let line = lines[first]
@@ -66,6 +68,7 @@ final class QueuedOutput: Sendable {
 
     private let descriptor: CInt
     private let limit: Int
+    private let rows: @Sendable ([UInt8]) -> Int
     private let notice: @Sendable (Int) -> [UInt8]
     private let state = Mutex(State())
     private let wake = DispatchSemaphore(value: 0)
@@ -73,10 +76,16 @@ final class QueuedOutput: Sendable {
     /// - Parameters:
     ///   - descriptor: owned by the caller. It must stay open until the process ends or `close` has returned true.
     ///   - limit: most bytes in the queue.
+    ///   - rows: how many rows of the terminal a live line takes now, which is more than one if the terminal has become
+    ///     narrower since. Called on the writing thread, under the queue's lock.
     ///   - notice: makes the line, with its line end, that reports how many lines were left out. Called on the writing thread.
-    init(_ descriptor: CInt, limit: Int, notice: @escaping @Sendable (Int) -> [UInt8]) {
+    init(
+        _ descriptor: CInt, limit: Int, rows: @escaping @Sendable ([UInt8]) -> Int = { _ in 1 },
+        notice: @escaping @Sendable (Int) -> [UInt8]
+    ) {
         self.descriptor = descriptor
         self.limit = limit
+        self.rows = rows
         self.notice = notice
         // Never joined: it may be blocked in write(2) for ever.
         _ = StageThread("beam-output") { [self] in run() }
@@ -99,6 +108,9 @@ final class QueuedOutput: Sendable {
 
     /// Replaces the live lines, each without a line end.
     func setLive(_ lines: [[UInt8]]) { change { $0.live = lines } }
+
+    /// Writes the live lines again, also if they are the same.
+    func redraw() { change { $0.isStale = !$0.shownLive.isEmpty } }
 
     /// Waits until everything is written: at most 300 ms without progress, and 3 s in all.
     ///
@@ -155,7 +167,7 @@ final class QueuedOutput: Sendable {
     /// The next bytes to write; nil if there are none.
     private func take(_ state: inout State) -> Piece? {
         guard !state.isDone else { return nil }
-        var piece = Piece(bytes: Self.erasing(state.shownLive.count), lines: 0, missing: 0)
+        var piece = Piece(bytes: Self.erasing(state.shownLive.reduce(0) { $0 + rows($1) }), lines: 0, missing: 0)
         if state.first < state.lines.count, state.missing > 0 {
             piece.bytes += notice(state.missing)
             piece.missing = state.missing
@@ -173,6 +185,7 @@ final class QueuedOutput: Sendable {
         }
         piece.bytes += state.live.joined(separator: [UInt8(ascii: "\n")])
         state.shownLive = state.live
+        state.isStale = false
         return piece
     }
 

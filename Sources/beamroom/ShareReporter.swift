@@ -64,6 +64,7 @@ final class ShareReporter: Sendable {
         context.console.say(words.sentence())
         if !words.isReachable() { state.withLock { $0.addressless = words } }
         invite(host)
+        showStatus(host, viewers: 0)
         context.events.write(
             "ready",
             [
@@ -90,7 +91,18 @@ final class ShareReporter: Sendable {
     }
 
     /// What the person at the terminal can press.
-    private var keys: String { (prompt.takesCommands ? "p pauses, n writes a note, " : "") + "Ctrl-C ends." }
+    private var keys: String {
+        (prompt.takesCommands ? "p pauses, n writes a note, ? lists all keys, " : "") + "Ctrl-C ends."
+    }
+
+    /// The last line of the terminal.
+    private func showStatus(_ host: Host, viewers: Int) {
+        context.console.setStatus(
+            StatusLine(
+                name: host.description.name, code: invitation.showsCode ? door.code : nil,
+                facts: [StatusLine.audience(viewers)] + (host.isPaused ? ["paused"] : []), keys: prompt.keys
+            ).text)
+    }
 
     private func invite(_ host: Host) {
         let console = context.console
@@ -321,8 +333,9 @@ final class ShareReporter: Sendable {
             ViewerRate(viewer, since: previous?.viewers.first { $0.session == viewer.session }, seconds: seconds)
         }
         let rate = "\(frames) \(frames == 1 ? "frame/s" : "frames/s")   \(Self.megabits(bits))/s"
-        let total = "\(host.isPaused ? "paused" : rate)   \(Words.count(viewers, "viewer"))"
+        let total = host.isPaused ? "paused" : rate
         context.console.live([total] + ViewerTable.lines(rates.map(\.row)))
+        showStatus(host, viewers: viewers)
         var fields = fields(report, framesPerSecond: Double(frames), bitsPerSecond: bits)
         fields["viewerStats"] = .array(rates.map(\.fields))
         context.events.write("stats", fields)

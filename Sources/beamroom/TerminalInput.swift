@@ -1,3 +1,4 @@
+import BeamMedia
 import Foundation
 import Glibc
 import Synchronization
@@ -7,8 +8,8 @@ import Synchronization
 /// must not answer it: `discardTyped` discards it, whether the terminal, the pipe or this object holds it.
 ///
 /// On a terminal that shows the questions, too, keys are read one by one and not echoed (`TerminalMode`), so that what is
-/// typed can be shown in its own place. In the background nothing is read. While no line is expected, each key is a command
-/// (`setReadsCommands`).
+/// typed can be shown in its own place. In the background nothing is read. While no line is expected, a key alone is a command
+/// (`setReadsCommands`, `KeyGate`).
 ///
 /// Another program's lines begin with a brace (`ProgramInput`); they are never discarded. Lines are counted for it.
 final class TerminalInput: Sendable {
@@ -19,6 +20,8 @@ final class TerminalInput: Sendable {
         var onEdit: @Sendable (String) -> Void
         /// A key was pressed while no line is expected; only with `readsKeys`.
         var onCommand: @Sendable (Character) -> Void = { _ in }
+        /// Several keys were pressed one after another while no line is expected; only with `readsKeys`.
+        var onBurst: @Sendable () -> Void = {}
         /// Escape was pressed, and what was typed is gone; only with `readsKeys`.
         var onEscape: @Sendable () -> Void = {}
         /// The job was brought to the foreground, or is in the background now.
@@ -37,9 +40,9 @@ final class TerminalInput: Sendable {
         var isSkipping = false
         /// Lines that were read whole.
         var lines = 0
-        /// Keys that were read and not yet used, because those before them may change what they mean.
-        var unused: [UInt8] = []
         var readsCommands = false
+        /// Which keys are commands, while they are.
+        var gate = KeyGate()
         var isReading = false
         var hasEnded = false
     }
@@ -50,14 +53,13 @@ final class TerminalInput: Sendable {
     private enum Text: Equatable {
         case line(String)
         case edit(String)
-        case command(Character)
         case program([UInt8])
         case programTooLong
 
         var isProgram: Bool {
             switch self {
             case .program, .programTooLong: true
-            case .line, .edit, .command: false
+            case .line, .edit: false
             }
         }
     }
@@ -92,6 +94,7 @@ final class TerminalInput: Sendable {
             guard state.readsCommands != readsCommands else { return }
             state.readsCommands = readsCommands
             state.typed = TypedLine()
+            state.gate = KeyGate()
         }
     }
 
@@ -115,7 +118,7 @@ final class TerminalInput: Sendable {
         state.withLock { state in
             state.epoch += 1
             state.typed = TypedLine()
-            state.unused.removeAll()
+            state.gate = KeyGate()
             // Its lines are read as soon as they are there, so none of those waiting is an early answer.
             guard programs == nil else { return }
             state.unfinished.removeAll()
@@ -151,10 +154,15 @@ final class TerminalInput: Sendable {
                 _ = poll(nil, 0, Self.backgroundCheck)
                 continue
             }
-            let (isWaiting, isEscapeBegun) = state.withLock { ($0.unused.isEmpty, $0.typed.isEscapeBegun) }
+            let (isEscapeBegun, deadline) = state.withLock { ($0.typed.isEscapeBegun, $0.gate.deadline) }
             let longest = isEscapeBegun ? Self.restOfKey : isTerminal ? Self.foregroundCheck : -1
-            guard !isWaiting || isReadable(within: longest) else {
+            guard isReadable(within: Self.time(until: deadline, atMost: longest)) else {
                 if isEscapeBegun { escape(handlers) }
+                switch state.withLock({ $0.gate.outcome(now: .now) }) {
+                case .command(let key)?: handlers.onCommand(key)
+                case .burst?: handlers.onBurst()
+                case nil: break
+                }
                 continue
             }
             guard let texts = read() else { break }
@@ -164,13 +172,19 @@ final class TerminalInput: Sendable {
                 switch text {
                 case .line(let line): handlers.onLine(line)
                 case .edit(let text): handlers.onEdit(text)
-                case .command(let key): handlers.onCommand(key)
                 case .program(let line): programs?.take(line)
                 case .programTooLong: programs?.lineTooLong()
                 }
             }
         }
         handlers.onEnd()
+    }
+
+    /// In milliseconds, rounded up.
+    private static func time(until deadline: ContinuousClock.Instant?, atMost longest: CInt) -> CInt {
+        guard let deadline else { return longest }
+        let left = CInt(clamping: Int64(((deadline - .now).inSeconds * 1000).rounded(.up)))
+        return min(max(0, left), longest < 0 ? .max : longest)
     }
 
     /// Nothing has followed an ESC.
@@ -186,11 +200,6 @@ final class TerminalInput: Sendable {
     /// What is there to read; nil at the end.
     private func read() -> [Arrival]? {
         state.withLock { state in
-            if !state.unused.isEmpty {
-                let bytes = state.unused
-                state.unused = []
-                return Self.keys(bytes[...], &state).map { ($0, state.epoch, 0) }
-            }
             // `discardTyped` may have read it meanwhile.
             guard isReadable(within: 0) else { return [] }
             var buffer = [UInt8](repeating: 0, count: Self.longestLine)
@@ -207,11 +216,12 @@ final class TerminalInput: Sendable {
 
     private static func keys(_ bytes: ArraySlice<UInt8>, _ state: inout State) -> [Text] {
         var texts: [Text] = []
-        for (index, byte) in zip(bytes.indices, bytes) {
-            if state.readsCommands, let command = state.typed.command(byte) {
-                // It may change what the next ones mean.
-                state.unused = Array(bytes[(index + 1)...])
-                return [.command(command)]
+        let now = ContinuousClock.now
+        for byte in bytes {
+            // Not ESC and Ctrl-D.
+            if state.readsCommands, !state.typed.isInEscape, byte != 0x1B, byte != 0x04 {
+                state.gate.take(byte, now: now)
+                continue
             }
             switch state.typed.take(byte) {
             case .none: break

@@ -28,7 +28,7 @@ final class TerminalQuestions: Sendable {
         case unclear(String?)
     }
 
-    /// What keys do while no question is open.
+    /// What keys do while no question is open. `?` and `h` list them.
     struct Commands: Sendable {
         /// `n`: the person writes a note.
         var note: (@Sendable (String) -> Void)?
@@ -100,6 +100,9 @@ final class TerminalQuestions: Sendable {
 
     /// Whether keys are read one by one, so that there are commands.
     var takesCommands: Bool { input.readsKeys }
+
+    /// What they do; empty: there are none.
+    var keys: [StatusLine.Key] { takesCommands ? state.withLock { $0.commands.keys } : [] }
 
     func setCommands(_ commands: Commands) { state.withLock { $0.commands = commands } }
 
@@ -181,8 +184,20 @@ final class TerminalQuestions: Sendable {
         case "s": commands.share?()
         case "w": commands.people?()
         case "x": commands.putOut?()
+        case "?", "h": listKeys(commands)
         default: break
         }
+    }
+
+    private func listKeys(_ commands: Commands) {
+        for key in commands.keys { console.say("  \(key.key)   \(key.words)") }
+        console.say("  Ctrl-C   ends")
+    }
+
+    /// Keys that came one after another were meant for another program.
+    private func burst() {
+        guard state.withLock({ $0.question == nil && !$0.isWriting }), !isLateAnswer() else { return }
+        console.say("Several keys at once do nothing here: each acts when it is pressed alone. ? lists them.")
     }
 
     private func wrote(_ line: String) {
@@ -219,7 +234,7 @@ final class TerminalQuestions: Sendable {
         input.start(
             TerminalInput.Handlers(
                 onLine: { [self] in take($0) }, onEdit: { [self] in edited($0) },
-                onCommand: { [self] in command($0) }, onEscape: { [self] in escaped() },
+                onCommand: { [self] in command($0) }, onBurst: { [self] in burst() }, onEscape: { [self] in escaped() },
                 onMove: { [self] in moved(toForeground: $0) }, onEnd: { [self] in end() }))
     }
 

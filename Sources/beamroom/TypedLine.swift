@@ -25,11 +25,8 @@ struct TypedLine {
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// A printable ASCII character that isn't a part of an escape sequence; nil for other keys.
-    func command(_ byte: UInt8) -> Character? {
-        guard case .none = escape, (0x20...0x7E).contains(byte) else { return nil }
-        return Character(Unicode.Scalar(byte))
-    }
+    /// The next byte belongs to the key of an escape sequence.
+    var isInEscape: Bool { escape != .none }
 
     mutating func take(_ byte: UInt8) -> Change {
         switch (escape, byte) {

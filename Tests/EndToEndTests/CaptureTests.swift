@@ -32,7 +32,7 @@ extension EndToEnd {
             try byCode.waitFor("first-frame")
             let byDigits = try watch([])
             defer { byDigits.end() }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             host.process.type("y")
             let digits = try byDigits.shownCode()
             try host.waitForWords("Does it show the same digits")

@@ -99,7 +99,7 @@ extension EndToEnd {
             host.process.type("y\ny")
             pause(seconds: 0.5)
             eve.send(WireMessage.compareCommit, [UInt8](repeating: 1, count: 32))
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             let lines = host.process.state.current.errors
             let shown = try #require(lines.first { $0.contains("sofa") })
             #expect(shown.hasPrefix("    “sofa' asks. Does it show"), "\(shown)")

@@ -52,7 +52,7 @@ extension EndToEnd {
             defer { relay.end() }
             let viewer = try Program.watch([target], machine: sofa)
             defer { viewer.end() }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             #expect(!relay.state.current.fromHost.contains { $0.kind == WireMessage.compareNonce })
             host.process.type("y")
             try host.waitForWords("Comparing digits with")
@@ -98,7 +98,7 @@ extension EndToEnd {
             // The viewer's commitment is as the page says.
             #expect(try digest("commit", sofaKey, own, welcomeNonce, viewerNonce) == commitment)
             falseViewer.send(WireMessage.compareCommit, try digest("commit", own, deskKey, nonce, viewerNonce))
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             host.process.type("y")
             let answer = try #require(falseViewer.wait(for: WireMessage.compareNonce)).body
             #expect(answer.count == 33 && answer.last == 6)

@@ -216,13 +216,13 @@ extension EndToEnd {
 
             // Keys in the terminal.
             pause(seconds: 1.5)
-            ben.program.process.send("w")
-            try ben.program.waitForWords("Cleo   is here")
-            ben.program.process.send("s")
+            ben.program.process.press("w")
+            try ben.program.waitForWords("“Cleo”   is here")
+            ben.program.process.press("s")
             try anna.program.waitFor("first-frame") { $0.string("host") == "Ben" }
-            ben.program.process.send("p")
+            ben.program.process.press("p")
             try anna.program.waitFor("share-paused")
-            anna.program.process.send("x")
+            anna.program.process.press("x")
             try anna.program.waitForWords("Put whom out")
             noticeTheQuestion()
             anna.program.process.type("1")

@@ -116,7 +116,7 @@ extension EndToEnd {
             try host.waitForWords("p pauses, n writes a note")
             let viewer = try Program.watch([ports.target])
             defer { viewer.end() }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             noticeTheQuestion()
             host.process.type("y")
             try host.waitForWords("Does it show the same digits")
@@ -125,15 +125,16 @@ extension EndToEnd {
             try viewer.waitFor("first-frame")
             try pipe.write("said\n")
             try viewer.waitForCaptions(1)
-            host.process.send("nby hand\n")
+            try host.process.beginNote()
+            host.process.send("by hand\n")
             try viewer.waitFor("note") { $0.text == "by hand" }
-            host.process.send("p")
+            host.process.press("p")
             try viewer.waitFor("alert") { $0.string("what") == "paused" }
-            try host.waitForWords("paused   1 viewer")
+            try host.waitForWords("Paused: nothing is captured")
             // What ends is the pipe, not the keyboard.
             pipe.close()
             try host.waitForWords("The captions have ended")
-            host.process.send("p")
+            host.process.press("p")
             try viewer.waitFor("alert") { $0.string("what") == "resumed" }
             #expect(viewer.captions == ["said"])
         }

@@ -30,7 +30,7 @@ extension EndToEnd {
             defer { host.end() }
             let viewer = try watch()
             defer { viewer.end() }
-            host.process.send("n")
+            try host.process.beginNote()
             for key in "Hello, nip pön 你" { host.process.send(String(key)) }
             pause(seconds: 0.5)
             #expect(viewer.notes.isEmpty && host.events("paused").isEmpty, "keys of a note are no commands")
@@ -43,15 +43,17 @@ extension EndToEnd {
             #expect(host.notes.map(\.text) == ["Hello, nip pönn!"])
 
             // An empty line and Escape end a note; keys are commands again.
-            host.process.send("n\n")
-            host.process.send("nnever sent")
+            try host.process.beginNote()
+            host.process.send("\n")
+            try host.process.beginNote()
+            host.process.send("never sent")
             pause(seconds: 0.3)
             host.process.send("\u{1B}")
-            pause(seconds: 0.5)
-            host.process.send("p")
+            host.process.press("p")
             try host.waitFor("paused")
             // An arrow key isn't Escape.
-            host.process.send("nwith an ")
+            try host.process.beginNote()
+            host.process.send("with an ")
             host.process.send("\u{1B}[D")
             host.process.send("arrow\n")
             try viewer.waitFor("note") { $0.text == "with an arrow" }
@@ -64,7 +66,7 @@ extension EndToEnd {
             defer { host.end() }
             let viewer = try watch()
             defer { viewer.end() }
-            host.process.send("p")
+            host.process.press("p")
             let alert = try viewer.waitFor("alert")
             #expect(alert.string("what") == "paused" && alert.string("name") == "Desk")
             try viewer.waitForWords("“Desk” has paused")
@@ -85,7 +87,7 @@ extension EndToEnd {
             try late.waitFor("first-frame")
 
             let line = viewer.lineCount
-            host.process.send("p")
+            host.process.press("p")
             try viewer.waitFor("alert", from: line) { $0.string("what") == "resumed" }
             try late.waitFor("alert") { $0.string("what") == "resumed" }
             #expect(try host.waitFor("paused") { $0.fields["on"] == .bool(false) }.name == "paused")
@@ -158,17 +160,18 @@ extension EndToEnd {
             defer { host.end() }
             let viewer = try watch(["--code", "482913"])
             defer { viewer.end() }
-            host.process.send("ny")
+            try host.process.beginNote()
+            host.process.send("y")
             pause(seconds: 0.3)
             let asking = try Program.watch([ports.target])
             defer { asking.end() }
             try host.waitForWords("Finish the note first")
             pause(seconds: 1.5)
-            #expect(!host.errorText.contains("Shall both screens show digits"))
+            #expect(!host.errorText.contains("You'll compare digits first"))
             // What is typed belongs to the note, and answers nothing.
             host.process.send("es\n")
             try viewer.waitFor("note") { $0.text == "yes" }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             #expect(asking.events("paired").isEmpty)
             let seen = host.process.state.current.errors.count
             pause(seconds: 1.5)
@@ -182,7 +185,7 @@ extension EndToEnd {
             host.process.type("n")
             #expect(try asking.waitForEnd() == .exited(2))
             // And commands again.
-            host.process.send("p")
+            host.process.press("p")
             try host.waitFor("paused")
             #expect(viewer.notes.map(\.text) == ["yes"])
         }

@@ -116,7 +116,7 @@ extension EndToEnd {
             let server = try XServer(width: 800, height: 600)
             let viewer = try Program.watch([ports.target], display: server.display, machine: sofa)
             defer { viewer.end() }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             host.process.type("y")
             let digits = try host.shownCode()
             try host.waitForWords("Does it show the same digits")

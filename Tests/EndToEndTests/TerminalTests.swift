@@ -25,7 +25,7 @@ extension EndToEnd {
             defer { host.end() }
             let first = try Program.watch([ports.target])
             defer { first.end() }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             let second = try Program.watch([ports.target])
             defer { second.end() }
             try second.waitFor("asking")
@@ -40,7 +40,7 @@ extension EndToEnd {
             let start = secondsNow()
             first.kill()
             try host.waitForWords("no longer asks to watch", from: seen)
-            try host.waitForWords("Shall both screens show digits", from: seen, timeout: 10)
+            try host.waitForWords("You'll compare digits first", from: seen, timeout: 10)
             report("a question after its predecessor's asker has gone", "\(((secondsNow() - start) * 1000).short) ms")
             noticeTheQuestion()
             host.process.type("y")
@@ -78,7 +78,7 @@ extension EndToEnd {
             defer { host.end() }
             let viewer = try Program.watch([ports.target])
             defer { viewer.end() }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             noticeTheQuestion()
             viewer.kill()
             try host.waitForWords("no longer asks to watch")
@@ -86,7 +86,7 @@ extension EndToEnd {
             try host.waitForWords("That question had ended, so the answer wasn't used")
             #expect(host.events("paired").isEmpty)
             // Keys are commands again.
-            host.process.send("p")
+            host.process.press("p")
             try host.waitFor("paused")
         }
 
@@ -95,10 +95,10 @@ extension EndToEnd {
             defer { host.end() }
             let viewer = try Program.watch([ports.target])
             defer { viewer.end() }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             let seen = lines(host).count
             host.process.type("")
-            try host.waitForWords("Shall both screens show digits", from: seen)
+            try host.waitForWords("You'll compare digits first", from: seen)
             host.process.type("perhaps")
             try host.waitForWords("y (yes) or n (no)", from: seen)
             host.process.type("n")
@@ -112,7 +112,7 @@ extension EndToEnd {
             #expect(own.c_lflag & tcflag_t(ICANON) == 0, "keys are read one by one")
             let viewer = try Program.watch([ports.target])
             defer { viewer.end() }
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             noticeTheQuestion()
             // Typed slowly and corrected, while other viewers come and go, with an arrow key in between.
             host.process.send("n")
@@ -162,12 +162,12 @@ extension EndToEnd {
             // It goes on: the statistics come each second.
             let count = host.events("stats").count
             #expect(eventually(timeout: 20) { host.events("stats").count >= count + 3 })
-            #expect(!host.errorText.contains("Shall both screens show digits"))
+            #expect(!host.errorText.contains("You'll compare digits first"))
             let explanations = { lines(host).count { $0.contains("bring it to the foreground (`fg`) to answer") } }
             #expect(explanations() == 1)
 
             #expect(FileManager.default.createFile(atPath: flag, contents: nil))
-            try host.waitForWords("Shall both screens show digits")
+            try host.waitForWords("You'll compare digits first")
             noticeTheQuestion()
             host.process.type("y")
             try host.waitForWords("Does it show the same digits")

@@ -69,7 +69,7 @@ extension EndToEnd {
             for viewer in viewers { try viewer.waitFor("asking") }
             var seen = 0
             for _ in viewers {
-                try host.waitForWords("Shall both screens show digits", from: seen)
+                try host.waitForWords("You'll compare digits first", from: seen)
                 noticeTheQuestion()
                 seen = host.process.state.current.errors.count
                 // Input in advance is no answer: the second `y` must not accept the digits.

@@ -208,7 +208,7 @@ final class RoomMeeting: Sendable {
     func askWhomToPutOut() {
         let others = people.people.filter { $0.device != own }
         guard !others.isEmpty else { return context.say("Nobody else belongs to the room.") }
-        for (index, person) in others.enumerated() { context.say("  \(index + 1)  \(PeerText.name(person.name))") }
+        for (index, person) in others.enumerated() { context.say("  \(index + 1)  “\(PeerText.name(person.name))”") }
         prompt.ask(
             TerminalQuestions.Question(
                 words: "Put whom out of the room? Type the number; Enter alone puts nobody out."
@@ -320,6 +320,7 @@ final class RoomMeeting: Sendable {
         context.say(addresses.sentence())
         if !addresses.isReachable() { state.withLock { $0.addressless = addresses } }
         sayHowToEnter()
+        showStatus(room)
         context.events.write(
             "ready",
             [
@@ -347,7 +348,7 @@ final class RoomMeeting: Sendable {
         }
         let keys =
             prompt.takesCommands
-            ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, p pauses, Ctrl-C ends."
+            ? "s shares your screen, n writes a note, w says who is here, x puts somebody out, p pauses, ? lists the keys, Ctrl-C ends."
             : "Ctrl-C ends."
         switch settings.invitation.acceptance {
         case .ask: context.say("You are asked about newcomers without the code. \(keys)")
@@ -465,7 +466,7 @@ final class RoomMeeting: Sendable {
         var lines: [String] = []
         for watched in parts.viewers.watched {
             let line = reporter(of: watched.device, watched.name).tick(watched.viewer)
-            lines.append("\(PeerText.name(watched.name))   \(line ?? "")")
+            lines.append("“\(PeerText.name(watched.name))”   \(line ?? "")")
         }
         let room = state.withLock { $0.room }
         let sharing = here.count { $0.isSharing }
@@ -494,8 +495,21 @@ final class RoomMeeting: Sendable {
         }
         context.events.write("stats", fields)
         guard let room else { return context.console.live(["Entering the room…"]) }
-        context.console.live(
-            ["“\(room)”   \(Words.count(here.count, "person", "people")), \(sharing) sharing"] + lines)
+        context.console.live(lines)
+        showStatus(room)
+    }
+
+    /// The last line of the terminal.
+    private func showStatus(_ room: String) {
+        let here = people.here
+        let sharing = here.count { $0.isSharing }
+        let isPaused = here.contains { $0.device == own && $0.isPaused }
+        context.console.setStatus(
+            StatusLine(
+                name: room, code: settings.invitation.showsCode ? door.code : nil,
+                facts: ["\(max(1, here.count)) here"] + (sharing > 0 ? ["\(sharing) sharing"] : [])
+                    + (isPaused ? ["you have paused"] : []), keys: prompt.keys
+            ).text)
     }
 
     /// Leaves the room and ends everything, in this order: what is shared, what is watched, words, discovery, the room.

@@ -118,7 +118,7 @@ final class RoomPeople: Sendable {
 
     /// Says who is here, a line each.
     func list() {
-        for person in people { context.say("  \(PeerText.name(person.name))   \(state(of: person))") }
+        for person in people { context.say("  “\(PeerText.name(person.name))”   \(state(of: person))") }
     }
 
     private func state(of person: MeshPerson) -> String {

@@ -45,6 +45,8 @@ final class ChildProcess: Sendable {
     struct State: Sendable {
         var output: [String] = []
         var errors: [String] = []
+        /// Standard error as it came, with what moves the cursor.
+        var rawErrors: [UInt8] = []
         var openStreams = 2
         var ending: Ending?
     }
@@ -107,7 +109,9 @@ final class ChildProcess: Sendable {
         } else {
             // After `hangUp` nothing may keep the terminal open.
             let isOpen: (@Sendable () -> Bool)? = if kind == .session { { input.current >= 0 } } else { nil }
-            Self.read(ends.errors.take(), while: isOpen) { line in
+            Self.read(ends.errors.take(), while: isOpen) { bytes in
+                state.withLock { $0.rawErrors += bytes }
+            } line: { line in
                 state.withLock { $0.errors.append(line) }
             } atEnd: {
                 state.withLock { $0.openStreams -= 1 }
@@ -137,6 +141,36 @@ final class ChildProcess: Sendable {
     func send(_ keys: String) {
         let bytes = Array(keys.utf8)
         input.withLock { _ = write($0, bytes, bytes.count) }
+    }
+
+    /// Presses a key alone, which is a command, and gives it the time to act.
+    func press(_ key: String) {
+        pause(seconds: 0.5)
+        send(key)
+        pause(seconds: 0.5)
+    }
+
+    /// Begins a note at its terminal.
+    func beginNote() throws {
+        let mark = Array("Enter sends the note".utf8)
+        let before = state.current.rawErrors.split(separator: mark).count
+        press("n")
+        guard state.wait(timeout: 30, { $0.rawErrors.split(separator: mark).count > before ? true : nil }) != nil else {
+            throw HarnessError("no note is begun; \(name) said:\n\(errorText)")
+        }
+    }
+
+    /// Makes its terminal this large. The job in the foreground is told.
+    func resize(columns: Int, rows: Int) {
+        var size = winsize(ws_row: UInt16(rows), ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
+        input.withLock { _ = ioctl($0, UInt(TIOCSWINSZ), &size) }
+    }
+
+    /// What stands on its terminal, if that had this width from the start.
+    func screen(columns: Int) -> TerminalScreen {
+        var screen = TerminalScreen(columns: columns)
+        screen.write(state.current.rawErrors)
+        return screen
     }
 
     /// The settings of its terminal, which must be its standard input.
@@ -423,7 +457,8 @@ extension ChildProcess {
 
     private static func read(
         _ descriptor: Int32, while isWanted: (@Sendable () -> Bool)? = nil,
-        line: @escaping @Sendable (String) -> Void, atEnd: @escaping @Sendable () -> Void
+        raw: @escaping @Sendable (ArraySlice<UInt8>) -> Void = { _ in }, line: @escaping @Sendable (String) -> Void,
+        atEnd: @escaping @Sendable () -> Void
     ) {
         Thread.detachNewThread {
             var lines = LineSplitter()
@@ -436,6 +471,7 @@ extension ChildProcess {
                 let count = Glibc.read(descriptor, &buffer, buffer.count)
                 if count < 0 && errno == EINTR { continue }
                 if count <= 0 { break }
+                raw(buffer[..<count])
                 for text in lines.append(buffer[..<count]) { line(Self.lasting(text)) }
             }
             if let rest = lines.rest { line(Self.lasting(rest)) }

@@ -1,0 +1,53 @@
+import BeamProtocol
+
+/// The last line of the terminal while something is shared: what it is called, the code, who is there, what keys do.
+struct StatusLine: Equatable {
+    /// What a key does.
+    struct Key: Equatable, Sendable {
+        var key: Character
+        /// In a word: `note`.
+        var name: String
+        /// A verb and what it is about: `writes a note to everybody`.
+        var words: String
+    }
+
+    /// Without quotation marks.
+    var name: String
+    /// Nil: none is shown.
+    var code: PairingCode?
+    /// `3 watch`, `paused`.
+    var facts: [String]
+    /// Empty: keys do nothing.
+    var keys: [Key]
+
+    var text: String {
+        let code = code.map { "code \($0.spaced)" }
+        let keys =
+            keys.isEmpty ? nil : "keys: " + (keys.map { "\($0.key) \($0.name)" } + ["? keys"]).joined(separator: ", ")
+        return (["“\(PeerText.name(name))”", code].compactMap { $0 } + facts + [keys].compactMap { $0 })
+            .joined(separator: " · ")
+    }
+
+    /// How many watch.
+    static func audience(_ count: Int) -> String {
+        switch count {
+        case 0: "nobody watches"
+        case 1: "1 watches"
+        default: "\(count) watch"
+        }
+    }
+}
+
+extension TerminalQuestions.Commands {
+    /// What the keys do, in the order in which they are listed.
+    var keys: [StatusLine.Key] {
+        let all: [(isThere: Bool, key: Character, name: String, words: String)] = [
+            (share != nil, "s", "share", "shares your screen, or ends that"),
+            (note != nil, "n", "note", "writes a note to everybody"),
+            (pause != nil, "p", "pause", "pauses what you share, and goes on"),
+            (people != nil, "w", "who", "says who is here"),
+            (putOut != nil, "x", "put out", "puts somebody out"),
+        ]
+        return all.filter(\.isThere).map { StatusLine.Key(key: $0.key, name: $0.name, words: $0.words) }
+    }
+}
