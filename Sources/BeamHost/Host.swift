@@ -48,11 +48,13 @@ public final class Host: Sendable {
         // Made before any consumer can exist.
         let wanted = EncoderDemand(wake: { slot.nudge() })
         let viewers = wanted.addConsumer()
+        let keepsFullLayer = RecordingWish()
         let recorder = try options.recordPath.map { path throws in
             try RecorderSink(
                 path: path, captions: true, sound: soundSource != nil, consumer: wanted.addConsumer(),
                 handlers: RecorderSink.Handlers(
                     onFile: { onNotice(.recordingInto(path: $0)) }, onGap: { onNotice(.recordingHasGaps) },
+                    onRecording: { keepsFullLayer.set($0) },
                     onFailure: { onNotice(.recordingFailed(reason: $0.description)) }))
         }
         var isStarted = false
@@ -81,6 +83,7 @@ public final class Host: Sendable {
             } else {
                 try HostServer(network, handlers: handlers)
             }
+        keepsFullLayer.follow { server.setFullLayerKept($0) }
         try guests?.connect(server)
         // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
         let sinks: [any FrameSink] = [NetworkSink(server, consumer: viewers)] + (recorder.map { [$0] } ?? [])

@@ -17,6 +17,10 @@ struct StreamQuality: Hashable, Sendable {
 /// taken back soon, the next attempt is made later each time. At rest the full size returns, because a still picture
 /// has all the time that it needs.
 ///
+/// What a better step takes is predicted from the frames of the present one. A step that was taken back although the
+/// prediction allowed it needs twice as much room the next time, so that the quality settles on a path that stays the
+/// same.
+///
 /// A value without I/O or clock; its only output is `quality`.
 struct QualityLadder {
     /// Quantisers from this on are coarse.
@@ -72,6 +76,19 @@ struct QualityLadder {
     private var failedRate = 0.0
     private var restTime = firstRest
 
+    /// How much room a step needs for a step up to it: its predicted bit rate times this fits into the rate.
+    private var margins: [Double]
+    private static let firstMargin = 1.6
+    /// Each failure doubles the margin, up to this.
+    private static let mostMargin = firstMargin * 8
+    /// A failure is forgotten after this: halves the margin.
+    private static let marginMemory = Duration.seconds(60)
+    private var marginsEased: MediaTime?
+    /// Until then the frames are coarse and large because the size has changed, which took a keyframe: they tell nothing of
+    /// the new step.
+    private var settledAt = MediaTime(nanoseconds: .min)
+    private static let settlingTime = Duration.seconds(1)
+
     /// For pictures of `size` at up to `frameRate` a second.
     init(frameRate: Double, size: PixelSize) {
         // Below ten frames a second a smaller picture is better. And since no frame may take more than 0.1 s of the
@@ -88,6 +105,7 @@ struct QualityLadder {
             return rate.squareRoot() * rate.squareRoot().squareRoot() * side * side.squareRoot()
         }
         leftRates = steps.map { _ in 0 }
+        margins = steps.map { _ in Self.firstMargin }
     }
 
     /// The quality to code with now.
@@ -108,6 +126,7 @@ struct QualityLadder {
     mutating func coded(
         quantiser: Int, bits: Int, interval: Double, rate: Int, isPathBound: Bool, at time: MediaTime
     ) {
+        guard time >= settledAt else { return }
         let rate = Double(rate)
         // The bit rate that this content would take at quantiser `coarse`.
         let taken = Double(bits) / max(0.001, interval)
@@ -130,6 +149,7 @@ struct QualityLadder {
             lastRestoration = time
             coarseSince = nil
         }
+        easeMargins(at: time)
         guard level > 0 else { return }
         let isMore = !isPathBound || rate >= leftRates[level] * Self.clearRateFactor
         moreSince = isMore ? moreSince ?? time : nil
@@ -140,7 +160,11 @@ struct QualityLadder {
             return
         }
         if let pausedUntil, time < pausedUntil, rate < failedRate * Self.clearRateFactor { return }
-        let target = isPathBound ? self.target(rate: rate, atMost: level - 1) : 0
+        let target = isPathBound ? self.target(rate: rate, isFine: isFine) : 0
+        guard target < level else {
+            risingSince = nil
+            return
+        }
         // Another size takes a keyframe, which is noticed least at rest.
         if steps[target].quarters != quality.quarters, rest < Self.firstRest {
             let since = risingSince ?? time
@@ -148,6 +172,7 @@ struct QualityLadder {
             guard time - since >= Self.motionTimeout else { return }
         }
         risingSince = nil
+        if steps[target].quarters != quality.quarters { settledAt = time + Self.settlingTime }
         level = target
         lastStepUp = time
         (fineSince, moreSince, coarseSince) = (nil, nil, nil)
@@ -177,10 +202,22 @@ struct QualityLadder {
         if let lastStepUp, time - lastStepUp > Self.trialTime * 2, coarseSince == nil { pause = .zero }
     }
 
-    /// The best level at which the rate suffices with some room; `atMost` if none better does.
-    private func target(rate: Double, atMost: Int) -> Int {
-        guard let need else { return atMost }
-        return (0...atMost).first { need * costs[$0] * 1.3 <= rate } ?? atMost
+    /// The best level at which the rate suffices with some room. If none does, the next level where quantisers are fine and
+    /// it hasn't failed lately, else the present one.
+    private func target(rate: Double, isFine: Bool) -> Int {
+        guard let need else { return level - 1 }
+        let best = (0..<level).first { candidate in
+            // Far from what is coded now, predictions are less certain, and a wrong one costs two changes of size.
+            let sides = abs(steps[candidate].quarters - steps[level].quarters)
+            return need * costs[candidate] * margins[candidate] * (sides > 1 ? 3 : 1) <= rate
+        }
+        return best ?? (isFine && margins[level - 1] <= Self.firstMargin ? level - 1 : level)
+    }
+
+    private mutating func easeMargins(at time: MediaTime) {
+        guard let eased = marginsEased, time - eased >= Self.marginMemory else { return }
+        for step in margins.indices { margins[step] = max(Self.firstMargin, margins[step] / 2) }
+        marginsEased = margins.contains { $0 > Self.firstMargin } ? time : nil
     }
 
     private mutating func stepDown(rate: Double, isOverloaded: Bool, at time: MediaTime) {
@@ -197,6 +234,9 @@ struct QualityLadder {
             pause = min(Self.longestPause, max(Self.firstPause, pause * 2))
             pausedUntil = time + pause
             failedRate = rate
+            // Better steps take even more.
+            for step in 0...level { margins[step] = min(Self.mostMargin, margins[step] * 2) }
+            marginsEased = time
         }
         let wanted = need.map { need in
             (level + 1..<steps.count).first { need * costs[$0] <= rate } ?? steps.count - 1

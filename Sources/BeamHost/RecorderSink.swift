@@ -9,12 +9,15 @@ final class RecorderSink: FrameSink {
         var onFile: @Sendable (_ path: String) -> Void
         /// The disk is too slow, and frames are dropped. Once for each recording, on the encoder's thread.
         var onGap: @Sendable () -> Void
+        /// Layer 0 is recorded from now on, or isn't any more. On any thread.
+        var onRecording: @Sendable (_ isRecording: Bool) -> Void = { _ in }
         /// The recording has ended; what was written is kept. On the recorder's thread.
         var onFailure: @Sendable (CodecError) -> Void
     }
 
     private let recorder: BackgroundRecorder
     private let consumer: EncoderDemand.Consumer
+    private let onRecording: @Sendable (Bool) -> Void
 
     /// Creates the file, which must not exist. `queue` holds the frames that wait for the disk.
     ///
@@ -24,6 +27,7 @@ final class RecorderSink: FrameSink {
         queue: BoundedQueue<BackgroundRecorder.Entry>? = nil, handlers: Handlers
     ) throws(CodecError) {
         self.consumer = consumer
+        onRecording = handlers.onRecording
         recorder = try BackgroundRecorder(
             path: path, captions: captions, sound: sound ? .present : .none, queue: queue,
             clock: { .now },
@@ -32,6 +36,7 @@ final class RecorderSink: FrameSink {
                 onKeyframeNeeded: { consumer.requestKeyframe(layer: 0) },
                 onFailure: { _, error in
                     consumer.set(StreamDemand(), layer: 0)
+                    handlers.onRecording(false)
                     handlers.onFailure(error)
                 }))
     }
@@ -40,7 +45,8 @@ final class RecorderSink: FrameSink {
 
     func open() {
         recorder.start()
-        consumer.set(StreamDemand(isWatched: true), layer: 0)
+        onRecording(true)
+        consumer.set(StreamDemand(isWatched: true, isWhole: true), layer: 0)
         consumer.requestKeyframe(layer: 0)
     }
 

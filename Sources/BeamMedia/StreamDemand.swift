@@ -16,27 +16,33 @@ public struct StreamDemand: Sendable, Hashable {
     /// The share of the width and height at full quality that is enough for everybody, in eighths, 1 to `wholeSize`.
     public var eighths: Int
 
+    /// The consumer takes full quality only: the options' rate, without holds, whatever the other consumers' paths carry.
+    /// They have the other layer.
+    public var isWhole: Bool
+
     public static let wholeSize = 8
 
     public init(
         isWatched: Bool = false, bitRate: Int? = nil, isHeld: Bool = false, wantsTemporalLayers: Bool = false,
-        eighths: Int = wholeSize
+        eighths: Int = wholeSize, isWhole: Bool = false
     ) {
         self.isWatched = isWatched
         self.bitRate = bitRate
         self.isHeld = isHeld
         self.wantsTemporalLayers = wantsTemporalLayers
         self.eighths = eighths
+        self.isWhole = isWhole
     }
 
     /// The demand of two consumers of one encoder: both get the same frames, so the lower rate counts, and a hold of
-    /// either holds both. A demand that isn't watched has no effect.
+    /// either holds both, unless one takes full quality only. A demand that isn't watched has no effect.
     public func union(_ other: StreamDemand) -> StreamDemand {
         guard other.isWatched else { return self }
         guard isWatched else { return other }
         var both = self
-        both.bitRate = [bitRate, other.bitRate].compactMap { $0 }.min()
-        both.isHeld = isHeld || other.isHeld
+        both.isWhole = isWhole || other.isWhole
+        both.bitRate = both.isWhole ? nil : [bitRate, other.bitRate].compactMap { $0 }.min()
+        both.isHeld = !both.isWhole && (isHeld || other.isHeld)
         both.eighths = max(eighths, other.eighths)
         return both
     }

@@ -139,6 +139,11 @@ public final class HostServer: Sendable {
         handle.perform { $0.handle(.pictureSize(size)) }
     }
 
+    /// Says whether the full layer is also recorded, so that it keeps its size and rate whatever the viewers' paths carry.
+    public func setFullLayerKept(_ isKept: Bool) {
+        handle.perform { $0.handle(.fullLayerKept(isKept)) }
+    }
+
     /// Writes to the room.
     public func write(_ input: RoomInput) {
         handle.perform { $0.handle(.room(input)) }

@@ -45,6 +45,17 @@ struct EncoderDemandTests {
         #expect(!wanted.isWatched && wanted.demand(layer: 0, at: .zero) == StreamDemand())
     }
 
+    /// A recorder isn't slowed down by a path: not by its rate, its size or its hold.
+    @Test func aRecorderKeepsFullQuality() {
+        let wanted = EncoderDemand(wake: {})
+        let (network, recorder) = (wanted.addConsumer(), wanted.addConsumer())
+        recorder.set(StreamDemand(isWatched: true, isWhole: true), layer: 0)
+        network.set(StreamDemand(isWatched: true, bitRate: 300_000, isHeld: true, eighths: 4), layer: 0)
+        #expect(wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true, isWhole: true))
+        recorder.set(StreamDemand(), layer: 0)
+        #expect(wanted.demand(layer: 0, at: .zero).bitRate == 300_000 && wanted.demand(layer: 0, at: .zero).isHeld)
+    }
+
     private final class Wakes: Sendable {
         private let number = Atomic(0)
         var count: Int { number.load(ordering: .relaxed) }

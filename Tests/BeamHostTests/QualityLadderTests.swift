@@ -19,6 +19,12 @@ import Testing
             ladder = QualityLadder(frameRate: frameRate, size: size)
         }
 
+        /// How many bits a step of the quantiser saves: twice as many for each so many steps less. Real content is often far
+        /// from what the ladder predicts.
+        var doubling = 8.0
+        /// Changes of size.
+        var sizeChanges: Int { zip(qualities, qualities.dropFirst()).count { $0.quarters != $1.quarters } }
+
         /// `need`: bits a second that full quality takes at quantiser 36; 0 is a still screen.
         mutating func go(_ seconds: Double, need: Double, rate: Int, isPathBound: Bool = true) {
             for _ in 0..<Int(seconds * frameRate) {
@@ -31,8 +37,8 @@ import Testing
                 lastFrame = now
                 let side = Double(ladder.quality.quarters) / 4
                 let taken = need * pow(1 / Double(ladder.quality.divisor), 0.7) * pow(side, 1.6)
-                let quantiser = min(51, max(12, Int((36 + 8 * log2(taken / Double(rate))).rounded(.up))))
-                let bits = taken * exp2(Double(36 - quantiser) / 8) * interval
+                let quantiser = min(51, max(12, Int((36 + doubling * log2(taken / Double(rate))).rounded(.up))))
+                let bits = taken * exp2(Double(36 - quantiser) / doubling) * interval
                 ladder.coded(
                     quantiser: quantiser, bits: Int(bits), interval: interval, rate: rate, isPathBound: isPathBound,
                     at: now)
@@ -111,6 +117,28 @@ import Testing
             run.go(1, need: need * (1 + 0.2 * cos(Double(second) * 0.7)), rate: Int(2e6 * waver))
         }
         #expect(run.qualities.count <= 16, "\(run.qualities)")
+    }
+
+    /// A path that stays the same, and whose estimate wavers. The ladder predicts too little for better steps, as quantisers
+    /// save fewer bits than it expects.
+    @Test(arguments: [8.0, 14, 20], [1e6, 2e6, 4e6, 8e6]) func theSizeSettlesOnAConstantPath(
+        _ doubling: Double, _ need: Double
+    ) {
+        var run = Run(frameRate: 30, size: PixelSize(width: 1280, height: 720))
+        run.doubling = doubling
+        for tenth in 0..<300 {
+            run.go(0.1, need: need, rate: Int(360e3 * (1 + 0.12 * sin(Double(tenth) / 7))))
+        }
+        #expect(run.sizeChanges <= 3, "\(run.qualities)")
+        let settled = run.qualities.count
+        for tenth in 0..<300 {
+            run.go(0.1, need: need, rate: Int(360e3 * (1 + 0.12 * sin(Double(tenth) / 7))))
+        }
+        run.qualities.removeFirst(settled - 1)
+        #expect(run.sizeChanges <= 2, "\(run.qualities)")
+        // A path that really improves is used at once.
+        run.go(4, need: need, rate: 20_000_000)
+        #expect(run.ladder.quality == StreamQuality())
     }
 
     @Test func simplerContentGetsFullQuality() {

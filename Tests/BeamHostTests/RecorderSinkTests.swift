@@ -96,7 +96,7 @@ struct RecorderSinkTests {
         let sink = try RecorderSink(path: path, consumer: wanted.addConsumer(), handlers: told.handlers)
         #expect(!wanted.isWatched, "the demand is empty before the sink is open")
         sink.open()
-        #expect(wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true))
+        #expect(wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true, isWhole: true))
         #expect(wanted.needsKeyframe(layer: 0) && !wanted.demand(layer: 1, at: .zero).isWatched)
         _ = try camera.frame()
         // Frames before the keyframe and frames of layer 1 are left out.

@@ -90,6 +90,40 @@ extension EndToEnd {
             #expect(video.complaints == "")
         }
 
+        /// A viewer behind a path that carries a tenth of the stream gets a layer of its own, and the recording has one file
+        /// in full size and at the full rate.
+        @Test(.enabled(if: LossyNetwork.obstacle == nil, "\(LossyNetwork.obstacle ?? "")"))
+        func aSlowViewerDoesNotSlowTheRecording() throws {
+            let network = try LossyNetwork("rate=400k,queue=200ms,delay=5ms")
+            let scratch = try ScratchDirectory()
+            let file = scratch.file("host.mkv")
+            let host = try network.share([
+                "--source", "pattern", "--content", "video", "--size", "1280x720", "--max-fps", "30", "--record", file,
+            ])
+            defer { host.end() }
+            try host.waitFor("recording")
+            let viewer = try network.watch([])
+            defer { viewer.end() }
+            try viewer.waitFor("first-frame")
+            try host.waitFor("lane") { $0.fields["reduced"] == .bool(true) }
+            let moved = host.lineCount
+            let before = try host.waitFor("stats", from: moved)
+            let after = try host.waitFor("stats", from: moved, timeout: 60) {
+                ($0.number("t") ?? 0) > (before.number("t") ?? 0) + 8
+            }
+            #expect((try viewer.waitFor("stats", from: viewer.lineCount).number("fps") ?? 0) > 0)
+            host.interrupt()
+            #expect(try host.waitForEnd() == .exited(0))
+            #expect(host.events("recording").count == 1, "one file")
+            let captured = (after.number("captured") ?? 0) - (before.number("captured") ?? 0)
+            let recorded = (after.number("recorded") ?? 0) - (before.number("recorded") ?? 0)
+            let video = try Tool.probe(file)
+            report("recorded beside a slow viewer", "\(Int(recorded)) of \(Int(captured)) pictures")
+            #expect(recorded > 0.9 * captured && captured > 60)
+            #expect(video.complaints == "" && video.width == 1280 && video.height == 720)
+            #expect(video.pictureTypes.count == Int(host.events("summary").first?.number("recorded") ?? -1))
+        }
+
         @Test(.needsXServer) func anotherSizeGoesIntoTheNextFile() throws {
             let server = try XServer(width: 800, height: 600)
             let painter = try Painter(server.display, framesPerSecond: 20)

@@ -337,12 +337,12 @@ extension HostSession {
     /// The most devices whose hysteresis is kept.
     private static let mostRemembered = 64
 
-    /// The viewer is in the full layer, and others watch that.
+    /// The viewer is in the full layer, and others watch or record that.
     private func canMove(_ index: Int, reachable: Int) -> Bool {
         guard senders.all[index].form == .version2, senders.all[index].layer == SimulcastLayer.full else {
             return false
         }
-        return reachable > (senders.all[index].isReachable ? 1 : 0)
+        return isFullLayerKept || reachable > (senders.all[index].isReachable ? 1 : 0)
     }
 
     private func canMove(_ index: Int) -> Bool {
@@ -388,7 +388,8 @@ extension HostSession {
     /// The highest known bandwidth estimate, in bits a second, of other viewers of the full layer; `isNone` if there are
     /// no others.
     private func fastestOther(than index: Int) -> (rate: Double?, isNone: Bool) {
-        var (isNone, best) = (true, Int?.none)
+        // A recording takes the options' rate.
+        var (isNone, best) = (!isFullLayerKept, isFullLayerKept ? configuration.bitRate : nil)
         for other in senders.all.indices
         where other != index && senders.all[other].layer == SimulcastLayer.full && senders.all[other].isReachable {
             isNone = false
@@ -445,7 +446,8 @@ extension HostSession {
                 contributions, isReduced: layer == SimulcastLayer.reduced,
                 use: stream.layers[layer].use.current(now: now),
                 isRequested: stream.layers[layer].keyframes.isRequested, last: stream.layers[layer].demand,
-                isTemporal: isTemporal, scratch: &stream.scratch)
+                isTemporal: isTemporal, isKept: isFullLayerKept && layer == SimulcastLayer.full,
+                scratch: &stream.scratch)
             if made.hasSlowViewer { stream.layers[layer].temporalUntil = now + LayerDemand.temporalTime }
             stream.parityShare[layer] = made.parityShare
             let demand = stream.isOn ? made.demand : StreamDemand()
@@ -460,6 +462,13 @@ extension HostSession {
         }
         for output in unwatched { outputs.append(output) }
         return hasChanged
+    }
+
+    mutating func fullLayerKeptChanged(_ isKept: Bool, now: MediaTime) {
+        guard isKept != isFullLayerKept else { return }
+        isFullLayerKept = isKept
+        isDirty[SimulcastLayer.full] = true
+        for index in senders.all.indices { chooseLayer(index, now: now) }
     }
 
     mutating func stopIdleLayers() {

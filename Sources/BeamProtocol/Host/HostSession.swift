@@ -88,6 +88,9 @@ public struct HostSession: Sendable {
         /// The size of the full layer's pictures at full quality, at first or anew. Until it is known, every viewer gets
         /// that layer, however small it shows it.
         case pictureSize(PixelSize)
+        /// Whether the full layer is also taken by somebody who isn't a viewer, at its full size and rate: a recording. No
+        /// at first.
+        case fullLayerKept(Bool)
         /// What this machine writes to the room.
         case room(RoomInput)
         /// Nobody new is let in for this reason (without a full stop), whatever else is set; nil: not any more.
@@ -127,6 +130,8 @@ public struct HostSession: Sendable {
     var lobby: Lobby
     var stream: HostStream
     var senders = Senders()
+    /// Somebody who isn't a viewer takes the full layer, too: no viewer slows it down.
+    var isFullLayerKept = false
     /// Of the full layer, at full quality.
     var pictureSize: PixelSize?
     /// Captions, notes, alerts and messages; nil without `Configuration.room`.
@@ -194,6 +199,7 @@ public struct HostSession: Sendable {
         case .broadcast(let isOn): broadcastChanged(isOn, now: now)
         case .sourceVisible(let isVisible): lobby.sourceVisibilityChanged(isVisible)
         case .pictureSize(let size): pictureSizeChanged(size, now: now)
+        case .fullLayerKept(let isKept): fullLayerKeptChanged(isKept, now: now)
         case .room(let input): room?.handle(input, now: now)
         case .closedToNew(let reason): lobby.closedToNew = reason
         case .named(let name): lobby.shownName = name

@@ -94,6 +94,26 @@ struct PathControlTests {
         #expect(lab.during(22..<26).leastRate >= 14e6)
     }
 
+    /// A shaper with a token bucket lets a few datagrams pass at full speed, so trains tell far more than it carries. Small
+    /// frames fit into it.
+    @Test(arguments: [600e3, 800e3], Self.seeds) func aTokenBucketMisleadsOnlyTwice(_ rate: Double, _ seed: UInt64) {
+        var lab = lab(seed, PathConditions(rate: rate, queueBytes: 12_000, bucketBytes: 5_000, delay: 0.002))
+        lab.wanted = 0.8 * rate
+        for second in 0..<40 {
+            // The picture is at times simple, and the path isn't filled.
+            lab.wanted = second % 4 < 2 ? 0.7 * rate : 4 * rate
+            lab.run(for: 1)
+        }
+        let settled = lab.during(20..<40)
+        #expect(settled.greatestRate < 1.8 * rate)
+        #expect(settled.leastRate > 0.5 * rate)
+        // The path improves, and its trains tell that.
+        lab.conditions = PathConditions(rate: 20e6, queueBytes: 500_000, delay: 0.002)
+        lab.wanted = 15e6
+        lab.run(for: 8)
+        #expect(lab.during(46..<48).leastRate > 6e6)
+    }
+
     @Test(arguments: Self.seeds) func aNarrowPathIsFoundByTheFirstKeyframe(_ seed: UInt64) {
         var lab = lab(seed, PathConditions(rate: 500e3, queueBytes: 200_000, delay: 0.005))
         lab.keyframeBytes = 100_000

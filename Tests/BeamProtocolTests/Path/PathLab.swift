@@ -7,6 +7,8 @@ struct PathConditions {
     /// The bottleneck in bits a second, and its queue in bytes (drop-tail).
     var rate = 1e9
     var queueBytes = 1_000_000
+    /// Bytes that pass at full speed after a pause, as through a token bucket.
+    var bucketBytes = 0.0
     /// One way, in seconds.
     var delay = 0.001
     /// Up to this many seconds more, evenly distributed. 98 % of the datagrams keep their order.
@@ -231,8 +233,9 @@ struct PathLab {
             if repairs { repairsDue.append((now + 2 * conditions.delay + 0.025, index, size)) }
             return
         }
-        busyUntil = max(busyUntil, now) + Double(size * 8) / conditions.rate
-        var arrival = busyUntil + conditions.delay
+        busyUntil = max(busyUntil, now - conditions.bucketBytes * 8 / conditions.rate)
+        busyUntil += Double(size * 8) / conditions.rate
+        var arrival = max(now, busyUntil) + conditions.delay
         if conditions.jitter > 0 {
             arrival += Double.random(in: 0...conditions.jitter, using: &random)
             if !random.chance(0.02) {

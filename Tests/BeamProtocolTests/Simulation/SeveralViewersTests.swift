@@ -72,6 +72,40 @@ struct SeveralViewersTests {
         #expect(simulation.viewers[0].frames.allSatisfy { $0.layer == 0 })
     }
 
+    /// While the host records, one slow viewer gets a layer of its own, and the recording's layer is neither slowed down nor
+    /// held.
+    @Test(arguments: [400e3, 1e6], 1...3) func aSlowViewerLeavesTheRecordingAlone(rate: Double, seed: Int) throws {
+        var simulation = simulation(0, seed: seed)
+        simulation.handleAtHost(.fullLayerKept(true))
+        simulation.join(LinkConditions(delay: .milliseconds(5), bitsPerSecond: rate, queueBytes: 30_000))
+        simulation.drive(for: .seconds(20))
+        for (_, demand, layer) in simulation.demands where layer == 0 && demand.isWatched {
+            #expect(demand.bitRate == nil && !demand.isHeld && demand.eighths == StreamDemand.wholeSize)
+        }
+        #expect(changes(of: simulation).map(\.isReduced) == [true])
+        let viewer = simulation.viewers[0]
+        #expect(viewer.decoder.errors.isEmpty)
+        #expect(viewer.frames.last?.layer == SimulcastLayer.reduced)
+        #expect(viewer.longestPause(from: .at(4), to: simulation.now) < .milliseconds(400))
+        let reduced = try #require(simulation.demands.last { $0.layer == 1 }?.demand.bitRate)
+        #expect((0.5 * rate...1.1 * rate).contains(Double(reduced)))
+        // When the recording has ended, nobody else watches the full layer.
+        simulation.handleAtHost(.fullLayerKept(false))
+        simulation.drive(for: .seconds(2))
+        #expect(simulation.host?.senders.all.map(\.layer) == [SimulcastLayer.full])
+        #expect(simulation.demands.last { $0.layer == 0 }?.demand.bitRate != nil)
+    }
+
+    @Test(arguments: 1...3) func aFastViewerSharesTheRecordingsLayer(seed: Int) {
+        var simulation = simulation(0, seed: seed)
+        simulation.handleAtHost(.fullLayerKept(true))
+        simulation.join(Self.lan)
+        simulation.drive(for: .seconds(6))
+        #expect(changes(of: simulation).isEmpty)
+        #expect(simulation.viewers[0].frames.allSatisfy { $0.layer == 0 })
+        #expect(!simulation.demands.contains { $0.layer == 1 && $0.demand.isWatched })
+    }
+
     @Test(arguments: 1...3) func aVanishedViewerDoesNotHoldTheOthers(seed: Int) throws {
         var simulation = simulation(3, seed: seed)
         simulation.drive(for: .seconds(2))

@@ -57,6 +57,9 @@ extension PathControl {
         // If the rate of delivery isn't known, the trains' or the allowed rate is assumed; the congestion window limits
         // what is sent.
         let carried = max(Self.leastCarried, carried ?? trains.rate ?? frameRate(now: now))
+        if trains.isFresh(now: now), let train = trains.rate, allowed > carried {
+            growth.congested(carried: carried, train: train, now: now)
+        }
         congestion = Congestion(
             deliveryRate: carried, rateBefore: before, queue: queue, measuredAt: now, sent: flight.sent,
             inFlight: flight.inFlight)

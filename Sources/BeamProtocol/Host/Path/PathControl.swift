@@ -294,10 +294,11 @@ struct PathControl: Sendable {
         }
         // Slightly above the path's rate, so that trains still measure it, without overflowing a short queue.
         if isBound, growth.isCareful {
-            let known = trains.isStretched && !growth.distrustsTrains ? 1.05 * train : 0
+            let known = trains.isStretched && !growth.distrustsTrains && !growth.isMisled ? 1.05 * train : 0
             return Int(clamping: min(max(1.1 * allowed, known), Self.highestPacingRate))
         }
-        let pace = growth.distrustsTrains ? 4 * allowed : max(1.5 * train, 1.25 * allowed)
+        let distrusts = growth.distrustsTrains || growth.isMisled
+        let pace = distrusts ? 4 * allowed : max(1.5 * train, 1.25 * allowed)
         return Int(clamping: max(allowed, min(pace, Self.highestPacingRate)))
     }
 

@@ -15,6 +15,23 @@ struct RateGrowth: Sendable {
     /// or less (a policer drops).
     var distrustsTrains = false
     private var contradictions = 0
+    /// The path was congested at a rate far below what trains had told, repeatedly: it lets short bursts pass at full
+    /// speed (a token bucket), and the rate isn't to be derived from trains.
+    private(set) var isMisled = false
+    private var misledUntil = MediaTime(nanoseconds: .min)
+    private var lastMisleading: MediaTime?
+    private var misleadingTime = firstMisleadingTime
+
+    /// Two such congestions within this time count as repeated: a path whose rate really falls shows that in its trains
+    /// afterwards, and isn't congested again soon.
+    private static let misleadingSpan = Duration.seconds(20)
+    /// How long trains aren't believed then. Doubled each time, up to the longest.
+    private static let firstMisleadingTime = Duration.seconds(60)
+    private static let longestMisleadingTime = Duration.seconds(480)
+    /// A rate of this many times the last ceiling, reached without a queue, tells that the path is another one.
+    private static let outgrownCeiling = 2.0
+    /// Trains mislead if they tell this many times what was delivered.
+    private static let misleadingFactor = 2.0
     /// The path has dropped datagrams for want of room within the last 20 s. Pacing then stays close to the allowed
     /// rate, and growth is slower.
     private var carefulUntil = MediaTime(nanoseconds: .min)
@@ -25,6 +42,25 @@ struct RateGrowth: Sendable {
     mutating func congested(at rate: Double) {
         ceiling = rate
         quietSince = nil
+    }
+
+    /// The path was congested although it delivered only `carried`. `train`: what trains had told.
+    /// Both in bits a second.
+    mutating func congested(carried: Double, train: Double, now: MediaTime) {
+        guard train >= Self.misleadingFactor * carried else { return }
+        defer { lastMisleading = now }
+        guard !isMisled, let lastMisleading, now - lastMisleading < Self.misleadingSpan else { return }
+        isMisled = true
+        misledUntil = now + misleadingTime
+        misleadingTime = min(Self.longestMisleadingTime, misleadingTime * 2)
+    }
+
+    /// The rate has grown to `rate` without a queue.
+    mutating func grew(to rate: Double) {
+        guard isMisled, let ceiling, rate > Self.outgrownCeiling * ceiling else { return }
+        isMisled = false
+        lastMisleading = nil
+        misleadingTime = Self.firstMisleadingTime
     }
 
     /// The path has dropped datagrams for want of room.
@@ -59,6 +95,7 @@ struct RateGrowth: Sendable {
         bytes = 0
         roundBegan = now
         isCareful = now < carefulUntil
+        isMisled = isMisled && now < misledUntil
         if quietSince == nil { quietSince = now }
         return latest
     }
@@ -79,12 +116,13 @@ extension PathControl {
         guard let queue = delay.queue(now: now)?.delay, queue < 0.012 + delay.jitter / 2 else { return }
         let isFilled = latest >= 0.6 * allowed
         let raised: Double
-        if let train = trainRate(now: now), trains.isFresh(now: now), !growth.distrustsTrains {
+        if let train = trainRate(now: now), trains.isFresh(now: now), !growth.distrustsTrains, !growth.isMisled {
             raised = grown(towards: train, isFilled: isFilled, now: now)
         } else {
             raised = isFilled ? grownWithoutTrains(now: now) : allowed
         }
         allowed = min(highest, raised)
+        growth.grew(to: allowed)
     }
 
     /// Growth towards what the trains tell.

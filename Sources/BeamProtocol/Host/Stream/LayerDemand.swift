@@ -21,10 +21,11 @@ struct LayerDemand: Sendable {
     ///   - isRequested: the encoder was asked for a keyframe.
     ///   - last: the previous demand.
     ///   - isTemporal: the encoder makes disposable frames now.
+    ///   - isKept: the layer is recorded: it keeps the options' rate, and isn't held.
     ///   - scratch: working memory, reused.
     init(
         _ senders: some Sequence<Senders.Contribution>, isReduced: Bool, use: Double, isRequested: Bool,
-        last: StreamDemand, isTemporal: Bool, scratch: inout [Int]
+        last: StreamDemand, isTemporal: Bool, isKept: Bool = false, scratch: inout [Int]
     ) {
         var (isWatched, isExpected, isFree, isAnyStreaming) = (false, false, false, false)
         var (awaiting, followers, parity) = (false, 0, 0.0)
@@ -43,12 +44,15 @@ struct LayerDemand: Sendable {
             guard !sender.isBusy else { continue }
             if sender.isStreaming { isFree = true } else { awaiting = true }
         }
-        let rate = LayerRate.choose(
-            senders.lazy.filter(\.isReachable).map(\.path), isReduced: isReduced, scratch: &scratch)
+        let rate =
+            isKept
+            ? nil
+            : LayerRate.choose(
+                senders.lazy.filter(\.isReachable).map(\.path), isReduced: isReduced, scratch: &scratch)
         // Without temporal layers the same frames would take fewer bits.
         let needed = min(rate.map(Double.init) ?? use, isTemporal ? use / Self.temporalCost : use)
         hasSlowViewer =
-            followers > 1
+            (followers > 1 || isKept)
             && senders.contains { sender in
                 guard sender.isReachable, case .bound(let own) = sender.path else { return false }
                 return Double(own) < LayerRate.comparable * needed
@@ -63,7 +67,7 @@ struct LayerDemand: Sendable {
                 return last
             }
             // The encoder is held while every viewer still has something to be sent: a frame made now would only wait.
-            demand.isHeld = !(isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
+            demand.isHeld = !(isKept || isFree || isExpected || (awaiting && (isRequested || !isAnyStreaming)))
             demand.wantsTemporalLayers = isTemporal || hasSlowViewer
             if isReduced { demand.eighths = min(eighths, limit) }
         }
