@@ -63,7 +63,7 @@ import Testing
             panels.notice = Notice(WindowNotice(text: text), now: .zero)
             let canvas = PixelSize(width: Int(360 * scale), height: Int(240 * scale))
             let layer = try #require(panels.layers(setting(canvas, scale)).first)
-            #expect(PixelRect(canvas).contains(layer.rect) && layer.rect.height * 3 <= canvas.height)
+            #expect(PixelRect(canvas).contains(layer.rect) && layer.rect.height * 2 <= canvas.height)
             return layer.rect.height
         }
         let alerts = """

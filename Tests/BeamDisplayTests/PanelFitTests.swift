@@ -1,4 +1,5 @@
 import BeamMedia
+import Foundation
 import Testing
 
 @testable import BeamDisplay
@@ -83,6 +84,60 @@ import Testing
                 #expect(layers[2].rect.intersection(layers[0].rect).isEmpty)
                 #expect(layers[2].rect.intersection(layers[1].rect).isEmpty)
             }
+        }
+    }
+
+    private static let warning = WindowMessage(
+        headline: "“Notebook of Frau Dr. Müller-Lüdenscheid” isn't the machine you paired with",
+        detail:
+            "It shows another key (564f 8059 b19e 3cbc) than “Notebook of Frau Dr. Müller-Lüdenscheid”, which was at "
+            + "192.0.2.7:52345 the last time. If another machine has that address now, watch with --new-host. If not, "
+            + "somebody may be intercepting the connection.")
+
+    /// What is said about security isn't cut where there is room for it, and can be read.
+    @Test(arguments: [(200, 150), (240, 600), (480, 270), (640, 480), (1280, 960)], [1, 2.0])
+    func longWarningsAreWhole(size: (Int, Int), scale: Double) throws {
+        let canvas = PixelSize(width: Int(Double(size.0) * scale), height: Int(Double(size.1) * scale))
+        for isOverPicture in [false, true] {
+            let panels = PanelStack()
+            panels.message = Self.warning
+            let layer = try #require(panels.layers(setting(canvas, scale, isOverPicture: isOverPicture)).first)
+            #expect(PixelRect(canvas).contains(layer.rect))
+            // Its end is there, so another end is another picture.
+            panels.message?.detail?.removeLast("connection.".count)
+            panels.message?.detail? += "konnection."
+            let more = try #require(panels.layers(setting(canvas, scale, isOverPicture: isOverPicture)).first)
+            let isDrawn =
+                more.rect != layer.rect
+                || memcmp(more.bitmap.base, layer.bitmap.base, layer.bitmap.stride * layer.rect.height) != 0
+            #expect(isDrawn, "the end is cut")
+            PanelFitTests.keep([more], canvas, as: "warning-\(canvas)-\(scale)-\(isOverPicture)")
+        }
+    }
+
+    @Test func linesEndWhereTheyMay() {
+        #expect(VisibleText.unbroken("code 102 889, or 7 days") == "code 102\u{a0}889, or 7 days")
+        #expect(VisibleText.unbroken("with --new-host if well-known") == "with --new\u{2011}host if well-known")
+        #expect(VisibleText.unbroken("a – b -- c 1 2") == "a – b -- c 1\u{a0}2")
+        for width in stride(from: 60.0, to: 400, by: 20) {
+            let block = TextBlock(
+                "To let somebody in: code 102 889.", .detail, scale: 1, maxWidth: width, maxLines: 10,
+                alignment: .centre)
+            let code = TextBlock("102 889.", .detail, scale: 1, maxWidth: .infinity)
+            #expect(block.width + 1 >= code.width || width < code.width, "the digits are in one line")
+        }
+    }
+
+    /// The last line of a text isn't a short word alone.
+    @Test(arguments: [TextBlock.Alignment.centre, .left]) func linesAreBalanced(alignment: TextBlock.Alignment) {
+        let text = "The person at “desk” is asked to let you in, and both screens show digits to compare so"
+        let whole = TextBlock(text, .detail, scale: 1, maxWidth: .infinity).width
+        for parts in [1.02, 2.02, 3.03] {
+            let room = whole / parts
+            let block = TextBlock(text, .detail, scale: 1, maxWidth: room, maxLines: 8, alignment: alignment)
+            #expect(!block.isCut && block.width <= room + 1)
+            // As wide as the lines are on average, and not as the room.
+            #expect(block.width < whole / Double(block.lines) * 1.35, "\(parts): \(block.width) of \(room)")
         }
     }
 

@@ -4,7 +4,7 @@ import BeamMedia
 enum TilePanel {
     /// The highest number that a key selects.
     static let mostKeys = 9
-    private static let longestText = 256
+    private static let longestText = 512
 
     /// Everything that determines a label.
     struct Label: Hashable {
@@ -61,17 +61,21 @@ enum TilePanel {
         let room = (width: Double(area.width) - 2 * margin, height: Double(area.height) - margin)
         var blocks: [(block: TextBlock, colour: Theme.Colour)] = []
         let gap = 4 * scale
-        func add(_ text: String?, _ font: Theme.Font, lines: Int, _ colour: Theme.Colour) {
+        /// All of the text if there is room for it, or else its first lines.
+        func add(_ text: String?, _ font: Theme.Font, _ colour: Theme.Colour) {
             guard let text, room.width > 4 * font.size * scale else { return }
             let cleaned = VisibleText.cleaned(VisibleText.start(of: text, bytes: longestText).text)
-            let block = TextBlock(
-                cleaned, font, scale: scale, maxWidth: min(room.width, 360 * scale), maxLines: lines, alignment: .centre
-            )
-            blocks.append((block, colour))
-            if blocks.height(gap) > room.height { blocks.removeLast() }
+            for lines in [12, 6, 4, 3, 2, 1] {
+                let block = TextBlock(
+                    cleaned, font, scale: scale, maxWidth: min(room.width, 360 * scale), maxLines: lines,
+                    alignment: .centre)
+                blocks.append((block, colour))
+                guard blocks.height(gap) > room.height else { return }
+                blocks.removeLast()
+            }
         }
-        add(state.words, .tileState, lines: 2, state.isFault ? Theme.warning : Theme.text)
-        add(state.detail, .tileKey, lines: 2, Theme.muted)
+        add(state.words, .tileState, state.isFault ? Theme.warning : Theme.text)
+        add(state.detail, .tileKey, Theme.muted)
         guard state.isOverPicture else {
             let bitmap = Bitmap(area.size) { pen in
                 let (width, height) = (Double(area.width), Double(area.height))

@@ -10,18 +10,22 @@ enum CodeEntryPanel {
             let width = min(measure.width, 560 * scale)
             var column = Column()
             column.add(
-                TextBlock(prompt.headline, .headline, scale: scale, maxWidth: width, maxLines: 2, alignment: .centre),
+                TextBlock(
+                    prompt.headline, .headline, scale: scale, maxWidth: width, maxLines: measure.mostLines,
+                    alignment: .centre),
                 gap: 0, Theme.text)
             let boxes = DigitBoxes(entry, scale: min(scale, measure.width / DigitBoxes.width))
             column.add(width: boxes.width, height: boxes.height, gap: 24 * scale, draw: boxes.draw)
             // An empty line reserves the space, so that nothing moves when an error appears.
             column.add(
                 TextBlock(
-                    prompt.problem ?? " ", .detail, scale: scale, maxWidth: width, maxLines: 2, alignment: .centre),
+                    prompt.problem ?? " ", .detail, scale: scale, maxWidth: width, maxLines: measure.mostLines,
+                    alignment: .centre),
                 gap: 16 * scale, Theme.warning)
             if let offer = prompt.offer {
                 column.add(
-                    TextBlock(offer, .detail, scale: scale, maxWidth: width, maxLines: 4, alignment: .centre),
+                    TextBlock(
+                        offer, .detail, scale: scale, maxWidth: width, maxLines: measure.mostLines, alignment: .centre),
                     gap: 16 * scale, prompt.takesOffer ? Theme.text : Theme.muted)
             }
             return column

@@ -19,6 +19,8 @@ struct Column {
         var hasEmblem: Bool
         /// The factor by which the content has been shrunk to fit, 1 or less.
         var shrinking: Double
+        /// Texts are cut after so many lines: only where the smallest text has no room.
+        var mostLines = 40
     }
 
     private static let emblemSide = 72.0
@@ -44,7 +46,7 @@ struct Column {
     private var height: Double { items.reduce(0) { $0 + $1.gap + $1.height } }
 
     /// Builds a column that fits into the window: first with the emblem (if not over a picture), then without it, then
-    /// with smaller text. Over a picture it gets a panel as background.
+    /// with smaller text, and only then with texts that are cut. Over a picture it gets a panel as background.
     static func layer(
         canvas: PixelSize, scale: Double, isOverPicture: Bool, build: (Measure) -> Column
     ) -> Layer {
@@ -58,11 +60,14 @@ struct Column {
             if measure.hasEmblem { column.addEmblem(measure.scale) }
             for item in build(measure).items { column.append(item, gap: 28 * measure.scale) }
             let fits = column.width <= room.width && column.height <= room.height
-            if fits || (!measure.hasEmblem && measure.shrinking <= minimumShrinking) {
+            let isSmallest = !measure.hasEmblem && measure.shrinking <= minimumShrinking
+            if fits || isSmallest && measure.mostLines <= 1 {
                 return column.layer(canvas: canvas, margin: margin, scale: measure.scale, isOverPicture: isOverPicture)
             }
             if measure.hasEmblem {
                 measure.hasEmblem = false
+            } else if isSmallest {
+                measure.mostLines = min(measure.mostLines - 1, 6)
             } else {
                 measure.shrinking *= 0.9
                 measure.scale = scale * measure.shrinking

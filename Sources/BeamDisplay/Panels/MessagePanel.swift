@@ -10,17 +10,23 @@ enum MessagePanel {
             let width = min(measure.width, 640 * scale)
             var column = Column()
             column.add(
-                TextBlock(message.headline, .headline, scale: scale, maxWidth: width, maxLines: 3, alignment: .centre),
+                TextBlock(
+                    message.headline, .headline, scale: scale, maxWidth: width, maxLines: measure.mostLines,
+                    alignment: .centre),
                 gap: 0, Theme.text)
             if !groups.isEmpty {
                 let height = Double(canvas.height) * CodeTiles.share * measure.shrinking
                 CodeTiles(groups, maxWidth: measure.width, wantedHeight: height, scale: scale).add(to: &column)
             }
             if let detail = message.detail {
-                column.add(
+                func block(_ width: Double) -> TextBlock {
                     TextBlock(
-                        detail, .detail, scale: scale, maxWidth: min(width, 480 * scale), maxLines: 4,
-                        alignment: .centre),
+                        detail, .detail, scale: scale, maxWidth: width, maxLines: measure.mostLines, alignment: .centre)
+                }
+                // Short texts are easier to read in short lines, long ones in few.
+                let short = block(min(width, 480 * scale))
+                column.add(
+                    short.lines > 4 || short.isCut ? block(width) : short,
                     gap: (groups.isEmpty ? 12 : 24) * scale, Theme.muted)
             }
             return column

@@ -23,10 +23,10 @@ struct Notice: Hashable {
 enum NoticePanel {
     /// In bytes of UTF-8.
     private static let longestText = 512
-    /// Two sentences with names in them, in a narrow window.
-    private static let mostLines = 5
+    /// Some sentences with names in them, in a narrow window.
+    private static let mostLines = 10
 
-    /// The notice, in as many lines as a third of `area` has room for, and at least two. It is in the middle of the upper
+    /// The notice, in as many lines as half of `area` has room for, and at least two. It is in the middle of the upper
     /// edge of `area`, or else of its lower edge, where it overlaps none of `others`; or else at the upper edge over all but
     /// `captions`.
     static func layer(
@@ -35,7 +35,7 @@ enum NoticePanel {
         let margin = Int((12 * scale).rounded())
         let width = area.width - 2 * margin
         var bitmap = bitmap(notice, width: width, lines: mostLines, scale: scale)
-        for lines in stride(from: mostLines - 1, through: 2, by: -1) where bitmap.size.height * 3 > area.height {
+        for lines in stride(from: mostLines - 1, through: 2, by: -1) where bitmap.size.height * 2 > area.height {
             bitmap = self.bitmap(notice, width: width, lines: lines, scale: scale)
         }
         let x = area.x + (area.width - bitmap.size.width) / 2

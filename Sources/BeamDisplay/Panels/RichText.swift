@@ -52,7 +52,7 @@ final class RichText {
 
         let description = pango_font_description_new()
         pango_font_description_set_family(description, font.family)
-        pango_font_description_set_absolute_size(description, (font.size * scale).rounded() * Double(PANGO_SCALE))
+        pango_font_description_set_absolute_size(description, font.pixels(scale) * Double(PANGO_SCALE))
         pango_layout_set_font_description(layout, description)
         pango_font_description_free(description)
 

@@ -13,6 +13,9 @@ final class TextBlock {
     /// In pixels, rounded up.
     let width: Double
     let height: Double
+    /// An ellipsis ends it.
+    let isCut: Bool
+    let lines: Int
 
     /// - Parameters:
     ///   - scale: factor for the font's size.
@@ -31,7 +34,7 @@ final class TextBlock {
 
         let description = pango_font_description_new()
         pango_font_description_set_family(description, font.family)
-        pango_font_description_set_absolute_size(description, (font.size * scale).rounded() * Double(PANGO_SCALE))
+        pango_font_description_set_absolute_size(description, font.pixels(scale) * Double(PANGO_SCALE))
         if font.isBold { pango_font_description_set_weight(description, PANGO_WEIGHT_SEMIBOLD) }
         pango_layout_set_font_description(layout, description)
         pango_font_description_free(description)
@@ -41,7 +44,7 @@ final class TextBlock {
         pango_attr_list_insert(attributes, pango_attr_insert_hyphens_new(0))
         pango_layout_set_attributes(layout, attributes)
         pango_attr_list_unref(attributes)
-        pango_layout_set_text(layout, text, -1)
+        pango_layout_set_text(layout, VisibleText.unbroken(text), -1)
         let limit = Int32(min(max(1, maxWidth), Self.maxLayoutWidth)) * PANGO_SCALE
         pango_layout_set_width(layout, limit)
         pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
@@ -53,12 +56,46 @@ final class TextBlock {
         case .centre: pango_layout_set_alignment(layout, PANGO_ALIGN_CENTER)
         case .right: pango_layout_set_alignment(layout, PANGO_ALIGN_RIGHT)
         }
+        if maxLines > 1 { Self.balance(layout, isCentred: alignment == .centre) }
         var extent = PangoRectangle()
         pango_layout_get_pixel_extents(layout, nil, &extent)
+        isCut = pango_layout_is_ellipsized(layout) != 0
+        lines = Int(pango_layout_get_line_count(layout))
         // Use the measured width as the box, so that alignment happens inside it.
         pango_layout_set_width(layout, min(limit, (extent.width + 1) * PANGO_SCALE))
         width = Double(extent.width + 1)
         height = Double(extent.height)
+    }
+
+    /// Makes the lines about equally long, as many as they are, if they are centred or the last one is short: no line holds
+    /// a single short word.
+    private static func balance(_ layout: OpaquePointer, isCentred: Bool) {
+        let lines = pango_layout_get_line_count(layout)
+        guard lines > 1, pango_layout_is_ellipsized(layout) == 0 else { return }
+        var (extent, last) = (PangoRectangle(), PangoRectangle())
+        pango_layout_get_pixel_extents(layout, nil, &extent)
+        pango_layout_line_get_pixel_extents(pango_layout_get_line_readonly(layout, lines - 1), nil, &last)
+        guard isCentred || last.width * 3 < extent.width else { return }
+        let widest = pango_layout_get_width(layout)
+        // A word that is too long for a line isn't broken for that: it would stick out.
+        pango_layout_set_wrap(layout, PANGO_WRAP_WORD)
+        func fits(_ width: Int32) -> Bool {
+            pango_layout_set_width(layout, width * PANGO_SCALE)
+            var extent = PangoRectangle()
+            pango_layout_get_pixel_extents(layout, nil, &extent)
+            return pango_layout_get_line_count(layout) <= lines && extent.width <= width
+                && pango_layout_is_ellipsized(layout) == 0
+        }
+        var (low, high) = (extent.width / lines, extent.width)
+        guard fits(high) else {
+            pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR)
+            return pango_layout_set_width(layout, widest)
+        }
+        while high - low > 4 {
+            let middle = (low + high) / 2
+            if fits(middle) { high = middle } else { low = middle }
+        }
+        pango_layout_set_width(layout, high * PANGO_SCALE)
     }
 
     deinit { g_object_unref(UnsafeMutableRawPointer(layout)) }

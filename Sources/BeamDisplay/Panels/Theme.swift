@@ -15,6 +15,8 @@ enum Theme {
     static let warning = Colour(red: 0.98, green: 0.68, blue: 0.22)
     /// Opaque enough that `muted` text has a contrast of 4.5 (WCAG 2.1, 1.4.3) over a white picture.
     static let panel = Colour(red: 0.06, green: 0.07, blue: 0.10, alpha: 0.92)
+    /// Over text that is still there.
+    static let opaquePanel = Colour(red: 0.06, green: 0.07, blue: 0.10, alpha: 0.97)
     /// Under captions: lets some of the picture through.
     static let plate = Colour(red: 0.03, green: 0.04, blue: 0.06, alpha: 0.80)
     /// Captions that may still change. Its contrast on `plate` is 4.5 over a white picture.
@@ -55,6 +57,12 @@ enum Theme {
             case .tileState: 16
             }
         }
+
+        /// Text that is lower than this can't be read, in pixels.
+        static let leastSize = 8.0
+
+        /// In whole pixels.
+        func pixels(_ scale: Double) -> Double { max(Self.leastSize, (size * scale).rounded()) }
 
         var isBold: Bool { [.headline, .code, .digit].contains(self) }
         var family: String { "Sans" }

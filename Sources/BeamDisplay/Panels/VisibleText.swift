@@ -28,6 +28,29 @@ enum VisibleText {
         ShownText.cleaned(text, keepsLines: breaks == .kept, keepsJoiners: joiners == .kept, mostMarks: mostMarks)
     }
 
+    /// No line ends within a code (`102 889`) or an option (`--new-host`): blanks between two digits and hyphens in words
+    /// that begin with two become characters at which no line is broken.
+    static func unbroken(_ text: String) -> String {
+        guard text.utf8.contains(where: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "-") }) else { return text }
+        let letters = Array(text.unicodeScalars)
+        func letter(_ index: Int) -> Unicode.Scalar { letters.indices.contains(index) ? letters[index] : " " }
+        func isDigit(_ index: Int) -> Bool { ("0"..."9").contains(letter(index)) }
+        var result = String.UnicodeScalarView()
+        var isOption = false
+        for (index, own) in letters.enumerated() {
+            switch own {
+            case " ":
+                isOption = false
+                result.append(isDigit(index - 1) && isDigit(index + 1) ? "\u{a0}" : own)
+            case "-":
+                if letter(index + 1) == "-", !letter(index - 1).properties.isAlphabetic { isOption = true }
+                result.append(isOption && letter(index - 1).properties.isAlphabetic ? "\u{2011}" : own)
+            default: result.append(own)
+            }
+        }
+        return String(result)
+    }
+
     /// Text that a person types or pastes in pieces: control characters become blanks; blanks and joiners stay as they are.
     static func typed(_ text: some StringProtocol) -> String {
         var result = String.UnicodeScalarView()

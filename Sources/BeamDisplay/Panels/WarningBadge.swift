@@ -62,7 +62,7 @@ enum WarningPanel {
         let lock = (font.size * 1.4 * scale).rounded()
         let gap = (10 * scale).rounded()
         let limit = Double(canvas.width) - 24 * scale - 2 * padding - lock - gap
-        let words = TextBlock(text, font, scale: scale, maxWidth: max(1, limit), maxLines: 4)
+        let words = TextBlock(text, font, scale: scale, maxWidth: max(1, limit), maxLines: 8)
         return panel(
             PixelSize(
                 width: min(canvas.width, Int((2 * padding + lock + gap + words.width).rounded(.up))),
