@@ -5,12 +5,9 @@ import Glibc
 
 /// The window in which a person watches a host. Main thread only, except `wake()`.
 ///
-/// Keys: `f`, F11 and a double click toggle fullscreen; `i` toggles the statistics; `c` hides and shows captions; `t` opens
-/// and closes the transcript, in which the wheel, the arrow keys, Page Up and Down, Home and End scroll; `n` opens a line
-/// for a note, sent with Enter; `m`, `+` and `-` are reported for the sound; `q` quits. Escape closes the note's line, or else the transcript, or else leaves
-/// fullscreen. While a code or a note is typed, letters are text. A keyboard layout without Latin letters has these keys at
-/// their places of a US keyboard. With several sources there are more keys: see `setSources`. In a room `s` and `p` are
-/// reported to the caller, and `w` shows and hides the list of people.
+/// Keys and mouse do what `WindowCommand` lists. While a code or a note is typed, letters are text. A keyboard layout
+/// without Latin letters has the keys at their places of a US keyboard. Escape closes what is open, then leaves fullscreen,
+/// and is reported (`.escaped`) if there is nothing of that kind.
 @MainActor public final class VideoWindow {
     let window: WindowHandle
     let renderer: any Renderer
@@ -27,6 +24,19 @@ import Glibc
     nonisolated let signal: WakeSignal
     var pointer = PointerHider()
     var codeKeys = CodeKeys()
+    /// The X server has said that the key that SDL reports next types a question mark.
+    var isQuestionMark = false
+    /// Text that the present key types isn't wanted.
+    var ignoresText = false
+    var isControlDown = false
+    /// See `WindowOptions.hintsKeys`.
+    private let hintsKeys: Bool
+    /// Nil: all of the picture is shown.
+    var zoom: Zoom?
+    /// Where the pointer was last while it drags a zoomed picture, in pixels.
+    var dragged: (x: Int, y: Int)?
+    /// Whether Escape leads back to the list of hosts: for the list of keys.
+    public var hasList = false
 
     /// What is shown, unless that is a grid.
     var picture: Picture?
@@ -49,6 +59,8 @@ import Glibc
     var textInputPlace: PixelRect?
     /// There is a picture without text over it.
     var isWatched = false
+    /// The line of hints was shown.
+    var hasHinted = false
 
     /// Sets the environment variables that a window with these options needs, and finds out whether there is a display.
     /// Opening the window does that too, but by then other threads may be reading the environment.
@@ -84,6 +96,7 @@ import Glibc
         fontDeadline = .now + Self.textDelay
         title = options.title
         isRoom = options.isRoom
+        hintsKeys = options.hintsKeys
         panels.isRoom = options.isRoom
         panels.showsStatistics = options.showsStatistics
         panels.showsCaptions = options.showsCaptions
@@ -164,6 +177,7 @@ import Glibc
     @discardableResult public func show(_ picture: Picture) -> Bool {
         let old = self.picture
         self.picture = picture
+        if let old, old.size != picture.size { zoom?.follow(picture.size, from: old.size) }
         if old?.size != picture.size, grid.sources.count < 2 { placement.fit(to: picture.size, scale: scale) }
         let isContinued = old?.size == picture.size && old?.format == picture.format && old?.colour == picture.colour
         let source = grid.selection.focus ?? 0
@@ -223,7 +237,7 @@ import Glibc
         let setting = PanelStack.Setting(canvas: canvas, textScale: scale, isOverPicture: picture != nil)
         let shown = picture.map { picture in
             ScenePicture(
-                source: grid.selection.focus ?? 0, picture: picture, viewport: picture.size.viewport(in: canvas),
+                source: grid.selection.focus ?? 0, picture: picture, viewport: viewport(of: picture.size, in: canvas),
                 dimming: dimming, isGrey: panels.held != nil)
         }
         return Scene(
@@ -249,6 +263,7 @@ import Glibc
     func updateWatched() {
         guard isWatched != (hasPicture && !panels.hasWords) else { return }
         isWatched.toggle()
+        if isWatched, hintsKeys, !hasHinted { hintKeys() }
         // The person may have forgotten the warning during the interruption, or be another person.
         if isWatched { changeBadge { $0.showInFull(now: .now) } }
         // The screen saver is off only while a picture is watched without text over it.
@@ -293,7 +308,8 @@ import Glibc
                 return events
             }
             if isStale || areLayersStale, canDraw { continue }
-            let deadlines = [pointer.deadline, panels.badge?.deadline, panels.notice?.deadline].compactMap(\.self)
+            let deadlines = [pointer.deadline, panels.badge?.deadline, panels.notice?.deadline, panels.hint?.deadline]
+                .compactMap(\.self)
             sleep(until: deadlines.reduce(min(end, fontDeadline), min))
         }
     }

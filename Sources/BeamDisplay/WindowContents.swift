@@ -7,11 +7,14 @@ public struct WindowMessage: Hashable, Sendable {
     /// A code to compare with another screen's. Shown as large as the window allows; six or nine digits are shown in
     /// groups of three.
     public var code: String?
+    /// Enter does what the message offers: `.offerTaken`.
+    public var takesEnter: Bool
 
-    public init(headline: String, detail: String? = nil, code: String? = nil) {
+    public init(headline: String, detail: String? = nil, code: String? = nil, takesEnter: Bool = false) {
         self.headline = headline
         self.detail = detail
         self.code = code
+        self.takesEnter = takesEnter
     }
 }
 
@@ -58,7 +61,7 @@ public struct WindowWarning: Hashable, Sendable {
 
 /// A sentence at the window's edge: `desk's battery is at 14 %`.
 public struct WindowNotice: Hashable, Sendable {
-    /// At most five lines are shown, fewer in a low window.
+    /// At most ten lines are shown, fewer in a low window.
     public var text: String
     /// Whether it is in the colour of warnings.
     public var isWarning: Bool

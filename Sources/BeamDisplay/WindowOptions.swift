@@ -41,6 +41,8 @@ public struct WindowOptions: Sendable {
     /// What is shown comes from the members of a room: captions, notes and the transcript are the room's, whichever source
     /// is in focus, and there are keys for what a member does (`shareToggled`, `pauseToggled`, `people`).
     public var isRoom = false
+    /// For some seconds after the first picture, a line names a few keys.
+    public var hintsKeys = false
 
     public init(
         title: String = "BeamRoom", isFullscreen: Bool = false, renderer: RendererChoice = .automatic,
@@ -90,8 +92,10 @@ public enum WindowEvent: Hashable, Sendable {
     case codeEntered(String)
     /// The person pressed Escape instead of typing the code. The prompt stays until `setCodeEntry` removes it.
     case codeGivenUp
-    /// The person has taken the offer of the code entry (`CodePrompt.offer`).
+    /// The person has taken the offer of the code entry (`CodePrompt.offer`) or of a message (`WindowMessage.takesEnter`).
     case offerTaken
+    /// The person pressed Escape, and there was nothing in the window to close or to leave.
+    case escaped
     /// Another source is in focus, or the grid has come or gone (see `VideoWindow.focus`).
     case focusChanged
     /// The window's inner size in pixels has changed.

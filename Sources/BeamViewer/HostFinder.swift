@@ -35,6 +35,8 @@ final class HostFinder: Sendable {
         var isSettled = false
         /// The chosen host was discovered before.
         var wasFound = false
+        /// The person has picked a host, so the only one isn't chosen by itself any more.
+        var isPersonsChoice = false
         /// Discovery has been waited for, or there is none.
         var isSearched = false
         var addresses = HostAddresses()
@@ -135,6 +137,7 @@ final class HostFinder: Sendable {
         let isNew = state.withLock { state in
             guard state.chosen == nil else { return false }
             state.chosen = choice.name
+            state.isPersonsChoice = true
             state.addresses.remember(lastKnown(choice.name))
             return true
         }
@@ -142,6 +145,22 @@ final class HostFinder: Sendable {
         handlers.onChosen(choice.name)
         handlers.onReachable(announcedVersion)
     }
+
+    /// The person has picked the present host from a list.
+    var hasPicked: Bool { state.withLock { $0.isPersonsChoice && $0.chosen != nil } }
+
+    /// Takes the person's choice back. `offerAgain` has to follow.
+    func forgetChoice() {
+        state.withLock { state in
+            guard state.isPersonsChoice else { return }
+            state.chosen = nil
+            state.wasFound = false
+            state.addresses = HostAddresses()
+        }
+    }
+
+    /// Offers the hosts to the person again, also if there is one only.
+    func offerAgain() { handlers.onChoices(state.withLock { Self.choices(in: $0.hosts) }) }
 
     /// The host's addresses, the most likely one first.
     func endpoints() -> [Endpoint] {
@@ -320,11 +339,10 @@ final class HostFinder: Sendable {
             }
             // Until the first results are complete, there may be more than one host.
             guard state.isSettled else { return .none }
-            let choices = state.hosts.values
-                .filter { !$0.addresses.isEmpty }
-                .map { HostChoice(name: $0.name, addresses: $0.addresses, port: $0.port) }
-                .sorted { $0.name < $1.name }
-            guard choices.count == 1, let only = choices.first else { return .choices(choices) }
+            let choices = Self.choices(in: state.hosts)
+            guard choices.count == 1, !state.isPersonsChoice, let only = choices.first else {
+                return .choices(choices)
+            }
             state.chosen = only.name
             state.wasFound = true
             state.addresses.remember(lastKnown(only.name))
@@ -340,6 +358,15 @@ final class HostFinder: Sendable {
             handlers.onChosen(name)
             handlers.onReachable(announcedVersion)
         }
+    }
+}
+
+extension HostFinder {
+    /// Those that have an address, by name.
+    private static func choices(in hosts: [String: DiscoveredHost]) -> [HostChoice] {
+        hosts.values.filter { !$0.addresses.isEmpty }
+            .map { HostChoice(name: $0.name, addresses: $0.addresses, port: $0.port) }
+            .sorted { $0.name < $1.name }
     }
 }
 

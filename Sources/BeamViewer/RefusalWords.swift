@@ -1,6 +1,44 @@
 import BeamProtocol
 
 extension ViewerRefusal {
+    /// What the person at the window can do after a refusal, in place of a command in the terminal.
+    enum Retry: Sendable, Equatable {
+        /// Type the host's code, or ask the person there. `says`: what Enter does.
+        case codeOrPerson(says: String)
+        /// Try again.
+        case again(says: String)
+    }
+
+    /// Nil: what helps is decided elsewhere, as with a key that isn't the expected one.
+    var retry: Retry? {
+        switch self {
+        case .declined:
+            .codeOrPerson(says: "Press Enter to ask again, or type the code that the screen there shows.")
+        case .forgotten, .usedCode, .codeNeeded, .wrongCode, .uncheckedCode:
+            .codeOrPerson(
+                says:
+                    "Type the code that the screen there shows, or press Enter: the person there is asked to let you in."
+            )
+        case .forgottenHere, .unknownThere, .notPaired:
+            .codeOrPerson(
+                says:
+                    "To pair with it again, type the code that the screen there shows, or press Enter: the person there "
+                    + "is asked.")
+        case .notTrusted, .other: .again(says: "Press Enter to try again.")
+        case .noCodeTaken: .again(says: "Press Enter to be let in without a code.")
+        case .otherKey, .renamed, .unencryptedImpostor, .notEncrypted, .unproven: nil
+        }
+    }
+
+    /// Whether the reason that the words give is more than the headline.
+    var windowDetail: String? {
+        switch self {
+        case .forgotten(let says), .notTrusted(let says), .other(let says):
+            says.isEmpty ? nil : Self.quoted(says)
+        default: nil
+        }
+    }
+
     /// The words for the person.
     ///
     /// - Parameters:
@@ -18,12 +56,12 @@ extension ViewerRefusal {
         case .declined:
             (
                 "The person at \(host) has declined",
-                "To ask again, run `\(watch)`. With the six digits that \(host) shows, nobody is asked: `\(watch) --code NNNNNN`."
+                "To ask again, run `\(watch)`. With the code that the screen of \(host) shows, nobody is asked: `\(watch) --code NNNNNN`."
             )
         case .forgotten(let says):
             (
                 "\(host) has ended this viewer's access",
-                "\(Self.quoted(says)) Only the person there can let it in again: ask for the six digits that \(host) shows, and run `\(watch) --code NNNNNN`."
+                "\(Self.quoted(says)) Only the person there can let it in again: ask for the code that the screen of \(host) shows, and run `\(watch) --code NNNNNN`."
             )
         case .notTrusted(let says): ("\(host) lets nobody new in", Self.quoted(says))
         case .usedCode:
@@ -40,15 +78,20 @@ extension ViewerRefusal {
 
     private func ownHeadline(_ host: String) -> String {
         switch self {
-        case .codeNeeded, .wrongCode, .uncheckedCode, .noCodeTaken: "Not paired with \(host)"
-        default: "This viewer doesn't watch \(host)"
+        case .codeNeeded, .wrongCode, .uncheckedCode, .noCodeTaken, .forgottenHere, .unknownThere, .notPaired:
+            "Not paired with \(host)"
+        case .otherKey(let other) where other.place == .here: "\(host) isn't the machine you watched"
+        case .otherKey, .unencryptedImpostor: "\(host) isn't the machine you paired with"
+        case .notEncrypted: "\(host) doesn't encrypt its picture"
+        case .unproven: "\(host) can't prove which machine it is"
+        default: "\(host) isn't watched"
         }
     }
 
     private func ownWords(_ name: String, _ target: String) -> String {
         let watchAgain = "`beamroom watch \(PeerText.shellWord(target))`"
         return switch self {
-        case .codeNeeded: "Its code is needed: the six digits that it shows. Give them with --code."
+        case .codeNeeded: "The code that its screen shows is needed. Give it with --code."
         case .wrongCode:
             "That isn't the code that it shows now. Each code lets in one viewer. Give the current one with --code."
         case .uncheckedCode:
@@ -63,8 +106,7 @@ extension ViewerRefusal {
             "It was paired before, and encrypts. What answers under its name now doesn't: it may be another machine, or "
                 + "somebody may be intercepting the connection."
         case .notEncrypted:
-            "It doesn't encrypt what it shows. If others on the network may see that, too, watch it with "
-                + "--allow-unencrypted."
+            "Everybody on the network can see its picture, too. If they may, watch it with --allow-unencrypted."
         case .forgottenHere:
             "It was forgotten on this machine. Pair with it again: \(watchAgain)."
         case .unknownThere:

@@ -21,6 +21,8 @@ public final class RoomBoard: Sendable {
         /// Why the room has ended for this device; nil: it hasn't.
         var farewell: String?
         var isEnded = false
+        /// How often the person's attention was asked for.
+        fileprivate(set) var calls = 0
         fileprivate(set) var version = 0
     }
 
@@ -58,6 +60,9 @@ public final class RoomBoard: Sendable {
 
     /// Says something at the window's edge for a moment.
     public func tell(_ words: String) { change { $0.words.tell(words) } }
+
+    /// Somebody waits for the person's answer: the window asks for attention.
+    public func call() { change { $0.calls += 1 } }
 
     /// What this device shares.
     public func setShare(isOn: Bool, isPaused: Bool) {

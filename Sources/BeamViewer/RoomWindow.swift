@@ -31,6 +31,7 @@ public final class RoomWindow {
     private let grid: ViewerGrid
     private var shownVersion = -1
     private var shownNotice = 0
+    private var heardCalls = 0
 
     private static let program = "BeamRoom"
 
@@ -73,6 +74,7 @@ public final class RoomWindow {
                 case .shareToggled: actions.toggleShare()
                 case .pauseToggled: actions.togglePause()
                 case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
+                case .escaped: window.tell("q leaves the room")
                 case .codeEntered, .offerTaken, .codeGivenUp, .focusChanged, .chosen, .wake, .statistics, .captions,
                     .transcript, .resized, .fullscreen, .people:
                     break
@@ -104,6 +106,10 @@ public final class RoomWindow {
 
     private func show(_ content: RoomBoard.Content) {
         shownVersion = content.version
+        if content.calls != heardCalls {
+            heardCalls = content.calls
+            window.requestAttention()
+        }
         // What others share would be shared from here once more.
         grid.isQuiet = content.sharesPlayedSound
         window.setPeople(content.peopleLines)

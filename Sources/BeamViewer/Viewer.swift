@@ -118,6 +118,8 @@ public final class Viewer: Sendable {
                     onNotice(choices.isEmpty ? .searching(name: nil) : .pick(choices))
                 },
                 onChosen: { name in
+                    // Of a host that was given up, nothing is left.
+                    shared.retireClient()?.shutdown()
                     onNotice(.chosen(name: name))
                     shared.change { $0.choices = nil }
                     shared.updateStatus { $0.chosen(name) }
@@ -299,6 +301,13 @@ public final class Viewer: Sendable {
         let (finder, keeper) = (sought.finder, sought.keeper)
         shared.setClientMaker {
             // The host is chosen by now.
+            var trust = trust
+            let wish = shared.read { $0.wish }
+            if let wish {
+                // The person at the window has asked for it.
+                (trust.pairs, trust.asksForCode) = (true, true)
+                if case .code(let code) = wish { trust.code = code } else { trust.code = nil }
+            }
             var configuration = ViewerSession.Configuration(
                 trust: keeper.trust(trust, identity: identity, choice: finder.choice), code: trust.code,
                 asksForCode: trust.asksForCode, allowsUnencrypted: trust.allowsUnencrypted,
@@ -306,6 +315,7 @@ public final class Viewer: Sendable {
                 room: RoomOptions(signing: identity.roomSigning, name: trust.deviceName))
             configuration.takesSound = takesSound
             configuration.bounds = bounds
+            configuration.asksPerson = wish == .person
             return ViewerClient(
                 identity: identity, session: configuration, handlers: handlers,
                 options: ViewerClient.Options(loop: loop))
@@ -331,6 +341,7 @@ public final class Viewer: Sendable {
 
     /// Passes on the host's code, which the person has typed.
     public func enter(_ code: PairingCode) {
+        guard !shared.read({ $0.status.isRefused }) else { return tryAgain(.code(code)) }
         shared.updateStatus { $0.codeEntered() }
         shared.tellClient { $0.enter(code) }
     }
@@ -361,8 +372,39 @@ public final class Viewer: Sendable {
 
     /// The person gives no code: the person at the host is to be asked.
     public func askPerson() {
+        guard !shared.read({ $0.status.isRefused }) else { return tryAgain(.person) }
         shared.updateStatus { $0.personAsked() }
         shared.tellClient { $0.askPerson() }
+    }
+
+    /// After a refusal: begins anew, with what the person wants.
+    private func tryAgain(_ wish: ViewerWish) {
+        guard let sought, shared.read({ $0.status.retry }) != nil else { return }
+        shared.retireClient()?.shutdown()
+        shared.change { $0.wish = wish }
+        shared.updateStatus { $0.tryingAgain() }
+        shared.hostAppeared(announcedVersion: sought.finder.announcedVersion)
+    }
+
+    /// Whether the person has picked the host from a list and can go back to that. Files that are written are of one host.
+    var canChooseAgain: Bool {
+        guard let sought, options.recordPath == nil, options.framesPath == nil, options.sound.path == nil,
+            options.transcriptPath == nil
+        else { return false }
+        return sought.finder.hasPicked
+    }
+
+    /// Ends watching the present host, and offers the list of hosts again. Call it on the window's thread.
+    func chooseAgain() {
+        guard canChooseAgain, let sought else { return }
+        sought.finder.forgetChoice()
+        shared.retireClient()?.shutdown()
+        queue.flush()
+        _ = slot.takeIfPresent()
+        shared.forgetHost()
+        shared.change { $0.wish = nil }
+        shared.updateStatus { $0 = ViewerStatus(searchingFor: nil) }
+        sought.finder.offerAgain()
     }
 
     /// The present figures, with rates and times since the last call. Call it about once a second; the window's overlay
@@ -425,7 +467,7 @@ public final class Viewer: Sendable {
 
     private static func firstStatus(_ target: ViewerOptions.Target) -> ViewerStatus {
         switch target {
-        case .endpoint(let endpoint): ViewerStatus(connectingTo: endpoint.description)
+        case .endpoint(let endpoint): ViewerStatus(connectingTo: endpoint.description, isAddress: true)
         case .name(let name, _): ViewerStatus(searchingFor: name)
         case .anyHost: ViewerStatus(searchingFor: nil)
         }

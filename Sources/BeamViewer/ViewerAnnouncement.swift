@@ -12,6 +12,8 @@ public struct ViewerAnnouncement: Sendable, Equatable {
     public var question: CodePrompt?
     /// The host has refused, or this viewer has: nothing more happens.
     public var isFinal = false
+    /// The window offers to try again.
+    public var isAnsweredInWindow = false
     /// There is no picture, and nothing is wrong: it is on its way, or nothing is shared.
     public var isWithoutFault = false
 

@@ -31,8 +31,13 @@ import BeamProtocol
         words: "Not encrypted: everybody on this network can see this picture")
 
     /// The screen for the host's code. It stays while the person at the host is asked, and while the code is checked.
+    /// After a refusal it says what can be done.
     static func prompt(_ status: ViewerStatus) -> CodePrompt? {
         let host = status.quotedName ?? "the host"
+        if case .codeOrPerson(let says) = status.retry, let words = status.words {
+            return CodePrompt(
+                headline: words.headline, offer: status.retryWords(says), takesOffer: true)
+        }
         guard let words = status.words, let question = words.question else { return nil }
         let offer: String? =
             if question.isAsking || question.isBeingChecked {
@@ -44,12 +49,17 @@ import BeamProtocol
                 nil
             }
         return CodePrompt(
-            headline: "Type the six digits that \(host) shows", problem: question.problem, offer: offer,
+            headline: ViewerStatus.codeRequest(host), problem: question.problem, offer: offer,
             takesOffer: question.mayAsk && !question.isAsking && !question.isBeingChecked,
             isWaiting: question.isBeingChecked)
     }
 
-    private static func message(_ words: ViewerAnnouncement, stalledFor seconds: Int?) -> WindowMessage {
+    private static func message(
+        _ words: ViewerAnnouncement, _ status: ViewerStatus, stalledFor seconds: Int?
+    ) -> WindowMessage {
+        if case .again(let says) = status.retry {
+            return WindowMessage(headline: words.headline, detail: status.retryWords(says), takesEnter: true)
+        }
         let time = seconds.map { "No new picture for \($0) s." }
         let detail = [words.detail, time].compactMap { $0 }.joined(separator: " ")
         return WindowMessage(
@@ -63,7 +73,7 @@ import BeamProtocol
         window.setWarning(status.isUnencrypted ? Self.unencrypted : nil)
         // The words about a lost host say since when.
         let seconds = status.lostSince == nil ? status.stalledSeconds : nil
-        let message = words.map { Self.message($0, stalledFor: seconds) }
+        let message = words.map { Self.message($0, status, stalledFor: seconds) }
         if isNew || message != shownMessage {
             shownMessage = message
             window.setMessage(message)
@@ -145,5 +155,12 @@ import BeamProtocol
             StatisticsOverlay.lines(
                 report, isEncrypted: !status.isUnencrypted, connection: status.connection,
                 renderer: window.rendererName))
+    }
+}
+
+extension ViewerStatus {
+    /// What the host has said, and what the person can do after a refusal.
+    fileprivate func retryWords(_ says: String) -> String {
+        [refusal?.windowDetail, says].compactMap(\.self).joined(separator: " ")
     }
 }

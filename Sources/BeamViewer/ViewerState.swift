@@ -7,6 +7,8 @@ import Synchronization
 final class ViewerState: Sendable {
     struct Content: Sendable {
         var status: ViewerStatus
+        /// What the person wants of the next session after a refusal; nil: there was none.
+        var wish: ViewerWish?
         /// Hosts to pick from, while none is chosen.
         var choices: [HostChoice]?
         /// Captions, notes and the transcript.
@@ -24,6 +26,10 @@ final class ViewerState: Sendable {
         fileprivate var soundWanted = true
         fileprivate var pictureHold = Duration.zero
         fileprivate var client = ClientState.absent(make: nil, isReachable: false)
+        /// Makes the first client and those after it.
+        fileprivate var makeClient: ClientMaker?
+        /// The number of the client that is made, so that one that was given up meanwhile isn't taken.
+        fileprivate var clientNumber = 0
         /// The store's hosts after a change since the viewer started; nil: no change.
         fileprivate var remembered: [DeviceKey: String]?
         /// Written before there was a client.
@@ -189,6 +195,7 @@ final class ViewerState: Sendable {
     func setClientMaker(_ make: @escaping @Sendable () -> ViewerClient) {
         let isReachable = change { content in
             guard case .absent(_, let isReachable) = content.client else { return false }
+            content.makeClient = make
             content.client = .absent(make: make, isReachable: isReachable)
             return isReachable
         }
@@ -198,7 +205,7 @@ final class ViewerState: Sendable {
     private enum Appearance {
         case nothing
         case tell(ViewerClient)
-        case make(ClientMaker)
+        case make(ClientMaker, number: Int)
     }
 
     /// Makes the client the first time; later, tells it to connect without waiting for the next attempt.
@@ -212,7 +219,8 @@ final class ViewerState: Sendable {
                 return .nothing
             case .absent(let make?, _):
                 content.client = .making(waiting: [])
-                return .make(make)
+                content.clientNumber += 1
+                return .make(make, number: content.clientNumber)
             case .made(let client): return .tell(client)
             case .making(let waiting):
                 // A new client connects at once, perhaps before it knows the version.
@@ -227,7 +235,7 @@ final class ViewerState: Sendable {
         switch appearance {
         case .nothing: break
         case .tell(let client): client.hostAppeared(announcedVersion: announcedVersion)
-        case .make(let make): publish(make())
+        case .make(let make, let number): publish(make(), number)
         }
     }
 
@@ -239,7 +247,7 @@ final class ViewerState: Sendable {
 
     /// Runs the actions that were requested while `client` was made, then makes it visible: in this order, so that no
     /// later action runs before an earlier one.
-    private func publish(_ client: ViewerClient) {
+    private func publish(_ client: ViewerClient, _ number: Int) {
         if let hosts = read({ $0.remembered }) { client.setRemembered(hosts) }
         if let size = read({ $0.shownSize }) { client.setShownSize(size) }
         let (soundWanted, hold) = read { ($0.soundWanted, $0.pictureHold) }
@@ -247,7 +255,9 @@ final class ViewerState: Sendable {
         if hold > .zero { client.setPictureHold(hold) }
         while true {
             let publication = change { content -> Publication in
-                guard case .making(let waiting) = content.client else { return .stopped }
+                guard case .making(let waiting) = content.client, content.clientNumber == number else {
+                    return .stopped
+                }
                 let words = content.unwritten.takeAll()
                 let actions = waiting + words.map { word -> ClientAction in { $0.write(word) } }
                 content.client = actions.isEmpty ? .made(client) : .making(waiting: [])
@@ -256,10 +266,29 @@ final class ViewerState: Sendable {
             switch publication {
             case .wait(let actions): for action in actions { action(client) }
             case .done: return
-            // The viewer was stopped meanwhile.
+            // The viewer was stopped meanwhile, or this client given up.
             case .stopped: return client.shutdown()
             }
         }
+    }
+
+    /// Gives up the present client, if there is one, and returns it, to be shut down. Another one is made when the host is
+    /// reachable.
+    func retireClient() -> ViewerClient? {
+        let statistics = client?.statistics
+        return change { content in
+            if case .stopped = content.client { return nil }
+            content.lastStatistics = statistics ?? content.lastStatistics
+            guard let make = content.makeClient else { return nil }
+            defer { content.client = .absent(make: make, isReachable: false) }
+            guard case .made(let client) = content.client else { return nil }
+            return client
+        }
+    }
+
+    /// Another host is going to be watched.
+    func forgetHost() {
+        update { $0.words.end() }
     }
 
     /// Allows no further client, and returns the present one, to be shut down. One in the making is shut down by its
@@ -273,6 +302,13 @@ final class ViewerState: Sendable {
             return client
         }
     }
+}
+
+/// What a person wants after a refusal.
+enum ViewerWish: Sendable, Equatable {
+    /// The person at the host is to be asked.
+    case person
+    case code(PairingCode)
 }
 
 /// The window's figures.

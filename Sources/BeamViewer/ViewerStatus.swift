@@ -48,8 +48,8 @@ struct ViewerStatus: Sendable {
     private(set) var hostName: String? {
         didSet { hostName = hostName.map { PeerText.name($0) } }
     }
-    /// `hostName` comes from the host or from the network, so it is quoted. Otherwise the person has typed it.
-    private var isNameClaimed = false
+    /// `hostName` is the address that the person has typed. A name is quoted.
+    private var isAddress = false
     private(set) var refusal: ViewerRefusal?
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
@@ -75,15 +75,17 @@ struct ViewerStatus: Sendable {
     init(searchingFor name: String?) {
         phase = .searching(name: name)
         hostName = name
-        target = name
         watched = name
+        target = quotedName
     }
 
-    init(connectingTo host: String) {
+    /// - Parameter isAddress: it is no name, and isn't quoted.
+    init(connectingTo host: String, isAddress: Bool = false) {
         phase = .connecting
         hostName = host
-        target = host
+        self.isAddress = isAddress
         watched = host
+        target = quotedName
     }
 
     // MARK: Discovery
@@ -120,6 +122,10 @@ struct ViewerStatus: Sendable {
         let isFirst = !hasPicture
         hasPicture = true
         switch phase {
+        case .searching, .picking:
+            // Of a host that was given up.
+            hasPicture = false
+            return false
         case .playing, .code, .waitingForDecision, .waitingForPerson, .ended, .notSharing, .refused, .mistrusting:
             return false
         // Now and then a picture gets through. `mediaResumed` says when it goes on.
@@ -251,11 +257,11 @@ struct ViewerStatus: Sendable {
     private mutating func call(_ name: String) {
         guard !name.isEmpty else { return }
         hostName = name
-        isNameClaimed = true
+        isAddress = false
     }
 
     /// The host's name for messages.
-    var quotedName: String? { hostName.map { isNameClaimed ? "“\($0)”" : $0 } }
+    var quotedName: String? { hostName.map { isAddress ? $0 : "“\($0)”" } }
 
     // MARK: The person
 
@@ -275,6 +281,36 @@ struct ViewerStatus: Sendable {
         phase = .code(code)
     }
 
+    /// A picture is shown, and nothing over it.
+    var isLive: Bool {
+        if case .playing = phase { true } else { false }
+    }
+
+    /// The host, or this viewer, has refused.
+    var isRefused: Bool {
+        switch phase {
+        case .refused, .mistrusting: true
+        default: false
+        }
+    }
+
+    /// What the person can do after a refusal; nil: there was none, or nothing helps here.
+    var retry: ViewerRefusal.Retry? {
+        switch phase {
+        case .refused(let refusal), .mistrusting(let refusal): refusal.retry
+        default: nil
+        }
+    }
+
+    /// After a refusal the person wants to be let in again.
+    mutating func tryingAgain() {
+        guard isRefused else { return }
+        refusal = nil
+        failure = nil
+        hasPicture = false
+        phase = .connecting
+    }
+
     // MARK: Words
 
     var isPaused: Bool { condition.isPaused }
@@ -288,6 +324,7 @@ struct ViewerStatus: Sendable {
     var words: ViewerAnnouncement? {
         var words = phaseWords
         words?.isWithoutFault = isWithoutFault
+        words?.isAnsweredInWindow = retry != nil
         return words
     }
 
@@ -305,12 +342,12 @@ struct ViewerStatus: Sendable {
         return switch phase {
         case .searching(let name?) where discoveryProblem != nil && triesAddresses:
             ViewerAnnouncement(
-                headline: "Looking for \(name)…",
+                headline: "Looking for “\(name)”…",
                 detail: "Trying the addresses where “\(name)” was last. Discovery (Avahi) doesn't work on this "
                     + "machine, so a new address isn't found.")
         case .searching(let name?):
             ViewerAnnouncement(
-                headline: "Looking for \(name)…",
+                headline: "Looking for “\(name)”…",
                 detail: failure.map { notFound($0) } ?? discoveryProblem
                     ?? "The picture appears when it shares its screen.")
         case .searching(nil):
@@ -377,7 +414,7 @@ struct ViewerStatus: Sendable {
         ViewerAnnouncement(
             headline: "\(host) hasn't been reachable since \(lostSince.map { "\($0)" } ?? "a moment ago")",
             detail: connection == .unstable
-                ? "The connection is unstable: it ended within 5 s of being made. The picture goes on when it is back."
+                ? "The connection broke right away; trying again. The picture goes on when it is back."
                 : "The network or that machine may be down. The picture goes on when it is back.")
     }
 
@@ -408,7 +445,7 @@ struct ViewerStatus: Sendable {
             problem: code.question.problem.map { words($0, host) }, mayAsk: code.question.mayAsk)
         switch code.step {
         case .typing:
-            return ViewerAnnouncement(headline: "Type the six digits that \(host) shows", question: prompt)
+            return ViewerAnnouncement(headline: Self.codeRequest(host), question: prompt)
         case .asking:
             prompt.isAsking = true
             return ViewerAnnouncement(
@@ -422,6 +459,9 @@ struct ViewerStatus: Sendable {
                 detail: delay.map { ViewerAnnouncement.sentence($0) + " Trying again." }, question: prompt)
         }
     }
+
+    /// In the window and in the terminal.
+    static func codeRequest(_ host: String) -> String { "Type the code that the screen of \(host) shows" }
 
     private static func words(_ problem: CodeQuestion.Problem, _ host: String) -> String {
         switch problem {

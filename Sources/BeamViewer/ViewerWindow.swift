@@ -13,6 +13,8 @@ public final class ViewerWindow {
     private let pane: ViewerPane
     /// What the window shows now, so that only changes are passed to it.
     private var shownChoices: [HostChoice]?
+    /// When Escape was pressed while a picture was shown.
+    private var escaped: MediaTime?
 
     /// Prepares the environment for the window, and finds out whether there is a display. Call it before `viewer` starts.
     public static func prepare(for viewer: Viewer) throws(DisplayError) {
@@ -47,8 +49,7 @@ public final class ViewerWindow {
                 case .chosen(let index): choose(index)
                 case .codeEntered(let digits): if let code = PairingCode(digits) { viewer.enter(code) }
                 case .offerTaken: viewer.askPerson()
-                // The person doesn't give the code, so there is nothing to watch.
-                case .codeGivenUp: return
+                case .codeGivenUp, .escaped: goBack()
                 case .noteWritten(let text): viewer.write(.note(text))
                 case .muteToggled, .volumeChanged: pane.changeSound(event)
                 case .wake, .statistics, .captions, .transcript, .focusChanged, .resized, .fullscreen, .shareToggled,
@@ -64,6 +65,23 @@ public final class ViewerWindow {
         }
     }
 
+    /// Escape, and there is nothing to close in the window: back to the list of hosts, if the host was picked from one.
+    /// A running picture isn't ended by a single key that a person may have pressed for something else.
+    private func goBack() {
+        guard viewer.canChooseAgain else { return window.tell("q ends") }
+        let now = MediaTime.now
+        guard viewer.shared.read({ !$0.status.isLive }) || escaped.map({ now - $0 < Self.escapeTime }) ?? false else {
+            escaped = now
+            return window.tell("Escape again goes back to the list of hosts · q ends")
+        }
+        escaped = nil
+        viewer.chooseAgain()
+        window.removePicture()
+    }
+
+    /// Within this time a second Escape is meant as the answer to the first.
+    private static let escapeTime = Duration.seconds(3)
+
     /// Captions, transcript and notices.
     private func showWords() {
         let (words, transcript) = pane.takeWords()
@@ -75,6 +93,8 @@ public final class ViewerWindow {
 
     private func showPicture() {
         guard let picture = viewer.slot.takeIfPresent() else { return }
+        // Of a host that was given up.
+        guard shownChoices == nil else { return }
         guard window.show(picture) else { return }
         viewer.pictureShown(picture, at: .now)
     }
@@ -86,6 +106,7 @@ public final class ViewerWindow {
 
     private func showState() {
         let (status, choices) = viewer.shared.read { ($0.status, $0.choices) }
+        window.hasList = viewer.canChooseAgain
         window.setCodeEntry(ViewerPane.prompt(status))
         if choices != shownChoices {
             shownChoices = choices

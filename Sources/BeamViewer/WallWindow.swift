@@ -53,8 +53,10 @@ public final class WallWindow {
                 switch event {
                 case .quit: return
                 case .codeEntered(let digits): if let code = PairingCode(digits) { answer { $0.enter(code) } }
-                case .offerTaken: answer { $0.askPerson() }
+                case .offerTaken:
+                    if asked != nil { answer { $0.askPerson() } } else { grid.focused?.viewer.askPerson() }
                 case .codeGivenUp: giveUpCode()
+                case .escaped: window.tell("q ends")
                 case .noteWritten(let text): grid.focused?.viewer.write(.note(text))
                 case .muteToggled, .volumeChanged: grid.focused?.changeSound(event)
                 case .focusChanged, .chosen, .wake, .statistics, .captions, .transcript, .resized, .fullscreen,
@@ -73,6 +75,10 @@ public final class WallWindow {
         let update = grid.update(isAll: isAll) { index, words in
             if words?.state == TileWords.codeNeeded, hosts[index].isGivenUp {
                 words?.detail = "Show it alone to type it."
+            }
+            let status = wall.viewers[index].shared.read { $0.status }
+            if status.retry != nil, let headline = status.words?.headline {
+                words?.detail = "\(headline). Show it alone to try again."
             }
         }
         updateWords(update.news)
@@ -111,7 +117,11 @@ public final class WallWindow {
 
     /// Asks for one host's code at a time: in the grid for each in turn, else for the one that is shown.
     private func updateQuestion() {
-        let prompts = wall.viewers.map { viewer in ViewerPane.prompt(viewer.shared.read { $0.status }) }
+        // A host that has refused is asked again only where it is shown alone.
+        let prompts = wall.viewers.map { viewer in
+            let status = viewer.shared.read { $0.status }
+            return status.isRefused && !grid.focus.isAlone ? nil : ViewerPane.prompt(status)
+        }
         let next: Int? =
             if grid.focus.isAlone {
                 grid.focusIndex.flatMap { prompts[$0] == nil ? nil : $0 }

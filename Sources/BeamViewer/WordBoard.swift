@@ -73,6 +73,9 @@ struct WordBoard: Sendable {
     /// Says something at the window's edge for a moment.
     mutating func tell(_ words: String) { say(words) }
 
+    /// The room is left, and nothing of it is shown any more.
+    mutating func end() { self = WordBoard(after: self) }
+
     private init(after old: WordBoard) {
         isOutdated = true
         notice = (old.notice.number + 1, nil)

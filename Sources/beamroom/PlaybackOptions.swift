@@ -68,11 +68,12 @@ struct PlaybackOptions: ParsableArguments {
 
     /// Nil: no window.
     func window(on display: String?, showsCaptions: Bool) -> WindowOptions? {
-        noWindow
-            ? nil
-            : WindowOptions(
-                title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, verticalSync: vsync, display: display,
-                showsStatistics: stats, showsCaptions: showsCaptions, allowsNotes: true)
+        guard !noWindow else { return nil }
+        var window = WindowOptions(
+            title: "BeamRoom", isFullscreen: fullscreen, renderer: renderer, verticalSync: vsync, display: display,
+            showsStatistics: stats, showsCaptions: showsCaptions, allowsNotes: true)
+        window.hintsKeys = true
+        return window
     }
 }
 

@@ -14,7 +14,8 @@ struct Watch: ParsableCommand {
         discussion: """
             Without an argument it searches for hosts. If there is one, it is watched; if there are several, you pick one.
             In the window: f or F11 or a double click for full screen, i for statistics, c for captions, t for the transcript,
-            n to write a note, m for sound off and on, + and - for its volume, q to end.
+            n to write a note, m for sound off and on, + and - for its volume, Ctrl and the wheel to zoom, ? for all keys,
+            q to end.
 
             With 2 to 16 hosts the window shows all of them in a grid. 1 to 9 or a click shows one alone, g or Escape all;
             Tab and the arrow keys move the focus, and i, c, t and n are for the host in focus. Each host that isn't known

@@ -111,7 +111,8 @@ final class WatchQuestions: Sendable {
     func show(_ status: ViewerAnnouncement) {
         guard let prompt = status.question, !prompt.isBeingChecked, TerminalQuestions.hasPerson else {
             withdraw(.code)
-            return context.say(status.sentence)
+            return context.say(
+                status.sentence + (hasWindow && status.isAnsweredInWindow ? " Or do that in the window." : ""))
         }
         var words = status.sentence
         if prompt.mayAsk, !prompt.isAsking { words += " Or type `ask`, and the person there is asked to let you in." }
@@ -126,7 +127,7 @@ final class WatchQuestions: Sendable {
                     return .answer { [self] in viewer?.askPerson() }
                 }
                 guard let code = PairingCode(line.filter { !$0.isWhitespace }) else {
-                    return .unclear("That isn't a code. Type the six digits that the host shows.")
+                    return .unclear("That isn't a code. Type the six digits that the host's screen shows.")
                 }
                 return .answer { [self] in viewer?.enter(code) }
             }, isRepeated: isRepeated)

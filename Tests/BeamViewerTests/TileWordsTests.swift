@@ -6,14 +6,14 @@ import Testing
 /// A tile says in a few words what its host does, and nothing while its picture is live.
 struct TileWordsTests {
     private func watching() -> ViewerStatus {
-        var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
+        var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
         status.handle(.paired(session: "S", deviceName: "desk", isNewSession: true, isEncrypted: true))
         _ = status.pictureArrived()
         return status
     }
 
     @Test func aTileSaysWhatItsHostDoes() {
-        var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
+        var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
         #expect(status.tileWords == TileWords(state: "Connecting…"))
         status.handle(.retrying(after: .seconds(1), reason: "nobody shares there"))
         #expect(status.tileWords == TileWords(state: "Connecting…", detail: "Nobody shares there.", isFault: true))

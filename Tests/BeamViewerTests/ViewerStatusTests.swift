@@ -5,7 +5,7 @@ import Testing
 @testable import BeamViewer
 
 /// The window always shows a text or a picture, and the text is true.
-struct ViewerStatusTests {
+@MainActor struct ViewerStatusTests {
     private let code = PairingCode("482913")!
 
     private static func paired(_ name: String? = "desk", isNew: Bool = true) -> ViewerEvent {
@@ -14,7 +14,7 @@ struct ViewerStatusTests {
 
     /// A status whose picture is live.
     private static func watching() -> ViewerStatus {
-        var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
+        var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
         status.handle(paired())
         _ = status.pictureArrived()
         return status
@@ -22,12 +22,12 @@ struct ViewerStatusTests {
 
     @Test func aTextIsShownUntilThePictureComes() {
         var status = ViewerStatus(connectingTo: "desk")
-        #expect(status.words?.sentence == "Connecting to desk…")
+        #expect(status.words?.sentence == "Connecting to “desk”…")
         status.handle(.waitingForDecision(code: code))
         #expect(status.words?.digits == code)
         #expect(
             status.words?.sentence
-                == "The person at desk compares these digits: 482 913. If both screens show the same, that person lets you in."
+                == "The person at “desk” compares these digits: 482 913. If both screens show the same, that person lets you in."
         )
         status.handle(Self.paired("Anna’s desk"))
         #expect(status.words?.sentence == "“Anna’s desk” has let you in. Waiting for the picture…")
@@ -99,7 +99,7 @@ struct ViewerStatusTests {
     }
 
     @Test func aHostThatWasNeverReachedIsConnectedTo() {
-        var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
+        var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
         for number in 1...3 {
             status.handle(.connecting(attempt: number))
             status.handle(.hostNamed("desk"))
@@ -114,7 +114,7 @@ struct ViewerStatusTests {
     @Test(arguments: [ViewerRefusal.unknownThere, .forgottenHere, .notPaired])
     func aCommandNamesWhatWasWatched(_ refusal: ViewerRefusal) {
         for name in [nil, "desk"] {
-            var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
+            var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
             if let name { status.handle(.hostNamed(name)) }
             status.handle(.refused(refusal))
             #expect(status.words?.detail?.contains("`beamroom watch '192.0.2.7:52345'`") == true)
@@ -273,7 +273,7 @@ struct ViewerStatusTests {
         status.handle(.stalled(.seconds(1), .nothingArrives))
         #expect(
             status.words?.sentence
-                == "“desk” hasn't been reachable since 12:03:10. The connection is unstable: it ended within 5 s of being made. The picture goes on when it is back."
+                == "“desk” hasn't been reachable since 12:03:10. The connection broke right away; trying again. The picture goes on when it is back."
         )
         status.handle(Self.paired())
         _ = status.pictureArrived()
@@ -329,7 +329,7 @@ struct ViewerStatusTests {
         #expect(status.refusal == .declined)
         #expect(
             status.words?.sentence
-                == "The person at desk has declined. To ask again, run `beamroom watch 'desk'`. With the six digits that desk shows, nobody is asked: `beamroom watch 'desk' --code NNNNNN`."
+                == "The person at “desk” has declined. To ask again, run `beamroom watch 'desk'`. With the code that the screen of “desk” shows, nobody is asked: `beamroom watch 'desk' --code NNNNNN`."
         )
         #expect(status.words?.isFinal == true)
     }
@@ -339,18 +339,20 @@ struct ViewerStatusTests {
         status.handle(.refused(.forgotten(says: "This viewer was forgotten here")))
         #expect(
             status.words?.sentence
-                == "“desk” has ended this viewer's access. It says “This viewer was forgotten here”. Only the person there can let it in again: ask for the six digits that “desk” shows, and run `beamroom watch '192.0.2.7:52345' --code NNNNNN`."
+                == "“desk” has ended this viewer's access. It says “This viewer was forgotten here”. Only the person there can let it in again: ask for the code that the screen of “desk” shows, and run `beamroom watch '192.0.2.7:52345' --code NNNNNN`."
         )
     }
 
     @Test func anotherKeyIsRefusedByTheViewer() throws {
-        var status = ViewerStatus(connectingTo: "192.0.2.7:52345")
+        var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
         let other = ViewerRefusal.OtherKey(
             key: try #require(DeviceKey([UInt8](repeating: 7, count: 32))), expected: ["desk"],
             place: .address("192.0.2.7:52345"))
         status.handle(.refused(.otherKey(other)))
         let sentence = status.words?.sentence ?? ""
-        #expect(sentence.hasPrefix("This viewer doesn't watch 192.0.2.7:52345. It shows another key"), "\(sentence)")
+        #expect(
+            sentence.hasPrefix("192.0.2.7:52345 isn't the machine you paired with. It shows another key"), "\(sentence)"
+        )
         #expect(sentence.contains("“desk”") && sentence.contains("--new-host"))
     }
 
@@ -375,27 +377,61 @@ struct ViewerStatusTests {
 
     @Test func theSearchTextNamesTheHost() {
         var status = ViewerStatus(searchingFor: "desk")
-        #expect(status.words?.headline == "Looking for desk…")
+        #expect(status.words?.headline == "Looking for “desk”…")
         // The name may be one that the system can resolve, so it is tried.
         status.handle(.connecting(attempt: 1))
         status.handle(.retrying(after: .seconds(1), reason: "desk:52345: nobody shares there"))
         #expect(
             status.words?.sentence
-                == "Looking for desk… No host of that name is announced on this network. Also tried: desk:52345: nobody shares there. Trying again."
+                == "Looking for “desk”… No host of that name is announced on this network. Also tried: desk:52345: nobody shares there. Trying again."
         )
         status.discovery(problem: "The Avahi daemon isn't running on this machine.")
         #expect(
             status.words?.sentence
-                == "Looking for desk… The Avahi daemon isn't running on this machine. Also tried: desk:52345: nobody shares there. Trying again."
+                == "Looking for “desk”… The Avahi daemon isn't running on this machine. Also tried: desk:52345: nobody shares there. Trying again."
         )
         status.discovery(problem: "The Avahi daemon isn't running on this machine.", triesAddresses: true)
         #expect(
             status.words?.sentence
-                == "Looking for desk… Trying the addresses where “desk” was last. Discovery (Avahi) doesn't work on this machine, so a new address isn't found."
+                == "Looking for “desk”… Trying the addresses where “desk” was last. Discovery (Avahi) doesn't work on this machine, so a new address isn't found."
         )
         status.found()
-        #expect(status.words?.sentence == "Connecting to desk…")
+        #expect(status.words?.sentence == "Connecting to “desk”…")
         #expect(ViewerStatus(searchingFor: nil).words?.headline == "Looking for hosts…")
+    }
+
+    /// After a refusal the window offers what can be done there; nothing hides a key that isn't the expected one.
+    @Test func aRefusalCanBeAnswered() {
+        let offers: [(ViewerRefusal, isCode: Bool?)] = [
+            (.declined, true), (.usedCode, true), (.forgotten(says: "no"), true), (.unknownThere, true),
+            (.notPaired, true), (.notTrusted(says: ""), false), (.other(says: "It is full"), false),
+            (.noCodeTaken, false), (.unencryptedImpostor, nil), (.notEncrypted, nil), (.unproven(reason: "no"), nil),
+        ]
+        for (refusal, isCode) in offers {
+            var status = Self.watching()
+            status.handle(.refused(refusal))
+            #expect(status.isRefused && status.words?.isAnsweredInWindow == (isCode != nil), "\(refusal)")
+            switch status.retry {
+            case .codeOrPerson: #expect(isCode == true, "\(refusal)")
+            case .again: #expect(isCode == false, "\(refusal)")
+            case nil: #expect(isCode == nil, "\(refusal)")
+            }
+            #expect((ViewerPane.prompt(status) != nil) == (isCode == true), "\(refusal)")
+            #expect(ViewerPane.prompt(status)?.offer?.contains("`") != true, "no command for a shell")
+            status.tryingAgain()
+            #expect(
+                status.refusal == nil && status.retry == nil && status.words?.headline.hasPrefix("Connecting") == true)
+        }
+    }
+
+    /// A picture of a host that was given up is no picture of the next one.
+    @Test func aLatePictureIsNotTheNextHosts() {
+        var status = ViewerStatus(searchingFor: nil)
+        let isNews = status.pictureArrived()
+        #expect(!isNews && status.words?.headline == "Looking for hosts…")
+        status.picking()
+        let isNewsAgain = status.pictureArrived()
+        #expect(!isNewsAgain && !status.isLive)
     }
 }
 

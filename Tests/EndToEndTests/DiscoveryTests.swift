@@ -108,7 +108,7 @@ extension EndToEnd {
             let machine = try PrivateMachine()
             let early = try machine.watch(["Desk"])
             defer { early.end() }
-            try early.waitForWords("Looking for Desk")
+            try early.waitForWords("Looking for “Desk”")
             let host = try machine.share(name: "Desk")
             defer { host.end() }
             let start = secondsNow()

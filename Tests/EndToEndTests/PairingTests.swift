@@ -103,7 +103,7 @@ extension EndToEnd {
             #expect(needed.fields["wasWrong"] == .bool(true))
             try viewer.waitForWords("That isn't the code")
             viewer.process.type("12345")
-            try viewer.waitForWords("six digits")
+            try viewer.waitForWords("Type the code that the screen of")
             #expect(viewer.isRunning && viewer.events("paired").isEmpty)
             // With a space, as it is shown.
             viewer.process.type("\(code.prefix(3)) \(code.suffix(3))")

@@ -207,7 +207,7 @@ extension EndToEnd {
             let refused = try #require(viewer.events("refused").first)
             #expect(refused.string("by") == "viewer")
             #expect(
-                viewer.errorText.contains("This viewer doesn't watch “desk”. It shows another key"),
+                viewer.errorText.contains("“desk” isn't the machine you watched. It shows another key"),
                 "\(viewer.errorText)")
             #expect(other.events("paired").isEmpty)
         }

@@ -28,13 +28,13 @@ extension EndToEnd {
                 let asked = viewer.process.state.wait(timeout: 30) { state in
                     codes.keys.first { name in
                         !answered.contains(name)
-                            && state.errors.contains { $0.contains("Type the six digits that “\(name)” shows") }
+                            && state.errors.contains { $0.contains("Type the code that the screen of “\(name)” shows") }
                     }
                 }
                 let name = try #require(asked, "\(viewer.errorText)")
                 // Only one is asked at a time.
                 let questions = codes.keys.count { other in
-                    viewer.errorText.contains("Type the six digits that “\(other)” shows")
+                    viewer.errorText.contains("Type the code that the screen of “\(other)” shows")
                 }
                 #expect(questions == answered.count + 1, "\(viewer.errorText)")
                 // What is typed at once might be meant for the question before.

@@ -39,7 +39,8 @@ extension EndToEnd {
                 try viewer.waitFor("first-frame")
                 try viewer.waitFor("room")
                 let window = try ViewedWindow(screen)
-                pause(seconds: 2)
+                // Until the line of hints has gone.
+                pause(seconds: 6.5)
                 return (viewer, window)
             }
 
@@ -166,7 +167,8 @@ extension EndToEnd {
             defer { viewer.end() }
             try viewer.waitFor("first-frame")
             let window = try ViewedWindow(scene.screen)
-            pause(seconds: 2)
+            // Until the line of hints has gone.
+            pause(seconds: 6.5)
             let (top, right) = (try window.top(), try window.part(from: 0, to: 0.5, left: 0.7))
             try window.press("n")
             #expect(try window.waits { try window.top().differingPixels(top) > 500 }, "nothing is said")

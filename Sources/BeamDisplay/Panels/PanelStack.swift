@@ -12,6 +12,10 @@ import BeamMedia
     /// Nil while there is no warning.
     var badge: WarningBadge?
     var notice: Notice?
+    /// The list of keys, over all else; nil: it isn't shown.
+    var keys: [WindowCommand.Row]?
+    /// A few keys at the lower edge, for some seconds; nil: they aren't shown.
+    var hint: Notice?
     var statistics: [String] = []
     var showsStatistics = false
     /// Who is in the room: a name, and after a tab what it does.
@@ -44,9 +48,14 @@ import BeamMedia
             max(0.5, min(textScale, Double(canvas.width) / 480, Double(canvas.height) / 330))
         }
 
+        /// Of texts in the middle, which may take most of the window, and shrink if that isn't enough.
+        var centralScale: Double {
+            max(0.5, min(textScale, Double(canvas.width) / 280, Double(canvas.height) / 250))
+        }
+
         /// Codes may be read from farther away, so they grow with the window.
         var codeScale: Double {
-            max(scale, min(Double(canvas.width) / 960, Double(canvas.height) / 540, 2.5))
+            max(centralScale, min(Double(canvas.width) / 960, Double(canvas.height) / 540, 2.5))
         }
 
         /// So do captions, and they leave more of a small window's picture free than panels do.
@@ -58,6 +67,7 @@ import BeamMedia
     }
 
     private enum Central: Hashable {
+        case keys([WindowCommand.Row])
         case message(WindowMessage)
         case picker(Picker)
         case codeEntry(CodeEntry)
@@ -97,6 +107,7 @@ import BeamMedia
     private var drawnNotice = LayerCache<Placed<WindowNotice>>()
     private var drawnBadge = LayerCache<Placed<BadgeContent>>()
     private var drawnNote = LayerCache<NoteContent>()
+    private var drawnHint = LayerCache<Placed<String>>()
     private var rows: [PickerPanel.Row] = []
     /// Of the note's line, in the window's pixels; nil while it isn't shown.
     private(set) var noteCursor: PixelRect?
@@ -122,15 +133,17 @@ import BeamMedia
         let middle = [statistics, people, central].compactMap { $0?.rect }
         let captions = captionLayer(setting, in: area, avoiding: middle)
         let notice = noticeLayer(setting, in: area, avoiding: middle, captions: captions?.rect)
-        let others = [statistics, people, captions, transcript, central, notice, note].compactMap(\.self)
+        let hint = hintLayer(
+            setting, in: area, avoiding: middle + [captions, notice].compactMap { $0?.rect })
+        let others = [statistics, people, captions, transcript, central, notice, note, hint].compactMap(\.self)
         let badge = badgeLayer(
-            setting, in: area, avoiding: others.map(\.rect), edges: [captions, notice].compactMap { $0?.rect })
+            setting, in: area, avoiding: others.map(\.rect), edges: [captions, notice, hint].compactMap { $0?.rect })
         return others + [badge].compactMap(\.self)
     }
 
     /// The index of the list entry at a position in the window, in pixels.
     func entry(x: Int, y: Int) -> Int? {
-        guard picker != nil, codeEntry == nil else { return nil }
+        guard picker != nil, codeEntry == nil, keys == nil else { return nil }
         return rows.first { $0.rect.contains(PixelRect(x: x, y: y, width: 1, height: 1)) }?.index
     }
 
@@ -151,9 +164,12 @@ import BeamMedia
         }
         let layer: Layer
         switch wanted {
+        case .keys(let keys):
+            layer = KeysPanel.layer(keys, canvas: setting.canvas, scale: setting.scale)
+            rows = []
         case .message(let message):
             layer = MessagePanel.layer(
-                message, canvas: room, scale: message.code == nil ? setting.scale : setting.codeScale,
+                message, canvas: room, scale: message.code == nil ? setting.centralScale : setting.codeScale,
                 isOverPicture: setting.isOverPicture)
             rows = []
         case .codeEntry(let entry):
@@ -169,6 +185,7 @@ import BeamMedia
     }
 
     private var central: Central? {
+        if let keys { return .keys(keys) }
         if let codeEntry { return .codeEntry(codeEntry) }
         guard let picker else { return (message ?? held).map { .message($0) } }
         guard picker.entries.isEmpty else { return .picker(picker) }
@@ -222,6 +239,14 @@ import BeamMedia
         return drawnNotice.layer(key) {
             NoticePanel.layer(
                 $0.content, in: $0.area, scale: setting.scale, avoiding: $0.others, captions: captions)
+        }
+    }
+
+    private func hintLayer(_ setting: Setting, in area: PixelRect, avoiding others: [PixelRect]) -> Layer? {
+        let isShown = hint?.isShown == true && keys == nil && !showsNote && !area.isEmpty
+        let text = hint?.notice.text ?? ""
+        return drawnHint.layer(isShown ? Placed(content: text, setting: setting, area: area, others: others) : nil) {
+            HintPanel.layer($0.content, in: $0.area, scale: setting.scale, avoiding: $0.others)
         }
     }
 

@@ -26,7 +26,7 @@ struct ScenePicture {
     /// The same in each scene for the pictures of one source.
     var source: Int
     var picture: Picture
-    /// Its rectangle in the canvas.
+    /// Its rectangle in the canvas. A zoomed picture reaches beyond that.
     var viewport: PixelRect
     /// How much it is darkened, from 0 (not at all) to 1 (black).
     var dimming: Double

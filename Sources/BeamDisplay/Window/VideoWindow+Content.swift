@@ -4,6 +4,19 @@ import CSDL2
 
 /// What is shown beside the picture.
 extension VideoWindow {
+    /// Asks for the person's attention until the window has the keyboard's focus: its entry in the desktop's list of windows
+    /// blinks or is coloured (on X11 by the urgency hint, ICCCM 4.1.2.4).
+    public func requestAttention() { SDL_FlashWindow(window.raw, SDL_FLASH_UNTIL_FOCUSED) }
+
+    /// Removes the last picture: another host is going to be watched.
+    public func removePicture() {
+        guard picture != nil else { return }
+        picture = nil
+        zoom = nil
+        isStale = true
+        updateWatched()
+    }
+
     /// Shows a message over the dimmed last picture, or on a plain background if there is none. Nil removes it.
     public func setMessage(_ message: WindowMessage?) {
         guard message != panels.message else { return }
@@ -141,12 +154,19 @@ extension VideoWindow {
     }
 
     /// Says for a moment what a key has done.
-    func tell(_ words: String) {
+    public func tell(_ words: String) {
         setNotice(nil)
         setNotice(WindowNotice(text: words, time: .seconds(3)))
     }
 
     func hideNoticeIfDue() {
+        if var hint = panels.hint {
+            hint.hideIfDue(now: .now)
+            if hint != panels.hint {
+                panels.hint = nil
+                areLayersStale = true
+            }
+        }
         guard var notice = panels.notice else { return }
         notice.hideIfDue(now: .now)
         guard notice != panels.notice else { return }

@@ -18,8 +18,15 @@ extension VideoWindow {
             default: break
             }
         case SDL_SYSWMEVENT: if let message = event.syswm.msg { handle(message.pointee) }
-        case SDL_KEYDOWN: press(event.key, &events)
-        case SDL_KEYUP: codeKeys.release()
+        case SDL_KEYDOWN:
+            ignoresText = false
+            noteControl(event.key, isDown: true)
+            press(event.key, &events)
+        case SDL_KEYUP:
+            noteControl(event.key, isDown: false)
+            codeKeys.release()
+        // The key has closed the list of keys, and does nothing else.
+        case SDL_TEXTINPUT where ignoresText: break
         case SDL_TEXTINPUT:
             if !changeNote({ NoteKeys.type(event.text, into: &$0) }) {
                 changeCode(&events) { codeKeys.type(event.text, into: &$0) }
@@ -32,10 +39,15 @@ extension VideoWindow {
                 NoteKeys.compose(event.editExt, into: &ignored)
             }
         case SDL_MOUSEMOTION:
+            if event.motion.state & leftButtonMask != 0 { drag(event.motion.x, event.motion.y) }
             pointer.restart(mayHide: mayHidePointer)
             changeBadge { $0.showInFull(now: .now) }
             if let index = entry(event.motion.x, event.motion.y) { select(index) }
+        case SDL_MOUSEBUTTONDOWN where panels.keys != nil: hideKeys()
+        case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_RIGHT): showKeys()
+        case SDL_MOUSEBUTTONUP: dragged = nil
         case SDL_MOUSEBUTTONDOWN where event.button.button == UInt8(SDL_BUTTON_LEFT):
+            beginDrag(event.button.x, event.button.y)
             if let index = entry(event.button.x, event.button.y) {
                 select(index)
                 events.append(.chosen(index))
@@ -44,6 +56,8 @@ extension VideoWindow {
             } else if event.button.clicks == 2, !isTranscript(event.button.x, event.button.y) {
                 toggleFullscreen(&events)
             }
+        case SDL_MOUSEWHEEL where panels.keys != nil: break
+        case SDL_MOUSEWHEEL where isControlDown: zoom(byWheel: event.wheel)
         case SDL_MOUSEWHEEL:
             if let picker = panels.picker {
                 select(picker.selected - Int(event.wheel.y))
@@ -61,6 +75,7 @@ extension VideoWindow {
         switch x11?.handle(message.msg.x11.event) {
         case .visibility: isStale = true
         case .resources: updateScale()
+        case .questionMark: isQuestionMark = true
         case nil: break
         }
     }
@@ -75,44 +90,80 @@ extension VideoWindow {
     }
 
     private func press(_ key: SDL_KeyboardEvent, _ events: inout [WindowEvent]) {
+        let asksForKeys = takeQuestionMark(key)
+        if pressWithKeysShown(key) { return }
+        // In a note it is text.
+        if asksForKeys, !panels.showsNote || panels.codeEntry != nil { return showKeys() }
         if changeCode(&events, { codeKeys.press(key, into: &$0) }) { return }
         if panels.showsNote, pressInNote(key, &events) { return }
+        if zoom(by: key) { return }
         // Ctrl-Q and the like belong to the desktop. Key repeats are ignored, but for the volume.
         let others = UInt32(KMOD_CTRL.rawValue | KMOD_ALT.rawValue | KMOD_GUI.rawValue)
         guard UInt32(key.keysym.mod) & others == 0 else { return }
         let code = CommandKeys.code(key.keysym)
         if panels.codeEntry == nil, let picker = panels.picker, pick(picker, code, &events) { return }
+        if panels.codeEntry == nil, panels.picker == nil, panels.message?.takesEnter == true,
+            [SDLK_RETURN, SDLK_KP_ENTER].contains(code), key.repeat == 0
+        {
+            return events.append(.offerTaken)
+        }
         if pressInGrid(key) { return }
         if panels.showsTranscript, let way = Self.scrolls[code] { return scroll(way) }
         if let steps = Self.volumeSteps[code] { return events.append(.volumeChanged(steps: steps)) }
-        guard key.repeat == 0 else { return }
-        switch code {
-        case SDLK_q: events.append(.quit)
-        case SDLK_f, SDLK_F11: toggleFullscreen(&events)
-        case SDLK_t where panels.showsTranscript, SDLK_ESCAPE where panels.showsTranscript:
-            showsTranscript = false
-            events.append(.transcript(isShown: false))
+        guard key.repeat == 0, let command = WindowCommand(code, place.kind) else { return }
+        perform(command, &events)
+    }
+
+    private func perform(_ command: WindowCommand, _ events: inout [WindowEvent]) {
         // A list or a code entry comes first.
-        case SDLK_t where panels.picker == nil && panels.codeEntry == nil:
-            showsTranscript = true
-            events.append(.transcript(isShown: true))
-        case SDLK_c:
+        let isAsking = panels.picker != nil || panels.codeEntry != nil
+        switch command {
+        case .quit: events.append(.quit)
+        case .help: showKeys()
+        case .fullscreen: toggleFullscreen(&events)
+        case .back: escape(&events)
+        case .transcript:
+            guard panels.showsTranscript || !isAsking else { return }
+            showsTranscript.toggle()
+            events.append(.transcript(isShown: showsTranscript))
+        case .captions:
             showsCaptions.toggle()
             tell(showsCaptions ? "Captions are on" : "Captions are off: press c to show them")
             events.append(.captions(isShown: showsCaptions))
-        case SDLK_m: events.append(.muteToggled)
-        case SDLK_n where panels.picker == nil && panels.codeEntry == nil: openNote()
-        case SDLK_s where isRoom: events.append(.shareToggled)
-        case SDLK_p where isRoom: events.append(.pauseToggled)
-        case SDLK_w where isRoom:
-            panels.showsPeople.toggle()
-            areLayersStale = true
-            events.append(.people(isShown: panels.showsPeople))
-        case SDLK_ESCAPE where isFullscreen: toggleFullscreen(&events)
-        case SDLK_i:
+        case .mute: events.append(.muteToggled)
+        case .note: if !isAsking { openNote() }
+        case .share: events.append(.shareToggled)
+        case .pause: events.append(.pauseToggled)
+        case .people: togglePeople(&events)
+        case .statistics:
             showsStatistics.toggle()
             events.append(.statistics(isShown: showsStatistics))
-        default: break
+        case .actualPixels: toggleActualPixels()
+        case .fit: showWholePicture()
+        // Theirs are looked for elsewhere.
+        case .choose, .typeCode, .pasteCode, .takeOffer, .showAlone, .showAll, .moveFocus, .volume, .zoom: break
+        }
+    }
+
+    private func togglePeople(_ events: inout [WindowEvent]) {
+        panels.showsPeople.toggle()
+        areLayersStale = true
+        events.append(.people(isShown: panels.showsPeople))
+    }
+
+    /// Closes what was opened last, or leaves what was entered last; else the owner decides.
+    private func escape(_ events: inout [WindowEvent]) {
+        if panels.showsTranscript {
+            showsTranscript = false
+            events.append(.transcript(isShown: false))
+        } else if panels.showsPeople, picture != nil || grid.isShown {
+            togglePeople(&events)
+        } else if isFullscreen {
+            toggleFullscreen(&events)
+        } else if zoom != nil {
+            showWholePicture()
+        } else {
+            events.append(.escaped)
         }
     }
 

@@ -3,8 +3,7 @@ import CSDL2
 
 /// Several sources in one window: a grid, or one of them alone.
 ///
-/// Keys: `1` to `9` and a click show one source alone, `g` and Escape all of them; Tab and the arrow keys move the focus,
-/// Enter shows the source in focus alone. Captions, the transcript, notes and statistics are those of the source in
+/// Captions, the transcript, notes and statistics are those of the source in
 /// focus; the caller sets them anew when it changes (`.focusChanged`).
 extension VideoWindow {
     /// What the person looks at.
@@ -92,11 +91,11 @@ extension VideoWindow {
     }
 
     /// The largest size in pixels in which each source is shown at present; while one is shown alone, the others have
-    /// the size that they had in the grid.
+    /// the size that they had in the grid. A zoomed one has none: any size is of use.
     public var shownSizes: [Int: PixelSize] {
         var sizes: [Int: PixelSize] = [:]
         for (source, tile) in zip(grid.sources, grid.layout(gridSetting).tiles) { sizes[source.id] = tile.box.size }
-        if let source = focus.source, focus.isAlone { sizes[source] = window.pixelSize }
+        if let source = focus.source, focus.isAlone { sizes[source] = zoom == nil ? window.pixelSize : nil }
         return sizes
     }
 
@@ -126,6 +125,7 @@ extension VideoWindow {
 
     /// Another source is in focus, or the grid has come or gone.
     private func focusChanged(from old: Int?) {
+        zoom = nil
         if !grid.isShown { picture = focus.source.flatMap { grid.picture(of: $0) } }
         isStale = true
         layoutChanged()
@@ -168,7 +168,8 @@ extension VideoWindow {
         }
         switch code {
         case SDLK_g: changeSelection { $0.showAll() }
-        case SDLK_ESCAPE where grid.selection.isAlone && !panels.showsTranscript: changeSelection { $0.showAll() }
+        case SDLK_ESCAPE where grid.selection.isAlone && !panels.showsTranscript && zoom == nil:
+            changeSelection { $0.showAll() }
         case SDLK_TAB: move(isShifted ? .previous : .next)
         case SDLK_LEFT: move(.left)
         case SDLK_RIGHT: move(.right)

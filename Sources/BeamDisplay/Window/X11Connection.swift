@@ -49,6 +49,8 @@ import CSDL2
         case resources
         /// `isOutOfSight` may have changed.
         case visibility
+        /// A key was pressed that types a question mark, in whatever layout.
+        case questionMark
     }
 
     /// Nobody can see any of the window: others cover it, or it is on another workspace.
@@ -83,6 +85,11 @@ import CSDL2
             return .visibility
         case PropertyNotify where event.xproperty.window == root && event.xproperty.atom == Atom(XA_RESOURCE_MANAGER):
             return .resources
+        case KeyPress:
+            var key = event.xkey
+            var symbol = KeySym(0)
+            XLookupString(&key, nil, 0, &symbol, nil)
+            return symbol == KeySym(XK_question) ? .questionMark : nil
         default:
             return nil
         }

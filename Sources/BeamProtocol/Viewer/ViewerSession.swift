@@ -11,6 +11,8 @@ public struct ViewerSession: Sendable {
         public var code: PairingCode?
         /// A person can be asked to type the host's code.
         public var asksForCode: Bool
+        /// The person wants the person at the host to be asked, if the host offers that.
+        public var asksPerson = false
         /// Version 1 may be used with a host that doesn't speak version 2: everybody on the network can see what it
         /// shows.
         public var allowsUnencrypted: Bool
@@ -284,6 +286,7 @@ public struct ViewerSession: Sendable {
         book = TrustBook(remembered: configuration.trust.known)
         code = configuration.code
         wantsCode = configuration.code != nil
+        wantsComparison = configuration.asksPerson && configuration.code == nil
         shownCode = configuration.code ?? .random(using: &random)
         let mayFallBack = configuration.allowsUnencrypted && configuration.trust.required == nil
         let wasPlain = configuration.announcedVersion == nil && configuration.wasUnencrypted

@@ -370,6 +370,10 @@ final class RoomMeeting: Sendable {
 
     private func handle(_ event: HostEvent) {
         switch event {
+        case .comparisonAsked, .viewerAsks, .digitsShown: board.call()
+        default: break
+        }
+        switch event {
         case .codeChanged(let code): board.setCode(settings.invitation.acceptance == .all ? nil : code)
         case .comparisonAsked(_, let visitor) where prompt.takesCommands:
             board.tell("\(visitor) asks to enter. Answer in the terminal.")

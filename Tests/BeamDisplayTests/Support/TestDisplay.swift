@@ -88,6 +88,12 @@ import Foundation
         return window
     }
 
+    /// Gives a window the keyboard, as a window manager does.
+    func focus(_ window: Window) {
+        XSetInputFocus(connection, window, RevertToParent, 0)
+        XSync(connection, 0)
+    }
+
     func uncover(_ window: Window) {
         XDestroyWindow(connection, window)
         XSync(connection, 0)
@@ -138,6 +144,19 @@ import Foundation
             XDeleteProperty(connection, root, property)
         }
         XSync(connection, 0)
+    }
+
+    /// The lowest visible window.
+    var firstWindow: Window? { visibleWindows().first?.window }
+
+    /// Whether the lowest window asks for attention (ICCCM 4.1.2.4).
+    var isUrgent: Bool {
+        guard let window = firstWindow, let hints = XGetWMHints(connection, window) else {
+            return false
+        }
+        defer { XFree(hints) }
+        // XUrgencyHint, a macro that Swift doesn't see.
+        return hints.pointee.flags & (1 << 8) != 0
     }
 
     private func visibleWindows() -> [(window: Window, attributes: XWindowAttributes)] {

@@ -186,7 +186,11 @@ import Shaders
     /// Sets up `program` to draw into `rect` of the window. OpenGL counts rows from the bottom.
     private func use(_ program: GLProgram, at rect: PixelRect, of scene: Scene) {
         let bottom = scene.canvas.height - rect.maxY
-        gl.viewport(GLint(rect.x), GLint(bottom), GLsizei(rect.width), GLsizei(rect.height))
+        // Of a zoomed picture only what is in the window: OpenGL's own viewports aren't as large.
+        let visible = rect.intersection(PixelRect(scene.canvas))
+        gl.viewport(
+            GLint(visible.x), GLint(scene.canvas.height - visible.maxY), GLsizei(visible.width),
+            GLsizei(visible.height))
         program.use()
         program.set("viewport", rect.x, bottom)
         program.set("viewportHeight", rect.height)

@@ -20,6 +20,13 @@ extension Fit {
         return region.rects.joinedInRows
     }
 
+    /// What of a part is in the window: a zoomed picture reaches beyond it.
+    func visible(_ part: PixelRect, at viewport: PixelRect, in canvas: PixelSize) -> PixelRect {
+        let inside = PixelRect(canvas)
+        if inside.contains(viewport) { return part }
+        return part.intersection(inside.covered(by: viewport, times: times))
+    }
+
     /// A part's rectangle in the window.
     func place(of part: PixelRect, at viewport: PixelRect) -> PixelRect { part.magnified(times, at: viewport) }
 

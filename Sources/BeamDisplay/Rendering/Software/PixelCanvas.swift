@@ -20,6 +20,7 @@ struct PixelCanvas {
     }
 
     func fill(around hole: PixelRect, _ colour: (red: UInt8, green: UInt8, blue: UInt8)) {
+        let hole = hole.intersection(PixelRect(size))
         fill(PixelRect(x: 0, y: 0, width: size.width, height: hole.y), colour)
         fill(PixelRect(x: 0, y: hole.maxY, width: size.width, height: size.height - hole.maxY), colour)
         fill(PixelRect(x: 0, y: hole.y, width: hole.x, height: hole.height), colour)

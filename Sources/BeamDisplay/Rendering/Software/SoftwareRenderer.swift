@@ -50,7 +50,8 @@ import BeamPixels
         }
         scalers = scalers.filter { source, _ in scene.pictures.contains { $0.source == source } }
         for shown in scene.pictures {
-            paint(shown, PixelRect(shown.fit.extent(shown.picture.size, shown.viewport)), shown.fit, on: canvas)
+            let all = PixelRect(shown.fit.extent(shown.picture.size, shown.viewport))
+            paint(shown, shown.fit.visible(all, at: shown.viewport, in: canvas.size), shown.fit, on: canvas)
         }
         Compositing.compose(scene.layers, on: canvas)
         drawnLayers = scene.layers
@@ -67,9 +68,11 @@ import BeamPixels
         for shown in scene.pictures {
             let (fit, viewport) = (shown.fit, shown.viewport)
             let painted = fit.parts(
-                of: changes.damage(of: shown.source), shown.picture.size, under: changed, at: viewport)
+                of: changes.damage(of: shown.source), shown.picture.size, under: changed, at: viewport
+            )
+            .map { fit.visible($0, at: viewport, in: canvas.size) }.filter { !$0.isEmpty }
             for part in painted { paint(shown, part, fit, on: canvas) }
-            parts += painted.map { fit.place(of: $0, at: viewport) }
+            parts += painted.map { fit.place(of: $0, at: viewport).intersection(PixelRect(canvas.size)) }
             if !beside.isEmpty { beside = beside.flatMap { $0.outside(viewport) } }
         }
         canvas.fill(beside, scene.background.colour)
@@ -83,9 +86,10 @@ import BeamPixels
     private func paint(_ shown: ScenePicture, _ rect: PixelRect, _ fit: Fit, on canvas: PixelCanvas) {
         let (picture, viewport) = (shown.picture, shown.viewport)
         guard !viewport.isEmpty, !rect.isEmpty else { return }
-        let target = canvas.address(viewport.x + rect.x, viewport.y + rect.y)
         switch fit {
-        case .exact(1): convert(picture.buffer, picture.colour, rect, into: target, stride: canvas.stride)
+        case .exact(1):
+            let target = canvas.address(viewport.x + rect.x, viewport.y + rect.y)
+            convert(picture.buffer, picture.colour, rect, into: target, stride: canvas.stride)
         case .exact(let times): magnify(picture, rect, at: viewport, times, on: canvas)
         case .enlarged, .reduced:
             let scaler = scalers[shown.source] ?? PictureScaler()
@@ -93,6 +97,7 @@ import BeamPixels
             guard
                 let scaled = scaler.scale(picture.buffer, to: viewport.size, fit: fit, rows: rect.y..<rect.maxY)
             else { return }
+            let target = canvas.address(viewport.x + rect.x, viewport.y + rect.y)
             convert(scaled, picture.colour, rect, into: target, stride: canvas.stride)
         }
         canvas.shade(fit.place(of: rect, at: viewport), dimming: shown.dimming, isGrey: shown.isGrey)
@@ -113,7 +118,7 @@ import BeamPixels
         }
     }
 
-    /// Draws each pixel as a square of `times` pixels a side.
+    /// Draws each pixel as a square of `times` pixels a side. Those at the window's edges may be partly outside.
     private func magnify(
         _ picture: Picture, _ rect: PixelRect, at viewport: PixelRect, _ times: Int, on canvas: PixelCanvas
     ) {
@@ -123,20 +128,28 @@ import BeamPixels
         }
         guard let plane = strip?.planes[0] else { return }
         let x = viewport.x + rect.x * times
+        let (left, right) = (max(0, x), min(canvas.size.width, x + rect.width * times))
+        guard left < right else { return }
         for top in stride(from: rect.y, to: rect.maxY, by: rows) {
             let part = PixelRect(x: rect.x, y: top, width: rect.width, height: min(rows, rect.maxY - top))
             convert(picture.buffer, picture.colour, part, into: plane.base, stride: plane.stride)
             for row in 0..<part.height {
                 let source = (plane.base + row * plane.stride).assumingMemoryBound(to: UInt32.self)
                 let y = viewport.y + (top + row) * times
-                let first = canvas.address(x, y)
+                let (upper, lower) = (max(0, y), min(canvas.size.height, y + times))
+                guard upper < lower else { continue }
+                let first = canvas.address(left, upper)
                 var target = first.assumingMemoryBound(to: UInt32.self)
-                for column in 0..<part.width {
-                    target.update(repeating: source[column], count: times)
-                    target += times
+                var place = left
+                while place < right {
+                    let column = (place - x) / times
+                    let count = min(right, x + (column + 1) * times) - place
+                    target.update(repeating: source[column], count: count)
+                    target += count
+                    place += count
                 }
-                for copy in 1..<times {
-                    canvas.address(x, y + copy).copyMemory(from: first, byteCount: part.width * times * 4)
+                for copy in upper + 1..<max(upper + 1, lower) {
+                    canvas.address(left, copy).copyMemory(from: first, byteCount: (right - left) * 4)
                 }
             }
         }
