@@ -12,7 +12,7 @@ enum StatisticsOverlay {
         let loss = expected == 0 ? 0 : Double(session.lost) * 100 / Double(expected)
         return [
             "Picture\t\(size.width) × \(size.height), \(renderer)",
-            "Stream\t\(isEncrypted ? "encrypted" : "not encrypted"), connection \(connection.rawValue)",
+            "Stream\t\(isEncrypted ? "encrypted" : "not encrypted"), \(words(of: connection))",
             "Rate\t\(rounded(report.framesPerSecond, 1)) frames/s, \(rounded(report.bitsPerSecond / 1_000_000, 2)) Mbit/s",
             "Lost\t\(session.lost) of \(expected) datagrams (\(rounded(loss, 2)) %), "
                 + "\(session.dropped) \(session.dropped == 1 ? "frame" : "frames")"
@@ -21,6 +21,10 @@ enum StatisticsOverlay {
             "Stages\t\(stages(report))",
             "Arrival to window\t\(times(report.times[.arrivalToWindow]))",
         ] + glass(report)
+    }
+
+    private static func words(of connection: ConnectionState) -> String {
+        connection == .connecting ? "connecting" : "connection \(connection.rawValue)"
     }
 
     /// Loss, recovery and the path's rate, if the host reports them (version 2).
