@@ -65,6 +65,8 @@ public final class BackgroundRecorder: Sendable {
         /// The requested file, and the newest file: another one begins when the size changes.
         public var path: String
         public var lastPath: String
+        /// From the first picture to the end of the recording; zero before that.
+        public var length = Duration.zero
         /// Access units written, and dropped because the disk was too slow.
         public var frames: UInt64 = 0
         public var dropped: UInt64 = 0
@@ -93,7 +95,8 @@ public final class BackgroundRecorder: Sendable {
         var hasGap = false
         /// A keyframe was requested to end the present gap.
         var hasAsked = false
-        /// When the recording ends; nil: not known.
+        /// When the recording began, and when it ends; nil: not known.
+        var begin: MediaTime?
         var end: MediaTime?
         var report: Report
     }
@@ -257,7 +260,11 @@ public final class BackgroundRecorder: Sendable {
                 // What waits for the disk has its own times.
                 if queue.count == 0 { try recorder.passTime(until: clock() - Self.lag) }
             }
-            try recorder.finish(at: state.withLock { $0.end })
+            let end = state.withLock { state in
+                if let begin = state.begin, let end = state.end { state.report.length = max(.zero, end - begin) }
+                return state.end
+            }
+            try recorder.finish(at: end)
         } catch {
             end()
             handlers.onFailure(recorder.currentPath, error)
@@ -275,6 +282,7 @@ public final class BackgroundRecorder: Sendable {
                 path = recorder.currentPath
             }
             state.withLock { state in
+                if recorder.hasBegun, state.begin == nil { state.begin = time }
                 state.report.frames += 1
                 state.report.lastPath = recorder.currentPath
             }

@@ -242,7 +242,7 @@ private struct PictureSet {
     /// Nil if it can't be read, or has slice groups.
     init?(_ unit: ArraySlice<UInt8>) {
         var bits = BitReader(unit.dropFirst())
-        guard let id = bits.unsigned(), bits.unsigned() != nil, let isArithmetic = bits.flag(),
+        guard let id = bits.unsigned(), id < 256, bits.unsigned() != nil, let isArithmetic = bits.flag(),
             let hasBottomOrder = bits.flag(), bits.unsigned() == 0, bits.unsigned() != nil, bits.unsigned() != nil,
             let hasWeights = bits.flag(), bits.skip(2), let quantiser = bits.signed(),
             (-26...25).contains(quantiser), bits.signed() != nil, bits.signed() != nil,

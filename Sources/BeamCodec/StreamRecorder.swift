@@ -3,7 +3,8 @@ import BeamMedia
 import Glibc
 
 /// Writes the stream, without recoding, to a Matroska (`.mkv`) or MP4 (`.mp4`) file. The file is playable even after a
-/// crash: what is older than about half a second is on the disk in complete clusters or fragments.
+/// crash: what is older than about half a second is on the disk in complete clusters or fragments; of a picture at rest,
+/// all but the last seconds.
 ///
 /// A recording starts with the first keyframe. New parameter sets for the same size are written into the stream. For
 /// another size the file ends and the recording continues in `NAME-2.mkv`, then `NAME-3.mkv`. Used by one thread.

@@ -21,16 +21,18 @@ final class RecorderSink: FrameSink {
 
     /// Creates the file, which must not exist. `queue` holds the frames that wait for the disk.
     ///
+    /// - Parameter clock: of the frames' capture times; see `BackgroundRecorder.init`.
     /// - Throws: what `StreamRecorder.init` does.
     init(
         path: String, captions: Bool = false, sound: Bool = false, consumer: EncoderDemand.Consumer,
-        queue: BoundedQueue<BackgroundRecorder.Entry>? = nil, handlers: Handlers
+        queue: BoundedQueue<BackgroundRecorder.Entry>? = nil, clock: (@Sendable () -> MediaTime)? = { .now },
+        handlers: Handlers
     ) throws(CodecError) {
         self.consumer = consumer
         onRecording = handlers.onRecording
         recorder = try BackgroundRecorder(
             path: path, captions: captions, sound: sound ? .present : .none, queue: queue,
-            clock: { .now },
+            clock: clock,
             handlers: BackgroundRecorder.Handlers(
                 onFile: { path, _ in handlers.onFile(path) }, onGap: handlers.onGap,
                 onKeyframeNeeded: { consumer.requestKeyframe(layer: 0) },

@@ -285,22 +285,8 @@ final class ShareReporter: Sendable {
         case .layerFitted(let session, let isReduced):
             events.write("lane", ["session": .string(session), "reduced": .bool(isReduced), "why": .string("size")])
         case .pictureLimited(let session, let limit):
-            console.say(
-                limit.map {
-                    "\(who(session)) gets a smaller picture, \($0.sent.width) × \($0.sent.height) of "
-                        + "\($0.full.width) × \($0.full.height): it takes no more than \($0.bounds)."
-                } ?? "\(who(session)) gets the whole picture again.")
-            events.write(
-                "viewer-limited",
-                [
-                    "session": .string(session), "limited": .bool(limit != nil),
-                    "width": limit.map { .integer($0.sent.width) }, "height": limit.map { .integer($0.sent.height) },
-                    "fullWidth": limit.map { .integer($0.full.width) },
-                    "fullHeight": limit.map { .integer($0.full.height) },
-                    "maxWidth": limit.map { .integer($0.bounds.sides.width) },
-                    "maxHeight": limit.map { .integer($0.bounds.sides.height) },
-                    "maxPixels": limit.map { .integer($0.bounds.area) },
-                ])
+            console.say(Words.pictureLimited(limit, who: who(session)))
+            events.write("viewer-limited", Words.fields(limit, session: session))
         case .framesDropped(let count):
             guard state.withLock({ $0.drops.allows(at: .now) }) else { break }
             console.say(

@@ -23,13 +23,43 @@ enum Words {
         } ?? "The host sends its whole picture again."
     }
 
+    /// That a viewer, which begins the sentence, doesn't take the whole picture; nil: it does again.
+    static func pictureLimited(_ limit: PictureLimit?, who: String) -> String {
+        limit.map {
+            "\(who) gets a smaller picture, \($0.sent.width) × \($0.sent.height) of "
+                + "\($0.full.width) × \($0.full.height): it takes no more than \($0.bounds)."
+        } ?? "\(who) gets the whole picture again."
+    }
+
+    /// The same as an event's fields.
+    static func fields(_ limit: PictureLimit?, session: String) -> [String: JSONValue?] {
+        [
+            "session": .string(session), "limited": .bool(limit != nil),
+            "width": limit.map { .integer($0.sent.width) }, "height": limit.map { .integer($0.sent.height) },
+            "fullWidth": limit.map { .integer($0.full.width) }, "fullHeight": limit.map { .integer($0.full.height) },
+            "maxWidth": limit.map { .integer($0.bounds.sides.width) },
+            "maxHeight": limit.map { .integer($0.bounds.sides.height) },
+            "maxPixels": limit.map { .integer($0.bounds.area) },
+        ]
+    }
+
     /// What was recorded.
     static func recorded(_ recording: BackgroundRecorder.Report) -> String {
         let last = recording.lastPath == recording.path ? "" : " to \(recording.lastPath)"
         let missing =
             recording.dropped == 0
             ? "" : " \(count(recording.dropped, "frame was", "frames were")) left out: the disk was too slow."
-        return "Recorded \(count(recording.frames, "frame")) in \(recording.path)\(last).\(missing)"
+        let frames = count(recording.frames, "frame")
+        let length = recording.length > .zero ? "\(time(recording.length)) (\(frames))" : frames
+        return "Recorded \(length) in \(recording.path)\(last).\(missing)"
+    }
+
+    /// `13 s`, `35 min 12 s`, `2 h 5 min`.
+    static func time(_ duration: Duration) -> String {
+        let seconds = Int(clamping: duration.inSeconds.rounded())
+        if seconds < 60 { return "\(seconds) s" }
+        return seconds < 3600
+            ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3600) h \(seconds / 60 % 60) min"
     }
 
     /// What was written into a transcript.

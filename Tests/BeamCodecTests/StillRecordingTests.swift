@@ -84,6 +84,34 @@ struct StillRecordingTests {
         #expect(late.output.contains(expected[19]), "\(late)")
     }
 
+    /// 35 minutes in which the picture changes for 51 s, with a caption every 10 s and silence.
+    @Test(arguments: ["mkv", "mp4"]) func aLessonKeepsItsLengthAndItsCaptions(_ ending: String) throws {
+        let file = directory.file("lesson.\(ending)")
+        let recorder = try StreamRecorder(path: file, captions: true, sound: true)
+        let frames = try content.frames(51)
+        for second in 0..<2100 {
+            if second < 51 { try recorder.write(frames[second].unit, at: time(Double(second))) }
+            if second % 10 == 5 {
+                try recorder.addCaption("caption \(second)", at: time(Double(second)), for: .seconds(3))
+            }
+            try recorder.passTime(until: time(Double(second) - 1))
+        }
+        try recorder.finish(at: time(2100))
+        let captions = try Subtitles.read(file)
+        #expect(captions.map(\.text) == stride(from: 5, to: 2100, by: 10).map { "caption \($0)" })
+        for (number, caption) in captions.enumerated() {
+            #expect(abs(caption.start - Double(5 + number * 10)) < 0.01 && abs(caption.end - caption.start - 3) < 0.01)
+        }
+        #expect(abs(try duration(file) - 2100) < 0.05)
+        let streams = try Probe.run(file, "-show_entries", "packet=stream_index,pts_time")
+        for stream in ["0", "2"] {
+            let last = streams.lines.last { $0.hasPrefix(stream + ",") }?.split(separator: ",").last
+            #expect((last.flatMap { Double($0) } ?? 0) > 2099, "stream \(stream)")
+        }
+        let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int ?? 0
+        #expect(size < 3_000_000, "\(size)")
+    }
+
     @Test(arguments: ["mkv", "mp4"]) func theFirstFileLastsUntilTheNextBegins(_ ending: String) throws {
         let file = directory.file("size.\(ending)")
         let recorder = try StreamRecorder(path: file, captions: true)
@@ -151,6 +179,43 @@ struct StillRecordingTests {
         #expect(different == hashes[0])
     }
 
+    /// A host may send anything: it is followed or not, and nothing more.
+    @Test func anyStreamIsFollowedOrNot() throws {
+        let golden = try content.coded(3)
+        var repeated = 0
+        for seed in 0..<20_000 {
+            var random = SeededGenerator(seed: UInt64(seed))
+            var stills = StillPictures()
+            for var unit in golden {
+                func damage(_ bytes: inout [UInt8]) {
+                    for _ in 0..<Int(random.next() % 3) where bytes.count > 1 {
+                        let place = Int(random.next() % UInt64(min(bytes.count, 40)))
+                        switch random.next() % 3 {
+                        case 0: bytes[place] ^= 1 << UInt8(random.next() % 8)
+                        case 1: bytes[place] = [0, 0xFF][Int(random.next() % 2)]
+                        default: bytes.removeLast(min(bytes.count - 1, Int(random.next() % 8)))
+                        }
+                    }
+                }
+                if var sets = unit.parameterSets {
+                    damage(&sets.sps[0])
+                    damage(&sets.pps[0])
+                    unit.parameterSets = sets
+                }
+                damage(&unit.bytes)
+                unit.range = 0..<unit.bytes.count
+                _ = stills.follow(unit)
+                for isLast in [false, true] {
+                    guard let still = stills.next(isLast: isLast) else { continue }
+                    repeated += 1
+                    #expect(still.prefix(4).reduce(0) { $0 << 8 | Int($1) } == still.count - 4)
+                    #expect(still.count < 5000)
+                }
+            }
+        }
+        #expect(repeated > 1000)
+    }
+
     /// In real time: the recorder's thread lets time go on by itself.
     @Test func theRecordersThreadLetsTimeGoOn() throws {
         let file = directory.file("thread.mkv")
@@ -173,6 +238,7 @@ struct StillRecordingTests {
         start.withLock { $0 = time(99) }
         recorder.stop()
         #expect(size >= early + 200, "\(size)")
+        #expect(recorder.report.length == .seconds(30))
         #expect(abs(try duration(file) - 30) < 0.01)
     }
 }

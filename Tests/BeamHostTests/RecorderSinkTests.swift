@@ -93,7 +93,8 @@ struct RecorderSinkTests {
         let (told, camera) = (RecorderEvents(), try Camera())
         let wanted = EncoderDemand(wake: {})
         let path = scratch.file("a.\(ending)")
-        let sink = try RecorderSink(path: path, consumer: wanted.addConsumer(), handlers: told.handlers)
+        let sink = try RecorderSink(
+            path: path, consumer: wanted.addConsumer(), clock: nil, handlers: told.handlers)
         #expect(!wanted.isWatched, "the demand is empty before the sink is open")
         sink.open()
         #expect(wanted.demand(layer: 0, at: .zero) == StreamDemand(isWatched: true, isWhole: true))
@@ -119,7 +120,8 @@ struct RecorderSinkTests {
         let told = RecorderEvents()
         let wanted = EncoderDemand(wake: {})
         let path = scratch.file("a.mkv")
-        let sink = try RecorderSink(path: path, consumer: wanted.addConsumer(), handlers: told.handlers)
+        let sink = try RecorderSink(
+            path: path, consumer: wanted.addConsumer(), clock: nil, handlers: told.handlers)
         sink.open()
         for size in [PixelSize(width: 320, height: 180), PixelSize(width: 160, height: 120)] {
             let camera = try Camera(size)
@@ -143,7 +145,7 @@ struct RecorderSinkTests {
         let wanted = EncoderDemand(wake: {})
         let queue = BoundedQueue<BackgroundRecorder.Entry>(capacity: 8)
         let sink = try RecorderSink(
-            path: pipe, consumer: wanted.addConsumer(), queue: queue, handlers: told.handlers)
+            path: pipe, consumer: wanted.addConsumer(), queue: queue, clock: nil, handlers: told.handlers)
         sink.open()
         wanted.keyframeMade(layer: 0)
         // Nobody reads the pipe. Each frame is written separately, so one of the first blocks the writer.

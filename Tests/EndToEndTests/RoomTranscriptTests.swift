@@ -189,7 +189,9 @@ extension EndToEnd {
             #expect(try viewer.waitForEnd() == .exited(0))
             try viewer.waitForWords("Nothing was said or written, so there is no transcript \(transcript).")
             #expect(!FileManager.default.fileExists(atPath: transcript))
-            #expect(viewer.errorText.contains(/Recorded [0-9]+ frames? in .*viewer\.mkv\./), "\(viewer.errorText)")
+            #expect(
+                viewer.errorText.contains(/Recorded [0-9]+ s \([0-9]+ frames?\) in .*viewer\.mkv\./),
+                "\(viewer.errorText)")
         }
 
         @Test func aHostThatIsStartedAgainContinuesTheTranscript() throws {

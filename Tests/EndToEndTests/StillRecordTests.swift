@@ -30,6 +30,8 @@ extension EndToEnd {
                 let found = try StillFile(file)
                 report("a still screen in \(kind)", "\(ended - begun) s, recorded \(found.duration) s")
                 #expect(ended - begun > 8)
+                #expect(
+                    program.errorText.contains(/Recorded 1[0-9] s \([0-9]+ frames?\) in [^ ]/), "\(program.errorText)")
                 #expect(abs(found.duration - (ended - begun)) < 1.5)
                 #expect(abs(found.lastPicture - found.duration) < 0.5)
                 #expect(found.captions.contains("long after the last change"))

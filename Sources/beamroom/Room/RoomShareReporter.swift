@@ -79,6 +79,9 @@ final class RoomShareReporter: Sendable {
             if case .capturing = state, sharesPlayedSound { board.setSharesPlayedSound(true) }
             if sound.withLock({ $0.allows(at: .now) }) { context.say(state.description) }
         case .soundFailed(let reason): context.say("Warning: \(reason) Your screen is shared without it.")
+        case .session(.pictureLimited(let session, let limit)):
+            context.say(Words.pictureLimited(limit, who: "Somebody in the room"))
+            context.events.write("viewer-limited", Words.fields(limit, session: session))
         case .session, .announced, .notDiscoverable, .recordingInto, .recordingHasGaps, .recordingFailed, .ended: break
         }
     }
