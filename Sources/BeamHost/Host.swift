@@ -34,7 +34,7 @@ public final class Host: Sendable {
     public init(_ options: HostOptions, onNotice: @escaping @Sendable (HostNotice) -> Void) throws {
         try DescriptorLimit.prepare()
         let source = try Self.open(options.source)
-        let soundSource = Self.soundSource(options, source, onNotice)
+        let soundSource = try Self.soundSource(options, source, onNotice)
         let info = source.info
         let settings = EncodeStage.Settings(
             encoder: options.encoder, maxSize: options.maxSize, frameRate: info.frameRate, bitRate: options.bitRate,
@@ -214,7 +214,7 @@ public final class Host: Sendable {
     /// The sound that is shared with what `source` shows; nil: none.
     private static func soundSource(
         _ options: HostOptions, _ source: any PictureSource, _ onNotice: @escaping @Sendable (HostNotice) -> Void
-    ) -> (any SoundSource)? {
+    ) throws(SoundError) -> (any SoundSource)? {
         let target: SoundTarget
         switch options.sound {
         case .off: return nil
@@ -223,7 +223,14 @@ public final class Host: Sendable {
             guard case .x11 = options.source else { return source.sound }
             target = .automatic
         case .microphone: target = .microphone
-        case .named(let name): target = .named(name)
+        case .named(let name):
+            target = .named(name)
+            do throws(SoundError) {
+                try SoundDevices.find(name)
+            } catch {
+                // A server that isn't there now is waited for.
+                if case .noDevice = error { throw error }
+            }
         }
         let capture = PulseCapture(target)
         capture.onState { onNotice(.sound($0)) }

@@ -6,6 +6,8 @@ public enum SoundError: Error, Hashable, CustomStringConvertible {
     case noServer(reason: String)
     /// No sound device can be used.
     case noOutput(reason: String)
+    /// The sound server has no device of this name; it has these.
+    case noDevice(name: String, available: [SoundDevice])
     /// Opus refuses to encode or to decode.
     case noCodec(reason: String)
     case noMemory
@@ -17,6 +19,14 @@ public enum SoundError: Error, Hashable, CustomStringConvertible {
         case .noServer(let reason):
             "No sound server (PulseAudio or PipeWire) answers: \(reason). Start one, or set PULSE_SERVER."
         case .noOutput(let reason): "Sound can't be played on this machine: \(reason)."
+        case .noDevice(let name, let available) where available.isEmpty:
+            "There is no sound device “\(name)”: the sound server has none. Leave --audio out, or share without sound "
+                + "(--audio off)."
+        case .noDevice(let name, let available):
+            "There is no sound device “\(name)”. Choose one of these with --audio, or auto, mic or off: "
+                + available.map {
+                    "\($0.name) (\($0.description), \($0.kind == .monitor ? "what it plays" : "an input"))"
+                }.joined(separator: "; ") + "."
         case .noCodec(let reason): "Sound can't be encoded or decoded: Opus doesn't start (\(reason))."
         case .noMemory: "There can be no sound, because there isn't enough memory."
         }

@@ -37,13 +37,13 @@ struct Beamroom: ParsableCommand {
     /// to the C library's `stderr`: that is silent here (`StandardStreams`).
     private static func end(with error: any Error) -> Never {
         let status = exitCode(for: error)
-        let text = fullMessage(for: error)
+        let stream = status.isSuccess ? STDOUT_FILENO : STDERR_FILENO
+        let text = TerminalText.wrapped(
+            TerminalText.shown(fullMessage(for: error)), columns: TerminalText.columns(of: stream))
         if !text.isEmpty {
             var rest = Array((text + "\n").utf8)[...]
             while !rest.isEmpty {
-                let written = rest.withUnsafeBytes {
-                    write(status.isSuccess ? STDOUT_FILENO : STDERR_FILENO, $0.baseAddress, $0.count)
-                }
+                let written = rest.withUnsafeBytes { write(stream, $0.baseAddress, $0.count) }
                 guard written > 0 || errno == EINTR else { break }
                 rest = rest.dropFirst(max(0, written))
             }

@@ -51,6 +51,13 @@ struct CommandContext: Sendable {
         prefix = ""
         events = EventWriter(isEnabled: json, start: start)
         programs = json ? ProgramInput(events) : nil
+        if json { endWithReader() }
+    }
+
+    /// Ends the program, as Ctrl-C does, when nobody reads its standard output any more.
+    func endWithReader() {
+        let latch = self.latch
+        StandardStreams.whenReaderIsGone { latch.end(.done) }
     }
 
     /// The context of one of several hosts: it ends by itself, and says which host it is about. Not to be closed.

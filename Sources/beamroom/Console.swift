@@ -78,8 +78,13 @@ final class Console: Sendable {
     ///
     /// - Parameter beforeWriting: called on the writing thread just before the line goes out; never if it is left out.
     func say(_ line: String, beforeWriting: (@Sendable () -> Void)? = nil) {
-        output.add(Array((Self.printable(line) + "\n").utf8), beforeWriting: beforeWriting)
+        let columns = isTerminal ? TerminalText.columns(of: descriptor) : 0
+        let text = TerminalText.wrapped(Self.printable(line), columns: columns)
+        output.add(Array((text + "\n").utf8), beforeWriting: beforeWriting)
     }
+
+    /// Writes a line of a list on standard output. Its fields are `printable`, and separated by tabs.
+    static func list(_ line: String) { print(TerminalText.shown(line)) }
 
     /// Replaces the live lines. They aren't shown while there is a prompt, in the background, or if standard error isn't
     /// a terminal.
@@ -149,7 +154,7 @@ final class Console: Sendable {
         // A combining mark would appear on the ellipsis.
         while let first = kept.last, PeerText.columns(String(first)) == 0 { kept.removeLast() }
         var scalars = String.UnicodeScalarView()
-        scalars.append("…")
+        scalars.append(TerminalText.isUnicode ? "…" : "<")
         scalars.append(contentsOf: kept.reversed())
         return String(scalars)
     }
@@ -180,8 +185,10 @@ final class Console: Sendable {
     }
 
     /// Names come from the network. Characters that move the cursor, change the direction of writing or are invisible
-    /// must not reach the terminal. (`PeerText` already cleans what a peer sends; this catches what was missed.)
+    /// must not reach the terminal. (`PeerText` already cleans what a peer sends; this catches what was missed.) What the
+    /// terminal's character set doesn't have is replaced.
     static func printable(_ text: String) -> String {
+        let text = TerminalText.shown(text)
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             switch scalar.properties.generalCategory {

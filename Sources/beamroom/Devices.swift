@@ -46,7 +46,8 @@ struct Devices: ParsableCommand {
                     ])
                 guard !json else { continue }
                 let day = device.pairedAt.formatted(.iso8601.year().month().day())
-                print("“\(Console.printable(device.name))”\t\(device.key)\t\(day)\t\(roles.joined(separator: ", "))")
+                Console.list(
+                    "“\(Console.printable(device.name))”\t\(device.key)\t\(day)\t\(roles.joined(separator: ", "))")
             }
             let guests = unremembered(watching, devices)
             for guest in guests { tell(guest, context) }
@@ -74,7 +75,7 @@ struct Devices: ParsableCommand {
                 ])
             guard !json else { return }
             let identity = key ?? "unencrypted"
-            print("“\(Console.printable(guest.shownName))”\t\(identity)\tnot remembered\twatching now")
+            Console.list("“\(Console.printable(guest.shownName))”\t\(identity)\tnot remembered\twatching now")
         }
     }
 

@@ -24,6 +24,7 @@ struct Hosts: ParsableCommand {
     func run() throws {
         let context = CommandContext(json: json)
         defer { context.close() }
+        if !json { context.endWithReader() }
         let endings = EndingSources(context.latch, timeLimit: wait > 0 ? wait : Self.longestLook)
         defer { withExtendedLifetime(endings) {} }
         let hosts = HostList()
@@ -46,6 +47,7 @@ struct Hosts: ParsableCommand {
     }
 
     private func list(_ hosts: HostList, _ context: CommandContext) throws {
+        guard StandardStreams.hasReader else { return }
         if let problem = hosts.problem {
             return try context.conclude(.failed(problem))
         }
@@ -59,7 +61,7 @@ struct Hosts: ParsableCommand {
                 ])
             if !json {
                 let place = host.addresses.first ?? host.hostName
-                print("\(PeerText.name(host.name))\t\(Console.printable(place))\t\(host.port)")
+                Console.list("\(PeerText.name(host.name))\t\(Console.printable(place))\t\(host.port)")
             }
         }
         if hosts.sorted.isEmpty {

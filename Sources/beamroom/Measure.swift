@@ -158,8 +158,8 @@ struct Measure: ParsableCommand {
         context.events.write(
             "report", ["results": .string(output.resultsPath), "report": .string(output.reportPath)])
         if !json, !records.isEmpty {
-            print(TextTable.summary(records))
-            if let comparison { print("\nAgainst \(comparison.path):\n\(TextTable.comparison(comparison))") }
+            Console.list(TextTable.summary(records))
+            if let comparison { Console.list("\nAgainst \(comparison.path):\n\(TextTable.comparison(comparison))") }
         }
         if plots == nil {
             context.console.say(

@@ -107,7 +107,7 @@ struct Share: ParsableCommand {
 
     private func listSound(_ context: CommandContext) throws {
         do {
-            for line in try SoundList.lines() { print(line) }
+            for line in try SoundList.lines() { Console.list(line) }
         } catch {
             try context.conclude(.failed(error.description))
         }

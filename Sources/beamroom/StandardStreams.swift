@@ -1,3 +1,4 @@
+import BeamMedia
 import CErrorStream
 import Glibc
 
@@ -15,5 +16,32 @@ enum StandardStreams {
         TerminalJob.ignoreStops()
         // The graphics driver's, D-Bus's and others' own lines are no help to a person.
         beam_error_stream_silence_libraries()
+    }
+
+    /// Calls `onGone` once when nobody reads standard output any more, if that is a pipe or a socket: `… | head -1` has
+    /// what it wanted. Noticed at once, whether or not something is written.
+    static func whenReaderIsGone(_ onGone: @escaping @Sendable () -> Void) {
+        guard isPipe else { return }
+        // Never joined: it waits as long as the program runs.
+        _ = StageThread("beam-reader") { if isReaderGone(within: -1) { onGone() } }
+    }
+
+    /// Somebody may read standard output.
+    static var hasReader: Bool { !isPipe || !isReaderGone(within: 0) }
+
+    private static var isPipe: Bool {
+        var status = stat()
+        return fstat(STDOUT_FILENO, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
+    }
+
+    /// Waits up to `timeout` ms, or without end if that is negative, for the end of the reader.
+    private static func isReaderGone(within timeout: CInt) -> Bool {
+        // POLLERR and POLLHUP are reported unasked.
+        var pipe = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        while true {
+            let result = poll(&pipe, 1, timeout)
+            if result < 0, errno == EINTR { continue }
+            return result > 0 && pipe.revents & Int16(POLLERR | POLLHUP) != 0
+        }
     }
 }

@@ -22,7 +22,7 @@ struct Watch: ParsableCommand {
             is asked for its code in turn. In --json each event has the host as it was named in “host”.
             The exit status is the worst of all: 1 if the program couldn't start, 2 if a host has refused or no picture of it
             came before --time-limit, else 0.
-            """)
+            """.inParagraphs)
 
     @Argument(
         help: ArgumentHelp(

@@ -34,6 +34,20 @@ public enum SoundDevices {
     /// - Parameter server: as for `PulseCapture`.
     /// - Throws: `noLibrary`, `noServer`, `noMemory`.
     public static func list(server: String? = nil) throws(SoundError) -> [SoundDevice] {
+        devices(try ask(server))
+    }
+
+    /// Checks that the server has what `name` names for `SoundTarget.named`. Waits at most 3 s.
+    ///
+    /// - Throws: `noDevice`, and what `list` does.
+    public static func find(_ name: String, server: String? = nil) throws(SoundError) {
+        let known = try ask(server)
+        if case .none = SoundTarget.named(name).choice(in: known) {
+            throw .noDevice(name: name, available: devices(known))
+        }
+    }
+
+    private static func ask(_ server: String?) throws(SoundError) -> PulseDevices {
         try Pulse.load()
         guard let loop = PulseLoop(), let connection = PulseConnection(loop, server: server) else { throw .noMemory }
         let deadline = MediaTime.now + timeout
@@ -43,7 +57,8 @@ public enum SoundDevices {
             connection.askDevices()
             loop.turn(until: deadline)
         }
-        return connection.devices.map(devices) ?? []
+        guard let devices = connection.devices else { throw .noServer(reason: "it doesn't answer") }
+        return devices
     }
 
     static func devices(_ devices: PulseDevices) -> [SoundDevice] {

@@ -24,7 +24,7 @@ struct Room: ParsableCommand {
             statistics, f fills the screen, q leaves. The same keys s, p, w and n are in the terminal, and x to put somebody
             out.
             The exit status is 2 if this device isn't let in or is put out, and 1 if the program couldn't start.
-            """)
+            """.inParagraphs)
 
     @Argument(help: ArgumentHelp("The room's name.", valueName: "name"))
     var room: String?
