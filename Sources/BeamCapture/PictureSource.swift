@@ -15,9 +15,9 @@ public protocol PictureSource: AnyObject, Sendable {
     /// Makes `run` return soon.
     func stop()
 
-    /// `handler` is called on the thread in `run` when what is shared is hidden (a window that was minimised), or shown
-    /// again. At first it counts as visible. To be called before `run`.
-    func onVisibility(_ handler: @escaping @Sendable (_ isVisible: Bool) -> Void)
+    /// `handler` is called on the thread in `run` when what is shared can't be seen any more (a window that was minimised,
+    /// a monitor that is off), or again. At first it counts as visible. To be called before `run`.
+    func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void)
 
     /// The sound that belongs to the pictures, in step with them; nil: they have none of their own. Run by a thread of its
     /// own.
@@ -26,7 +26,7 @@ public protocol PictureSource: AnyObject, Sendable {
 
 extension PictureSource {
     /// Most sources are always visible.
-    public func onVisibility(_ handler: @escaping @Sendable (_ isVisible: Bool) -> Void) {}
+    public func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void) {}
 
     /// What a screen shows has no sound of its own: that is what the machine plays.
     public var sound: (any SoundSource)? { nil }
@@ -61,13 +61,20 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
     /// The X server went away during capture.
     case serverGone(display: String)
     case noSuchMonitor(String, available: [String])
-    /// The monitor was unplugged or switched off during capture.
+    /// The monitor was unplugged or switched off while it was opened.
     case monitorGone(String)
     case noSuchWindow(UInt32)
+    /// No window's title contains this. `available`: those that there are.
+    case noWindowTitled(String, available: [String])
+    case severalWindows(String, matches: [String])
+    /// The person was to choose with the pointer, and has cancelled that.
+    case nothingSelected
+    /// The person can't choose, because another program keeps the pointer or the keyboard for itself.
+    case pointerTaken(display: String)
     /// The window has no pixels that could be captured.
     case unusableWindow(UInt32, reason: String)
     case windowClosed(UInt32)
-    /// The region lies outside the screen, from the start or since the screen became smaller.
+    /// The region lies outside the screen.
     case regionOffScreen(PixelRect, screen: PixelSize)
     /// Allocating buffers for pictures of this size failed.
     case noMemory(PixelSize, reason: String)
@@ -105,8 +112,21 @@ public enum CaptureError: Error, Hashable, CustomStringConvertible, Sendable {
             "The monitor \(name) has gone: it was unplugged or switched off. "
                 + "Plug it in again, or share another one with --monitor."
         case .noSuchWindow(let id):
-            "There is no window \(hexadecimal(id)). Find a window's ID with xwininfo (click on the window, take the "
-                + "“Window id”), then name it with --window."
+            "There is no window \(hexadecimal(id)). --list-windows lists the windows and their IDs, and --select lets you click "
+                + "on one."
+        case .noWindowTitled(let text, let available) where available.isEmpty:
+            "No window's title contains “\(text)”: there are no windows on this display."
+        case .noWindowTitled(let text, let available):
+            "No window's title contains “\(text)”. Name one of these with --window, by its ID or a part of its title: "
+                + available.joined(separator: "; ") + "."
+        case .severalWindows(let text, let matches):
+            "“\(text)” is in the titles of several windows: \(matches.joined(separator: "; ")). Name one by its ID, or by "
+                + "more of its title."
+        case .nothingSelected:
+            "Nothing was selected, so nothing is shared."
+        case .pointerTaken(let display):
+            "You can't choose on the display \(display): another program keeps the pointer or the keyboard for itself. Close its "
+                + "menu, or name what to share with --window, --monitor or --region."
         case .unusableWindow(let id, let reason):
             "The window \(hexadecimal(id)) can't be captured: \(reason). Choose another one with --window, or leave it "
                 + "out to share the whole screen."

@@ -87,9 +87,9 @@ public final class Host: Sendable {
         try guests?.connect(server)
         // The network comes first, because viewers wait for each frame; and on closing it must not wait for the disk.
         let sinks: [any FrameSink] = [NetworkSink(server, consumer: viewers)] + (recorder.map { [$0] } ?? [])
-        source.onVisibility { isVisible in
-            server.setSourceVisible(isVisible)
-            onNotice(.sourceVisible(isVisible))
+        source.onVisibility { visibility in
+            server.setSourceVisibility(visibility)
+            onNotice(.sourceVisibility(visibility))
         }
         let capture = CaptureStage(source, into: slot) { error in
             onNotice(.ended(reason: error.description, farewell: Self.farewell(error)))
@@ -240,7 +240,6 @@ public final class Host: Sendable {
     private static func farewell(_ error: CaptureError) -> String? {
         switch error {
         case .windowClosed: "The shared window was closed"
-        case .monitorGone: "The shared monitor was switched off or unplugged"
         case .serverGone: "The shared display has gone"
         default: nil
         }

@@ -105,8 +105,8 @@ public enum HostNotice: Sendable {
     case captionsEnded
     /// The transcript has ended; sharing goes on. `reason` is for a person.
     case transcriptFailed(reason: String)
-    /// The shared window was shown, or hidden: minimised, or put on another workspace.
-    case sourceVisible(Bool)
+    /// What is shared can't be seen any more, or again.
+    case sourceVisibility(SourceVisibility)
     /// The source has ended, or nothing can be encoded any more: stop the host. `reason` is for a person; `farewell` for
     /// the viewers, nil if the host's end says enough.
     case ended(reason: String, farewell: String?)

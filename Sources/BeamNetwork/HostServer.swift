@@ -129,9 +129,9 @@ public final class HostServer: Sendable {
         handle.perform { $0.handle(.broadcast(isOn)) }
     }
 
-    /// Tells the viewers whether what is shared can be seen: no while its window is hidden.
-    public func setSourceVisible(_ isVisible: Bool) {
-        handle.perform { $0.handle(.sourceVisible(isVisible)) }
+    /// Tells the viewers whether what is shared can be seen.
+    public func setSourceVisibility(_ visibility: SourceVisibility) {
+        handle.perform { $0.handle(.sourceVisibility(visibility)) }
     }
 
     /// Sets the size of the full layer's pictures at full quality, so that viewers that show them smaller can get less.

@@ -1,3 +1,4 @@
+import BeamMedia
 import BeamProtocol
 
 /// What a host's tile in a grid says in place of a live picture.
@@ -35,8 +36,12 @@ extension ViewerStatus {
                 state: lostSince.map { "Lost since \($0)" } ?? "Lost", detail: "The picture returns by itself.",
                 isFault: true)
         case .playing where isPaused, .waitingForPicture where isPaused: TileWords(state: "Paused")
-        case .playing where isSourceHidden:
+        case .playing where sourceVisibility == .windowHidden:
             TileWords(state: "The window is hidden", detail: "Minimised there, or on another workspace.")
+        case .playing where sourceVisibility == .monitorOff:
+            TileWords(state: "The monitor is off", detail: "It goes on when it is back.")
+        case .playing where sourceVisibility == .regionOutside:
+            TileWords(state: "The shared part is gone", detail: "The screen there has become smaller.")
         case .playing: nil
         case .waitingForPicture: TileWords(state: "Waiting for the picture…")
         case .noDatagrams:

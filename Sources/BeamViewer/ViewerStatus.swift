@@ -54,8 +54,8 @@ struct ViewerStatus: Sendable {
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
     private var hasPicture = false
-    /// The shared window is hidden at the host; the last picture stays.
-    private(set) var isSourceHidden = false
+    /// While what is shared can't be seen at the host, the last picture stays.
+    private(set) var sourceVisibility = SourceVisibility.visible
     private var condition = ShareCondition()
     /// `condition` is of an earlier session. The room tells whether the host was started again since.
     private var isConditionOld = false
@@ -169,7 +169,7 @@ struct ViewerStatus: Sendable {
         case .mistrusted(let refusal): phase = .mistrusting(refusal)
         case .retrying(_, let reason): attemptFailed(reason)
         case .broadcast(let isOn): sharing(isOn)
-        case .sourceVisible(let isVisible): isSourceHidden = !isVisible
+        case .sourceVisibility(let visibility): sourceVisibility = visibility
         case .hostEnded(let says):
             phase = .ended(says: says)
             (lossTime, lostSince) = (nil, nil)
@@ -220,7 +220,7 @@ struct ViewerStatus: Sendable {
     private mutating func admitted(isNewSession: Bool) {
         failure = nil
         (lossTime, lostSince) = (nil, nil)
-        if isNewSession { isSourceHidden = false }
+        if isNewSession { sourceVisibility = .visible }
         switch phase {
         // The session goes on, and so does its picture, or what keeps it away.
         case .playing, .stalled, .notSharing, .streamRefused: if isNewSession { phase = .waitingForPicture }
@@ -337,6 +337,25 @@ struct ViewerStatus: Sendable {
         }
     }
 
+    /// Nil: what is shared can be seen.
+    private func hiddenWords(_ host: String) -> ViewerAnnouncement? {
+        switch sourceVisibility {
+        case .visible: nil
+        case .windowHidden:
+            ViewerAnnouncement(
+                headline: "The shared window is hidden",
+                detail: "It is minimised at \(host), or on another workspace. This is its last picture.")
+        case .monitorOff:
+            ViewerAnnouncement(
+                headline: "The shared monitor is off",
+                detail: "It sleeps at \(host), or was unplugged. This is its last picture; it goes on when it is back.")
+        case .regionOutside:
+            ViewerAnnouncement(
+                headline: "The shared part of the screen is gone",
+                detail: "The screen at \(host) has become smaller. This is the last picture.")
+        }
+    }
+
     private var phaseWords: ViewerAnnouncement? {
         let host = quotedName ?? "the host"
         return switch phase {
@@ -356,10 +375,7 @@ struct ViewerStatus: Sendable {
                 detail: discoveryProblem ?? "Run `beamroom share` on the machine that you want to watch.")
         case .playing where isPaused:
             ViewerAnnouncement(headline: "\(host) has paused", detail: "The last picture stays until it resumes.")
-        case .playing where isSourceHidden:
-            ViewerAnnouncement(
-                headline: "The shared window is hidden",
-                detail: "It is minimised at \(host), or on another workspace. This is its last picture.")
+        case .playing where sourceVisibility != .visible: hiddenWords(host)
         case .picking, .playing: nil
         case .connecting:
             ViewerAnnouncement(

@@ -30,7 +30,7 @@ final class ShareReporter: Sendable {
         var interruptions = WordLimit()
         var layers = WordLimit()
         var drops = WordLimit()
-        var visibility = WordLimit()
+        var visibility = SpokenVisibility()
         var captions = WordLimit()
         var sound = WordLimit()
         /// How to reach this machine is to be said as soon as it has an address; nil: it was said.
@@ -164,7 +164,7 @@ final class ShareReporter: Sendable {
             state.withLock { $0.recordingFailure = reason }
             context.console.say("The recording has ended: \(reason) Sharing goes on.")
             context.events.write("recording-failed", ["reason": .string(reason)])
-        case .sourceVisible(let isVisible): sourceVisible(isVisible)
+        case .sourceVisibility(let visibility): sourceVisibility(visibility)
         case .captionLineRefused(let number, let reason):
             guard state.withLock({ $0.captions.allows(at: .now) }) else { break }
             context.console.say("Line \(number) of the captions was left out: \(reason).")
@@ -202,15 +202,11 @@ final class ShareReporter: Sendable {
     /// What the viewers are told when the host ends; nil: that it has ended.
     var farewell: String? { state.withLock { $0.farewell } }
 
-    private func sourceVisible(_ isVisible: Bool) {
-        context.events.write("source-visible", ["visible": .bool(isVisible)])
-        // Programs can hide and show a window as often as they like.
-        guard state.withLock({ $0.visibility.allows(at: .now) }) else { return }
-        context.console.say(
-            isVisible
-                ? "The shared window is visible again."
-                : "The shared window is hidden: it is minimised, or on another workspace. Viewers keep its last picture."
-        )
+    private func sourceVisibility(_ visibility: SourceVisibility) {
+        context.events.write("source-visible", visibility.fields)
+        if let words = state.withLock({ $0.visibility.words(for: visibility, now: .now) }) {
+            context.console.say(words)
+        }
     }
 
     /// A host whose recording failed has failed, even if its viewers missed nothing.

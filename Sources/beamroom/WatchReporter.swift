@@ -262,7 +262,7 @@ final class WatchReporter: Sendable {
                     "limited": .bool(full != nil), "fullWidth": full.map { .integer($0.width) },
                     "fullHeight": full.map { .integer($0.height) },
                 ])
-        case .sourceVisible(let isVisible): events.write("source-visible", ["visible": .bool(isVisible)])
+        case .sourceVisibility(let visibility): events.write("source-visible", visibility.fields)
         case .stalled(let duration, let cause):
             events.write("stall", ["seconds": .rounded(duration.inSeconds), "cause": .string(cause.word)])
         case .mediaReconnecting: events.write("reconnect", ["what": .string("media")])

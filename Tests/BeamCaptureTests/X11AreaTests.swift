@@ -77,9 +77,66 @@ extension X11Tests {
                 scene.paint(PixelRect(x: 150, y: 100, width: 50, height: 60), 0xff_ff00)
                 #expect(recording.wait(for: scene.canvas.cut(frame)))
             }
+        }
+
+        /// For longer than tools need that rearrange monitors; and back at another place, in another size.
+        @Test(arguments: [true, false])
+        func aMonitorThatIsOffKeepsItsLastPictureUntilItIsBack(isBackAtTheSamePlace: Bool) throws {
+            var scene = try X11Scene(width: 800, height: 600)
+            let first = PixelRect(x: 40, y: 0, width: 320, height: 480)
+            scene.painter.setMonitor("DESK", first)
+            let recording = X11Recording(try X11Source(scene.options(.monitor("DESK"))))
+            defer { recording.stop() }
+            let last = scene.canvas.cut(first)
+            #expect(recording.wait(for: last))
+            // A short absence isn't worth a word.
             scene.painter.deleteMonitor("DESK")
-            #expect(scene.painter.setScreenSize(PixelSize(width: 700, height: 500)))
-            #expect(recording.waitForEnd() == .monitorGone("DESK"))
+            #expect(scene.painter.setScreenSize(PixelSize(width: 790, height: 600)))
+            Thread.sleep(forTimeInterval: 0.3)
+            scene.painter.setMonitor("DESK", first)
+            recording.settle()
+            #expect(recording.visibility == [])
+
+            scene.painter.deleteMonitor("DESK")
+            #expect(scene.painter.setScreenSize(PixelSize(width: 780, height: 600)))
+            #expect(recording.wait(forVisibility: [.monitorOff]))
+            // The rest of the screen goes on, and what is drawn there isn't shared.
+            let count = recording.shots.count
+            scene.paint(PixelRect(x: 100, y: 100, width: 90, height: 70), 0x77_00_77)
+            recording.settle()
+            #expect(recording.shots.count == count)
+            // A viewer that comes now gets the last picture.
+            recording.source.setActive(false)
+            recording.source.setActive(true)
+            #expect(recording.wait { $0.count > count })
+            #expect(recording.shots.last?.canvas == recording.shots[count - 1].canvas)
+            Thread.sleep(forTimeInterval: 3)
+
+            let place = isBackAtTheSamePlace ? first : PixelRect(x: 200, y: 100, width: 240, height: 200)
+            scene.painter.setMonitor("DESK", place)
+            scene.canvas = X11Canvas(PixelSize(width: 780, height: 600))
+            scene.paint(PixelRect(scene.canvas.size), 0x40_80_c0)
+            scene.paint(PixelRect(x: 210, y: 120, width: 50, height: 60), 0xff_ffff)
+            #expect(recording.wait(forVisibility: [.monitorOff, .visible]))
+            #expect(recording.wait(for: scene.canvas.cut(place)))
+        }
+
+        /// Its viewer comes while the monitor is off: it is told, and sees black.
+        @Test func aMonitorThatIsOffBeforeTheFirstViewerIsBlackUntilItIsBack() throws {
+            let scene = try X11Scene(width: 800, height: 600)
+            let first = PixelRect(x: 40, y: 0, width: 320, height: 480)
+            scene.painter.setMonitor("DESK", first)
+            let recording = X11Recording(try X11Source(scene.options(.monitor("DESK"))), isActive: false)
+            defer { recording.stop() }
+            scene.painter.deleteMonitor("DESK")
+            #expect(scene.painter.setScreenSize(PixelSize(width: 780, height: 600)))
+            recording.settle()
+            recording.source.setActive(true)
+            #expect(recording.wait(forVisibility: [.monitorOff]))
+            #expect(recording.wait(for: X11Canvas(first.size)))
+            scene.painter.setMonitor("DESK", first)
+            scene.painter.fill(PixelRect(x: 0, y: 0, width: 780, height: 600), 0x40_80_c0)
+            #expect(recording.wait(for: X11Canvas(first.size, 0x40_80_c0)))
         }
 
         @Test func aChangeOfTheScreensSizeIsFollowed() throws {
@@ -108,8 +165,12 @@ extension X11Tests {
             scene.paint(PixelRect(scene.canvas.size), 0x11_66_99)
             #expect(recording.wait(for: scene.canvas.cut(PixelRect(x: 500, y: 400, width: 140, height: 80))))
             #expect(scene.painter.setScreenSize(PixelSize(width: 320, height: 240)))
-            let gone = recording.waitForEnd()
-            #expect(gone == .regionOffScreen(region, screen: PixelSize(width: 320, height: 240)))
+            #expect(recording.wait(forVisibility: [.regionOutside]))
+            #expect(scene.painter.setScreenSize(PixelSize(width: 800, height: 600)))
+            scene.canvas = X11Canvas(PixelSize(width: 800, height: 600))
+            scene.paint(PixelRect(scene.canvas.size), 0x77_66_99)
+            #expect(recording.wait(for: scene.canvas.cut(region)))
+            #expect(recording.visibility == [.regionOutside, .visible])
         }
     }
 
@@ -193,10 +254,10 @@ extension X11Tests {
             let recording = X11Recording(source)
             defer { recording.stop() }
             #expect(recording.wait(for: X11Canvas(frame.size)))
-            #expect(recording.wait(forVisibility: [false]))
+            #expect(recording.wait(forVisibility: [.windowHidden]))
             scene.painter.show(window)
             #expect(recording.wait(for: X11Canvas(frame.size, 0x00_80_00)))
-            #expect(recording.wait(forVisibility: [false, true]))
+            #expect(recording.wait(forVisibility: [.windowHidden, .visible]))
         }
 
         @Test(arguments: [true, false])
@@ -206,14 +267,14 @@ extension X11Tests {
             let recording = X11Recording(try X11Source(scene.options(.window(window))), isActive: isActive)
             defer { recording.stop() }
             scene.painter.hide(window)
-            #expect(recording.wait(forVisibility: [false]))
+            #expect(recording.wait(forVisibility: [.windowHidden]))
             scene.painter.show(window)
-            #expect(recording.wait(forVisibility: [false, true]))
+            #expect(recording.wait(forVisibility: [.windowHidden, .visible]))
             // Marked only, as by window managers that keep the pixels for thumbnails.
             scene.painter.setState(["_NET_WM_STATE_FOCUSED", "_NET_WM_STATE_HIDDEN"], of: window)
-            #expect(recording.wait(forVisibility: [false, true, false]))
+            #expect(recording.wait(forVisibility: [.windowHidden, .visible, .windowHidden]))
             scene.painter.setState(["_NET_WM_STATE_FOCUSED"], of: window)
-            #expect(recording.wait(forVisibility: [false, true, false, true]))
+            #expect(recording.wait(forVisibility: [.windowHidden, .visible, .windowHidden, .visible]))
             // Covered, moved, resized: not hidden.
             _ = scene.painter.window(PixelRect(x: 0, y: 0, width: 600, height: 400), 0xff_ffff)
             scene.painter.move(window, to: 70, 80)
@@ -238,13 +299,13 @@ extension X11Tests {
             scene.painter.hide(outer)
             // Its last picture stays, and what was drawn meanwhile comes when it is shown.
             recording.settle()
-            #expect(recording.visibility.dropFirst(count) == [false])
+            #expect(recording.visibility.dropFirst(count) == [.windowHidden])
             #expect(recording.shots.last?.canvas == X11Canvas(frame.size, 0x00_80_00))
             scene.painter.show(outer)
             scene.painter.fill(PixelRect(frame.size), 0xff_00ff, in: window)
             #expect(recording.wait(for: X11Canvas(frame.size, 0xff_00ff)))
             recording.settle()
-            #expect(recording.visibility.dropFirst(count) == [false, true])
+            #expect(recording.visibility.dropFirst(count) == [.windowHidden, .visible])
             // The frame goes and the window stays, as when a window manager ends.
             scene.painter.reparent(window, into: scene.painter.root)
             scene.painter.close(outer)
@@ -267,7 +328,7 @@ extension X11Tests {
             let scene = try X11Scene()
             let error = #expect(throws: CaptureError.self) { try X11Source(scene.options(.window(0x7654321))) }
             #expect(error == .noSuchWindow(0x7654321))
-            #expect(error?.description.contains("xwininfo") == true)
+            #expect(error?.description.contains("--list-windows") == true)
         }
 
         @Test func theRootWindowIsCapturedAsTheScreen() throws {

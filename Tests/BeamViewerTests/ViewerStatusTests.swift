@@ -151,12 +151,18 @@ import Testing
         )
     }
 
-    @Test func aHiddenWindowIsTold() {
+    @Test(arguments: [
+        (SourceVisibility.windowHidden, "The shared window is hidden", "The window is hidden"),
+        (.monitorOff, "The shared monitor is off", "The monitor is off"),
+        (.regionOutside, "The shared part of the screen is gone", "The shared part is gone"),
+    ])
+    func whatCannotBeSeenIsTold(visibility: SourceVisibility, headline: String, tile: String) {
         var status = Self.watching()
-        status.handle(.sourceVisible(false))
-        #expect(status.words?.headline == "The shared window is hidden")
-        status.handle(.sourceVisible(true))
-        #expect(status.words == nil)
+        status.handle(.sourceVisibility(visibility))
+        #expect(status.words?.headline == headline)
+        #expect(status.tileWords?.state == tile)
+        status.handle(.sourceVisibility(.visible))
+        #expect(status.words == nil && status.tileWords == nil)
     }
 
     @Test func reconnectingControlIsNotShownWhileThePictureMoves() {

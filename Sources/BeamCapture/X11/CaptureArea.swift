@@ -16,13 +16,30 @@ struct CaptureTarget {
     var pointerWindow: xcb_window_t
     var pointerOrigin: (x: Int, y: Int)
     var layout: PixelLayout
+    /// Windows that are drawn over `drawable`'s pixels, from the lowest to the topmost.
+    var layers: [CaptureLayer] = []
+    /// What cards cover.
+    var covers: [Cover] = []
 
     var isWhollyReadable: Bool { readable.contains(PixelRect(size)) }
 
-    /// Whether pixels grabbed for `other` are valid for this target too.
+    /// Whether pixels grabbed for `other` are valid for this target too, where no layer and no cover has changed.
     func hasSamePixels(as other: CaptureTarget) -> Bool {
         drawable == other.drawable && origin == other.origin && size == other.size && readable == other.readable
             && layout.visual == other.layout.visual
+    }
+
+    /// Where the layers of both differ, in the picture's coordinates.
+    func changedLayers(since other: CaptureTarget) -> DamageRegion {
+        var region = DamageRegion()
+        guard !layers.isEmpty || !other.layers.isEmpty else { return region }
+        // Those that both have at the bottom look the same; all above may cover each other in another order.
+        var same = 0
+        while same < min(layers.count, other.layers.count), layers[same].isDrawn(as: other.layers[same]) { same += 1 }
+        for layer in layers[same...] + other.layers[same...] {
+            region.insert(layer.frame.intersection(PixelRect(size)))
+        }
+        return region
     }
 }
 
@@ -33,8 +50,10 @@ protocol CaptureArea: AnyObject {
     /// The window whose damage, including that of its descendants, covers the area.
     var damageWindow: xcb_window_t { get }
     var warnings: [String] { get }
-    /// False while a window is hidden.
-    var isVisible: Bool { get }
+    /// Whether a window is hidden. A monitor's or a region's absence shows in `resolve`.
+    var visibility: SourceVisibility { get }
+    /// Nil: the area can't contain BeamRoom's own windows.
+    var ownWindows: OwnWindows? { get }
     /// The picture's current position.
     func resolve() throws(AreaFailure) -> CaptureTarget
     /// Whether the target may have changed with this event. Throws if the area ended with it.
@@ -43,14 +62,15 @@ protocol CaptureArea: AnyObject {
 
 extension CaptureArea {
     /// A screen can't be hidden.
-    var isVisible: Bool { true }
+    var visibility: SourceVisibility { .visible }
 }
 
 /// Why an area can't be located on the display.
 enum AreaFailure: Error {
     /// Permanently.
     case ended(CaptureError)
-    /// Possibly for a moment only: tools that rearrange monitors switch them off and on.
-    case absent(CaptureError)
+    /// For now: a monitor sleeps, or for a moment only, because tools that rearrange monitors switch them off and on. The
+    /// error is for an area that was never there.
+    case absent(SourceVisibility, CaptureError)
     case x(XFailure)
 }

@@ -7,9 +7,15 @@ import Glibc
 final class CaptureLoop {
     /// How often the pointer's position is queried if the server sends no motion events.
     private static let pointerPollInterval = Duration.milliseconds(50)
-    /// How long failures are retried: a monitor switched off while monitors are rearranged, or refused grabs.
+    /// How long refused grabs are retried.
     private static let retryLimit = Duration.seconds(2)
     private static let retryInterval = Duration.milliseconds(50)
+    /// How long a monitor may be absent, while monitors are rearranged, until that is said.
+    private static let absenceLimit = Duration.seconds(1)
+    /// How often it is looked for after that, if the server says nothing of it.
+    private static let searchInterval = Duration.milliseconds(500)
+    /// How long a picture is given up because one of BeamRoom's own windows has moved while it was grabbed.
+    private static let coverPatience = Duration.milliseconds(100)
 
     private let connection: XConnection
     private let control: CaptureControl
@@ -27,10 +33,16 @@ final class CaptureLoop {
     /// Damage since the last delivered frame.
     private var pending = DamageRegion()
     private var pictureCount: UInt64 = 0
+    private let card = CoverCard()
+    /// Since when pictures are given up because the covers had changed meanwhile.
+    private var uncertainSince: MediaTime?
 
-    /// Called when a window is hidden or shown. Set before `run`.
-    var onVisibility: (@Sendable (Bool) -> Void)?
-    private var wasVisible = true
+    /// Called when what is shared can't be seen any more, or again. Set before `run`.
+    var onVisibility: (@Sendable (SourceVisibility) -> Void)?
+    private var toldVisibility = SourceVisibility.visible
+    /// The area isn't there: since when, when it is looked for again, why, and whether that has lasted so long that
+    /// the last picture stands for it.
+    private var absence: (since: MediaTime, retry: MediaTime, reason: SourceVisibility, isLasting: Bool)?
 
     /// Nil: nobody watches.
     private var activation: Int?
@@ -68,7 +80,7 @@ final class CaptureLoop {
             } catch {
                 switch error {
                 case .ended(let error): throw error
-                case .absent(let error): try scheduleRetry(after: error)
+                case .absent(let reason, _): areaIsAbsent(reason)
                 case .x(.interrupted): return
                 case .x(let failure):
                     guard !connection.isBroken, case .refused = failure else {
@@ -81,7 +93,7 @@ final class CaptureLoop {
         }
     }
 
-    /// Schedules a retry after a temporary failure, including a new search for the target. Throws `error` once failures
+    /// Schedules a retry after a refused request, including a new search for the target. Throws `error` once failures
     /// have lasted for `retryLimit`.
     private func scheduleRetry(after error: CaptureError) throws(CaptureError) {
         let now = MediaTime.now
@@ -101,13 +113,14 @@ final class CaptureLoop {
             wait(until: nil)
             return true
         }
-        if let failure, MediaTime.now < failure.retry {
-            wait(until: failure.retry)
+        if let pause = failure?.retry ?? (absence?.isLasting == false ? absence?.retry : nil), MediaTime.now < pause {
+            wait(until: pause)
             return true
         }
-        if isTargetOutdated { try follow() }
+        let revision = [absence?.retry, area.ownWindows?.deadline].compactMap { $0 }.min()
+        if isTargetOutdated || revision.map({ $0 <= .now }) == true { try follow() }
         guard let due = dueTime else {
-            wait(until: nil)
+            wait(until: revision.map { max($0, .now) })
             return true
         }
         if MediaTime.now < due {
@@ -123,8 +136,9 @@ final class CaptureLoop {
         return true
     }
 
-    private func takeEvents() throws(AreaFailure) {
-        while let event = connection.nextEvent() {
+    /// - Parameter isRead: only events that came before the replies taken so far.
+    private func takeEvents(isRead: Bool = false) throws(AreaFailure) {
+        while let event = connection.nextEvent(isRead: isRead) {
             switch event {
             case .damaged, .pointerMoved: requestGrab()
             case .pointerChanged:
@@ -134,11 +148,31 @@ final class CaptureLoop {
                 if try area.isMoved(by: event) { isTargetOutdated = true }
             }
         }
-        if area.isVisible != wasVisible {
-            wasVisible.toggle()
-            onVisibility?(wasVisible)
-        }
+        tellVisibility()
         if connection.isBroken { throw .x(.connectionLost) }
+    }
+
+    private func tellVisibility() {
+        let visibility =
+            if let absence, absence.isLasting { absence.reason } else { area.visibility }
+        guard visibility != toldVisibility else { return }
+        toldVisibility = visibility
+        onVisibility?(visibility)
+    }
+
+    /// A monitor is off, for example. After a moment the last picture stands for it; it is looked for from time to time,
+    /// because not every server reports every change.
+    private func areaIsAbsent(_ reason: SourceVisibility) {
+        let now = MediaTime.now
+        let since = absence?.since ?? now
+        let isLasting = now - since >= Self.absenceLimit
+        absence = (since, now + (isLasting ? Self.searchInterval : Self.retryInterval), reason, isLasting)
+        isTargetOutdated = false
+        if isLasting {
+            target.readable = PixelRect(x: 0, y: 0, width: 0, height: 0)
+            wantsGrab = wantsWhole
+        }
+        tellVisibility()
     }
 
     private func requestGrab() {
@@ -180,8 +214,18 @@ final class CaptureLoop {
         // Even if the pixels are the same, the pointer's position relative to them has changed.
         wantsGrab = true
         let next = try area.resolve()
+        if absence != nil {
+            absence = nil
+            tellVisibility()
+        }
         defer { target = next }
-        guard !next.hasSamePixels(as: target) else { return }
+        guard !next.hasSamePixels(as: target) else {
+            var changed = next.changedLayers(since: target)
+            changed.formUnion(next.changedCovers(since: target))
+            frames.markStale(changed)
+            pending.formUnion(changed)
+            return
+        }
         if next.size != target.size || next.layout.visual != target.layout.visual {
             frames = FrameStore(size: next.size)
             lastFrame = nil
@@ -209,9 +253,9 @@ final class CaptureLoop {
         }
         var appearance: PointerOverlay.Appearance?
         do throws(Grabber.Failure) {
-            damage.ask()
+            damage.ask(target)
             pointer?.ask(target)
-            let region = try damage.answer(for: target)
+            let region = target.uncovered(try damage.answer(for: target))
             frames.markStale(region)
             pending.formUnion(region)
             do throws(XFailure) {
@@ -234,8 +278,31 @@ final class CaptureLoop {
                 return
             }
             let time = MediaTime.now
-            let meanwhile = try damage.fetch(frame.stale, of: target, into: frame)
+            let fetched = frame.stale
+            let meanwhile = target.uncovered(try damage.fetch(fetched, of: target, into: frame))
             frame.stale = DamageRegion()
+            card.draw(target.covers, into: frame, fetched: fetched)
+            var uncertain = DamageRegion()
+            if let own = area.ownWindows {
+                // The server sends what it did before a reply ahead of it.
+                do throws(AreaFailure) { try takeEvents(isRead: true) } catch { throw .area(error) }
+                if own.areOutdated {
+                    guard let rects = try uncertainRects(now: time) else {
+                        frame.stale = fetched
+                        frames.markStale(meanwhile)
+                        pending.formUnion(meanwhile)
+                        wantsGrab = true
+                        return
+                    }
+                    for rect in rects {
+                        card.fill(rect, frame)
+                        uncertain.insert(rect)
+                    }
+                    frame.stale.formUnion(uncertain)
+                } else {
+                    uncertainSince = nil
+                }
+            }
             if let appearance, let pointer {
                 pointer.draw(appearance, into: frame)
                 // Refetch these pixels next time to remove the pointer.
@@ -246,17 +313,49 @@ final class CaptureLoop {
             frames.markStale(meanwhile)
             pending.formUnion(meanwhile)
             handOn(frame, at: time, deliver)
-            if !meanwhile.isEmpty {
-                pending = meanwhile
-                requestGrab()
-            }
+            pending = meanwhile
+            pending.formUnion(uncertain)
+            if !pending.isEmpty { requestGrab() }
         } catch {
             switch error {
+            case .area(let failure): throw failure
             case .x(let failure): throw .x(failure)
             case .noMemory(let number):
                 throw .ended(.noMemory(target.size, reason: String(cString: strerror(number))))
             }
         }
+    }
+
+    /// A window has moved, or been shown, while a picture was grabbed, so that a cover may be in the wrong place: what has
+    /// to be covered besides. Nil: the picture is given up.
+    ///
+    /// If that goes on, because a person drags a window about, the places where ours can be seen before and after are
+    /// covered; of one that was dragged itself, the rectangle around both.
+    private func uncertainRects(now: MediaTime) throws(Grabber.Failure) -> [PixelRect]? {
+        isTargetOutdated = true
+        let next: CaptureTarget
+        do throws(AreaFailure) { next = try area.resolve() } catch { throw .area(error) }
+        guard next.hasSamePixels(as: target) else { return nil }
+        if next.covers == target.covers {
+            uncertainSince = nil
+            return []
+        }
+        let since = uncertainSince ?? now
+        uncertainSince = since
+        guard now - since >= Self.coverPatience else { return nil }
+        uncertainSince = nil
+        var rects: [PixelRect] = []
+        var around = PixelRect(x: 0, y: 0, width: 0, height: 0)
+        for (covers, others) in [(target.covers, next.covers), (next.covers, target.covers)] {
+            for cover in covers {
+                if others.contains(where: { $0.frame == cover.frame }) {
+                    rects += cover.visible
+                } else {
+                    around = around.union(cover.frame)
+                }
+            }
+        }
+        return (rects + [around]).map { $0.intersection(PixelRect(target.size)) }.filter { !$0.isEmpty }
     }
 
     private func handOn(_ frame: Frame, at time: MediaTime, _ deliver: (Picture) -> Void) {

@@ -9,7 +9,7 @@ protocol DamageSource: AnyObject {
     /// Called when the picture is taken from another place from now on.
     func targetChanged()
     /// Sends the query without waiting for the reply.
-    func ask()
+    func ask(_ target: CaptureTarget)
     /// The damage since the last query, in the picture's coordinates and clipped to it.
     func answer(for target: CaptureTarget) throws(Grabber.Failure) -> DamageRegion
     /// Updates `region` of `frame`. Returns the damage since the answer. While the display keeps changing, the frame
@@ -26,7 +26,8 @@ final class ReportedDamage: DamageSource {
     private let grabber: Grabber
     private let damage: xcb_damage_damage_t
     private let region: xcb_xfixes_region_t
-    private var question: UInt32?
+    /// For the target's drawable, and for each of its layers.
+    private var questions: [(sequence: UInt32, place: (x: Int, y: Int), bounds: PixelRect)] = []
 
     let isPolled = false
 
@@ -44,46 +45,63 @@ final class ReportedDamage: DamageSource {
 
     func targetChanged() {}
 
-    func ask() {
+    func ask(_ target: CaptureTarget) {
+        // Never answered for, because something failed before the replies were taken.
+        for question in questions { xcb_discard_reply(connection.raw, question.sequence) }
+        questions.removeAll(keepingCapacity: true)
+        ask(damage, region, (-target.damageOrigin.x, -target.damageOrigin.y), PixelRect(target.size))
+        for layer in target.layers where layer.pixels.damage != 0 {
+            let border = layer.pixels.border
+            ask(
+                layer.pixels.damage, layer.pixels.region, (layer.frame.x + border, layer.frame.y + border),
+                layer.frame.intersection(PixelRect(target.size)))
+        }
+    }
+
+    private func ask(
+        _ damage: xcb_damage_damage_t, _ region: xcb_xfixes_region_t, _ place: (x: Int, y: Int), _ bounds: PixelRect
+    ) {
         xcb_damage_subtract(connection.raw, damage, 0, region)
-        question = xcb_xfixes_fetch_region(connection.raw, region).sequence
+        questions.append((xcb_xfixes_fetch_region(connection.raw, region).sequence, place, bounds))
     }
 
     func answer(for target: CaptureTarget) throws(Grabber.Failure) -> DamageRegion {
-        guard let question else { return DamageRegion() }
-        self.question = nil
-        do throws(XFailure) {
-            let reply = try connection.reply(question, as: xcb_xfixes_fetch_region_reply_t.self)
-            let rectangles = UnsafeBufferPointer(
-                start: xcb_xfixes_fetch_region_rectangles(reply.pointer),
-                count: Int(xcb_xfixes_fetch_region_rectangles_length(reply.pointer)))
-            return Self.region(rectangles, target)
-        } catch {
-            throw .x(error)
+        var result = DamageRegion()
+        while let question = questions.popLast() {
+            do throws(XFailure) {
+                let reply = try connection.reply(question.sequence, as: xcb_xfixes_fetch_region_reply_t.self)
+                let rectangles = UnsafeBufferPointer(
+                    start: xcb_xfixes_fetch_region_rectangles(reply.pointer),
+                    count: Int(xcb_xfixes_fetch_region_rectangles_length(reply.pointer)))
+                result.formUnion(Self.region(rectangles, question.place, question.bounds))
+            } catch {
+                throw .x(error)
+            }
         }
+        return result
     }
 
     func fetch(
         _ region: DamageRegion, of target: CaptureTarget, into frame: Frame
     ) throws(Grabber.Failure) -> DamageRegion {
         // The query is sent with the last pixel request, so that it costs no round trip of its own.
-        try grabber.grab(region, of: target, into: frame, afterRequests: ask)
+        try grabber.grab(region, of: target, into: frame) { ask(target) }
         return try answer(for: target)
     }
 
     /// Converts the server's rectangles, which it lists row by row. More than 64 are merged in groups of neighbours
     /// first, because each insertion compares with all earlier ones.
     private static func region(
-        _ rectangles: UnsafeBufferPointer<xcb_rectangle_t>, _ target: CaptureTarget
+        _ rectangles: UnsafeBufferPointer<xcb_rectangle_t>, _ place: (x: Int, y: Int), _ bounds: PixelRect
     ) -> DamageRegion {
         var region = DamageRegion()
         let group = (rectangles.count + 63) / 64
         var joined = PixelRect(x: 0, y: 0, width: 0, height: 0)
         for (index, rectangle) in rectangles.enumerated() {
             let rect = PixelRect(
-                x: Int(rectangle.x) - target.damageOrigin.x, y: Int(rectangle.y) - target.damageOrigin.y,
+                x: Int(rectangle.x) + place.x, y: Int(rectangle.y) + place.y,
                 width: Int(rectangle.width), height: Int(rectangle.height))
-            joined = joined.union(rect.intersection(PixelRect(target.size)))
+            joined = joined.union(rect.intersection(bounds))
             if (index + 1) % group == 0 || index == rectangles.count - 1 {
                 region.insert(joined)
                 joined = PixelRect(x: 0, y: 0, width: 0, height: 0)
@@ -108,7 +126,7 @@ final class ComparedDamage: DamageSource {
         next = nil
     }
 
-    func ask() {}
+    func ask(_ target: CaptureTarget) {}
 
     func answer(for target: CaptureTarget) throws(Grabber.Failure) -> DamageRegion {
         let whole = DamageRegion(PixelRect(target.size))
@@ -118,7 +136,7 @@ final class ComparedDamage: DamageSource {
         } else {
             frame = Frame(size: target.size, memory: try grabber.allocate(target.size.area * 4))
         }
-        try grabber.grab(whole, of: target, into: frame, afterRequests: {})
+        try grabber.grab(whole, of: target, into: frame) {}
         defer {
             next = last
             last = frame

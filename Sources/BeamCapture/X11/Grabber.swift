@@ -12,9 +12,31 @@ final class Grabber {
 
     private enum Step {
         case inPlace(sequence: UInt32)
-        case throughScratch(sequence: UInt32, rect: PixelRect, offset: Int)
-        case throughConnection(sequence: UInt32, rect: PixelRect)
+        case throughScratch(sequence: UInt32, Piece, offset: Int)
+        case throughConnection(sequence: UInt32, Piece)
     }
+
+    /// A rectangle of the picture that is copied into the frame.
+    private struct Piece {
+        var rect: PixelRect
+        var drawable: xcb_drawable_t
+        /// The picture's top left pixel, in `drawable`'s coordinates.
+        var origin: (x: Int, y: Int)
+        var layout: PixelLayout
+        var isBlended = false
+
+        var byteCount: Int { layout.stride(width: rect.width) * rect.height }
+
+        func copy(from source: UnsafeRawPointer, into frame: Frame) {
+            let destination = frame.pixel(x: rect.x, y: rect.y)
+            if isBlended {
+                layout.blend(source, size: rect.size, over: destination, stride: frame.stride)
+            } else {
+                layout.copy(source, size: rect.size, to: destination, stride: frame.stride)
+            }
+        }
+    }
+
     private var steps: [Step] = []
     private var scratchUsed = 0
 
@@ -27,6 +49,8 @@ final class Grabber {
     enum Failure: Error {
         case x(XFailure)
         case noMemory(errno: CInt)
+        /// What is shared has gone meanwhile.
+        case area(AreaFailure)
 
         init(_ failure: SharedSegment.Failure) {
             switch failure {
@@ -59,25 +83,45 @@ final class Grabber {
         defer { steps.removeAll(keepingCapacity: true) }
         scratchUsed = 0
         if let segment {
-            for band in plan.bands { request(band, of: target, into: segment, at: band.y * frame.stride, .inPlace) }
+            for band in plan.bands {
+                let cookie = getImage(target.drawable, target.origin, band, into: segment, at: band.y * frame.stride)
+                steps.append(.inPlace(sequence: cookie))
+            }
         }
-        for piece in plan.pieces {
-            guard isShared else {
-                requestPlain(piece, of: target)
-                continue
+        for rect in plan.pieces {
+            let piece = Piece(rect: rect, drawable: target.drawable, origin: target.origin, layout: target.layout)
+            try request(piece, of: target, frame)
+        }
+        if !target.layers.isEmpty {
+            // Apart from each other, so that nothing is blended twice.
+            let fetched = (plan.bands + plan.pieces).disjoint
+            for layer in target.layers {
+                for part in layer.shape {
+                    for rect in fetched.map({ $0.intersection(part) }) where !rect.isEmpty {
+                        let piece = Piece(
+                            rect: rect, drawable: layer.pixels.pixmap.id, origin: (-layer.frame.x, -layer.frame.y),
+                            layout: layer.pixels.layout, isBlended: layer.isBlended && layer.pixels.layout.isBGRX)
+                        try request(piece, of: target, frame)
+                    }
+                }
             }
-            let bytes = target.layout.stride(width: piece.width) * piece.height
-            if scratchUsed + bytes > scratch?.byteCount ?? 0 {
-                // Earlier pieces have to be copied out of the scratch memory before it is reused.
-                try finish(target, frame)
-                try growScratch(to: bytes, target: target)
-            }
-            guard let scratch else { continue }
-            request(piece, of: target, into: scratch, at: scratchUsed, .throughScratch)
-            scratchUsed += (bytes + 63) / 64 * 64
         }
         afterRequests()
-        try finish(target, frame)
+        try finish(frame)
+    }
+
+    private func request(_ piece: Piece, of target: CaptureTarget, _ frame: Frame) throws(Failure) {
+        guard isShared else { return requestPlain(piece) }
+        let bytes = piece.byteCount
+        if scratchUsed + bytes > scratch?.byteCount ?? 0 {
+            // Earlier pieces have to be copied out of the scratch memory before it is reused.
+            try finish(frame)
+            try growScratch(to: bytes, target: target)
+        }
+        guard let scratch else { return }
+        let cookie = getImage(piece.drawable, piece.origin, piece.rect, into: scratch, at: scratchUsed)
+        steps.append(.throughScratch(sequence: cookie, piece, offset: scratchUsed))
+        scratchUsed += (bytes + 63) / 64 * 64
     }
 
     private func growScratch(to bytes: Int, target: CaptureTarget) throws(Failure) {
@@ -94,35 +138,31 @@ final class Grabber {
         }
     }
 
-    private enum Way { case inPlace, throughScratch }
-
-    private func request(
-        _ rect: PixelRect, of target: CaptureTarget, into segment: SharedSegment, at offset: Int, _ way: Way
-    ) {
-        let cookie = xcb_shm_get_image(
-            connection.raw, target.drawable, Int16(clamping: target.origin.x + rect.x),
-            Int16(clamping: target.origin.y + rect.y), UInt16(clamping: rect.width), UInt16(clamping: rect.height), ~0,
-            UInt8(XCB_IMAGE_FORMAT_Z_PIXMAP.rawValue), segment.id, UInt32(offset))
-        switch way {
-        case .inPlace: steps.append(.inPlace(sequence: cookie.sequence))
-        case .throughScratch: steps.append(.throughScratch(sequence: cookie.sequence, rect: rect, offset: offset))
-        }
+    private func getImage(
+        _ drawable: xcb_drawable_t, _ origin: (x: Int, y: Int), _ rect: PixelRect, into segment: SharedSegment,
+        at offset: Int
+    ) -> UInt32 {
+        xcb_shm_get_image(
+            connection.raw, drawable, Int16(clamping: origin.x + rect.x), Int16(clamping: origin.y + rect.y),
+            UInt16(clamping: rect.width), UInt16(clamping: rect.height), ~0,
+            UInt8(XCB_IMAGE_FORMAT_Z_PIXMAP.rawValue), segment.id, UInt32(offset)
+        ).sequence
     }
 
-    private func requestPlain(_ rect: PixelRect, of target: CaptureTarget) {
+    private func requestPlain(_ piece: Piece) {
         let cookie = xcb_get_image(
-            connection.raw, UInt8(XCB_IMAGE_FORMAT_Z_PIXMAP.rawValue), target.drawable,
-            Int16(clamping: target.origin.x + rect.x), Int16(clamping: target.origin.y + rect.y),
-            UInt16(clamping: rect.width), UInt16(clamping: rect.height), ~0)
-        steps.append(.throughConnection(sequence: cookie.sequence, rect: rect))
+            connection.raw, UInt8(XCB_IMAGE_FORMAT_Z_PIXMAP.rawValue), piece.drawable,
+            Int16(clamping: piece.origin.x + piece.rect.x), Int16(clamping: piece.origin.y + piece.rect.y),
+            UInt16(clamping: piece.rect.width), UInt16(clamping: piece.rect.height), ~0)
+        steps.append(.throughConnection(sequence: cookie.sequence, piece))
     }
 
     /// Waits for all replies and copies pieces to their place. Continues after an error, so that every reply is taken.
-    private func finish(_ target: CaptureTarget, _ frame: Frame) throws(Failure) {
+    private func finish(_ frame: Frame) throws(Failure) {
         var failure: XFailure?
         for step in steps {
             do throws(XFailure) {
-                try finish(step, target, frame)
+                try finish(step, frame)
             } catch {
                 if failure == nil || error == .connectionLost { failure = error }
             }
@@ -131,22 +171,20 @@ final class Grabber {
         if let failure { throw .x(failure) }
     }
 
-    private func finish(_ step: Step, _ target: CaptureTarget, _ frame: Frame) throws(XFailure) {
+    private func finish(_ step: Step, _ frame: Frame) throws(XFailure) {
         switch step {
         case .inPlace(let sequence):
             _ = try connection.reply(sequence, as: xcb_shm_get_image_reply_t.self)
-        case .throughScratch(let sequence, let rect, let offset):
+        case .throughScratch(let sequence, let piece, let offset):
             _ = try connection.reply(sequence, as: xcb_shm_get_image_reply_t.self)
             guard let scratch else { return }
-            target.layout.copy(
-                scratch.base + offset, size: rect.size, to: frame.pixel(x: rect.x, y: rect.y), stride: frame.stride)
-        case .throughConnection(let sequence, let rect):
+            piece.copy(from: scratch.base + offset, into: frame)
+        case .throughConnection(let sequence, let piece):
             let reply = try connection.reply(sequence, as: xcb_get_image_reply_t.self)
-            guard
-                Int(xcb_get_image_data_length(reply.pointer)) >= target.layout.stride(width: rect.width) * rect.height,
+            guard Int(xcb_get_image_data_length(reply.pointer)) >= piece.byteCount,
                 let data = xcb_get_image_data(reply.pointer)
             else { throw .refused(code: UInt8(XCB_LENGTH)) }
-            target.layout.copy(data, size: rect.size, to: frame.pixel(x: rect.x, y: rect.y), stride: frame.stride)
+            piece.copy(from: data, into: frame)
         }
     }
 }

@@ -92,6 +92,22 @@ final class PixelLayout: Sendable {
         }
     }
 
+    /// Blends `size` pixels of the server's image `source` with BGRX memory. Only for a BGRX layout whose fourth byte is
+    /// alpha, by which the colours are multiplied.
+    func blend(_ source: UnsafeRawPointer, size: PixelSize, over destination: UnsafeMutableRawPointer, stride: Int) {
+        let sourceStride = self.stride(width: size.width)
+        for row in 0..<size.height {
+            let from = source + row * sourceStride
+            let to = destination + row * stride
+            for x in 0..<size.width {
+                let pixel = from.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self)
+                guard pixel >> 24 != 0 else { continue }
+                let below = to.load(fromByteOffset: 4 * x, as: UInt32.self)
+                to.storeBytes(of: PointerOverlay.over(pixel, below), toByteOffset: 4 * x, as: UInt32.self)
+            }
+        }
+    }
+
     private static func find(
         _ id: xcb_visualid_t, in setup: UnsafePointer<xcb_setup_t>
     ) -> (depth: UInt8, visual: xcb_visualtype_t)? {

@@ -79,8 +79,15 @@ final class PointerOverlay {
         if let sequence = questions.image { try takeImage(sequence) }
         let pointer = try connection.reply(questions.place, as: xcb_query_pointer_reply_t.self).body
         guard let image, pointer.same_screen != 0 else { return nil }
-        let x = Int(pointer.win_x) - target.pointerOrigin.x
-        let y = Int(pointer.win_y) - target.pointerOrigin.y
+        var x = Int(pointer.win_x) - target.pointerOrigin.x
+        var y = Int(pointer.win_y) - target.pointerOrigin.y
+        // In a menu that was moved into the picture, the pointer belongs where it is in the menu.
+        if let layer = target.layers.last(where: {
+            $0.standing.contains(PixelRect(x: x, y: y, width: 1, height: 1))
+        }) {
+            x += layer.frame.x - layer.standing.x
+            y += layer.frame.y - layer.standing.y
+        }
         let frame = PixelRect(
             x: x - image.hotspot.x, y: y - image.hotspot.y, width: image.size.width, height: image.size.height)
         // The hotspot decides whether the pointer belongs to the captured window or monitor.

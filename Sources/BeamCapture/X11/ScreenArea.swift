@@ -15,6 +15,9 @@ final class ScreenArea: CaptureArea {
     private let part: Part
     private let layout: PixelLayout
 
+    private let own: OwnWindows
+    var ownWindows: OwnWindows? { own }
+
     let warnings: [String] = []
     var damageWindow: xcb_window_t { connection.root }
 
@@ -23,8 +26,7 @@ final class ScreenArea: CaptureArea {
         self.connection = connection
         layout = try PixelLayout(connection, visual: connection.screen.root_visual)
         // Select events before reading the state, so that no change is missed.
-        xcb_change_window_attributes(
-            connection.raw, connection.root, XCB_CW_EVENT_MASK.rawValue, [XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue])
+        own = try connection.orEnd { () throws(XFailure) in try OwnWindows(connection) }
         if connection.extensions.randr != nil {
             let changes: [xcb_randr_notify_mask_t] = [
                 XCB_RANDR_NOTIFY_MASK_SCREEN_CHANGE, XCB_RANDR_NOTIFY_MASK_CRTC_CHANGE,
@@ -34,7 +36,7 @@ final class ScreenArea: CaptureArea {
                 connection.raw, connection.root, changes.reduce(0) { $0 | UInt16(truncatingIfNeeded: $1.rawValue) })
         }
         switch area {
-        case .screen, .window:
+        case .screen, .window, .windowNamed:
             part = .whole
         case .monitor(let wanted):
             let monitors = try connection.orEnd { () throws(XFailure) in try connection.monitors() }
@@ -61,17 +63,20 @@ final class ScreenArea: CaptureArea {
     }
 
     func isMoved(by event: XEvent) throws(AreaFailure) -> Bool {
-        switch event {
+        let isCovered = own.isMoved(by: event)
+        return switch event {
         case .screenChanged: true
-        case .configured(let window): window == connection.root
-        default: false
+        case .configured(let window): window == connection.root || isCovered
+        default: isCovered
         }
     }
 
     func resolve() throws(AreaFailure) -> CaptureTarget {
         let screen: PixelSize
         let monitors: [Monitor]
+        let covers: [Cover]
         do throws(XFailure) {
+            covers = try own.covers()
             screen = try connection.screenSize()
             monitors = if case .monitor = part { try connection.monitors() } else { [] }
         } catch {
@@ -82,19 +87,24 @@ final class ScreenArea: CaptureArea {
         case .whole:
             frame = PixelRect(screen)
         case .monitor(let name):
-            guard let monitor = monitors.first(where: { $0.name == name }) else { throw .absent(.monitorGone(name)) }
+            guard let monitor = monitors.first(where: { $0.name == name }) else {
+                throw .absent(.monitorOff, .monitorGone(name))
+            }
             // While monitors are rearranged, one may extend beyond the screen for a moment.
             frame = monitor.frame.intersection(PixelRect(screen))
-            if frame.isEmpty { throw .absent(.monitorGone(name)) }
+            if frame.isEmpty { throw .absent(.monitorOff, .monitorGone(name)) }
         case .region(let region):
             // If the screen has shrunk, only a part of the region may be left.
             frame = region.intersection(PixelRect(screen))
-            if frame.isEmpty { throw .absent(.regionOffScreen(region, screen: screen)) }
+            if frame.isEmpty { throw .absent(.regionOutside, .regionOffScreen(region, screen: screen)) }
         }
-        return CaptureTarget(
+        var target = CaptureTarget(
             drawable: connection.root, origin: (frame.x, frame.y), size: frame.size, readable: PixelRect(frame.size),
             damageOrigin: (frame.x, frame.y), pointerWindow: connection.root, pointerOrigin: (frame.x, frame.y),
             layout: layout)
+        target.covers = covers.map { $0.moved(by: -frame.x, -frame.y) }
+            .filter { $0.visible.contains { $0.intersects(PixelRect(frame.size)) } }
+        return target
     }
 }
 

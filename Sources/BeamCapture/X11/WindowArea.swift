@@ -1,7 +1,7 @@
 import BeamMedia
 import CXCB
 
-/// One window with its descendants.
+/// One window with its descendants and its popups.
 ///
 /// With the Composite extension the window has its own pixmap, even where other windows cover it; the pixmap is
 /// replaced when the window's size changes. Without it, the window's rectangle of the screen is captured.
@@ -12,9 +12,13 @@ final class WindowArea: CaptureArea {
     private let isRedirected: Bool
     private var pixels: NamedPixmap?
     private var arePixelsOutdated = true
-    private let visibility: WindowVisibility
+    private let watch: WindowVisibility
+    /// Nil without redirection: the screen shows them then.
+    private let popups: WindowPopups?
+    /// Nil with redirection: other windows don't cover this one then.
+    let ownWindows: OwnWindows?
 
-    var isVisible: Bool { visibility.isVisible }
+    var visibility: SourceVisibility { watch.isVisible ? .visible : .windowHidden }
     let warnings: [String]
     var description: String { "window 0x" + String(window, radix: 16) }
     var damageWindow: xcb_window_t { isRedirected ? window : connection.root }
@@ -31,7 +35,7 @@ final class WindowArea: CaptureArea {
             try connection.check(
                 xcb_change_window_attributes_checked(connection.raw, window, XCB_CW_EVENT_MASK.rawValue, [mask]))
             attributes = try connection.attributes(of: window)
-            visibility = try WindowVisibility(connection, window)
+            watch = try WindowVisibility(connection, window)
         } catch {
             if case .refused = error { throw .noSuchWindow(window) }
             throw connection.captureError(error)
@@ -40,6 +44,9 @@ final class WindowArea: CaptureArea {
             throw .unusableWindow(window, reason: "it is an input-only window and shows nothing")
         }
         isRedirected = try connection.orEnd { () throws(XFailure) in try connection.redirect(window) }
+        let isApart = isRedirected
+        popups = try connection.orEnd { () throws(XFailure) in isApart ? try WindowPopups(connection, window) : nil }
+        ownWindows = try connection.orEnd { () throws(XFailure) in isApart ? nil : try OwnWindows(connection) }
         layout = try PixelLayout(connection, visual: isRedirected ? attributes.visual : connection.screen.root_visual)
         var warnings: [String] = []
         if !isRedirected {
@@ -55,14 +62,15 @@ final class WindowArea: CaptureArea {
 
     func isMoved(by event: XEvent) throws(AreaFailure) -> Bool {
         do throws(XFailure) {
-            try visibility.update(after: event)
+            try watch.update(after: event)
         } catch {
             throw failure(error)
         }
+        let isOverlaid = popups?.isMoved(by: event) == true || ownWindows?.isMoved(by: event) == true
         switch event {
         case .destroyed(window):
             throw .ended(.windowClosed(window))
-        case .shown(let shown) where shown == window || visibility.isInside(shown):
+        case .shown(let shown) where shown == window || watch.isInside(shown):
             arePixelsOutdated = true
             return true
         case .configured(window):
@@ -72,7 +80,7 @@ final class WindowArea: CaptureArea {
             // windows.
             return !isRedirected
         default:
-            return false
+            return isOverlaid
         }
     }
 
@@ -113,11 +121,14 @@ final class WindowArea: CaptureArea {
         // The pixmap includes the border. Use the pixmap's size, because the window may have been resized since.
         let size = PixelSize(
             width: max(1, pixels.size.width - 2 * border), height: max(1, pixels.size.height - 2 * border))
-        return target(
+        var target = target(
             drawable: pixels.id, origin: (border, border), size: size, readable: PixelRect(size), damageOrigin: (0, 0))
+        if isViewable { target.layers = try popups?.layers(in: size) ?? [] }
+        return target
     }
 
     private func screenTarget(_ isViewable: Bool) throws(XFailure) -> CaptureTarget {
+        let covers = try ownWindows?.covers() ?? []
         let geometry = try connection.geometry(of: window)
         let place = try connection.reply(
             xcb_translate_coordinates(connection.raw, window, connection.root, 0, 0).sequence,
@@ -127,10 +138,12 @@ final class WindowArea: CaptureArea {
         let origin = (x: Int(place.dst_x), y: Int(place.dst_y))
         let onPicture = PixelRect(x: -origin.x, y: -origin.y, width: screen.width, height: screen.height)
         let size = PixelSize(width: Int(geometry.width), height: Int(geometry.height))
-        return target(
+        var target = target(
             drawable: connection.root, origin: origin, size: size,
             readable: isViewable ? onPicture.intersection(PixelRect(size)) : PixelRect(x: 0, y: 0, width: 0, height: 0),
             damageOrigin: origin)
+        target.covers = covers.map { $0.moved(by: -origin.x, -origin.y) }
+        return target
     }
 
     private func target(
@@ -144,7 +157,7 @@ final class WindowArea: CaptureArea {
 }
 
 /// The pixmap that currently backs a redirected window. It stays valid as long as this object.
-private final class NamedPixmap {
+final class NamedPixmap {
     let id: xcb_pixmap_t
     /// Including the border.
     let size: PixelSize

@@ -10,6 +10,8 @@ public struct X11Options: Sendable, Equatable {
         /// By X window id. The capture follows the window's size. With the Composite extension, other windows don't
         /// cover it.
         case window(UInt32)
+        /// The window whose title contains this text, in upper or lower case, or whose id this is, in decimal.
+        case windowNamed(String)
         /// A rectangle that lies entirely on the screen.
         case region(PixelRect)
     }

@@ -29,7 +29,9 @@ public final class X11Source: PictureSource, @unchecked Sendable {
         try withoutBrokenPipeSignal { () throws(CaptureError) in try loop.run(deliver: deliver) }
     }
 
-    public func onVisibility(_ handler: @escaping @Sendable (Bool) -> Void) { loop.onVisibility = handler }
+    public func onVisibility(_ handler: @escaping @Sendable (SourceVisibility) -> Void) {
+        loop.onVisibility = handler
+    }
 
     public func setActive(_ active: Bool) { control.setActive(active) }
 
@@ -43,7 +45,7 @@ public final class X11Source: PictureSource, @unchecked Sendable {
         }
     }
 
-    private static func makeControl() throws(CaptureError) -> CaptureControl {
+    static func makeControl() throws(CaptureError) -> CaptureControl {
         guard let control = CaptureControl() else { throw .noFileDescriptors }
         return control
     }
@@ -61,7 +63,13 @@ public final class X11Source: PictureSource, @unchecked Sendable {
             let connection = try XConnection(display: options.display, control: makeControl())
             self.connection = connection
             let name = connection.name
-            if case .window(let window) = options.area, window != connection.root {
+            let wanted: UInt32? =
+                switch options.area {
+                case .window(let number): number
+                case .windowNamed(let text): try connection.window(named: text)
+                case .screen, .monitor, .region: nil
+                }
+            if let window = wanted, window != connection.root {
                 area = try WindowArea(connection, window)
             } else {
                 let isHidden = try connection.orEnd { () throws(XFailure) in
@@ -75,7 +83,7 @@ public final class X11Source: PictureSource, @unchecked Sendable {
                 target = try area.resolve()
             } catch {
                 switch error {
-                case .ended(let error), .absent(let error): throw error
+                case .ended(let error), .absent(_, let error): throw error
                 case .x(let failure): throw connection.captureError(failure)
                 }
             }

@@ -46,6 +46,7 @@ final class XConnection: @unchecked Sendable {
     /// The display's name as given by the person or the environment.
     let name: String
     let screen: xcb_screen_t
+    let screenNumber: Int
     let extensions: XExtensions
     let control: CaptureControl
 
@@ -79,6 +80,7 @@ final class XConnection: @unchecked Sendable {
         self.raw = raw
         self.name = name
         self.screen = screen.pointee
+        self.screenNumber = Int(screenNumber)
         self.control = control
         extensions = XExtensions(raw)
     }

@@ -24,8 +24,10 @@ enum XEvent {
 
 extension XConnection {
     /// The next event that has already arrived; nil if there is none. Doesn't wait.
-    func nextEvent() -> XEvent? {
-        guard let event = xcb_poll_for_event(raw) else { return nil }
+    ///
+    /// - Parameter isRead: only events that came before the replies taken so far; needs no system call.
+    func nextEvent(isRead: Bool = false) -> XEvent? {
+        guard let event = isRead ? xcb_poll_for_queued_event(raw) : xcb_poll_for_event(raw) else { return nil }
         defer { free(event) }
         return decode(event)
     }

@@ -8,6 +8,7 @@ import CSDL2
 
     let raw: OpaquePointer
     let video: SDLVideo
+    private var mark: WindowMark?
 
     /// Opens a hidden, resizable window of `size` in the middle of the screen.
     init(video: SDLVideo, title: String, size: PixelSize, flags: SDL_WindowFlags...) throws(DisplayError) {
@@ -19,10 +20,15 @@ import CSDL2
         else { throw .noWindow(reason: SDLVideo.error) }
         self.raw = raw
         self.video = video
+        mark = WindowMark(raw)
         SDL_SetWindowMinimumSize(raw, Int32(Self.minimumSize.width), Int32(Self.minimumSize.height))
     }
 
-    isolated deinit { SDL_DestroyWindow(raw) }
+    isolated deinit {
+        // While the window and SDL's connection are still there.
+        mark = nil
+        SDL_DestroyWindow(raw)
+    }
 
     /// The inner size in the display's units, which are pixels on X11.
     var size: PixelSize {

@@ -83,8 +83,8 @@ public struct HostSession: Sendable {
         case mediaPort(UInt16)
         /// Whether the screen is being shared; no at first. No frame is sent until it is.
         case broadcast(Bool)
-        /// Whether what is shared can be seen: no while its window is hidden. Yes at first.
-        case sourceVisible(Bool)
+        /// Whether what is shared can be seen. It can at first.
+        case sourceVisibility(SourceVisibility)
         /// The size of the full layer's pictures at full quality, at first or anew. Until it is known, every viewer gets
         /// that layer, however small it shows it.
         case pictureSize(PixelSize)
@@ -197,7 +197,7 @@ public struct HostSession: Sendable {
         case .decision(let id, let accept): lobby.decided(id, accept: accept, now: now)
         case .mediaPort(let port): lobby.mediaPortChanged(port)
         case .broadcast(let isOn): broadcastChanged(isOn, now: now)
-        case .sourceVisible(let isVisible): lobby.sourceVisibilityChanged(isVisible)
+        case .sourceVisibility(let visibility): lobby.sourceVisibilityChanged(visibility)
         case .pictureSize(let size): pictureSizeChanged(size, now: now)
         case .fullLayerKept(let isKept): fullLayerKeptChanged(isKept, now: now)
         case .room(let input): room?.handle(input, now: now)

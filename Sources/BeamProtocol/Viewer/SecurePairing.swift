@@ -98,7 +98,7 @@ struct SecurePairing: Sendable {
         switch (state, message) {
         case (_, .refused(let refusal, let reason)):
             return refusal == .wrongCode ? .wrongCode : .refused(refusal, reason)
-        case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .sourceVisible), (_, .mediaPort),
+        case (_, .unknown), (_, .ping), (_, .pong), (_, .broadcast), (_, .sourceVisibility), (_, .mediaPort),
             (_, .mediaKey):
             return .none
         case (_, .bye(let reason)):

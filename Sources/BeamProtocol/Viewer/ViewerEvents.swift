@@ -40,7 +40,7 @@ public enum ViewerEvent: Sendable, Equatable {
     case broadcast(Bool)
     /// Whether what the host shares can be seen there has changed: no while its window is minimised. The last picture
     /// stays.
-    case sourceVisible(Bool)
+    case sourceVisibility(SourceVisibility)
     /// The host's picture has this size, which is beyond this viewer's bounds: the host sends a smaller one. Nil: it
     /// sends all of it again.
     case pictureLimited(full: PixelSize?)

@@ -213,7 +213,7 @@ extension ViewerSession {
             send(.mediaKeyReady(key.number))
         case .mediaPort(let port): mediaPortNamed(port, now: now)
         case .broadcast(let isOn): broadcastNamed(isOn, now: now)
-        case .sourceVisible(let isVisible): sourceVisibilityNamed(isVisible, now: now)
+        case .sourceVisibility(let visibility): sourceVisibilityNamed(visibility, now: now)
         case .fullSize(let width, let height):
             fullSizeNamed(width > 0 && height > 0 ? PixelSize(width: Int(width), height: Int(height)) : nil)
         case .ping(let value): send(.pong(value, clock: now.microseconds))

@@ -238,9 +238,9 @@ public struct ViewerSession: Sendable {
     var membership: Membership?
     /// Rate limits on what the host announces: sharing for the person, the port for the media socket.
     var sharing = Announcement<Bool>()
-    var visibility = Announcement<Bool>()
+    var visibility = Announcement<SourceVisibility>()
     /// As passed on last in this session.
-    var isSourceVisible = true
+    var sourceVisibility = SourceVisibility.visible
     var port = Announcement<UInt16>()
     var media = MediaLiveness()
     /// Rate limit of the present control connection.
@@ -408,7 +408,7 @@ public struct ViewerSession: Sendable {
             membership = Membership(id: named, sealing: sealing)
             sharing.forget()
             visibility.forget()
-            isSourceVisible = true
+            sourceVisibility = .visible
             port.forget()
             reassembler.reset(canAsk: isEncrypted)
             soundReceiver.restart()
@@ -435,20 +435,20 @@ public struct ViewerSession: Sendable {
         if let isOn = sharing.received(isOn, now: now) { emit(.broadcast(isOn)) }
     }
 
-    mutating func sourceVisibilityNamed(_ isVisible: Bool, now: MediaTime) {
-        if let isVisible = visibility.received(isVisible, now: now) { passOn(isSourceVisible: isVisible) }
+    mutating func sourceVisibilityNamed(_ named: SourceVisibility, now: MediaTime) {
+        if let named = visibility.received(named, now: now) { passOn(named) }
     }
 
-    private mutating func passOn(isSourceVisible isVisible: Bool) {
-        guard isVisible != isSourceVisible else { return }
-        isSourceVisible = isVisible
-        emit(.sourceVisible(isVisible))
+    private mutating func passOn(_ visibility: SourceVisibility) {
+        guard visibility != sourceVisibility else { return }
+        sourceVisibility = visibility
+        emit(.sourceVisibility(visibility))
     }
 
     /// Passes on rate-limited announcements that are due.
     private mutating func announcementsDue(now: MediaTime) {
         if let isOn = sharing.deadlineReached(now: now) { emit(.broadcast(isOn)) }
-        if let isVisible = visibility.deadlineReached(now: now) { passOn(isSourceVisible: isVisible) }
+        if let named = visibility.deadlineReached(now: now) { passOn(named) }
         if let named = port.deadlineReached(now: now) {
             perform(media.start(port: named, isNewSession: false, now: now), now: now)
         }

@@ -123,8 +123,8 @@ enum SecureMessage: Hashable, Sendable {
     case mediaKeyReady(UInt16)
     case mediaPort(UInt16)
     case broadcast(Bool)
-    /// Whether what the host shares can be seen there: no while the window is minimised. Viewers keep the last picture.
-    case sourceVisible(Bool)
+    /// Whether what the host shares can be seen there. While it can't, viewers keep the last picture.
+    case sourceVisibility(SourceVisibility)
     /// The largest width and height in pixels in which the viewer shows the picture; 0 and 0: any.
     case shownSize(width: UInt16, height: UInt16)
     /// The full picture's size, of which the viewer gets a smaller one because of its bounds; 0 and 0: it gets all of it.
@@ -226,9 +226,10 @@ extension SecureMessage {
         case .broadcast(let isOn):
             writer.kind(.broadcast)
             writer.bool(isOn)
-        case .sourceVisible(let isVisible):
+        case .sourceVisibility(let visibility):
             writer.kind(.sourceVisible)
-            writer.bool(isVisible)
+            writer.bool(visibility == .visible)
+            writer.integer(HiddenReason(visibility).rawValue)
         case .shownSize(let width, let height):
             writer.kind(.shownSize)
             writer.integer(width)
@@ -315,7 +316,11 @@ extension SecureMessage {
         case .mediaKeyReady: self = .mediaKeyReady(try reader.integer())
         case .mediaPort: self = .mediaPort(try reader.port())
         case .broadcast: self = .broadcast(try reader.bool())
-        case .sourceVisible: self = .sourceVisible(try reader.bool())
+        case .sourceVisible:
+            let isVisible = try reader.bool()
+            // Older programs know no reason but the first.
+            let reason = (try? reader.integer() as UInt8).flatMap(HiddenReason.init) ?? .window
+            self = .sourceVisibility(isVisible ? .visible : reason.visibility)
         case .shownSize: self = .shownSize(width: try reader.integer(), height: try reader.integer())
         case .fullSize: self = .fullSize(width: try reader.integer(), height: try reader.integer())
         case .soundWanted: self = .soundWanted(try reader.bool())
@@ -447,5 +452,28 @@ extension String {
         var scalars = String.UnicodeScalarView()
         for scalar in unicodeScalars where scalar.properties.generalCategory != .control { scalars.append(scalar) }
         return String(scalars)
+    }
+}
+
+/// Why what is shared can't be seen, as the message says it.
+private enum HiddenReason: UInt8 {
+    case window = 0
+    case monitor = 1
+    case region = 2
+
+    init(_ visibility: SourceVisibility) {
+        switch visibility {
+        case .visible, .windowHidden: self = .window
+        case .monitorOff: self = .monitor
+        case .regionOutside: self = .region
+        }
+    }
+
+    var visibility: SourceVisibility {
+        switch self {
+        case .window: .windowHidden
+        case .monitor: .monitorOff
+        case .region: .regionOutside
+        }
     }
 }

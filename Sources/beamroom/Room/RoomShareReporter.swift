@@ -14,6 +14,7 @@ final class RoomShareReporter: Sendable {
     /// The sound is what this machine plays.
     private let sharesPlayedSound: Bool
     private let sound = Mutex(WordLimit())
+    private let visible = Mutex(SpokenVisibility())
 
     init(_ context: CommandContext, _ board: RoomBoard, takesCommands: Bool, sharesPlayedSound: Bool) {
         self.sharesPlayedSound = sharesPlayedSound
@@ -66,8 +67,12 @@ final class RoomShareReporter: Sendable {
             context.events.write("paused", ["on": .bool(isPaused)])
         case .warning(let text): context.say("Warning: \(text)")
         case .resized(let size): context.say("Your picture is now \(size.width) × \(size.height).")
-        case .sourceVisible(let isVisible):
-            context.events.write("source-visible", ["visible": .bool(isVisible)])
+        case .sourceVisibility(let visibility):
+            context.events.write("source-visible", visibility.fields)
+            if let words = visible.withLock({ $0.words(for: visibility, now: .now) }) {
+                context.say(words)
+                board.tell(words)
+            }
         case .captionLineRefused(let number, let reason):
             context.say("Line \(number) of the captions was left out: \(reason).")
         case .captionsEnded: context.say("The captions have ended.")

@@ -205,7 +205,7 @@ final class X11Painter {
         synchronise()
     }
 
-    private func atom(_ name: String) -> xcb_atom_t {
+    func atom(_ name: String) -> xcb_atom_t {
         let reply = xcb_intern_atom_reply(raw, xcb_intern_atom(raw, 0, UInt16(name.utf8.count), name), nil)
         defer { free(reply) }
         return reply?.pointee.atom ?? 0

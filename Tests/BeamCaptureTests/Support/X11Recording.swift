@@ -18,7 +18,7 @@ final class X11Recording: @unchecked Sendable {
     private let condition = NSCondition()
     private var delivered: [Shot] = []
     private var held: [Picture] = []
-    private var reported: [Bool] = []
+    private var reported: [SourceVisibility] = []
     private var holdsPictures: Bool
     private var hasEnded = false
     private var failure: CaptureError?
@@ -30,7 +30,7 @@ final class X11Recording: @unchecked Sendable {
         self.source = source
         self.holdsPictures = holdsPictures
         source.setActive(isActive)
-        source.onVisibility { [weak self] in self?.note(isVisible: $0) }
+        source.onVisibility { [weak self] in self?.note($0) }
         thread = StageThread("test-capture") { [self] in
             var failure: CaptureError?
             do throws(CaptureError) {
@@ -66,18 +66,18 @@ final class X11Recording: @unchecked Sendable {
         }
     }
 
-    private func note(isVisible: Bool) {
+    private func note(_ visibility: SourceVisibility) {
         condition.withLock {
-            reported.append(isVisible)
+            reported.append(visibility)
             condition.broadcast()
         }
     }
 
-    /// What was reported: false: the window is hidden, true: it is shown again.
-    var visibility: [Bool] { condition.withLock { reported } }
+    /// What was reported.
+    var visibility: [SourceVisibility] { condition.withLock { reported } }
 
     /// Waits until exactly this has been reported, at most 20 s.
-    func wait(forVisibility visibility: [Bool]) -> Bool {
+    func wait(forVisibility visibility: [SourceVisibility]) -> Bool {
         let deadline = Date(timeIntervalSinceNow: 20)
         return condition.withLock {
             while reported != visibility, !hasEnded, condition.wait(until: deadline) {}

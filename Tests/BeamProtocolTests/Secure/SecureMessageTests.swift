@@ -40,7 +40,8 @@ struct SecureMessageTests {
         (.paired(isRemembered: true), [0x16, 1]),
         (.mediaKey(key), [0x20, 1, 2] + (16..<32).map { UInt8($0) } + [1, 2, 3, 4]),
         (.mediaKeyReady(258), [0x21, 1, 2]), (.mediaPort(52346), [0x22, 0xCC, 0x7A]), (.broadcast(false), [0x23, 0]),
-        (.sourceVisible(false), [0x24, 0]), (.sourceVisible(true), [0x24, 1]),
+        (.sourceVisibility(.windowHidden), [0x24, 0, 0]), (.sourceVisibility(.monitorOff), [0x24, 0, 1]),
+        (.sourceVisibility(.regionOutside), [0x24, 0, 2]), (.sourceVisibility(.visible), [0x24, 1, 0]),
         (.shownSize(width: 480, height: 270), [0x25, 1, 0xE0, 1, 0x0E]),
         (.fullSize(width: 7680, height: 2160), [0x27, 0x1E, 0, 8, 0x70]),
         (.ping(1), [0x30, 0, 0, 0, 0, 0, 0, 0, 1]),
@@ -72,9 +73,16 @@ struct SecureMessageTests {
         #expect(try SecureMessage([0x7F, 1, 2]) == .unknown(0x7F))
     }
 
+    @Test(arguments: [[], [7], [0xFF]] as [[UInt8]])
+    func withoutAKnownReasonAWindowIsHidden(rest: [UInt8]) throws {
+        #expect(try SecureMessage([0x24, 0] + rest) == .sourceVisibility(.windowHidden))
+        #expect(try SecureMessage([0x24, 1] + rest) == .sourceVisibility(.visible))
+    }
+
     @Test func truncatedMessagesAreRefused() {
         for (_, bytes) in Self.golden {
-            for count in 1..<max(1, bytes.count) where count < bytes.count {
+            // The reason why something is hidden came later: older programs leave it out.
+            for count in 1..<max(1, bytes.count) where (bytes[0], count) != (0x24, 2) {
                 #expect(throws: SecureMessageError.truncated(kind: bytes[0])) {
                     try SecureMessage(Array(bytes[..<count]))
                 }

@@ -128,11 +128,11 @@ extension Lobby {
     }
 
     /// Version 1 has no message for it.
-    mutating func sourceVisibilityChanged(_ isVisible: Bool) {
-        guard isVisible != isSourceVisible else { return }
-        isSourceVisible = isVisible
+    mutating func sourceVisibilityChanged(_ visibility: SourceVisibility) {
+        guard visibility != sourceVisibility else { return }
+        sourceVisibility = visibility
         for member in members where member.peer.isSecure {
-            if let control = member.control { send(SecureMessage.sourceVisible(isVisible), to: control) }
+            if let control = member.control { send(SecureMessage.sourceVisibility(visibility), to: control) }
         }
     }
 

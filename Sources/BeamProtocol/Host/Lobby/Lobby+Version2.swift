@@ -267,7 +267,7 @@ extension Lobby {
             to: control)
         if let next = access.nextMediaKey { send(.mediaKey(next), to: control) }
         // In a session that continues, it may have changed meanwhile.
-        if !isSourceVisible || isResumed { send(.sourceVisible(isSourceVisible), to: control) }
+        if sourceVisibility != .visible || isResumed { send(.sourceVisibility(sourceVisibility), to: control) }
         emit(
             .viewerPaired(
                 session: members[index].session.description, from: visitor(index), isResumed: isResumed))

@@ -64,7 +64,7 @@ struct Lobby: Sendable {
     /// Announced to the viewers.
     var mediaPort: UInt16?
     var isBroadcasting = false
-    var isSourceVisible = true
+    var sourceVisibility = SourceVisibility.visible
     /// What the viewers are told at the end.
     var farewell = SecureMessage.hostEnded
     /// Why nobody new is let in; nil: new viewers are let in as the options say.
