@@ -23,16 +23,18 @@ public final class RoomShare: Sendable {
         var number = 0
     }
 
-    private let makeOptions: @Sendable () throws -> HostOptions
+    private let makeOptions: @Sendable (_ isWanted: @Sendable () -> Bool) throws -> HostOptions
     private let onNotice: @Sendable (Notice) -> Void
     private let queue = DispatchQueue(label: "beam-room-share")
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - options: called on the thread of its own whenever sharing begins; with `HostOptions.room`.
+    ///   - options: called on the thread of its own whenever sharing begins; with `HostOptions.room`. It may take its time,
+    ///     for a person to choose what is shared, as long as what it is given answers yes.
     ///   - onNotice: called on that thread and the hosts'.
     public init(
-        _ options: @escaping @Sendable () throws -> HostOptions, onNotice: @escaping @Sendable (Notice) -> Void
+        _ options: @escaping @Sendable (_ isWanted: @Sendable () -> Bool) throws -> HostOptions,
+        onNotice: @escaping @Sendable (Notice) -> Void
     ) {
         makeOptions = options
         self.onNotice = onNotice
@@ -86,7 +88,8 @@ public final class RoomShare: Sendable {
             return state.number
         }
         do {
-            let host = try Host(makeOptions()) { [weak self] notice in
+            let options = try makeOptions { [weak self] in self?.isOn == true }
+            let host = try Host(options) { [weak self] notice in
                 if case .ended(let reason, _) = notice { self?.hostEnded(number, reason) }
                 self?.onNotice(.host(notice))
             }

@@ -13,13 +13,19 @@ struct CaptureOptions: ParsableArguments {
     @Option(help: ArgumentHelp("One monitor, by its name or number.", valueName: "name|n"))
     var monitor: String?
     @Option(
-        help: ArgumentHelp("One window, by the ID that xwininfo prints.", valueName: "id"),
-        transform: WindowID.reading(OptionWords.window))
-    var window: WindowID?
+        help: ArgumentHelp("One window, by its ID or a part of its title.", valueName: "id|title"),
+        transform: WindowChoice.reading(OptionWords.window))
+    var window: WindowChoice?
     @Option(
         help: ArgumentHelp("A part of the screen.", valueName: "WxH+X+Y"),
         transform: PixelRect.reading(OptionWords.region))
     var region: PixelRect?
+    @Flag(help: "Choose with the pointer: click on a window, or drag a rectangle. Escape cancels.")
+    var select = false
+    @Flag(help: "List the monitors that --monitor can name, and do nothing else.")
+    var listMonitors = false
+    @Flag(help: "List the windows that --window can name, the topmost first, and do nothing else.")
+    var listWindows = false
     @Flag(help: "Leave the pointer out.")
     var noCursor = false
     @Option(
@@ -54,8 +60,8 @@ struct CaptureOptions: ParsableArguments {
     var chroma = ChromaFormat.subsampled
 
     func validate() throws {
-        guard [monitor != nil, window != nil, region != nil].count(where: { $0 }) <= 1 else {
-            throw ValidationError("Use only one of --monitor, --window and --region.")
+        guard [monitor != nil, window != nil, region != nil, select].count(where: { $0 }) <= 1 else {
+            throw ValidationError("Use only one of --monitor, --window, --region and --select.")
         }
         try checkSourceOptions()
         if let maxFps, !(1...240).contains(maxFps) {
@@ -70,7 +76,8 @@ struct CaptureOptions: ParsableArguments {
     private func checkSourceOptions() throws {
         let ofScreen = [
             "--display": display != nil, "--monitor": monitor != nil, "--window": window != nil,
-            "--region": region != nil, "--no-cursor": noCursor,
+            "--region": region != nil, "--select": select, "--list-monitors": listMonitors,
+            "--list-windows": listWindows, "--no-cursor": noCursor,
         ]
         let ofPattern = ["--size": size != nil, "--content": content != nil]
         let (shared, wrong) =
@@ -94,19 +101,32 @@ struct CaptureOptions: ParsableArguments {
     /// Nil: the fastest on this machine.
     var encoder: String? { videoEncoder == "auto" ? nil : videoEncoder }
 
-    var pictureSource: HostOptions.Source {
+    /// What is shared. With --select the person chooses now, in another thread's time if need be.
+    ///
+    /// - Parameters:
+    ///   - isWanted: asked while the person chooses; no ends that.
+    ///   - say: tells the person what to do.
+    func pictureSource(while isWanted: () -> Bool, say: (String) -> Void) throws -> HostOptions.Source {
         switch source {
         case "x11":
-            let area: X11Options.Area =
-                if let monitor {
-                    .monitor(monitor)
-                } else if let window {
-                    .window(window.number)
-                } else if let region {
-                    .region(region)
-                } else {
-                    .screen
+            let area: X11Options.Area
+            if let monitor {
+                area = .monitor(monitor)
+            } else if let window {
+                switch window {
+                case .number(let number): area = .window(number)
+                case .text(let text): area = .windowNamed(text)
                 }
+            } else if let region {
+                area = .region(region)
+            } else if select {
+                say(
+                    "Click on what to share: a window, or the desktop for the whole screen. Or drag a rectangle. Escape cancels."
+                )
+                area = try X11Source.select(display: display, while: isWanted)
+            } else {
+                area = .screen
+            }
             return .x11(
                 X11Options(display: display, area: area, drawsCursor: !noCursor, maxFrameRate: maxFps ?? 60))
         case "pattern":
@@ -116,6 +136,38 @@ struct CaptureOptions: ParsableArguments {
                     content: content ?? .chart))
         default:
             return .file(path: source)
+        }
+    }
+}
+
+/// `--list-monitors` and `--list-windows`.
+extension CaptureOptions {
+    /// The lists were asked for, and nothing else.
+    var isList: Bool { listMonitors || listWindows }
+
+    /// A line for each monitor and each window.
+    func list() throws(CaptureError) -> [String] {
+        var lines: [String] = []
+        if listMonitors {
+            let monitors = try X11Source.monitors(display: display)
+            lines += monitors.map { ShownText.line($0.description) + ($0.isPrimary ? ", primary" : "") }
+            if monitors.isEmpty {
+                lines.append("This display lists no monitors. Without --monitor, all of it is shared.")
+            }
+        }
+        if listWindows {
+            let windows = try X11Source.windows(display: display)
+            lines += windows.isEmpty ? ["There are no windows on this display."] : windows.map(\.description)
+        }
+        return lines
+    }
+
+    /// Writes the lists to standard output, and ends.
+    func printList(_ context: CommandContext) throws {
+        do {
+            for line in try list() { print(line) }
+        } catch {
+            try context.conclude(.failed(error.description))
         }
     }
 }

@@ -76,6 +76,13 @@ struct CommandContext: Sendable {
     /// Writes a line for the person.
     func say(_ line: String) { console.say(prefix + line) }
 
+    /// Waits a bounded time until the line is written: before a library's messages are kept away from standard error, with
+    /// which this one would be lost.
+    func sayAtOnce(_ line: String) {
+        say(line)
+        console.flush()
+    }
+
     /// Every command calls this last. Waits a bounded time until messages and events are written.
     func close() {
         TerminalMode.shared.leave()

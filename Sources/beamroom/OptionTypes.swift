@@ -45,16 +45,20 @@ extension PixelRect: ExpressibleByArgument {
     }
 }
 
-/// An X11 window's number, decimal or `0x…` as xwininfo prints it.
-struct WindowID: ExpressibleByArgument {
-    var number: UInt32
+/// An X11 window: its number, `0x…` as xwininfo prints it, or a part of its title. A decimal number may be either.
+enum WindowChoice: ExpressibleByArgument, Equatable {
+    case number(UInt32)
+    case text(String)
 
     init?(argument: String) {
-        let isHex = argument.lowercased().hasPrefix("0x")
-        guard let number = isHex ? UInt32(argument.dropFirst(2), radix: 16) : UInt32(argument), number != 0 else {
-            return nil
+        if argument.lowercased().hasPrefix("0x"), let number = UInt32(argument.dropFirst(2), radix: 16) {
+            guard number != 0 else { return nil }
+            self = .number(number)
+        } else {
+            let text = ShownText.line(argument)
+            guard !text.isEmpty else { return nil }
+            self = .text(text)
         }
-        self.number = number
     }
 }
 
@@ -87,7 +91,7 @@ enum OptionWords {
     static let bitRate = "10k to 1000M bits a second, as in 8M, 800k or 2500000"
     static let size = "a width and a height from 2 to 8192 pixels, as in 1280x720"
     static let region = "a size from 2x2 to 8192x8192 and a place, as in 800x600+10+20"
-    static let window = "a window's number, as xwininfo prints it, for example 0x1c00007"
+    static let window = "a window's ID, for example 0x1c00007, or a part of its title"
     static let code = "six digits, as in 482913 or \"482 913\""
     static let playoutDelay = "auto, or a number of milliseconds from 0 to 2000"
     static let frameRate = "a number from 1 to 240"

@@ -77,15 +77,17 @@ struct Share: ParsableCommand {
         let context = CommandContext(json: common.json)
         defer { context.close() }
         if listAudio { return try listSound(context) }
+        if capture.isList { return try capture.printList(context) }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         let prompt = PairingPrompt(context.console, programs: context.programs, keyboard: spoken.keyboard)
         let reporter = ShareReporter(context, prompt: prompt, invitation: invitation(context.console))
         let host: Host
         do {
-            host = try Host(options(context.console)) { reporter.handle($0) }
+            host = try Host(options(context)) { reporter.handle($0) }
         } catch {
-            return try context.conclude(.failed("\(error)"))
+            // Ctrl-C while the person was to choose.
+            return try context.conclude(context.latch.current ?? .failed("\(error)"))
         }
         context.programs?.connect(
             ProgramInput.Handlers(write: { host.write($0) }, pause: { host.setPaused($0) }))
@@ -128,7 +130,8 @@ struct Share: ParsableCommand {
             allowsUnencrypted: common.allowUnencrypted)
     }
 
-    private func options(_ console: Console) throws -> HostOptions {
+    private func options(_ context: CommandContext) throws -> HostOptions {
+        let console = context.console
         // As viewers read it: both ends must have the same name when they pair.
         let name = ShownText.line(self.name ?? MachineName.current)
         let store = try TrustStore()
@@ -143,7 +146,9 @@ struct Share: ParsableCommand {
             }
         let remembered = try store.devices().filter { $0.roles.contains(.viewer) }
         var options = HostOptions(
-            source: capture.pictureSource, maxSize: capture.maxSize, bitRate: capture.videoBitRate?.bitsPerSecond,
+            source: try capture.pictureSource(
+                while: { context.latch.current == nil }, say: { context.sayAtOnce($0) }),
+            maxSize: capture.maxSize, bitRate: capture.videoBitRate?.bitsPerSecond,
             encoder: capture.encoder, chroma: capture.chroma, name: name, store: store,
             server: HostServer.Options(
                 bindAddress: bind, controlPort: port, mediaPort: mediaPort, identity: identity,

@@ -102,11 +102,14 @@ struct OptionTests {
         }
     }
 
-    @Test func windowIDsAreHexOrDecimal() {
-        #expect(WindowID(argument: "0x1c00007")?.number == 0x1c0_0007)
-        #expect(WindowID(argument: "29360135")?.number == 29_360_135)
-        for nonsense in ["", "0", "0x", "0x1ffffffff", "-1", "root"] {
-            #expect(WindowID(argument: nonsense) == nil, "\(nonsense)")
+    @Test func aWindowIsAnIDOrAPartOfATitle() {
+        #expect(WindowChoice(argument: "0x1c00007") == .number(0x1c0_0007))
+        // May be a title as well: the display tells.
+        #expect(WindowChoice(argument: "29360135") == .text("29360135"))
+        #expect(WindowChoice(argument: "Mozilla Firefox") == .text("Mozilla Firefox"))
+        #expect(WindowChoice(argument: "0xyz") == .text("0xyz"))
+        for nonsense in ["", "0x0", " ", "\u{1B}"] {
+            #expect(WindowChoice(argument: nonsense) == nil, "\(nonsense)")
         }
     }
 

@@ -103,6 +103,7 @@ struct Room: ParsableCommand {
         let context = CommandContext(json: common.json)
         defer { context.close() }
         if let forget { return try forgetRooms(forget, context) }
+        if capture.isList { return try capture.printList(context) }
         let endings = EndingSources(context.latch, timeLimit: common.timeLimit)
         defer { withExtendedLifetime(endings) {} }
         do {
@@ -138,7 +139,7 @@ struct Room: ParsableCommand {
         let prompt = PairingPrompt(context.console, terminal, wish: "enter")
         let presence = noDiscovery ? nil : RoomPresence()
         let meeting = RoomMeeting(
-            context, settings(store, identity, given, context.console), prompt: prompt, presence: presence)
+            context, settings(store, identity, given, context), prompt: prompt, presence: presence)
         // What may wait for the network or the person comes after all that can fail at once.
         try meeting.open()
         presence?.start()
@@ -204,8 +205,9 @@ struct Room: ParsableCommand {
     }
 
     private func settings(
-        _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ console: Console
+        _ store: TrustStore, _ identity: LocalIdentity, _ given: PairingCode?, _ context: CommandContext
     ) -> RoomMeeting.Settings {
+        let console = context.console
         // A code is shown on a terminal and in the window only: it must not get into a log. Nobody needs one if all are let
         // in.
         let showsCode = console.isTerminal && acceptance != .all
@@ -236,9 +238,10 @@ struct Room: ParsableCommand {
                     room: room, trust: trust, window: window, decoder: playback.videoDecoder,
                     bounds: playback.bounds, buffer: playback.buffer.duration, sound: playback.sound)
             },
-            sharing: { room in
+            sharing: { room, isWanted in
                 var options = HostOptions(
-                    source: capture.pictureSource, maxSize: capture.maxSize,
+                    source: try capture.pictureSource(while: isWanted, say: { context.sayAtOnce($0) }),
+                    maxSize: capture.maxSize,
                     bitRate: capture.videoBitRate?.bitsPerSecond, encoder: capture.encoder, chroma: capture.chroma,
                     name: name, store: store,
                     server: HostServer.Options(

@@ -16,7 +16,8 @@ final class RoomMeeting: Sendable {
         /// How what others share is watched.
         var viewing: @Sendable (RoomServer) -> RoomViewers.Options
         /// What is shared from here.
-        var sharing: @Sendable (RoomServer) throws -> HostOptions
+        /// The second one tells whether sharing is still wanted, while the person chooses what.
+        var sharing: @Sendable (RoomServer, @Sendable () -> Bool) throws -> HostOptions
         var hasWindow: Bool
         /// The sound that is shared is what this machine plays.
         var sharesPlayedSound: Bool
@@ -111,7 +112,7 @@ final class RoomMeeting: Sendable {
         let viewers = RoomViewers(settings.viewing(server)) { [weak self] device, name, notice in
             self?.handle(notice, of: device, name)
         }
-        let share = RoomShare({ [settings] in try settings.sharing(server) }) { [shareReporter] in
+        let share = RoomShare({ [settings] in try settings.sharing(server, $0) }) { [shareReporter] in
             shareReporter.handle($0)
         }
         let parts = Parts(server: server, viewers: viewers, share: share, words: words)
