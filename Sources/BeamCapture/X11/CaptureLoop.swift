@@ -280,7 +280,6 @@ final class CaptureLoop {
             let time = MediaTime.now
             let fetched = frame.stale
             let meanwhile = target.uncovered(try damage.fetch(fetched, of: target, into: frame))
-            frame.stale = DamageRegion()
             card.draw(target.covers, into: frame, fetched: fetched)
             var uncertain = DamageRegion()
             if let own = area.ownWindows {
@@ -288,7 +287,7 @@ final class CaptureLoop {
                 do throws(AreaFailure) { try takeEvents(isRead: true) } catch { throw .area(error) }
                 if own.areOutdated {
                     guard let rects = try uncertainRects(now: time) else {
-                        frame.stale = fetched
+                        // The frame stays stale.
                         frames.markStale(meanwhile)
                         pending.formUnion(meanwhile)
                         wantsGrab = true
@@ -298,11 +297,11 @@ final class CaptureLoop {
                         card.fill(rect, frame)
                         uncertain.insert(rect)
                     }
-                    frame.stale.formUnion(uncertain)
                 } else {
                     uncertainSince = nil
                 }
             }
+            frame.stale = uncertain
             if let appearance, let pointer {
                 pointer.draw(appearance, into: frame)
                 // Refetch these pixels next time to remove the pointer.
