@@ -68,7 +68,7 @@ struct CommandContext: Sendable {
     init(_ all: CommandContext, host: String, device: DeviceKey? = nil) {
         start = all.start
         console = all.console
-        prefix = PeerText.name(host) + ": "
+        prefix = "“\(PeerText.name(host))”: "
         events = EventWriter(all.events, host: host, device: device)
         programs = all.programs
     }

@@ -20,7 +20,7 @@ final class Console: Sendable {
     private struct Bottom {
         var live: [String] = []
         /// Below them.
-        var status: String?
+        var status: StatusLine?
         /// Takes the place of the live lines; an empty one hides them.
         var prompt: Prompt?
         var isHidden = false
@@ -93,7 +93,7 @@ final class Console: Sendable {
     func live(_ line: String) { live([line]) }
 
     /// Replaces the line below the live lines, which is seen in the same way; nil: there is none.
-    func setStatus(_ line: String?) { change { $0.status = line } }
+    func setStatus(_ line: StatusLine?) { change { $0.status = line } }
 
     /// Rings the terminal's bell, if standard error is a terminal.
     func ring() {
@@ -126,7 +126,7 @@ final class Console: Sendable {
     private static func lines(_ bottom: Bottom, columns: Int, rows: Int) -> [String] {
         guard !bottom.isHidden else { return [] }
         guard let prompt = bottom.prompt else {
-            let status = bottom.status.map { [$0] } ?? []
+            let status = bottom.status.map { [$0.text(columns: columns)] } ?? []
             let live = rows > 1 ? bottom.live.prefix(rows - 1 - status.count) : bottom.live[...]
             return (live + status).map { cut(printable($0), to: columns) }
         }

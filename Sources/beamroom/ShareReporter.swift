@@ -41,6 +41,9 @@ final class ShareReporter: Sendable {
         var earlySound: SoundCaptureState?
     }
 
+    /// The reason of a viewer that has said goodbye.
+    private static let goodbye = "its program has ended"
+
     init(_ context: CommandContext, prompt: PairingPrompt, invitation: DoorReporter.Invitation) {
         self.context = context
         self.prompt = prompt
@@ -101,7 +104,7 @@ final class ShareReporter: Sendable {
             StatusLine(
                 name: host.description.name, code: invitation.showsCode ? door.code : nil,
                 facts: [StatusLine.audience(viewers)] + (host.isPaused ? ["paused"] : []), keys: prompt.keys
-            ).text)
+            ))
     }
 
     private func invite(_ host: Host) {
@@ -260,7 +263,10 @@ final class ShareReporter: Sendable {
         case .viewerLeft(let session, let visitor, let reason):
             state.withLock { $0.viewers[session] = nil }
             let verdict = door.verdict(on: .visit, from: visitor.address)
-            if verdict.toPerson { console.say("\(visitor) has left: \(reason).") }
+            if verdict.toPerson {
+                console.say(
+                    reason == Self.goodbye ? "\(visitor) has stopped watching." : "\(visitor) has left: \(reason).")
+            }
             guard verdict.toProgram else { break }
             events.write(
                 "viewer-left", DoorReporter.fields(visitor, ["session": .string(session), "reason": .string(reason)]))

@@ -20,12 +20,18 @@ struct StatusLine: Equatable {
     /// Empty: keys do nothing.
     var keys: [Key]
 
-    var text: String {
-        let code = code.map { "code \($0.spaced)" }
-        let keys =
-            keys.isEmpty ? nil : "keys: " + (keys.map { "\($0.key) \($0.name)" } + ["? keys"]).joined(separator: ", ")
-        return (["“\(PeerText.name(name))”", code].compactMap { $0 } + facts + [keys].compactMap { $0 })
-            .joined(separator: " · ")
+    /// In one line.
+    ///
+    /// - Parameter columns: of the terminal; 0: not known. What doesn't fit is left out in whole parts: first what the keys
+    ///   do, then that there are any, then the facts from the last one on.
+    func text(columns: Int = 0) -> String {
+        let start = ["“\(PeerText.name(name))”"] + (code.map { ["code \($0.spaced)"] } ?? [])
+        let list = keys.map { "\($0.key) \($0.name)" } + ["? keys"]
+        let endings = keys.isEmpty ? [] : ["keys: " + list.joined(separator: ", "), "? keys"]
+        var texts = endings.map { start + facts + [$0] }
+        texts += (0...facts.count).reversed().map { start + facts.prefix($0) }
+        let lines = texts.map { $0.joined(separator: " · ") }
+        return lines.first { columns == 0 || PeerText.columns($0) < columns } ?? lines[lines.count - 1]
     }
 
     /// How many watch.

@@ -60,7 +60,7 @@ extension Watch {
         context.programs?.connect(
             ProgramInput.Handlers(write: { _ in }, hosts: Dictionary(writers, uniquingKeysWith: { first, _ in first })))
         desk.readPrograms()
-        let names = hosts.map { PeerText.name($0.text) }
+        let names = hosts.map { "“\(PeerText.name($0.text))”" }
         let ticker = EverySecond {
             let lines = zip(reporters, wall.viewers).map { $0.tick($1) }
             // Live lines would mix with what is typed.

@@ -10,11 +10,24 @@ struct StatusLineTests {
         let commands = TerminalQuestions.Commands(note: { _ in }, pause: {})
         var line = StatusLine(
             name: "desk", code: PairingCode("482913"), facts: [StatusLine.audience(3)], keys: commands.keys)
-        #expect(line.text == "“desk” · code 482 913 · 3 watch · keys: n note, p pause, ? keys")
+        #expect(line.text() == "“desk” · code 482 913 · 3 watch · keys: n note, p pause, ? keys")
         line.facts = [StatusLine.audience(0), "paused"]
         (line.code, line.keys) = (nil, [])
-        #expect(line.text == "“desk” · nobody watches · paused")
+        #expect(line.text() == "“desk” · nobody watches · paused")
         #expect(StatusLine.audience(1) == "1 watches")
+    }
+
+    @Test func whatDoesNotFitIsLeftOutInWholeParts() {
+        let line = StatusLine(
+            name: "desk", code: PairingCode("482913"), facts: ["3 watch", "paused"],
+            keys: TerminalQuestions.Commands(note: { _ in }, pause: {}).keys)
+        #expect(line.text(columns: 80) == line.text())
+        #expect(line.text(columns: 60) == "“desk” · code 482 913 · 3 watch · paused · ? keys")
+        #expect(line.text(columns: 45) == "“desk” · code 482 913 · 3 watch · paused")
+        #expect(
+            line.text(columns: 32) == "“desk” · code 482 913 · 3 watch"
+                && line.text(columns: 31) == "“desk” · code 482 913")
+        #expect(line.text(columns: 5) == "“desk” · code 482 913", "the console cuts it")
     }
 
     @Test func keysAreThoseThatDoSomething() {

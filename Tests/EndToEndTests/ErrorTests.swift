@@ -10,7 +10,7 @@ extension EndToEnd {
             ["share", "--region", "big"], ["share", "--window", "zero"], ["share", "-b", "lots"], ["share", "--what"],
             ["share", "--time-limit", "-1"], ["watch", "--no-window", "--fullscreen"], ["watch", "--code", "12345"],
             ["watch", "one", "one"], ["watch", "--video-decoder", "nonsense"], ["hosts", "--wait", "-1"], ["pattern"],
-            ["nonsense"], ["watch", "host:99999"], ["watch", "host:abc"], ["watch", "http://desk"],
+            ["nonsense"], ["watch", "192.0.2.7:99999"], ["watch", "192.0.2.7:abc"], ["watch", "http://desk"],
             ["watch", "999.1.1.1"], ["watch", "fe80::1"],
         ])
         func wrongUsageIs64(arguments: [String]) throws {
@@ -79,8 +79,33 @@ extension EndToEnd {
                 "share", "--source", "pattern", "--no-discovery", "--port", "\(port)", "--time-limit", "5",
             ])
             #expect(ending == .exited(1))
-            #expect(words.contains("\(port)") && words.contains("--port"), "\(words)")
+            #expect(words.contains("Another program, “"), "\(words)")
+            #expect(words.contains("has TCP port \(port). End it, or use another port with --port"), "\(words)")
             expectPlainWords(words)
+        }
+
+        @Test func aSecondShareIsToldOfTheFirst() throws {
+            let ports = try Ports()
+            let host = try Program.share(.pattern, ports: ports)
+            defer { host.end() }
+            try host.waitFor("ready")
+            let (ending, _, words) = try Program.run([
+                "share", "--source", "pattern", "--no-discovery", "--port", "\(ports.control)", "--time-limit", "5",
+            ])
+            #expect(ending == .exited(1))
+            #expect(
+                words.contains(
+                    "This machine already shares: process \(host.process.pid) has TCP port \(ports.control). End that one, "
+                        + "or use another port with --port"), "\(words)")
+            expectPlainWords(words)
+        }
+
+        @Test(arguments: ["share --time-limit", "watch 127.0.0.1 --time-limit", "hosts --wait", "share --max-viewers"])
+        func aNegativeNumberIsRefusedByItsOption(_ command: String) throws {
+            let (ending, _, words) = try Program.run(command.split(separator: " ").map(String.init) + ["-1"])
+            let option = String(command.split(separator: " ").last ?? "")
+            #expect(ending == .exited(64) && words.contains("\(option) takes a number"), "\(words)")
+            #expect(!words.contains("Missing value"))
         }
 
         @Test func aMediaPortInUseIsReplacedAndAnnounced() throws {

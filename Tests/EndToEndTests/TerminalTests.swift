@@ -198,7 +198,26 @@ extension EndToEnd {
             program.process.hangUp()
             #expect(try program.waitForEnd() == .exited(0))
             #expect(program.events.last?.name == "summary")
-            if let other { try other.waitFor("viewer-left") { $0.string("reason") == "its program has ended" } }
+            guard let other else { return }
+            try other.waitFor("viewer-left") { $0.string("reason") == "its program has ended" }
+            try other.waitForWords("has stopped watching.")
+        }
+
+        @Test func aViewerIsCalledAsItWishes() throws {
+            let host = try host(accept: "all")
+            defer { host.end() }
+            let viewer = try Program.watch([ports.target, "--name", "Pupil  3"])
+            defer { viewer.end() }
+            #expect(try host.waitFor("paired").string("name") == "Pupil 3")
+            try host.waitForWords("“Pupil 3” (127.0.0.1) is let in.")
+            // It isn't the machine's name from then on.
+            let other = try Program.watch([ports.target])
+            defer { other.end() }
+            #expect(try host.waitFor("paired") { $0.string("name") != "Pupil 3" }.string("name") != nil)
+            for name in ["", " \u{200B}", String(repeating: "x", count: 201)] {
+                let (ending, _, words) = try Program.run(["watch", "127.0.0.1", "--name", name])
+                #expect(ending == .exited(64) && words.contains("--name takes 1 to 200 bytes"), "\(words)")
+            }
         }
 
         @Test func nohupKeepsTheProgramRunning() throws {

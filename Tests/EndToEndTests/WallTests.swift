@@ -94,7 +94,7 @@ extension EndToEnd {
             defer { viewer.end() }
             try viewer.waitFor("first-frame") { $0.string("host") == wall.targets[0] }
             #expect(try viewer.waitForEnd() == .exited(2))
-            #expect(viewer.errorText.contains("\(nowhere): No picture has come in 4 s."), "\(viewer.errorText)")
+            #expect(viewer.errorText.contains("“\(nowhere)”: No picture has come in 4 s."), "\(viewer.errorText)")
             expectPlainWords(viewer.errorText)
         }
 

@@ -514,7 +514,7 @@ final class RoomMeeting: Sendable {
                 name: room, code: settings.invitation.showsCode ? door.code : nil,
                 facts: ["\(max(1, here.count)) here"] + (sharing > 0 ? ["\(sharing) sharing"] : [])
                     + (isPaused ? ["you have paused"] : []), keys: prompt.keys
-            ).text)
+            ))
     }
 
     /// Leaves the room and ends everything, in this order: what is shared, what is watched, words, discovery, the room.
