@@ -68,8 +68,15 @@ final class Console: Sendable {
     private static func rows(_ line: [UInt8], _ descriptor: Int32) -> Int {
         let columns = size(descriptor).columns
         guard columns > 0 else { return 1 }
-        let text = String(decoding: line, as: UTF8.self).replacing(/\u{1B}\[[0-9;]*m/, with: "")
-        return max(1, (PeerText.columns(text) + columns - 1) / columns)
+        // Without what sets the colour: ESC [ … m.
+        var text = String.UnicodeScalarView()
+        var isEscape = false
+        for scalar in String(decoding: line, as: UTF8.self).unicodeScalars {
+            if scalar == "\u{1B}" { isEscape = true }
+            if !isEscape { text.append(scalar) }
+            if scalar == "m" { isEscape = false }
+        }
+        return max(1, (PeerText.columns(String(text)) + columns - 1) / columns)
     }
 
     // MARK: Lines

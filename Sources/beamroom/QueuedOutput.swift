@@ -64,6 +64,8 @@ final class QueuedOutput: Sendable {
         /// The number of lines left out that this piece reports.
         var missing: Int
         var beforeWriting: (@Sendable () -> Void)?
+        /// The live lines at its end.
+        var live: [[UInt8]] = []
     }
 
     private let descriptor: CInt
@@ -77,7 +79,7 @@ final class QueuedOutput: Sendable {
     ///   - descriptor: owned by the caller. It must stay open until the process ends or `close` has returned true.
     ///   - limit: most bytes in the queue.
     ///   - rows: how many rows of the terminal a live line takes now, which is more than one if the terminal has become
-    ///     narrower since. Called on the writing thread, under the queue's lock.
+    ///     narrower since. Called on the writing thread.
     ///   - notice: makes the line, with its line end, that reports how many lines were left out. Called on the writing thread.
     init(
         _ descriptor: CInt, limit: Int, rows: @escaping @Sendable ([UInt8]) -> Int = { _ in 1 },
@@ -150,9 +152,12 @@ final class QueuedOutput: Sendable {
     // MARK: The thread
 
     private func run() {
+        // The live lines that were written last.
+        var shown: [[UInt8]] = []
         while true {
+            let shownRows = shown.reduce(0) { $0 + rows($1) }
             let (piece, isAtEnd, waiters) = state.withLock { state in
-                let piece = take(&state)
+                let piece = take(&state, erasing: shownRows)
                 guard piece == nil else { return (piece, false, [DispatchSemaphore]()) }
                 defer { state.waiters = [] }
                 state.isAsleep = !state.isClosed
@@ -160,14 +165,19 @@ final class QueuedOutput: Sendable {
             }
             for waiter in waiters { waiter.signal() }
             if isAtEnd { return }
-            if let piece { write(piece) } else { wake.wait() }
+            if let piece {
+                shown = piece.live
+                write(piece)
+            } else {
+                wake.wait()
+            }
         }
     }
 
-    /// The next bytes to write; nil if there are none.
-    private func take(_ state: inout State) -> Piece? {
+    /// The next bytes to write, which begin by erasing that many rows; nil if there are none.
+    private func take(_ state: inout State, erasing rows: Int) -> Piece? {
         guard !state.isDone else { return nil }
-        var piece = Piece(bytes: Self.erasing(state.shownLive.reduce(0) { $0 + rows($1) }), lines: 0, missing: 0)
+        var piece = Piece(bytes: Self.erasing(rows), lines: 0, missing: 0)
         if state.first < state.lines.count, state.missing > 0 {
             piece.bytes += notice(state.missing)
             piece.missing = state.missing
@@ -185,6 +195,7 @@ final class QueuedOutput: Sendable {
         }
         piece.bytes += state.live.joined(separator: [UInt8(ascii: "\n")])
         state.shownLive = state.live
+        piece.live = state.live
         state.isStale = false
         return piece
     }

@@ -23,11 +23,13 @@ struct StatusLine: Equatable {
     /// In one line.
     ///
     /// - Parameter columns: of the terminal; 0: not known. What doesn't fit is left out in whole parts: first what the keys
-    ///   do, then that there are any, then the facts from the last one on.
+    ///   do, then which there are, then the facts from the last one on.
     func text(columns: Int = 0) -> String {
         let start = ["“\(PeerText.name(name))”"] + (code.map { ["code \($0.spaced)"] } ?? [])
         let list = keys.map { "\($0.key) \($0.name)" } + ["? keys"]
-        let endings = keys.isEmpty ? [] : ["keys: " + list.joined(separator: ", "), "? keys"]
+        let short = keys.map { "\($0.key)" } + ["?"]
+        let endings =
+            keys.isEmpty ? [] : [list, short].map { "keys: " + $0.joined(separator: ", ") } + ["? keys"]
         var texts = endings.map { start + facts + [$0] }
         texts += (0...facts.count).reversed().map { start + facts.prefix($0) }
         let lines = texts.map { $0.joined(separator: " · ") }

@@ -22,7 +22,8 @@ struct StatusLineTests {
             name: "desk", code: PairingCode("482913"), facts: ["3 watch", "paused"],
             keys: TerminalQuestions.Commands(note: { _ in }, pause: {}).keys)
         #expect(line.text(columns: 80) == line.text())
-        #expect(line.text(columns: 60) == "“desk” · code 482 913 · 3 watch · paused · ? keys")
+        #expect(line.text(columns: 60) == "“desk” · code 482 913 · 3 watch · paused · keys: n, p, ?")
+        #expect(line.text(columns: 55) == "“desk” · code 482 913 · 3 watch · paused · ? keys")
         #expect(line.text(columns: 45) == "“desk” · code 482 913 · 3 watch · paused")
         #expect(
             line.text(columns: 32) == "“desk” · code 482 913 · 3 watch"
