@@ -59,7 +59,7 @@ import Glibc
     var textInputPlace: PixelRect?
     /// There is a picture without text over it.
     var isWatched = false
-    /// The line of hints was shown.
+    /// The line of hints was shown with the first picture.
     var hasHinted = false
 
     /// Sets the environment variables that a window with these options needs, and finds out whether there is a display.
@@ -257,13 +257,18 @@ import Glibc
         hadFonts = true
         isStale = true
         setIcon()
+        // Where people meet, there is something to do before there is a picture.
+        if isRoom, hintsKeys { hintKeys() }
     }
 
     /// Must be called after the first picture, and when text appears or disappears.
     func updateWatched() {
         guard isWatched != (hasPicture && !panels.hasWords) else { return }
         isWatched.toggle()
-        if isWatched, hintsKeys, !hasHinted { hintKeys() }
+        if isWatched, hintsKeys, !hasHinted {
+            hasHinted = true
+            hintKeys()
+        }
         // The person may have forgotten the warning during the interruption, or be another person.
         if isWatched { changeBadge { $0.showInFull(now: .now) } }
         // The screen saver is off only while a picture is watched without text over it.

@@ -57,9 +57,11 @@ public final class Viewer: Sendable {
     ) throws {
         try DescriptorLimit.prepare()
         identity = try options.trust.store.identity()
-        let shared = ViewerState(
+        var status =
             options.member.map { ViewerStatus(connectingTo: PeerText.name($0.name)) }
-                ?? Self.firstStatus(options.target))
+            ?? Self.firstStatus(options.target)
+        status.entersRoom = options.entersRoom
+        let shared = ViewerState(status)
         let slot = LatestSlot<Picture>(replacing: { $0.replacing($1) })
         let queue = BoundedQueue<ReceivedFrame>(
             capacity: Self.queueCapacity, weighing: { $0.unit.bytes.count }, atMost: Self.queueBytes)

@@ -94,6 +94,8 @@ public struct ViewerOptions: Sendable {
     /// Whose share in a room is watched, in place of the target: nothing is sought, paired or stored.
     public var member: Member?
     public var trust: Trust
+    /// What answers is a member of a room, which lets this device in; its name is the room's.
+    public var entersRoom = false
     /// Nil: no window.
     public var window: WindowOptions?
     /// Which decoder to use.

@@ -33,7 +33,6 @@ import BeamProtocol
     /// The screen for the host's code. It stays while the person at the host is asked, and while the code is checked.
     /// After a refusal it says what can be done.
     static func prompt(_ status: ViewerStatus) -> CodePrompt? {
-        let host = status.quotedName ?? "the host"
         if case .codeOrPerson(let says) = status.retry, let words = status.words {
             return CodePrompt(
                 headline: words.headline, offer: status.retryWords(says), takesOffer: true)
@@ -49,7 +48,7 @@ import BeamProtocol
                 nil
             }
         return CodePrompt(
-            headline: ViewerStatus.codeRequest(host), problem: question.problem, offer: offer,
+            headline: status.codeRequest, problem: question.problem, offer: offer,
             takesOffer: question.mayAsk && !question.isAsking && !question.isBeingChecked,
             isWaiting: question.isBeingChecked)
     }

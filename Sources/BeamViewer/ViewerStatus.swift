@@ -50,6 +50,8 @@ struct ViewerStatus: Sendable {
     }
     /// `hostName` is the address that the person has typed. A name is quoted.
     private var isAddress = false
+    /// `hostName` is a room's, whose members show the code.
+    var entersRoom = false
     private(set) var refusal: ViewerRefusal?
     /// Version 1: everybody on the network can see the picture.
     private(set) var isUnencrypted = false
@@ -389,7 +391,7 @@ struct ViewerStatus: Sendable {
             ViewerAnnouncement(
                 headline: "The person at \(host) compares these digits",
                 detail: "If both screens show the same, that person lets you in.", digits: code)
-        case .code(let code): Self.words(code, host)
+        case .code(let code): words(code, host)
         case .waitingForPicture where lostSince != nil, .noDatagrams where lostSince != nil,
             .stalled(.nothingArrives, _) where lostSince != nil:
             wordsOfLoss(host)
@@ -456,12 +458,12 @@ struct ViewerStatus: Sendable {
             headline: words.headline, detail: (words.detail ?? "") + " Waiting for the one that was paired.")
     }
 
-    private static func words(_ code: Code, _ host: String) -> ViewerAnnouncement {
+    private func words(_ code: Code, _ host: String) -> ViewerAnnouncement {
         var prompt = ViewerAnnouncement.CodePrompt(
-            problem: code.question.problem.map { words($0, host) }, mayAsk: code.question.mayAsk)
+            problem: code.question.problem.map { Self.words($0, host) }, mayAsk: code.question.mayAsk)
         switch code.step {
         case .typing:
-            return ViewerAnnouncement(headline: Self.codeRequest(host), question: prompt)
+            return ViewerAnnouncement(headline: codeRequest, question: prompt)
         case .asking:
             prompt.isAsking = true
             return ViewerAnnouncement(
@@ -477,7 +479,11 @@ struct ViewerStatus: Sendable {
     }
 
     /// In the window and in the terminal.
-    static func codeRequest(_ host: String) -> String { "Type the code that the screen of \(host) shows" }
+    var codeRequest: String {
+        let host = quotedName ?? "the host"
+        return entersRoom
+            ? "Type the code that a screen in the room \(host) shows" : "Type the code that the screen of \(host) shows"
+    }
 
     private static func words(_ problem: CodeQuestion.Problem, _ host: String) -> String {
         switch problem {

@@ -115,6 +115,32 @@ import Testing
         }
     }
 
+    @Test("The list of hosts, notices, notes and people fit in any window", arguments: canvases, [1, 2])
+    func othersFit(canvas: PixelSize, scale: Double) throws {
+        let setting = setting(canvas, scale, isOverPicture: false)
+        let panels = PanelStack()
+        panels.picker = Picker()
+        panels.picker?.update(
+            (1...6).map { PickerEntry(name: "Notebook of Frau Dr. Müller-Lüdenscheid \($0)", detail: "192.0.2.\($0)") })
+        panels.notice = Notice(
+            WindowNotice(text: "Escape again goes back to the list of hosts · q ends", time: nil), now: .zero)
+        var layers = panels.layers(setting)
+        for layer in layers { #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)") }
+        PanelFitTests.keep(layers, canvas, as: "picker-\(canvas)-\(scale)")
+        panels.picker = nil
+        panels.isRoom = true
+        panels.people = ["Anna\tyou, sharing", "Notebook of Frau Dr. Müller-Lüdenscheid\there, by another member"]
+        panels.message = WindowMessage(
+            headline: "The room “study”",
+            detail:
+                "One other person is here, and shares no screen. Press s to share yours. To let somebody in: code 484 075."
+        )
+        panels.hint = Notice(WindowNotice(text: WindowCommand.hints(in: .init(kind: .room)), time: nil), now: .zero)
+        layers = panels.layers(setting)
+        for layer in layers { #expect(PixelRect(canvas).contains(layer.rect), "\(layer.rect)") }
+        PanelFitTests.keep(layers, canvas, as: "room-\(canvas)-\(scale)")
+    }
+
     @Test func linesEndWhereTheyMay() {
         #expect(VisibleText.unbroken("code 102 889, or 7 days") == "code 102\u{a0}889, or 7 days")
         #expect(VisibleText.unbroken("with --new-host if well-known") == "with --new\u{2011}host if well-known")

@@ -430,6 +430,15 @@ import Testing
         }
     }
 
+    @Test func theCodeIsOnAScreen() {
+        var status = ViewerStatus(connectingTo: "192.0.2.7:52345", isAddress: true)
+        status.handle(.codeNeeded(CodeQuestion(host: "study")))
+        #expect(status.words?.headline == "Type the code that the screen of “study” shows")
+        status.entersRoom = true
+        #expect(status.words?.headline == "Type the code that a screen in the room “study” shows")
+        #expect(ViewerPane.prompt(status)?.headline == status.words?.headline)
+    }
+
     /// A picture of a host that was given up is no picture of the next one.
     @Test func aLatePictureIsNotTheNextHosts() {
         var status = ViewerStatus(searchingFor: nil)

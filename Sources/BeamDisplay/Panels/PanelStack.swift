@@ -50,7 +50,7 @@ import BeamMedia
 
         /// Of texts in the middle, which may take most of the window, and shrink if that isn't enough.
         var centralScale: Double {
-            max(0.5, min(textScale, Double(canvas.width) / 280, Double(canvas.height) / 250))
+            max(0.5, min(textScale, Double(canvas.width) / 280, Double(canvas.height) / 330))
         }
 
         /// Codes may be read from farther away, so they grow with the window.

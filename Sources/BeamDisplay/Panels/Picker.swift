@@ -59,9 +59,12 @@ enum PickerPanel {
         let width = (min(Double(canvas.width) - 32 * scale - 2 * margin, 520 * scale)).rounded()
         let title = TextBlock("Choose a host", .headline, scale: scale, maxWidth: width)
         let hidden = picker.entries.count - count
-        let hint = TextBlock(
-            (hidden > 0 ? "\(hidden) more · " : "") + "↑ ↓ and Enter, a digit, or a click", .small, scale: scale,
-            maxWidth: width)
+        let more = hidden > 0 ? "\(hidden) more · " : ""
+        // The longest one that there is room for.
+        let hints = ["↑ ↓ and Enter, a digit, or a click", "↑ ↓ Enter, 1 … 9, click", "↑ ↓ Enter"].map {
+            TextBlock(more + $0, .small, scale: scale, maxWidth: width)
+        }
+        let hint = hints.first { !$0.isCut } ?? hints[2]
         let row = (rowHeight * scale).rounded()
         let step = row + (gap * scale).rounded()
         let top = (margin + title.height + 22 * scale).rounded()

@@ -18,14 +18,19 @@ enum TablePanel {
         let parts = lines.map {
             $0.split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         }
-        let labels = parts.map { TextBlock($0[0], .statistics, scale: scale, maxWidth: limit) }
+        func block(_ text: String, _ width: Double, lines: Int = 1) -> TextBlock {
+            TextBlock(text, .statistics, scale: scale, maxWidth: width, maxLines: lines)
+        }
+        // Long labels, as names are, leave some room for the values.
+        let values = parts.filter { $0.count > 1 }.map { block($0[1], limit).width }.max()
+        let most = values.map { max(limit * 0.55, limit - gap - $0) } ?? limit
+        let labels = parts.map { block($0[0], $0.count > 1 ? most : limit) }
         let column = zip(parts, labels).filter { $0.0.count > 1 }.map(\.1.width).max().map { $0 + gap } ?? 0
         let room = max(1, limit - column)
         var rows = zip(parts, labels).map { parts, label in
             Row(
                 label: label,
-                value: parts.count > 1
-                    ? TextBlock(parts[1], .statistics, scale: scale, maxWidth: room, maxLines: 2) : nil)
+                value: parts.count > 1 ? block(parts[1], room, lines: 3) : nil)
         }
         let inner = rows.map { row in row.value.map { column + $0.width } ?? row.label.width }.max() ?? 0
         let leading = (4 * scale).rounded()

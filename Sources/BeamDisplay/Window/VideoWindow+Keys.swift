@@ -16,7 +16,6 @@ extension VideoWindow {
     }
 
     func hintKeys() {
-        hasHinted = true
         panels.hint = Notice(
             WindowNotice(text: WindowCommand.hints(in: place), time: Self.hintTime), now: .now)
         areLayersStale = true

@@ -106,12 +106,13 @@ struct RoomEntry {
         context.say("Asking the member at \(door.description) to be let in…")
         let answer = Mutex<Answer?>(nil)
         let isAnswered = DispatchSemaphore(value: 0)
-        let options = ViewerOptions(
+        var options = ViewerOptions(
             target: .endpoint(door),
             trust: ViewerOptions.Trust(
                 store: store, deviceName: deviceName, code: code,
                 asksForCode: window != nil || TerminalQuestions.hasPerson, remembersNewHosts: false),
             window: window)
+        options.entersRoom = true
         let reporter = EntryReporter(context, desk: QuestionDesk(terminal), hasWindow: window != nil)
         let viewer = try Viewer(options) { reporter.handle($0) }
         let decide = { @Sendable (new: Answer) in
