@@ -32,9 +32,9 @@ enum TablePanel {
                 label: label,
                 value: parts.count > 1 ? block(parts[1], room, lines: 3) : nil)
         }
-        let inner = rows.map { row in row.value.map { column + $0.width } ?? row.label.width }.max() ?? 0
         let leading = (4 * scale).rounded()
         func place() -> PixelRect {
+            let inner = rows.map { row in row.value.map { column + $0.width } ?? row.label.width }.max() ?? 0
             let height = rows.reduce(0) { $0 + $1.height } + leading * Double(max(0, rows.count - 1))
             let size = PixelSize(
                 width: min(canvas.width, Int((inner + 2 * padding).rounded(.up))),
