@@ -32,7 +32,8 @@ extension RoomDriver {
         else { return nil }
         let own = own
         let driver = HostDriver(
-            loop: loop, session: Self.restricted(HostSession.Configuration.relay(identity), to: identity),
+            loop: loop,
+            session: Self.restricted(HostSession.Configuration.relay(identity, called: name(of: device)), to: identity),
             handlers: HostServer.Handlers(
                 onEvent: { _ in }, requestKeyframe: { _ in own.value?.relayNeedsKeyframe(of: device) },
                 onDemand: { _, _ in }))
@@ -163,9 +164,11 @@ extension RoomDriver {
 
 extension HostSession.Configuration {
     /// For what is served on: nobody is let in but those whom the room names.
-    fileprivate static func relay(_ identity: LocalIdentity) -> HostSession.Configuration {
+    /// It goes by the name of the member whose screen it is, as on a connection to that member.
+    fileprivate static func relay(_ identity: LocalIdentity, called name: String?) -> HostSession.Configuration {
         var session = HostSession.Configuration(
-            acceptance: .none, trust: HostTrust(own: identity.deviceKey, code: .none, takesNewViewers: false))
+            acceptance: .none, deviceName: name,
+            trust: HostTrust(own: identity.deviceKey, code: .none, takesNewViewers: false))
         session.hasSound = true
         return session
     }
