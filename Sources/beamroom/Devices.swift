@@ -28,12 +28,13 @@ struct Devices: ParsableCommand {
             } catch {
                 return try context.conclude(.failed("\(error)"))
             }
+            var rows: [[String]] = []
             for device in devices.sorted(by: { $0.name < $1.name }) {
                 let isWatching = watching.contains { $0.identity == .device(device.key) }
                 let roles = [
-                    device.roles.contains(.viewer) ? "watches this machine" : nil,
-                    device.roles.contains(.host) ? "is watched from here" : nil,
                     isWatching ? "watching now" : nil,
+                    device.roles.contains(.viewer) ? "may watch" : nil,
+                    device.roles.contains(.host) ? "may be watched from here" : nil,
                 ].compactMap { $0 }
                 context.events.write(
                     "device",
@@ -46,11 +47,14 @@ struct Devices: ParsableCommand {
                     ])
                 guard !json else { continue }
                 let day = device.pairedAt.formatted(.iso8601.year().month().day())
-                Console.list(
-                    "“\(Console.printable(device.name))”\t\(device.key)\t\(day)\t\(roles.joined(separator: ", "))")
+                rows.append(
+                    ["“\(Console.printable(device.name))”", "\(device.key)", day, roles.joined(separator: ", ")])
             }
             let guests = unremembered(watching, devices)
-            for guest in guests { tell(guest, context) }
+            for guest in guests {
+                if let row = tell(guest, context) { rows.append(row) }
+            }
+            for line in Words.columns(rows) { Console.list(line) }
             if devices.isEmpty, guests.isEmpty {
                 context.console.say(
                     "No device is paired with this one. `beamroom share` and `beamroom watch` pair devices.")
@@ -64,7 +68,8 @@ struct Devices: ParsableCommand {
             return watching.filter { seen.insert($0.identity).inserted }.sorted { $0.shownName < $1.shownName }
         }
 
-        private func tell(_ guest: Guest, _ context: CommandContext) {
+        /// Nil: it was told as JSON.
+        private func tell(_ guest: Guest, _ context: CommandContext) -> [String]? {
             let key: String? = if case .device(let key) = guest.identity { key.description } else { nil }
             context.events.write(
                 "device",
@@ -73,9 +78,8 @@ struct Devices: ParsableCommand {
                     "address": key == nil ? .string(guest.shownName) : nil, "roles": .array([.string("viewer")]),
                     "remembered": .bool(false), "watching": .bool(true),
                 ])
-            guard !json else { return }
-            let identity = key ?? "unencrypted"
-            Console.list("“\(Console.printable(guest.shownName))”\t\(identity)\tnot remembered\twatching now")
+            guard !json else { return nil }
+            return ["“\(Console.printable(guest.shownName))”", key ?? "unencrypted", "not remembered", "watching now"]
         }
     }
 

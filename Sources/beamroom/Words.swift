@@ -1,6 +1,8 @@
 import BeamCodec
 import BeamMedia
 import BeamProtocol
+import Foundation
+import Glibc
 
 /// Small parts of messages for people.
 enum Words {
@@ -43,6 +45,12 @@ enum Words {
         ]
     }
 
+    /// That the host that was chosen as `name` is the device `known`, and how to use that name here.
+    static func chosenName(_ name: String, of known: String) -> String {
+        "“\(name)” is the machine that you know as “\(known)”. To \(PeerText.isCut(name) ? "give it another" : "use that") "
+            + "name here: \(PeerText.renameCommand(known, to: name))."
+    }
+
     /// What was recorded.
     static func recorded(_ recording: BackgroundRecorder.Report) -> String {
         let last = recording.lastPath == recording.path ? "" : " to \(recording.lastPath)"
@@ -67,6 +75,30 @@ enum Words {
         transcript.entries == 0
             ? "Nothing was said or written, so there is no transcript \(transcript.path)."
             : "Wrote \(count(transcript.entries, "entry", "entries")) of the transcript into \(transcript.path)."
+    }
+
+    /// Rows of cells as lines, each column as wide as its widest cell.
+    static func columns(_ rows: [[String]]) -> [String] {
+        let count = rows.map(\.count).max() ?? 0
+        let widths = (0..<count).map { column in
+            rows.map { $0.indices.contains(column) ? PeerText.columns($0[column]) : 0 }.max() ?? 0
+        }
+        return rows.map { row in
+            row.indices.map { column in
+                column == row.count - 1
+                    ? row[column]
+                    : row[column] + String(repeating: " ", count: widths[column] - PeerText.columns(row[column]))
+            }.joined(separator: "   ")
+        }
+    }
+
+    /// A time of day on this machine, as in `14:32`.
+    static func clock(_ date: Date) -> String {
+        var time = time_t(date.timeIntervalSince1970)
+        var parts = tm()
+        localtime_r(&time, &parts)
+        return (parts.tm_hour < 10 ? "0" : "") + "\(parts.tm_hour):" + (parts.tm_min < 10 ? "0" : "")
+            + "\(parts.tm_min)"
     }
 
     /// Quoted for a shell, so that a command with a peer's name in it can be copied from a message as it is.

@@ -33,4 +33,12 @@ struct ViewerTableTests {
             ViewerTable.lines((0..<9).map { row("“\($0)”", 30) }).count == 10,
             "one more viewer gets a row, not a line that counts it")
     }
+
+    @Test func columnsAreAsWideAsTheirWidestCell() {
+        let lines = Words.columns([
+            ["“desk”", "9f86", "may watch"], ["“漢字”", "70c0 1a", "watching now, may watch"], ["a"],
+        ])
+        #expect(lines == ["“desk”   9f86      may watch", "“漢字”   70c0 1a   watching now, may watch", "a"])
+        #expect(Words.columns([]).isEmpty)
+    }
 }
